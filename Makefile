@@ -1,0 +1,42 @@
+# Every target sets up .venv by itself when it is missing or stale; see tools/setup_venv.py.
+#   make demo PYTHON=python3.12     to name the interpreter
+
+PYTHON ?= python3
+IN_VENV := .venv/bin/python -m
+
+.PHONY: help demo test check bench clean env-run env-dev weights
+
+help:
+	@echo 'make demo    watch answers being checked claim by claim by a local model (fetches it once, 1.1 GB)'
+	@echo 'make test    run every test, those on the real local model too'
+	@echo 'make check   lint, types, the floors of the house, the quick tests'
+	@echo 'make bench   measure how long the import takes'
+	@echo 'make clean   remove .venv and what tools left behind (the model stays)'
+
+demo: env-run
+	@$(IN_VENV) demur models pull
+	@$(IN_VENV) demur demo
+
+test: env-dev weights
+	$(IN_VENV) pytest
+
+check: env-dev
+	$(IN_VENV) ruff check .
+	$(IN_VENV) ruff format --check .
+	$(IN_VENV) mypy
+	.venv/bin/lint-imports
+	$(IN_VENV) pytest -m 'not real'
+
+bench: env-dev
+	$(IN_VENV) bench.import_time
+
+clean:
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+env-run env-dev: env-%:
+	@$(PYTHON) tools/setup_venv.py $*
+
+# The tests on the real model skip, and say so, where its weights cannot be had.
+weights: env-dev
+	@$(IN_VENV) demur models pull || echo '*** No local model: the tests marked "real" WILL BE SKIPPED. ***'
