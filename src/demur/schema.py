@@ -1,0 +1,205 @@
+"""The values that pass between the parts: what is judged, and what was found.
+
+All are frozen pydantic models that survive a JSON round trip
+(`Evaluation.model_validate_json(evaluation.model_dump_json())`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Annotated, Any
+
+from langchain_core.documents import Document
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    field_validator,
+    model_validator,
+)
+
+from demur.text import replace_surrogates
+
+
+def _clean(value: object) -> object:
+    return replace_surrogates(value) if isinstance(value, str) else value
+
+
+Text = Annotated[str, BeforeValidator(_clean)]
+"""A string in which lone surrogates became U+FFFD, one for one, so that offsets still hold."""
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ClaimLabel(str, Enum):
+    """What a reference says of a claim."""
+
+    ENTAILMENT = "Entailment"
+    """The reference supports the claim."""
+    NEUTRAL = "Neutral"
+    """The reference neither supports nor contradicts the claim."""
+    CONTRADICTION = "Contradiction"
+    """The reference contradicts the claim."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class Usage(_Value):
+    """What an evaluation cost. Values add up: `Usage() + usage`."""
+
+    calls: int = Field(default=0, ge=0)
+    """Requests sent to a model endpoint, retries included."""
+    cached: int = Field(default=0, ge=0)
+    """Requests answered without a call: by a LangChain cache, or by an identical one in flight."""
+    input_tokens: int = Field(default=0, ge=0)
+    """Prompt tokens, as the endpoint reported them (0 where it reports none)."""
+    output_tokens: int = Field(default=0, ge=0)
+    """Generated tokens, as the endpoint reported them (0 where it reports none)."""
+    seconds: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """Time spent in calls, summed over the calls: calls that overlap count each."""
+
+    def __add__(self, other: Usage) -> Usage:
+        if not isinstance(other, Usage):
+            return NotImplemented
+        return Usage(
+            calls=self.calls + other.calls,
+            cached=self.cached + other.cached,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            seconds=self.seconds + other.seconds,
+        )
+
+
+class Span(_Value):
+    """A half-open range `[start, end)` of character offsets into an original string."""
+
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Span:
+        if self.end < self.start:
+            raise ValueError(f"end ({self.end}) must not be before start ({self.start})")
+        return self
+
+
+class Evidence(_Value):
+    """The place in a reference that decided a claim's label."""
+
+    context: int | None = Field(default=None, ge=0)
+    """Index into the contexts that were used; None when it is `Sample.reference`."""
+    span: Span
+    """Where it stands in that context's `page_content` (or in the reference)."""
+    text: str
+    """The characters of that span."""
+    label: ClaimLabel
+    """What this passage says of the claim."""
+
+
+class Claim(_Value):
+    """One unit of fact in an answer: a triplet or a sub-sentence (RefChecker, section 3)."""
+
+    text: Text
+    """The claim as a statement."""
+    triplet: tuple[Text, Text, Text] | None = None
+    """Subject, predicate, object; None for a sub-sentence."""
+    span: Span | None = None
+    """Where the answer says it; None when no word of it stands in the answer."""
+    label: ClaimLabel | None = None
+    """None when it was not checked, or when the label is missing or unreadable (see `error`)."""
+    probabilities: dict[ClaimLabel, float] | None = None
+    """Probability of each label, in [0, 1] with sum 1, where the checker gives them."""
+    evidence: tuple[Evidence, ...] = ()
+    """The passages that decided the label; empty for Neutral."""
+    error: str | None = None
+    """Why there is no label."""
+
+
+class Sample(_Value):
+    """What an evaluator reads: an answer, and what it is to be held against."""
+
+    question: Text | None = None
+    """The question that was answered, if there was one."""
+    answer: Text
+    """The answer under judgement."""
+    contexts: tuple[Document, ...] = ()
+    """The documents the answer was given from. Strings are taken as documents."""
+    reference: Text | None = None
+    """A text known to be right, such as a gold answer."""
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    """Anything the caller wants to keep with the sample."""
+
+    @field_validator("contexts", mode="before")
+    @classmethod
+    def _as_documents(cls, value: object) -> object:
+        if value is None:
+            return ()
+        if isinstance(value, (str, Document, Mapping)):
+            value = (value,)
+        if not isinstance(value, (list, tuple)):
+            raise ValueError(
+                "expected a list of strings or langchain Documents, "
+                f"got {type(value).__name__}: pass contexts=[...]"
+            )
+        return tuple(_as_document(item, at) for at, item in enumerate(value))
+
+
+def _as_document(item: object, at: int) -> Document:
+    if isinstance(item, Document):
+        return item
+    if isinstance(item, str):
+        return Document(page_content=replace_surrogates(item))
+    if isinstance(item, Mapping) and isinstance(item.get("page_content"), str):
+        return Document(**{**item, "page_content": replace_surrogates(item["page_content"])})
+    raise ValueError(
+        f"item {at}: expected a string or a langchain Document, got {type(item).__name__}"
+    )
+
+
+class Evaluation(_Value):
+    """What an evaluator found.
+
+    Either it is determined (`error` is None), or undetermined (`error` says why, and `score`,
+    `label` and `passed` are None): never a pass by default, never NaN.
+    """
+
+    name: str
+    """The evaluator's name."""
+    score: float | None = Field(default=None, allow_inf_nan=False)
+    """Higher is better; the evaluator's docstring gives the range. None when undetermined."""
+    label: str | None = None
+    """The verdict in a word; the evaluator's docstring lists them."""
+    passed: bool | None = None
+    """Whether the answer is good enough. None if undetermined, abstained, or without threshold."""
+    explanation: str = ""
+    """Why, in a sentence that a person can read."""
+    claims: tuple[Claim, ...] = ()
+    """The claims found in the answer, with labels and evidence."""
+    usage: Usage = Usage()
+    """What this evaluation cost."""
+    error: str | None = None
+    """Set only when undetermined: why no decision could be made."""
+    details: dict[str, JsonValue] = Field(default_factory=dict)
+    """Every number behind the score, as JSON values."""
+
+    @model_validator(mode="after")
+    def _undetermined_decides_nothing(self) -> Evaluation:
+        if self.error is not None:
+            decided = [n for n in ("score", "label", "passed") if getattr(self, n) is not None]
+            if decided:
+                raise ValueError(
+                    f"error is set ({self.error!r}), so {', '.join(decided)} must be None: "
+                    "an undetermined evaluation decides nothing"
+                )
+        return self
+
+    @property
+    def undetermined(self) -> bool:
+        """Whether the evaluator could not decide."""
+        return self.error is not None

@@ -1,0 +1,143 @@
+"""Plain text: sentences, words and windows, always as offsets into the original string."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+# sentencex takes time by the square of a line's length where the line is full of quotes.
+_STRETCH = 4000
+_WORD = re.compile(r"\w+")
+# One piece per word, digit run or mark, much as byte-pair tokenizers first cut a text.
+_PIECE = re.compile(r"[^\W\d_]+|\d+|_+|[^\w\s]|\s{2,}")
+# Scripts written without spaces: each sign is a word of its own.
+_UNSPACED = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+)
+
+
+def replace_surrogates(text: str) -> str:
+    """Replace lone surrogates, which no encoding carries, by U+FFFD, one for one."""
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Spans of the sentences of `text`, stripped of white space; a line break always ends one."""
+    spans = []
+    for line in re.finditer(r"[^\r\n\u2028\u2029]+", text):
+        for start, end in _line_sentences(line.group()):
+            stripped = line.group()[start:end].strip()
+            if stripped:
+                start += line.start() + line.group()[start:end].index(stripped)
+                spans.append((start, start + len(stripped)))
+    return spans
+
+
+def _line_sentences(line: str) -> Iterator[tuple[int, int]]:
+    from sentencex import get_sentence_boundaries
+
+    line = replace_surrogates(line)
+    at = 0
+    while at < len(line):
+        stretch = line[at : at + _STRETCH]
+        ends = [found["end_index"] for found in get_sentence_boundaries("en", stretch)]
+        if at + _STRETCH < len(line):
+            # The last sentence may go on behind the stretch, so it begins the next one. One that
+            # fills the stretch is cut, between words if it has any.
+            ends = ends[:-1] or [stretch.rfind(" ") + 1 or len(stretch)]
+        start = at
+        for end in ends or [len(stretch)]:
+            yield start, at + end
+            start = at + end
+        at = start
+
+
+def words(text: str) -> Iterator[tuple[str, int, int]]:
+    """The words of `text`, case-folded, each with its span."""
+    for match in _WORD.finditer(text):
+        if _UNSPACED.search(match.group()):
+            for at, sign in enumerate(match.group(), match.start()):
+                yield sign.casefold(), at, at + 1
+        else:
+            yield match.group().casefold(), match.start(), match.end()
+
+
+def count_tokens(text: str) -> int:
+    """Estimate how many tokens `text` has for a language model, in one pass and offline.
+
+    tiktoken would fetch its tables at run time and knows only some models; windows need a number
+    that is the same on every machine and rarely too low. Words cost one token per six letters
+    in the Latin script and one per sign in unspaced or other scripts.
+    """
+    return sum(_piece_tokens(match.group()) for match in _PIECE.finditer(text))
+
+
+def _piece_tokens(piece: str) -> int:
+    if piece.isspace():
+        return 1
+    if piece.isdigit():
+        return -(-len(piece) // 2)
+    if piece.isascii():
+        return -(-len(piece) // 6)
+    return len(piece)
+
+
+def windows(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
+    """Cut `text` into spans of at most `size` tokens, on sentence bounds where it can.
+
+    Neighbouring windows share up to `overlap` tokens, so that a fact on a border is whole in one of
+    them. A sentence longer than `size` is cut between words, and a longer word between characters.
+    A text that fits, and is not blank, is one span that covers it.
+
+    Raises:
+        ValueError: `size` is not positive, or `overlap` is not in [0, size).
+    """
+    if size < 1 or not 0 <= overlap < size:
+        raise ValueError(f"expected 0 <= overlap < size, got size={size} and overlap={overlap}")
+    if not text.strip():
+        return []
+    if count_tokens(text) <= size:
+        return [(0, len(text))]
+    units = [unit for sentence in sentences(text) for unit in _cut(text, *sentence, size)]
+    spans: list[tuple[int, int]] = []
+    first = 0
+    while True:
+        last, total = first, 0
+        while last < len(units) and (last == first or total + units[last][2] <= size):
+            total += units[last][2]
+            last += 1
+        spans.append((units[first][0], units[last - 1][1]))
+        if last == len(units):
+            return spans
+        # Step back over whole units for the overlap, as long as the next unit still fits with them.
+        following, shared = last, 0
+        while following - 1 > first:
+            shared += units[following - 1][2]
+            if shared > overlap or shared + units[last][2] > size:
+                break
+            following -= 1
+        first = following
+
+
+def _cut(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int, int]]:
+    """Cut one sentence into spans of at most `size` tokens, each with its tokens."""
+    at, total = start, 0
+    for piece in _PIECE.finditer(text, start, end):
+        tokens = _piece_tokens(piece.group())
+        if tokens > size:
+            if at < piece.start():
+                yield at, piece.start(), total
+            for cut in range(piece.start(), piece.end(), size):
+                part = text[cut : min(cut + size, piece.end())]
+                # Joined again, plain letters count as much as the others of their word.
+                plain = piece.group().isascii() or piece.group().isdigit()
+                yield cut, cut + len(part), _piece_tokens(part) if plain else len(part)
+            at, total = piece.end(), 0
+        elif total + tokens > size:
+            yield at, piece.start(), total
+            at, total = piece.start(), tokens
+        else:
+            total += tokens
+    if at < end:
+        yield at, end, total
