@@ -1,0 +1,1 @@
+"""How models are named, called and read."""

@@ -1,0 +1,344 @@
+"""The one place through which every call goes, and the two loops that drive an evaluation.
+
+An evaluation is a generator (`Steps`): it yields a batch of calls, gets their outcomes in the same
+order, and returns its result. It holds all the logic and does no waiting, so that `drive` and
+`adrive` are the only code that exists once for threads and once for asyncio.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import time
+from collections.abc import Generator, Hashable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol, TypeVar, cast
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import merge_configs
+
+from demur.models.limits import ashare, loop_slot, share, thread_slot
+from demur.models.retry import CallPolicy, delay_before_retry, describe
+from demur.schema import Usage
+
+T = TypeVar("T")
+
+JUDGE_TAGS = ["nostream", "demur:judge"]
+"""On every call that judges: langgraph leaves these tokens out of `stream_mode="messages"`."""
+_MOST_THREADS = 64
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a chat model said."""
+
+    text: str
+    """The text of the message."""
+    truncated: bool = False
+    """Whether it was cut at the token limit."""
+    first_token: Mapping[str, float] | None = None
+    """Log-probabilities of the likeliest first tokens; None where the endpoint gives none."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a call ended: with a value, or with an error that says why there is none."""
+
+    value: Any = None
+    error: str | None = None
+    usage: Usage = field(default_factory=Usage)
+
+
+class Call(Protocol):
+    """Something to wait for, in a thread or in a task."""
+
+    @property
+    def stage(self) -> str:
+        """What the call is for: its usage is accounted under this name."""
+        ...
+
+    def run(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
+        """Make the call. A failure is an outcome, never an exception."""
+        ...
+
+    async def arun(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
+        """As `run`, natively asynchronous."""
+        ...
+
+
+Steps = Generator[Sequence[Call], Sequence[Outcome], T]
+"""An evaluation that waits for nothing itself: see the module's text."""
+
+
+@dataclass(frozen=True)
+class ChatCall:
+    """One prompt to one chat model. Its outcome's value is a `Reply`."""
+
+    model: BaseChatModel
+    messages: Sequence[BaseMessage]
+    stage: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Further arguments of the model's `invoke`, such as `max_tokens`."""
+    sample: int | None = None
+    """None: the request is deterministic, and identical ones in flight are sent once. A number: one
+    of several samples; never merged, and cached apart from the others."""
+
+    def run(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
+        """Make the call in this thread."""
+        attempt = partial(self._run, config, policy)
+        if self.sample is not None:
+            return attempt()
+        outcome, joined = share(self._key(), attempt)
+        return _joined(outcome) if joined else outcome
+
+    async def arun(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
+        """Make the call in the running loop."""
+        attempt = partial(self._arun, config, policy)
+        if self.sample is not None:
+            return await attempt()
+        outcome, joined = await ashare(self._key(), attempt)
+        return _joined(outcome) if joined else outcome
+
+    def _run(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
+        tries = _Tries(policy)
+        while True:
+            with thread_slot(self.model, policy), tries as timeout:
+                invoke = partial(self.model.invoke, self._prompt(), self._config(config))
+                tries.message = _within(timeout, partial(invoke, **self.options))
+            if tries.delay is None:
+                return tries.outcome()
+            time.sleep(tries.wait())
+
+    async def _arun(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
+        tries = _Tries(policy)
+        while True:
+            async with loop_slot(self.model, policy):
+                with tries as timeout:
+                    reply = self.model.ainvoke(self._prompt(), self._config(config), **self.options)
+                    tries.message = await asyncio.wait_for(reply, timeout)
+            if tries.delay is None:
+                return tries.outcome()
+            await asyncio.sleep(tries.wait())
+
+    def _key(self) -> Hashable:
+        prompt = tuple((message.type, str(message.content)) for message in self.messages)
+        return id(self.model), prompt, str(sorted(self.options.items()))
+
+    def _prompt(self) -> list[BaseMessage]:
+        messages = list(self.messages)
+        if self.sample:
+            # LangChain's cache keys hold the whole message, and no provider is sent this field: so
+            # every sample has an entry of its own in any cache. The first one has the plain key.
+            messages[-1] = messages[-1].model_copy(
+                update={"response_metadata": {"sample": self.sample}}
+            )
+        return messages
+
+    def _config(self, config: RunnableConfig) -> RunnableConfig:
+        return merge_configs(config, {"tags": JUDGE_TAGS, "run_name": self.stage})
+
+
+@dataclass(frozen=True)
+class RunnableCall:
+    """One call of a Runnable, such as a retriever. Its outcome's value is what that returns."""
+
+    runnable: Runnable[Any, Any]
+    input: Any
+    stage: str
+
+    def run(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
+        """Make the call in this thread."""
+        started = time.monotonic()
+        try:
+            value = self.runnable.invoke(self.input, self._config(config))
+        except Exception as error:
+            return Outcome(error=describe(error), usage=_elapsed(started))
+        return Outcome(value, usage=_elapsed(started))
+
+    async def arun(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
+        """Make the call in the running loop."""
+        started = time.monotonic()
+        try:
+            value = await self.runnable.ainvoke(self.input, self._config(config))
+        except Exception as error:
+            return Outcome(error=describe(error), usage=_elapsed(started))
+        return Outcome(value, usage=_elapsed(started))
+
+    def _config(self, config: RunnableConfig) -> RunnableConfig:
+        return merge_configs(config, {"tags": JUDGE_TAGS, "run_name": self.stage})
+
+
+def ask(calls: Sequence[Call]) -> Steps[list[Outcome]]:
+    """Have calls made side by side, as in `outcomes = yield from ask(calls)`."""
+    if not calls:
+        return []
+    return list((yield calls))
+
+
+Ledger = dict[str, Usage]
+"""Usage by stage."""
+
+
+def drive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy) -> tuple[T, Ledger]:
+    """Run an evaluation in this thread; the calls of a batch run side by side in others."""
+    ledger: Ledger = {}
+    try:
+        calls = next(steps)
+        while True:
+            outcomes = _run_all(calls, config, policy)
+            _account(ledger, calls, outcomes)
+            calls = steps.send(outcomes)
+    except StopIteration as stop:
+        return cast(T, stop.value), ledger
+
+
+async def adrive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy) -> tuple[T, Ledger]:
+    """As `drive`, with the calls of a batch as tasks of the running loop."""
+    ledger: Ledger = {}
+    try:
+        calls = next(steps)
+        while True:
+            outcomes = await asyncio.gather(*(call.arun(config, policy) for call in calls))
+            _account(ledger, calls, outcomes)
+            calls = steps.send(outcomes)
+    except StopIteration as stop:
+        return cast(T, stop.value), ledger
+
+
+def _run_all(
+    calls: Sequence[Call], config: RunnableConfig, policy: CallPolicy
+) -> Sequence[Outcome]:
+    if len(calls) == 1:
+        return [calls[0].run(config, policy)]
+    with ThreadPoolExecutor(min(len(calls), _MOST_THREADS), "demur") as pool:
+        # One copy of the context per call: a context can be entered by one thread at a time.
+        futures = [
+            pool.submit(contextvars.copy_context().run, call.run, config, policy) for call in calls
+        ]
+        return [future.result() for future in futures]
+
+
+def _account(ledger: Ledger, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> None:
+    for call, outcome in zip(calls, outcomes, strict=True):
+        ledger[call.stage] = ledger.get(call.stage, Usage()) + outcome.usage
+
+
+def _joined(outcome: Outcome) -> Outcome:
+    """The outcome for a request that another, identical one answered: counted once, there."""
+    return replace(outcome, usage=Usage(cached=1) if outcome.error is None else Usage())
+
+
+def _elapsed(started: float) -> Usage:
+    return Usage(seconds=time.monotonic() - started)
+
+
+def _within(timeout: float, call: Any) -> Any:
+    """Run a blocking call, but wait `timeout` seconds at most.
+
+    The call has a thread of its own that does not keep the interpreter from ending: a blocking call
+    cannot be stopped from outside, only left behind until its client gives up.
+    """
+    future: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(
+        target=contextvars.copy_context().run, args=(run,), daemon=True, name="demur-call"
+    ).start()
+    return future.result(timeout)
+
+
+class _Tries:
+    """The state of one request from try to try: entered around each, it catches and counts."""
+
+    def __init__(self, policy: CallPolicy) -> None:
+        self.policy = policy
+        self.message: Any = None
+        self.delay: float | None = None
+        self._calls = 0
+        self._spent = 0.0
+        self._started = 0.0
+        self._timeout = 0.0
+        self._error: str | None = None
+
+    def __enter__(self) -> float:
+        self._calls += 1
+        self._started = time.monotonic()
+        self._timeout = min(self.policy.timeout, self.policy.deadline - self._spent)
+        return self._timeout
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        self._spent += time.monotonic() - self._started
+        self.delay = None
+        self._error = None
+        if not isinstance(error, Exception):
+            return False
+        self.delay = delay_before_retry(error, self._calls, self._spent, self.policy)
+        self._error = describe(error)
+        if isinstance(error, (TimeoutError, FutureTimeout, asyncio.TimeoutError)) and not str(
+            error
+        ):
+            self._error = f"no reply within {self._timeout:.3g} s"
+        return True
+
+    def wait(self) -> float:
+        """The pause before the next try, which counts towards the deadline."""
+        assert self.delay is not None
+        self._spent += self.delay
+        return self.delay
+
+    def outcome(self) -> Outcome:
+        """How the request ended."""
+        usage = Usage(calls=self._calls, seconds=self._spent)
+        if self._error is not None:
+            tries = f" (after {self._calls} tries)" if self._calls > 1 else ""
+            return Outcome(error=f"the model call failed{tries}: {self._error}", usage=usage)
+        if not isinstance(self.message, AIMessage):
+            kind = type(self.message).__name__
+            return Outcome(error=f"the model returned a {kind}, not a message", usage=usage)
+        return Outcome(_reply(self.message), usage=_usage(self.message, usage))
+
+
+def _usage(message: AIMessage, usage: Usage) -> Usage:
+    reported: Mapping[str, Any] = message.usage_metadata or {}
+    if "total_cost" in reported:
+        # LangChain marks a message that came from its cache by a cost of 0.
+        return usage.model_copy(update={"calls": usage.calls - 1, "cached": 1})
+    return usage.model_copy(
+        update={
+            "input_tokens": int(reported.get("input_tokens") or 0),
+            "output_tokens": int(reported.get("output_tokens") or 0),
+        }
+    )
+
+
+def _reply(message: AIMessage) -> Reply:
+    metadata = message.response_metadata
+    reason = metadata.get("finish_reason") or metadata.get("stop_reason")
+    return Reply(
+        text=str(message.text),
+        truncated=reason in ("length", "max_tokens", "MAX_TOKENS"),
+        first_token=_first_token(metadata.get("logprobs")),
+    )
+
+
+def _first_token(logprobs: object) -> Mapping[str, float] | None:
+    """The first token's alternatives, out of the shape that OpenAI's protocol gives them."""
+    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    if not content:
+        return None
+    first = content[0]
+    found = {first["token"]: float(first["logprob"])}
+    for token in first.get("top_logprobs") or ():
+        found[token["token"]] = max(float(token["logprob"]), found.get(token["token"], -1e9))
+    return found

@@ -1,0 +1,28 @@
+"""Keep the text under judgement apart from the instructions of the one who judges it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+import secrets
+
+_SECRET = os.environ.get("DEMUR_SECRET", "").encode() or secrets.token_bytes(32)
+
+
+def isolate(tag: str, text: str) -> str:
+    """Put `text` between delimiters that it cannot forge.
+
+    The delimiters hold an HMAC of the text under a secret of this process, so no text can contain
+    its own, and the same text always has the same one: equal requests stay equal, for caches and
+    for the reuse of a prefix. Set `DEMUR_SECRET` to have them equal from process to process too, as
+    a cache on disk wants.
+
+    Args:
+        tag: What the text is, such as "reference"; letters only.
+        text: Any text.
+    """
+    code = hmac.new(_SECRET, f"{tag}\0{text}".encode(errors="replace"), hashlib.sha256).digest()
+    mark = f"{tag}-{base64.b32encode(code).decode()[:10].lower()}"
+    return f"<{mark}>\n{text}\n</{mark}>"

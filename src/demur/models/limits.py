@@ -1,0 +1,134 @@
+"""Shared limits on model calls: slots per model, and one call for identical requests in flight."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections.abc import Awaitable, Callable, Hashable
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+
+from demur.models.retry import CallPolicy
+
+T = TypeVar("T")
+
+_DEFAULT_CONCURRENCY = 64
+
+
+class PerModel(Generic[T]):
+    """Values kept for each model object while it lives. Chat models are not hashable."""
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[int, Hashable], T] = {}
+        self._lock = threading.Lock()
+
+    def get(self, model: BaseChatModel, key: Hashable) -> T | None:
+        """The value kept for `model` under `key`, or None."""
+        return self._values.get((id(model), key))
+
+    def setdefault(self, model: BaseChatModel, key: Hashable, make: Callable[[], T]) -> T:
+        """The value kept for `model` under `key`, made first if there is none."""
+        at = (id(model), key)
+        with self._lock:
+            if at not in self._values:
+                # The finalizer runs before the id can be given to another object.
+                weakref.finalize(model, self._values.pop, at, None)
+                self._values[at] = make()
+            return self._values[at]
+
+
+_thread_slots: PerModel[threading.BoundedSemaphore] = PerModel()
+_loop_slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, PerModel[asyncio.Semaphore]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def thread_slot(model: BaseChatModel, policy: CallPolicy) -> AbstractContextManager[Any]:
+    """A slot for one call to `model`, shared by all threads."""
+    limit = _limit(model, policy)
+    return _thread_slots.setdefault(model, limit, lambda: threading.BoundedSemaphore(limit))
+
+
+def loop_slot(model: BaseChatModel, policy: CallPolicy) -> AbstractAsyncContextManager[Any]:
+    """A slot for one call to `model`, shared by all tasks of the running loop."""
+    limit = _limit(model, policy)
+    slots = _loop_slots.setdefault(asyncio.get_running_loop(), PerModel())
+    return slots.setdefault(model, limit, lambda: asyncio.Semaphore(limit))
+
+
+def _limit(model: BaseChatModel, policy: CallPolicy) -> int:
+    if policy.max_concurrency is not None:
+        return policy.max_concurrency
+    own = getattr(model, "max_concurrency", None)
+    return own if isinstance(own, int) and own > 0 else _DEFAULT_CONCURRENCY
+
+
+_thread_flights: dict[Hashable, Future[Any]] = {}
+_flights_lock = threading.Lock()
+
+
+def share(key: Hashable, run: Callable[[], T]) -> tuple[T, bool]:
+    """Run `run`, or wait for the one that another thread runs under the same key.
+
+    Returns:
+        The result, and whether it was another thread's.
+    """
+    with _flights_lock:
+        future = _thread_flights.get(key)
+        if future is None:
+            own: Future[Any] = Future()
+            _thread_flights[key] = own
+    if future is not None:
+        return future.result(), True
+    try:
+        result = run()
+    except BaseException as error:
+        own.set_exception(error)
+        raise
+    else:
+        own.set_result(result)
+        return result, False
+    finally:
+        with _flights_lock:
+            del _thread_flights[key]
+
+
+@dataclass
+class _Flight:
+    task: asyncio.Task[Any]
+    waiters: int = field(default=0)
+
+
+_loop_flights: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Hashable, _Flight]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+async def ashare(key: Hashable, run: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
+    """As `share`, among the tasks of the running loop.
+
+    The call goes on while anyone waits for it: cancelling the one who began it does not fail the
+    others, and cancelling the last one cancels it.
+    """
+    flights = _loop_flights.setdefault(asyncio.get_running_loop(), {})
+    flight = flights.get(key)
+    joined = flight is not None
+    if flight is None:
+        flight = flights[key] = _Flight(asyncio.ensure_future(run()))
+    flight.waiters += 1
+    try:
+        return await asyncio.shield(flight.task), joined
+    finally:
+        flight.waiters -= 1
+        if not flight.waiters:
+            if flights.get(key) is flight:
+                del flights[key]
+            if not flight.task.done():
+                # Nothing of it is left running when the cancelled caller goes on.
+                flight.task.cancel()
+                await asyncio.wait([flight.task])

@@ -1,0 +1,55 @@
+"""Labels by the log-probabilities of the first token, for models whose words are biased."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from demur.schema import ClaimLabel
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Fixed pairs of reference and claim on which a model's bias for each label is measured."""
+
+    cases: tuple[tuple[str, str], ...]
+
+
+def label_logprobs(first_token: Mapping[str, float] | None) -> Mapping[ClaimLabel, float] | str:
+    """The log-probability of each label, by the tokens that begin its word.
+
+    Args:
+        first_token: Log-probabilities of the likeliest first tokens of a reply.
+
+    Returns:
+        One log-probability per label; a label that is not among the tokens gets the lowest of
+        theirs, which bounds it from above. A string says why there are none.
+    """
+    if not first_token:
+        return "the endpoint gives no log-probabilities: choose checker='joint' or 'per_claim'"
+    mass: dict[ClaimLabel, float] = dict.fromkeys(ClaimLabel, 0.0)
+    for token, logprob in first_token.items():
+        word = token.strip(" \n\"'*_").lower()
+        for label in ClaimLabel:
+            if len(word) >= 2 and label.value.lower().startswith(word):
+                mass[label] += math.exp(logprob)
+    if not any(mass.values()):
+        return "none of the labels is among the reply's likely first tokens"
+    floor = math.exp(min(first_token.values()))
+    return {label: math.log(max(share, floor, 1e-30)) for label, share in mass.items()}
+
+
+def mean_bias(measured: Sequence[Mapping[ClaimLabel, float]]) -> Mapping[ClaimLabel, float]:
+    """Each label's mean log-probability, less the mean over the labels."""
+    means = {label: sum(found[label] for found in measured) / len(measured) for label in ClaimLabel}
+    centre = sum(means.values()) / len(means)
+    return {label: mean - centre for label, mean in means.items()}
+
+
+def probabilities(logprobs: Mapping[ClaimLabel, float]) -> dict[ClaimLabel, float]:
+    """The softmax over the labels."""
+    top = max(logprobs.values())
+    weights = {label: math.exp(value - top) for label, value in logprobs.items()}
+    total = sum(weights.values())
+    return {label: weight / total for label, weight in weights.items()}

@@ -1,0 +1,91 @@
+"""Three-way NLI by a sentence-transformers cross-encoder."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from demur.errors import DemurError, MissingExtraError
+from demur.schema import ClaimLabel
+
+_STEMS = {
+    "entail": ClaimLabel.ENTAILMENT,
+    "neutral": ClaimLabel.NEUTRAL,
+    "contradict": ClaimLabel.CONTRADICTION,
+}
+
+
+class NLI:
+    """A cross-encoder whose classes are entailment, neutral and contradiction.
+
+    Raises:
+        ValueError: The model's classes are others; the message lists them.
+    """
+
+    def __init__(self, encoder: Any, batch_size: int = 32) -> None:
+        """Wrap a `sentence_transformers.CrossEncoder`, which is not changed."""
+        self.labels = _class_labels(encoder)
+        self.batch_size = batch_size
+        self._encoder = encoder
+        self._lock = threading.Lock()
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[dict[ClaimLabel, float]]:
+        """The probability of each label for each (premise, hypothesis)."""
+        import torch
+
+        # Equal pairs are scored once; sorted by length, a batch is padded least.
+        unique = sorted(dict.fromkeys(pairs), key=lambda pair: len(pair[0]) + len(pair[1]))
+        with self._lock:
+            scores = self._encoder.predict(
+                unique,
+                batch_size=self.batch_size,
+                activation_fn=torch.nn.Softmax(dim=-1),
+                show_progress_bar=False,
+            )
+        known = {
+            pair: dict(zip(self.labels, map(float, row), strict=True))
+            for pair, row in zip(unique, scores, strict=True)
+        }
+        return [known[pair] for pair in pairs]
+
+
+@cache
+def load_nli(name: str) -> NLI:
+    """Load a cross-encoder by its Hugging Face name or folder; once per process.
+
+    Raises:
+        MissingExtraError: sentence-transformers is not installed.
+        DemurError: The model cannot be had.
+        ValueError: It is no three-way NLI model.
+    """
+    try:
+        from sentence_transformers import CrossEncoder
+    except ImportError as error:
+        raise MissingExtraError(
+            "sentence-transformers", "similarity", "checking by a cross-encoder"
+        ) from error
+    try:
+        return NLI(CrossEncoder(name))
+    except OSError as error:
+        raise DemurError(
+            f"the cross-encoder {name!r} cannot be loaded: {error}. Give a folder that holds the "
+            "model, or a name on the Hugging Face hub and a connection to it."
+        ) from error
+
+
+def _class_labels(encoder: Any) -> list[ClaimLabel]:
+    names: dict[int, str] = encoder.model.config.id2label
+    found = [
+        label
+        for _, name in sorted(names.items())
+        for stem, label in _STEMS.items()
+        if name.lower().startswith(stem)
+    ]
+    if sorted(found) != sorted(ClaimLabel) or len(names) != len(found):
+        raise ValueError(
+            "expected a three-way NLI cross-encoder, whose config.id2label names entailment, "
+            f"neutral and contradiction; this one has {list(names.values())}"
+        )
+    return found

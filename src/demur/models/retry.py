@@ -1,0 +1,146 @@
+"""Which failed model calls are worth another try, and when."""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+
+_RETRYABLE_4XX = frozenset({408, 409, 425, 429})
+# Transport faults of httpx, requests and the provider SDKs, by class name along the MRO, so that
+# none of those packages has to be imported here.
+_TRANSPORT_FAULTS = frozenset(
+    {"TransportError", "APIConnectionError", "ConnectionError", "Timeout", "APITimeoutError"}
+)
+# A reply that is no valid JSON, or not of the protocol's shape, is a fault of the server.
+_MALFORMED_REPLIES = frozenset({"APIResponseValidationError"})
+
+
+@dataclass(frozen=True)
+class CallPolicy:
+    """How long, how often and how many at once model calls may be tried.
+
+    Raises:
+        ValueError: A field is out of its range.
+    """
+
+    attempts: int = 4
+    """Tries per request, the first included; at least 1."""
+    timeout: float = 120.0
+    """Seconds that one try may take; > 0."""
+    deadline: float = 300.0
+    """Seconds that all tries of a request and the pauses between them may take; > 0.
+    Waiting for a free slot does not count."""
+    first_delay: float = 0.5
+    """Seconds before the second try; doubles from try to try, with jitter."""
+    max_delay: float = 20.0
+    """The longest pause in seconds, unless the server asks for a longer one."""
+    max_concurrency: int | None = None
+    """Requests to one model at a time, per event loop and over all threads. None: the model's own
+    `max_concurrency` if it has one, else 64."""
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1:
+            raise ValueError(f"attempts must be at least 1, got {self.attempts}")
+        for name in ("timeout", "deadline"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+        for name in ("first_delay", "max_delay"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
+        if self.max_concurrency is not None and self.max_concurrency < 1:
+            raise ValueError(f"max_concurrency must be at least 1, got {self.max_concurrency}")
+
+
+def delay_before_retry(
+    error: BaseException, attempt: int, spent: float, policy: CallPolicy
+) -> float | None:
+    """Seconds to wait before trying again, or None if the call has failed for good.
+
+    Args:
+        error: What the try raised.
+        attempt: How many tries were made; at least 1.
+        spent: Seconds that the tries and pauses took so far.
+        policy: The limits.
+    """
+    if attempt >= policy.attempts or not is_retryable(error):
+        return None
+    delay = min(policy.first_delay * 2 ** (attempt - 1), policy.max_delay)
+    # Jitter keeps callers that failed together from coming back together.
+    delay *= random.uniform(0.5, 1.0)
+    asked = retry_after(error)
+    if asked is not None:
+        delay = max(delay, asked)
+    return delay if spent + delay < policy.deadline else None
+
+
+def is_retryable(error: BaseException) -> bool:
+    """Whether another try may succeed.
+
+    It may after rate limits, timeouts, transport faults, 5xx and garbled replies; not after another
+    4xx, a spent quota, or an error of the program itself.
+    """
+    status = _status(error)
+    if status is not None:
+        if _is_quota(error):
+            return False
+        return status >= 500 or status in _RETRYABLE_4XX
+    if isinstance(error, (TimeoutError, ConnectionError, json.JSONDecodeError)):
+        return True
+    if isinstance(error, RuntimeError) and str(error) == "Event loop is closed":
+        # The client's pool kept a connection from an event loop that has ended since; it drops the
+        # connection now and opens a new one at the next try.
+        return True
+    names = {cls.__name__ for cls in type(error).__mro__}
+    return (
+        bool(names & (_TRANSPORT_FAULTS | _MALFORMED_REPLIES)) or "Timeout" in type(error).__name__
+    )
+
+
+def retry_after(error: BaseException) -> float | None:
+    """Seconds the server asked to wait (`Retry-After`, `retry-after-ms`), or None."""
+    headers = getattr(getattr(error, "response", None), "headers", None)
+    if headers is None:
+        return None
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        value = headers.get(name)
+        if value is None:
+            continue
+        try:
+            return max(0.0, float(value) * scale)
+        except ValueError:
+            return _seconds_until(value)
+    return None
+
+
+def describe(error: BaseException) -> str:
+    """One line that names the error's class and says what it says."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:500]}" if text else type(error).__name__
+
+
+def _status(error: BaseException) -> int | None:
+    for holder in (error, getattr(error, "response", None)):
+        for name in ("status_code", "http_status", "code"):
+            value = getattr(holder, name, None)
+            # A garbled reply may carry its response, with status 200.
+            if isinstance(value, int) and 400 <= value < 600:
+                return value
+    return None
+
+
+def _is_quota(error: BaseException) -> bool:
+    """A spent quota comes as 429 but does not come back by waiting."""
+    return getattr(error, "code", None) == "insufficient_quota"
+
+
+def _seconds_until(date: str) -> float | None:
+    try:
+        then = parsedate_to_datetime(date)
+    except ValueError:
+        return None
+    if then.tzinfo is None:
+        then = then.replace(tzinfo=timezone.utc)
+    return max(0.0, (then - datetime.now(timezone.utc)).total_seconds())

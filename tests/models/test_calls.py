@@ -1,0 +1,336 @@
+"""Every call: outcomes, usage, retries, deadlines, slots, sharing, caches. Over real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+from langchain_core.caches import InMemoryCache
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableLambda
+from support.openai_server import Answer, openai_server
+
+from demur.models.calls import ChatCall, Outcome, Reply, RunnableCall, Steps, adrive, ask, drive
+from demur.models.retry import CallPolicy
+
+QUICK = CallPolicy(first_delay=0.01, timeout=5, deadline=10)
+
+Run = Callable[..., Sequence[Outcome]]
+
+
+def chat(model: BaseChatModel, text: str = "hello", **fields: Any) -> ChatCall:
+    return ChatCall(model, [HumanMessage(text)], "stage", **fields)
+
+
+def _steps(calls: Sequence[Any]) -> Steps[list[Outcome]]:
+    return (yield from ask(calls))
+
+
+@pytest.fixture(params=["sync", "async"])
+def run(request: pytest.FixtureRequest) -> Iterator[Run]:
+    """Makes calls, in threads or in an event loop."""
+    loop = asyncio.new_event_loop()
+
+    def sync(*calls: Any, policy: CallPolicy = QUICK, config: Any = None) -> Sequence[Outcome]:
+        return drive(_steps(calls), config or {}, policy)[0]
+
+    def asynchronous(
+        *calls: Any, policy: CallPolicy = QUICK, config: Any = None
+    ) -> Sequence[Outcome]:
+        return loop.run_until_complete(adrive(_steps(calls), config or {}, policy))[0]
+
+    yield sync if request.param == "sync" else asynchronous
+    loop.close()
+
+
+def test_a_reply_comes_with_its_text_and_what_it_cost(run: Run) -> None:
+    with openai_server(["one two three"]) as server:
+        (outcome,) = run(chat(server.model(), "four words are here"))
+    assert outcome.value == Reply("one two three")
+    usage = outcome.usage
+    assert (usage.calls, usage.cached, usage.input_tokens, usage.output_tokens) == (1, 0, 4, 3)
+    assert usage.seconds > 0
+
+
+def test_outcomes_come_in_the_order_of_the_calls(run: Run) -> None:
+    def script(request: dict[str, Any], number: int) -> Answer:
+        text = request["messages"][-1]["content"]
+        return Answer(text, delay=0.3 if text == "0" else 0)
+
+    with openai_server(script) as server:
+        model = server.model()
+        outcomes = run(*(chat(model, str(at)) for at in range(5)))
+    assert [outcome.value.text for outcome in outcomes] == ["0", "1", "2", "3", "4"]
+
+
+def test_calls_of_a_batch_run_side_by_side(run: Run) -> None:
+    with openai_server([Answer("x", delay=0.3)]) as server:
+        model = server.model()
+        run(*(chat(model, str(at)) for at in range(8)))
+        assert server.most_at_once == 8
+
+
+def test_no_calls_need_no_driving(run: Run) -> None:
+    assert run() == []
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Answer(status=429),
+        Answer(status=500),
+        Answer(status=503),
+        Answer(cut=True),
+        Answer(body=b'{"choices": [{'),
+        Answer("late", delay=1.5),
+    ],
+    ids=["429", "500", "503", "cut", "half a body", "hang"],
+)
+def test_a_passing_fault_is_tried_again(run: Run, fault: Answer) -> None:
+    with openai_server([fault, "fine"]) as server:
+        policy = CallPolicy(first_delay=0.01, timeout=1, deadline=10)
+        (outcome,) = run(chat(server.model()), policy=policy)
+        assert len(server.requests) == 2
+    assert outcome.value.text == "fine"
+    assert outcome.usage.calls == 2
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+def test_a_lasting_fault_is_not_tried_again(run: Run, status: int) -> None:
+    with openai_server([Answer("no such thing", status=status)]) as server:
+        (outcome,) = run(chat(server.model()))
+        assert len(server.requests) == 1
+    assert outcome.value is None
+    assert "no such thing" in outcome.error
+    assert outcome.usage.calls == 1
+
+
+def test_the_pause_is_what_the_server_asks_for(run: Run) -> None:
+    with openai_server([Answer(status=429, headers={"Retry-After": "1"}), "fine"]) as server:
+        started = time.monotonic()
+        (outcome,) = run(chat(server.model()))
+    assert outcome.value.text == "fine"
+    assert time.monotonic() - started >= 1
+
+
+def test_a_pause_past_the_deadline_is_not_begun(run: Run) -> None:
+    with openai_server([Answer(status=429, headers={"Retry-After": "3600"}), "fine"]) as server:
+        (outcome,) = run(chat(server.model()))
+        assert len(server.requests) == 1
+    assert "429" in outcome.error
+
+
+def test_tries_end(run: Run) -> None:
+    with openai_server([Answer(status=500)]) as server:
+        (outcome,) = run(chat(server.model()), policy=CallPolicy(attempts=3, first_delay=0))
+        assert len(server.requests) == 3
+    assert "after 3 tries" in outcome.error
+    assert outcome.usage.calls == 3
+
+
+def test_a_model_that_hangs_is_left_at_the_deadline(run: Run) -> None:
+    with openai_server([Answer("late", delay=20)]) as server:
+        started = time.monotonic()
+        policy = CallPolicy(timeout=0.3, deadline=0.5, first_delay=0)
+        (outcome,) = run(chat(server.model()), policy=policy)
+        assert time.monotonic() - started < 10
+    assert "no reply within" in outcome.error
+
+
+def test_waiting_for_a_slot_does_not_count_towards_the_deadline(run: Run) -> None:
+    with openai_server([Answer("x", delay=0.3)]) as server:
+        model = server.model()
+        policy = CallPolicy(deadline=0.8, max_concurrency=1)
+        outcomes = run(*(chat(model, str(at)) for at in range(5)), policy=policy)
+        assert server.most_at_once == 1
+    assert [outcome.error for outcome in outcomes] == [None] * 5
+
+
+def test_slots_are_shared_by_all_evaluations(run: Run) -> None:
+    with openai_server([Answer("x", delay=0.05)]) as server:
+        model = server.model()
+        policy = CallPolicy(max_concurrency=3)
+        threads = [
+            threading.Thread(
+                target=lambda at=at: drive(_steps([chat(model, str(at))]), {}, policy), args=()
+            )
+            for at in range(12)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert server.most_at_once == 3
+
+
+def test_identical_requests_in_flight_are_sent_once(run: Run) -> None:
+    with openai_server([Answer("x", delay=0.3)]) as server:
+        model = server.model()
+        outcomes = run(*(chat(model, "same") for _ in range(6)), chat(model, "other"))
+        assert len(server.requests) == 2
+    assert {outcome.value.text for outcome in outcomes} == {"x"}
+    assert sum(outcome.usage.calls for outcome in outcomes) == 2
+    assert sum(outcome.usage.cached for outcome in outcomes) == 5
+
+
+def test_requests_one_after_another_are_each_sent(run: Run) -> None:
+    with openai_server(["x"]) as server:
+        model = server.model()
+        run(chat(model))
+        run(chat(model))
+        assert len(server.requests) == 2
+
+
+def test_requests_that_differ_in_an_option_are_not_shared(run: Run) -> None:
+    with openai_server([Answer("x", delay=0.2)]) as server:
+        model = server.model()
+        run(*(chat(model, options={"max_tokens": at}) for at in (1, 2)))
+        assert [request["max_completion_tokens"] for request in server.requests] in (
+            [1, 2],
+            [2, 1],
+        )
+
+
+def test_samples_are_never_shared(run: Run) -> None:
+    with openai_server([Answer("x", delay=0.2)]) as server:
+        model = server.model()
+        run(*(chat(model, sample=at) for at in range(4)))
+        assert len(server.requests) == 4
+        first, *others = server.requests
+        assert all(request == first for request in others), "the index itself is not sent"
+
+
+def test_cached_replies_are_told_apart_and_samples_are_cached_apart(run: Run) -> None:
+    with openai_server(lambda _, number: str(number)) as server:
+        model = server.model(cache=InMemoryCache())
+        first = [run(chat(model, sample=at))[0] for at in range(3)]
+        second = [run(chat(model, sample=at))[0] for at in range(3)]
+        assert len(server.requests) == 3
+    assert [outcome.value.text for outcome in first] == ["0", "1", "2"]
+    assert [outcome.value.text for outcome in second] == ["0", "1", "2"]
+    assert [(o.usage.calls, o.usage.cached) for o in first] == [(1, 0)] * 3
+    assert [(o.usage.calls, o.usage.cached, o.usage.input_tokens) for o in second] == [
+        (0, 1, 0)
+    ] * 3
+
+
+def test_first_token_logprobs_are_read(run: Run) -> None:
+    tokens = {"Ent": -0.1, "Neutral": -2.5}
+    with openai_server([Answer("Entailment", first_token=tokens)]) as server:
+        (outcome,) = run(chat(server.model(), options={"logprobs": True, "top_logprobs": 2}))
+    assert outcome.value.first_token == tokens
+
+
+def test_a_reply_cut_at_the_token_limit_says_so(run: Run) -> None:
+    with openai_server([Answer("half a", finish_reason="length")]) as server:
+        (outcome,) = run(chat(server.model()))
+    assert outcome.value.truncated
+
+
+def test_a_message_without_text_is_an_empty_reply(run: Run) -> None:
+    with openai_server([Answer(None)]) as server:
+        (outcome,) = run(chat(server.model()))
+    assert outcome.value == Reply("")
+
+
+def test_an_error_of_the_program_is_an_outcome_too(run: Run) -> None:
+    model = GenericFakeChatModel(messages=iter([]))
+    (outcome,) = run(chat(model))
+    assert outcome.value is None
+    assert outcome.error
+
+
+def test_a_failing_runnable_is_an_outcome_and_others_go_on(run: Run) -> None:
+    def fail(_: str) -> str:
+        raise ValueError("out of order")
+
+    broken, fine = run(
+        RunnableCall(RunnableLambda(fail), "x", "retrieval"),
+        RunnableCall(RunnableLambda(str.upper), "x", "retrieval"),
+    )
+    assert broken.error == "ValueError: out of order"
+    assert fine.value == "X"
+
+
+def test_usage_is_accounted_by_stage() -> None:
+    with openai_server(["a b"]) as server:
+        model = server.model()
+
+        def steps() -> Steps[str]:
+            yield from ask([ChatCall(model, [HumanMessage("one")], "first")])
+            yield from ask([ChatCall(model, [HumanMessage(str(at))], "second") for at in range(3)])
+            return "done"
+
+        result, ledger = drive(steps(), {}, QUICK)
+    assert result == "done"
+    assert {stage: usage.calls for stage, usage in ledger.items()} == {"first": 1, "second": 3}
+
+
+class _Seen(BaseCallbackHandler):
+    def __init__(self) -> None:
+        self.starts: list[dict[str, Any]] = []
+
+    def on_chat_model_start(self, serialized: Any, messages: Any, **kwargs: Any) -> None:
+        self.starts.append(kwargs)
+
+
+def test_callbacks_tags_and_metadata_reach_the_call(run: Run) -> None:
+    seen = _Seen()
+    config = {"callbacks": [seen], "tags": ["mine"], "metadata": {"tenant": 7}}
+    with openai_server(["x"]) as server:
+        run(chat(server.model()), config=config)
+    (start,) = seen.starts
+    assert {"mine", "nostream", "demur:judge"} <= set(start["tags"])
+    assert start["metadata"]["tenant"] == 7
+    assert start["name"] == "stage"
+
+
+async def test_cancelling_one_of_two_that_share_a_request_leaves_the_other() -> None:
+    with openai_server([Answer("x", delay=0.4)]) as server:
+        call = chat(server.model())
+        first = asyncio.create_task(call.arun({}, QUICK))
+        second = asyncio.create_task(call.arun({}, QUICK))
+        await asyncio.sleep(0.1)
+        first.cancel()
+        assert (await second).value.text == "x"
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        assert len(server.requests) == 1
+
+
+async def test_cancelling_leaves_no_task_and_no_slot_taken() -> None:
+    with openai_server([Answer("slow", delay=1), "x"]) as server:
+        model = server.model()
+        policy = CallPolicy(max_concurrency=1)
+        task = asyncio.create_task(adrive(_steps([chat(model, "a")]), {}, policy))
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        (outcome,), _ = await asyncio.wait_for(adrive(_steps([chat(model, "b")]), {}, policy), 5)
+        assert outcome.value.text == "x"
+
+
+def test_event_loops_one_after_another_share_a_client() -> None:
+    with openai_server(["x"]) as server:
+        model = server.model()
+        for _ in range(3):
+            (outcome,), _ = asyncio.run(adrive(_steps([chat(model)]), {}, QUICK))
+            assert outcome.value is not None, outcome.error
+
+
+def test_the_model_and_its_messages_are_not_changed(run: Run) -> None:
+    with openai_server(["x"]) as server:
+        model = server.model()
+        before = model.model_dump()
+        message = HumanMessage("hello")
+        run(ChatCall(model, [message], "stage", {"max_tokens": 3}, sample=2))
+        assert model.model_dump() == before
+        assert message == HumanMessage("hello")

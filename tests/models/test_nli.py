@@ -1,0 +1,148 @@
+"""NLI by a cross-encoder: a real one, tiny, with weights that the test makes itself."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.fakes import scripted
+
+from demur import DemurError, RefChecker, Sample
+from demur.models.nli import NLI, load_nli
+from demur.schema import ClaimLabel
+
+pytest.importorskip("sentence_transformers")
+
+SAMPLE = Sample(
+    answer="Oslo is in Norway. Oslo is old.",
+    contexts=["Oslo lies in Norway. " * 200, "It was founded a long time ago."],
+)
+TRIPLETS = '("Oslo", "is in", "Norway")\n("Oslo", "is", "old")'
+
+
+def tiny_cross_encoder(folder: Path, classes: list[str]) -> str:
+    """Save a BERT of two layers with random weights, and a vocabulary of its own."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
+
+    torch.manual_seed(7)
+    words = "oslo is in norway old lies it was founded a long time ago .".split()
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocabulary = {word: at for at, word in enumerate(specials + words)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=512,
+    ).save_pretrained(folder)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        id2label=dict(enumerate(classes)),
+        label2id={name: at for at, name in enumerate(classes)},
+    )
+    BertForSequenceClassification(config).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return tiny_cross_encoder(
+        tmp_path_factory.mktemp("nli"), ["CONTRADICTION", "entailment", "neutral"]
+    )
+
+
+def test_probabilities_are_the_models_own_by_the_names_of_its_classes(folder: str) -> None:
+    from sentence_transformers import CrossEncoder
+    from torch.nn import Softmax
+
+    pairs = [("oslo is old", "oslo is in norway"), ("oslo", "old"), ("oslo", "old")]
+    expected = CrossEncoder(folder).predict(pairs, activation_fn=Softmax(dim=-1))
+    found = load_nli(folder).predict(pairs)
+    order = [ClaimLabel.CONTRADICTION, ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL]
+    for given, wanted in zip(found, expected, strict=True):
+        assert [given[label] for label in order] == pytest.approx(list(wanted), abs=1e-5)
+        assert sum(given.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("given", ["name", "object"])
+def test_refchecker_labels_by_it_in_one_pass_and_in_windows(folder: str, given: str) -> None:
+    from sentence_transformers import CrossEncoder
+
+    checker: Any = folder if given == "name" else CrossEncoder(folder)
+    model = scripted(TRIPLETS)
+    evaluator = RefChecker(model, checker=checker)
+    found = evaluator.invoke(SAMPLE)
+    assert found.details["checker"] == "nli"
+    assert found.details["windows"] > 2
+    assert model.stages == ["extraction"]
+    assert found.error is None
+    for claim in found.claims:
+        assert claim.label is max(claim.probabilities, key=claim.probabilities.__getitem__)
+    assert asyncio.run(evaluator.ainvoke(SAMPLE)).claims == found.claims
+
+
+@pytest.mark.parametrize("classes", [["yes", "no"], ["a", "b", "c"], ["entailment"]])
+def test_a_model_with_other_classes_is_refused(classes: list[str], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="three-way NLI"):
+        RefChecker(scripted(""), checker=tiny_cross_encoder(tmp_path, classes))
+
+
+def test_a_model_that_cannot_be_had_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(DemurError, match="no-such-org/no-such-model"):
+        load_nli("no-such-org/no-such-model")
+
+
+def test_a_failing_model_leaves_the_evaluation_undetermined() -> None:
+    class Broken:
+        class model:
+            class config:
+                id2label = {0: "entailment", 1: "neutral", 2: "contradiction"}
+
+        def predict(self, *args: Any, **options: Any) -> Any:
+            raise RuntimeError("out of memory")
+
+    found = RefChecker(scripted(TRIPLETS), checker=Broken()).invoke(SAMPLE)
+    assert found.undetermined
+    assert "out of memory" in found.error
+
+
+def test_equal_pairs_are_scored_once() -> None:
+    import numpy as np
+
+    class Counting:
+        class model:
+            class config:
+                id2label = {0: "entailment", 1: "neutral", 2: "contradiction"}
+
+        scored = 0
+
+        def predict(self, pairs: Any, **options: Any) -> Any:
+            self.scored += len(pairs)
+            return np.tile([0.5, 0.3, 0.2], (len(pairs), 1))
+
+    encoder = Counting()
+    found = NLI(encoder).predict([("a", "b"), ("c", "d"), ("a", "b")])
+    assert encoder.scored == 2
+    assert (
+        found[0]
+        == found[2]
+        == {
+            ClaimLabel.ENTAILMENT: 0.5,
+            ClaimLabel.NEUTRAL: 0.3,
+            ClaimLabel.CONTRADICTION: 0.2,
+        }
+    )

@@ -1,0 +1,154 @@
+"""A real HTTP server that speaks OpenAI's chat protocol and says what a test tells it to."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from langchain_openai import ChatOpenAI
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the server does with one request."""
+
+    text: str | None = ""
+    """The message's content."""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    """Seconds before it answers."""
+    finish_reason: str = "stop"
+    first_token: dict[str, float] | None = None
+    """Log-probabilities of the first token's alternatives."""
+    body: bytes | None = None
+    """The whole body, in place of a well-formed one."""
+    cut: bool = False
+    """Whether to close the connection without an answer."""
+
+
+@dataclass
+class OpenAIServer:
+    """A running server, and what it was asked."""
+
+    url: str
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    most_at_once: int = 0
+    _now: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def model(self, **options: Any) -> ChatOpenAI:
+        """A client of this server."""
+        options = {"model": "test", "api_key": "key", "max_retries": 0, "temperature": 0, **options}
+        return ChatOpenAI(base_url=self.url, **options)
+
+    def prompts(self) -> list[str]:
+        """The last message of each request."""
+        return [request["messages"][-1]["content"] for request in self.requests]
+
+    @contextmanager
+    def counted(self, request: dict[str, Any]) -> Iterator[int]:
+        """Take note of a request for as long as it lasts; gives its number, from 0."""
+        with self._lock:
+            number = len(self.requests)
+            self.requests.append(request)
+            self._now += 1
+            self.most_at_once = max(self.most_at_once, self._now)
+        try:
+            yield number
+        finally:
+            with self._lock:
+                self._now -= 1
+
+
+Script = Callable[[dict[str, Any], int], "Answer | str"]
+"""From a request's JSON and its number to what the server does."""
+
+
+@contextmanager
+def openai_server(script: Script | Sequence[Answer | str]) -> Iterator[OpenAIServer]:
+    """Serve on a free port of the loopback for the length of the block.
+
+    Args:
+        script: A function, or the answers in order, of which the last is given again.
+    """
+    server = OpenAIServer("")
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            with server.counted(request) as number:
+                if callable(script):
+                    answer = script(request, number)
+                else:
+                    answer = script[min(number, len(script) - 1)]
+                if isinstance(answer, str):
+                    answer = Answer(answer)
+                time.sleep(answer.delay)
+            if answer.cut:
+                self.close_connection = True
+                return
+            body = answer.body if answer.body is not None else _body(answer, request)
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 256
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            pass  # a client that went away is what some tests are about
+
+    httpd = Server(("127.0.0.1", 0), Handler)
+    server.url = f"http://127.0.0.1:{httpd.server_port}/v1"
+    threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield server
+    finally:
+        httpd.shutdown()
+        httpd.server_close()
+
+
+def _body(answer: Answer, request: dict[str, Any]) -> bytes:
+    if answer.status != 200:
+        return json.dumps({"error": {"message": answer.text or "told to", "code": None}}).encode()
+    prompt = sum(len(str(message["content"]).split()) for message in request["messages"])
+    reply = len((answer.text or "").split())
+    choice: dict[str, Any] = {
+        "index": 0,
+        "message": {"role": "assistant", "content": answer.text},
+        "finish_reason": answer.finish_reason,
+    }
+    if answer.first_token is not None:
+        top = [{"token": t, "logprob": p, "bytes": None} for t, p in answer.first_token.items()]
+        choice["logprobs"] = {"content": [{**top[0], "top_logprobs": top}]}
+    return json.dumps(
+        {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": request["model"],
+            "choices": [choice],
+            "usage": {
+                "prompt_tokens": prompt,
+                "completion_tokens": reply,
+                "total_tokens": prompt + reply,
+            },
+        }
+    ).encode()
