@@ -1,0 +1,1 @@
+"""The evaluators: Runnables from Sample to Evaluation."""

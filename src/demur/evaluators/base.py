@@ -1,0 +1,85 @@
+"""Evaluator: a Runnable from Sample to Evaluation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
+from langchain_core.runnables import RunnableConfig, RunnableSerializable
+from langchain_core.runnables.config import patch_config
+from pydantic import ConfigDict, Field
+
+from demur.models.calls import Ledger, Steps, adrive, drive
+from demur.models.retry import CallPolicy
+from demur.schema import Evaluation, Sample, Usage
+
+
+class Evaluator(RunnableSerializable[Sample | Mapping[str, Any], Evaluation], ABC):
+    """Base of the evaluators: the two thin edges, sync and async, around one core.
+
+    A subclass writes `_steps`; it never waits and keeps nothing on `self`, so one evaluator serves
+    any number of threads and loops at a time.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    call_policy: CallPolicy = Field(default_factory=CallPolicy)
+    """Retries, time limits and concurrency of the model calls."""
+
+    @abstractmethod
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        """Judge one sample; usage is filled in by the caller."""
+
+    def invoke(
+        self,
+        input: Sample | Mapping[str, Any],
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Evaluation:
+        """Judge one sample, or a mapping with its fields.
+
+        Raises:
+            pydantic.ValidationError: The input is no sample; the message names the field.
+        """
+        return self._call_with_config(self._evaluate, input, config, **kwargs)
+
+    async def ainvoke(
+        self,
+        input: Sample | Mapping[str, Any],
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Evaluation:
+        """As `invoke`, natively asynchronous."""
+        return await self._acall_with_config(self._aevaluate, input, config, **kwargs)
+
+    def _evaluate(
+        self,
+        input: Sample | Mapping[str, Any],
+        run_manager: CallbackManagerForChainRun,
+        config: RunnableConfig,
+    ) -> Evaluation:
+        child = patch_config(config, callbacks=run_manager.get_child())
+        return _accounted(*drive(self._steps(as_sample(input)), child, self.call_policy))
+
+    async def _aevaluate(
+        self,
+        input: Sample | Mapping[str, Any],
+        run_manager: AsyncCallbackManagerForChainRun,
+        config: RunnableConfig,
+    ) -> Evaluation:
+        child = patch_config(config, callbacks=run_manager.get_child())
+        return _accounted(*await adrive(self._steps(as_sample(input)), child, self.call_policy))
+
+
+def as_sample(input: Sample | Mapping[str, Any]) -> Sample:
+    """The sample itself, or the one that a mapping describes."""
+    return input if isinstance(input, Sample) else Sample.model_validate(input)
+
+
+def _accounted(evaluation: Evaluation, ledger: Ledger) -> Evaluation:
+    usage = sum(ledger.values(), Usage())
+    stages = {stage: spent.model_dump() for stage, spent in ledger.items()}
+    details = {**evaluation.details, "usage_by_stage": stages}
+    return evaluation.model_copy(update={"usage": usage, "details": details})

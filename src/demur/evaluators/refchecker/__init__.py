@@ -1,0 +1,7 @@
+"""RefChecker: claims, labels, evidence (arXiv 2405.14486)."""
+
+from demur.evaluators.refchecker.aggregation import Summary, summarize
+from demur.evaluators.refchecker.evaluator import RefChecker
+from demur.evaluators.refchecker.prompts import Prompt, RefCheckerPrompts
+
+__all__ = ["Prompt", "RefChecker", "RefCheckerPrompts", "Summary", "summarize"]

@@ -1,0 +1,231 @@
+"""Second stage: label each claim against each window of the references (RefChecker, section 3.2).
+
+Four ways, all with one shape: claims and windows in, one `Finding` per window and claim out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import RunnableLambda
+
+from demur.evaluators.refchecker.parsing import parse_label, parse_numbered_labels
+from demur.evaluators.refchecker.prompts import Prompt
+from demur.evaluators.refchecker.references import Window, window_text
+from demur.models.calls import ChatCall, Outcome, RunnableCall, Steps, ask
+from demur.models.limits import PerModel
+from demur.models.logprobs import Calibration, label_logprobs, mean_bias, probabilities
+from demur.models.nli import NLI
+from demur.schema import ClaimLabel
+from demur.text import count_tokens
+
+# More claims in one request, or longer ones, and models begin to skip some.
+_GROUP_CLAIMS = 20
+_GROUP_TOKENS = 600
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one window says of one claim."""
+
+    label: ClaimLabel | None = None
+    probabilities: Mapping[ClaimLabel, float] | None = None
+    error: str | None = None
+    """Why there is no label."""
+
+
+Findings = Sequence[Sequence[Finding]]
+"""By window, then by claim."""
+Checker = Callable[[Sequence[str], Sequence[Window], str | None], Steps[Findings]]
+"""From claims, windows and the question to findings."""
+
+
+def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
+    """All claims of a group in one request per window.
+
+    Claims for which the reply has no label are asked for again, under the same numbers, in groups
+    half as large, until a request holds one claim only; then the label stays missing.
+    """
+
+    def check(
+        claims: Sequence[str], windows: Sequence[Window], question: str | None
+    ) -> Steps[Findings]:
+        def call(window: Window, group: Sequence[int]) -> ChatCall:
+            listed = "\n".join(f"{at + 1}. {claims[at]}" for at in group)
+            shown = prompt.messages(reference=window_text(window), question=question, claims=listed)
+            return ChatCall(model, shown, "checking")
+
+        findings = [[Finding() for _ in claims] for _ in windows]
+        asked = list(product(range(len(windows)), _groups(claims)))
+        need_numbers = False
+        while asked:
+            outcomes = yield from ask([call(windows[at], group) for at, group in asked])
+            again: list[tuple[int, list[int]]] = []
+            for (at, group), outcome in zip(asked, outcomes, strict=True):
+                found = _joint_findings(outcome, group, need_numbers)
+                for number, finding in found.items():
+                    findings[at][number] = finding
+                unlabelled = [number for number in group if found[number].label is None]
+                if outcome.error is None and len(group) > 1:
+                    half = -(-len(group) // 2)
+                    again += [(at, part) for part in _parts(unlabelled, half)]
+            # A reply that lost count once has to show which claim it means.
+            asked, need_numbers = again, True
+        return findings
+
+    return check
+
+
+def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
+    """One request per claim and window, side by side."""
+
+    def read(outcome: Outcome) -> Finding:
+        if outcome.error is not None:
+            return Finding(error=outcome.error)
+        label = parse_label(outcome.value.text)
+        return Finding(label) if isinstance(label, ClaimLabel) else Finding(error=label)
+
+    def check(
+        claims: Sequence[str], windows: Sequence[Window], question: str | None
+    ) -> Steps[Findings]:
+        outcomes = yield from ask(_single_calls(model, prompt, claims, windows, question))
+        return _by_window([read(outcome) for outcome in outcomes], len(claims))
+
+    return check
+
+
+_kept_biases: PerModel[Mapping[ClaimLabel, float]] = PerModel()
+
+
+def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> Checker:
+    """One request per claim and window; the first token's log-probabilities make the label.
+
+    From each label's log-probability its bias is taken off: its mean over fixed claims about which
+    no label is likelier than another. It is measured once per model and prompt and kept.
+    """
+    options = {"logprobs": True, "top_logprobs": 20, "max_tokens": 1}
+    kept_under = (prompt, calibration)
+
+    def check(
+        claims: Sequence[str], windows: Sequence[Window], question: str | None
+    ) -> Steps[Findings]:
+        bias = _kept_biases.get(model, kept_under)
+        fixed = (
+            []
+            if bias is not None
+            else [
+                ChatCall(
+                    model, prompt.messages(reference=reference, claim=claim), "calibration", options
+                )
+                for reference, claim in calibration.cases
+            ]
+        )
+        calls = _single_calls(model, prompt, claims, windows, question, options)
+        outcomes = yield from ask([*fixed, *calls])
+        if bias is None:
+            measured = [_logprobs(outcome) for outcome in outcomes[: len(fixed)]]
+            failed = next((found for found in measured if isinstance(found, str)), None)
+            if failed is not None:
+                error = Finding(error=f"the label bias could not be measured: {failed}")
+                return [[error] * len(claims) for _ in windows]
+            found_bias = mean_bias([found for found in measured if not isinstance(found, str)])
+            bias = _kept_biases.setdefault(model, kept_under, lambda: found_bias)
+        findings = [
+            _logprob_finding(_logprobs(outcome), bias) for outcome in outcomes[len(fixed) :]
+        ]
+        return _by_window(findings, len(claims))
+
+    return check
+
+
+def nli(scorer: NLI) -> Checker:
+    """A cross-encoder over all pairs of passage and claim at once."""
+
+    def check(
+        claims: Sequence[str], windows: Sequence[Window], question: str | None
+    ) -> Steps[Findings]:
+        pairs = [(window_text(window), claim) for window in windows for claim in claims]
+        (outcome,) = yield from ask(
+            [RunnableCall(RunnableLambda(scorer.predict), pairs, "checking")]
+        )
+        if outcome.error is not None:
+            error = Finding(error=f"the NLI model failed: {outcome.error}")
+            return [[error] * len(claims) for _ in windows]
+        findings = [Finding(max(found, key=found.__getitem__), found) for found in outcome.value]
+        return _by_window(findings, len(claims))
+
+    return check
+
+
+def _single_calls(
+    model: BaseChatModel,
+    prompt: Prompt,
+    claims: Sequence[str],
+    windows: Sequence[Window],
+    question: str | None,
+    options: Mapping[str, object] | None = None,
+) -> list[ChatCall]:
+    # Window by window, so that a server with one prefix cache reads each reference once.
+    return [
+        ChatCall(
+            model,
+            prompt.messages(reference=window_text(window), question=question, claim=claim),
+            "checking",
+            options or {},
+        )
+        for window in windows
+        for claim in claims
+    ]
+
+
+def _by_window(findings: Sequence[Finding], claims: int) -> Findings:
+    return [findings[at : at + claims] for at in range(0, len(findings), claims)]
+
+
+def _groups(claims: Sequence[str]) -> list[list[int]]:
+    """Claims by number, in groups that one request can hold."""
+    groups: list[list[int]] = []
+    total = 0
+    for at, claim in enumerate(claims):
+        tokens = count_tokens(claim)
+        full = groups and (len(groups[-1]) == _GROUP_CLAIMS or total + tokens > _GROUP_TOKENS)
+        if not groups or full:
+            groups.append([])
+            total = 0
+        groups[-1].append(at)
+        total += tokens
+    return groups
+
+
+def _parts(numbers: Sequence[int], size: int) -> list[list[int]]:
+    return [list(numbers[at : at + size]) for at in range(0, len(numbers), size)]
+
+
+def _joint_findings(
+    outcome: Outcome, group: Sequence[int], need_numbers: bool
+) -> dict[int, Finding]:
+    if outcome.error is not None:
+        return {at: Finding(error=outcome.error) for at in group}
+    labels = parse_numbered_labels(outcome.value.text, [at + 1 for at in group], need_numbers)
+    return {
+        number - 1: Finding(label) if isinstance(label, ClaimLabel) else Finding(error=label)
+        for number, label in labels.items()
+    }
+
+
+def _logprobs(outcome: Outcome) -> Mapping[ClaimLabel, float] | str:
+    if outcome.error is not None:
+        return outcome.error
+    return label_logprobs(outcome.value.first_token)
+
+
+def _logprob_finding(
+    found: Mapping[ClaimLabel, float] | str, bias: Mapping[ClaimLabel, float]
+) -> Finding:
+    if isinstance(found, str):
+        return Finding(error=found)
+    shares = probabilities({label: value - bias[label] for label, value in found.items()})
+    return Finding(max(shares, key=shares.__getitem__), shares)

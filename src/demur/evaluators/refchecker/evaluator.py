@@ -1,0 +1,309 @@
+"""RefChecker: an answer's claims, each held against references (arXiv 2405.14486)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
+from pydantic import Field, PrivateAttr, field_validator
+
+from demur.evaluators.base import Evaluator
+from demur.evaluators.refchecker import checking
+from demur.evaluators.refchecker.aggregation import ABSTAIN, Aggregation, aggregate, merge
+from demur.evaluators.refchecker.checking import Finding, Findings
+from demur.evaluators.refchecker.extraction import ClaimForm, Extraction, extract
+from demur.evaluators.refchecker.localization import find_evidence, index
+from demur.evaluators.refchecker.prompts import CALIBRATION, RefCheckerPrompts
+from demur.evaluators.refchecker.references import Window, pack, passages
+from demur.models.calls import RunnableCall, Steps, ask
+from demur.models.nli import NLI, load_nli
+from demur.models.resolve import resolve_model
+from demur.schema import Claim, ClaimLabel, Evaluation, Sample
+
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder
+
+_MODES = ("auto", "joint", "per_claim", "logprobs")
+# What a checker reads at once, in tokens, and what neighbouring windows share. A local model reads
+# slowly and loses track; a cross-encoder takes 512 tokens, claim included.
+_WINDOW_TOKENS = {"joint": 3000, "per_claim": 3000, "logprobs": 700, "nli": 320}
+_OVERLAP = 8  # one part in 8
+_SOFT_THRESHOLD = 0.8
+
+NO_REFERENCES = (
+    "there is nothing to check the answer against: give the sample contexts or a reference, or "
+    "give RefChecker a retriever"
+)
+
+
+class RefChecker(Evaluator):
+    """Split an answer into claims and label each against the references.
+
+    The references are the sample's contexts, and its `reference` if given. Without any, they are
+    what `retriever` finds for the question (for the answer, if there is none).
+
+    The evaluation's `score` is the entailed share of the claims, in [0, 1]; its `label` is
+    "Entailment", "Neutral", "Contradiction", or "Abstain" for an answer that states nothing to
+    check (then `score` and `passed` are None). It is undetermined (`error` says why) when the
+    answer is empty, there are no references, a model fails, its claims cannot be read, or labels
+    are missing that could change `passed`.
+
+    Example:
+        >>> checker = RefChecker("openai:gpt-4o-mini")
+        >>> checker.invoke({"question": q, "answer": a, "contexts": ["..."]}).passed
+
+    Args:
+        model: A LangChain chat model, or a name for `resolve_model`.
+        checker: "joint": all claims in one call per window of the references. "per_claim": one call
+            each. "logprobs": one call each, labelled by log-probabilities, which makes small local
+            models usable. "auto": "logprobs" for the local model, else "joint". Or a
+            sentence-transformers `CrossEncoder` for NLI, or its name ("org/name" or a folder).
+        claims: "triplets" or "sentences" (short self-contained statements).
+        aggregation: "strict": any Contradiction, else any Neutral, else Entailment; "major": the
+            most frequent label, ties to the worse; "soft": the entailed share against `threshold`.
+            An answer passes when the label is Entailment.
+        threshold: The entailed share that "soft" asks for, in [0, 1]; the others do not use it.
+            None: nothing is decided, and `passed` is None.
+        retriever: A Runnable from a query to documents, for samples without references.
+        prompts: Other prompts in place of ours.
+        window_tokens: How much of the references is read at once; None: as fits the checker.
+        call_policy: Retries, time limits and concurrency.
+
+    Raises:
+        ValueError: An argument is out of its range, or names no known mode or model.
+        TypeError: `model` is no chat model, or `checker` no cross-encoder.
+        DemurError: The model or the cross-encoder cannot be had.
+    """
+
+    model: str | BaseChatModel
+    checker: Any = "auto"
+    claims: ClaimForm = "triplets"
+    aggregation: Aggregation = "strict"
+    threshold: float | None = Field(default=_SOFT_THRESHOLD, ge=0, le=1, allow_inf_nan=False)
+    retriever: Runnable[str, Any] | None = None
+    prompts: RefCheckerPrompts = Field(default_factory=RefCheckerPrompts)
+    window_tokens: int | None = Field(default=None, ge=50)
+
+    _chat: BaseChatModel = PrivateAttr()
+    _mode: str = PrivateAttr()
+    _nli: NLI | None = PrivateAttr(default=None)
+
+    def __init__(
+        self,
+        model: str | BaseChatModel,
+        *,
+        checker: str | CrossEncoder = "auto",
+        claims: ClaimForm = "triplets",
+        aggregation: Aggregation = "strict",
+        threshold: float | None = _SOFT_THRESHOLD,
+        **options: Any,
+    ) -> None:
+        """See the class."""
+        if aggregation != "soft" and threshold not in (None, _SOFT_THRESHOLD):
+            warnings.warn(
+                f"threshold={threshold} has no effect with aggregation={aggregation!r}, which "
+                "passes an answer labelled Entailment; for a share of the claims choose "
+                "aggregation='soft'",
+                stacklevel=2,
+            )
+        fields: dict[str, Any] = {
+            "model": model,
+            "checker": checker,
+            "claims": claims,
+            "aggregation": aggregation,
+            "threshold": threshold,
+        }
+        super().__init__(**fields, **options)
+
+    @field_validator("checker")
+    @classmethod
+    def _known_checker(cls, value: object) -> object:
+        if not isinstance(value, str):
+            if not hasattr(value, "predict"):
+                raise TypeError(
+                    f"checker: expected one of {_MODES} or a sentence-transformers CrossEncoder, "
+                    f"got {type(value).__name__}"
+                )
+        elif value not in _MODES and "/" not in value and not Path(value).is_dir():
+            raise ValueError(
+                f"unknown checker {value!r}: expected one of {_MODES}, or a cross-encoder's name "
+                "such as 'org/name' or its folder"
+            )
+        return value
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Find the parts that the fields name, so that a mistake shows now and not in a call."""
+        super().model_post_init(context)
+        self._chat = resolve_model(self.model)
+        if not isinstance(self.checker, str):
+            self._mode, self._nli = "nli", NLI(self.checker)
+        elif self.checker in _MODES:
+            local = self._chat._llm_type == "demur-local"
+            auto = "logprobs" if local else "joint"
+            self._mode = auto if self.checker == "auto" else self.checker
+        else:
+            self._mode, self._nli = "nli", load_nli(self.checker)
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        if not sample.answer.strip():
+            return self._undetermined("the answer is empty: there is nothing to check")
+        contexts: Sequence[Document] = sample.contexts
+        retrieved = False
+        if not _any_text(contexts, sample.reference):
+            if self.retriever is None:
+                return self._undetermined(NO_REFERENCES)
+            query = sample.question or sample.answer
+            (outcome,) = yield from ask([RunnableCall(self.retriever, query, "retrieval")])
+            if outcome.error is not None:
+                return self._undetermined(f"the retriever failed: {outcome.error}")
+            contexts, retrieved = Sample(answer="", contexts=outcome.value).contexts, True
+            if not _any_text(contexts, None):
+                return self._undetermined("the retriever found no text to check the answer against")
+
+        extraction = yield from extract(
+            self._chat, sample.answer, sample.question, self.claims, self.prompts
+        )
+        details: dict[str, Any] = {"checker": self._mode}
+        if extraction.dropped:
+            details["dropped_claims"] = list(extraction.dropped)
+        if retrieved:
+            details["retrieved"] = [
+                {"id": document.id, "page_content": document.page_content} for document in contexts
+            ]
+        if extraction.error is not None:
+            return self._undetermined(extraction.error, details=details)
+        if extraction.abstained:
+            return Evaluation(
+                name=self.get_name(),
+                label=ABSTAIN,
+                explanation="The answer states nothing that could be checked.",
+                details=details,
+            )
+        windows = self._windows(contexts, sample.reference)
+        texts = [claim.text for claim in extraction.claims]
+        findings = yield from self._check(texts, windows, sample.question)
+        claims = _judged(extraction, windows, findings)
+        return self._conclude(claims, {**details, "windows": len(windows)})
+
+    def _windows(self, contexts: Sequence[Document], reference: str | None) -> list[Window]:
+        size = self.window_tokens or _WINDOW_TOKENS[self._mode]
+        found = passages(contexts, reference, size, size // _OVERLAP)
+        # A cross-encoder sees a lone passage more clearly, and its pairs cost little.
+        return [(passage,) for passage in found] if self._mode == "nli" else pack(found, size)
+
+    def _check(
+        self, claims: Sequence[str], windows: Sequence[Window], question: str | None
+    ) -> Steps[Findings]:
+        if self._nli is not None:
+            check = checking.nli(self._nli)
+        elif self._mode == "joint":
+            check = checking.joint(self._chat, self.prompts.joint)
+        elif self._mode == "per_claim":
+            check = checking.per_claim(self._chat, self.prompts.per_claim)
+        else:
+            check = checking.logprobs(self._chat, self.prompts.logprobs, CALIBRATION)
+        return (yield from check(claims, windows, question))
+
+    def _conclude(self, claims: tuple[Claim, ...], details: dict[str, Any]) -> Evaluation:
+        verdict = aggregate([claim.label for claim in claims], self.aggregation, self.threshold)
+        counts = {
+            label.value: sum(claim.label is label for claim in claims) for label in ClaimLabel
+        }
+        missing = [claim for claim in claims if claim.label is None]
+        details = {
+            **details,
+            "counts": counts,
+            "unlabelled": len(missing),
+            "score_bounds": [verdict.score, verdict.best_score],
+        }
+        if not verdict.determined:
+            return self._undetermined(
+                f"{len(missing)} of {len(claims)} claims have no label, which could change the "
+                f"decision. The first: {missing[0].error}",
+                claims=claims,
+                details=details,
+            )
+        assert verdict.label is not None
+        return Evaluation(
+            name=self.get_name(),
+            score=verdict.score,
+            label=verdict.label.value,
+            passed=verdict.passed,
+            explanation=_explanation(claims, counts),
+            claims=claims,
+            details=details,
+        )
+
+    def _undetermined(self, error: str, **fields: Any) -> Evaluation:
+        return Evaluation(name=self.get_name(), error=error, explanation=error, **fields)
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Leave out what the fields name: it is found again on the other side."""
+        return {**super().__getstate__(), "__pydantic_private__": None}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        self.model_post_init(None)
+
+
+def _any_text(contexts: Sequence[Document], reference: str | None) -> bool:
+    return any(document.page_content.strip() for document in contexts) or bool(
+        reference and reference.strip()
+    )
+
+
+def _judged(
+    extraction: Extraction, windows: Sequence[Window], findings: Findings
+) -> tuple[Claim, ...]:
+    """The claims with their labels merged over the windows, and the evidence for them."""
+    sentences = [index(window) for window in windows]
+    judged = []
+    for at, claim in enumerate(extraction.claims):
+        found = [of_window[at] for of_window in findings]
+        label = merge(finding.label for finding in found)
+        evidence = [
+            find_evidence(claim.text, of_window, label)
+            for finding, of_window in zip(found, sentences, strict=True)
+            if label is not None and finding.label is label and label is not ClaimLabel.NEUTRAL
+        ]
+        judged.append(
+            claim.model_copy(
+                update={
+                    "label": label,
+                    "probabilities": _probabilities(found, label),
+                    "evidence": tuple(dict.fromkeys(e for e in evidence if e is not None)),
+                    "error": None if label else next(f.error for f in found if f.error),
+                }
+            )
+        )
+    return tuple(judged)
+
+
+def _probabilities(
+    findings: Sequence[Finding], label: ClaimLabel | None
+) -> dict[ClaimLabel, float] | None:
+    """Those of the window that is surest of the claim's label."""
+    if label is None:
+        return None
+    given = [f.probabilities for f in findings if f.label is label and f.probabilities]
+    return dict(max(given, key=lambda shares: shares[label])) if given else None
+
+
+def _explanation(claims: Sequence[Claim], counts: dict[str, int]) -> str:
+    noun = "claim" if len(claims) == 1 else "claims"
+    parts = [f"The references support {counts['Entailment']} of {len(claims)} {noun}"]
+    for label, words in (
+        ("Contradiction", "contradicted by them"),
+        ("Neutral", "not found in them"),
+    ):
+        if counts[label]:
+            parts.append(f"{counts[label]} {words}")
+    unlabelled = sum(claim.label is None for claim in claims)
+    if unlabelled:
+        parts.append(f"{unlabelled} without a label")
+    return ", ".join(parts) + "."

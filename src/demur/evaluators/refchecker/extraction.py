@@ -1,0 +1,158 @@
+"""First stage: split an answer into claims (RefChecker, section 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+
+from demur.evaluators.refchecker.localization import Sentence, index, locate, word_set
+from demur.evaluators.refchecker.parsing import Extracted, parse_statements, parse_triplets
+from demur.evaluators.refchecker.prompts import (
+    UNREADABLE_SENTENCES,
+    UNREADABLE_TRIPLETS,
+    RefCheckerPrompts,
+)
+from demur.evaluators.refchecker.references import Passage
+from demur.models.calls import ChatCall, Outcome, Reply, Steps, ask
+from demur.schema import Claim
+from demur.text import sentences, windows
+
+ClaimForm = Literal["triplets", "sentences"]
+
+# A longer stretch makes a model skip facts, and its list of claims may pass the token limit.
+_STRETCH_TOKENS = 600
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """The claims of an answer."""
+
+    claims: tuple[Claim, ...] = ()
+    abstained: bool = False
+    """The extractor says that the answer states nothing to check."""
+    dropped: tuple[str, ...] = ()
+    """What the extractor gave but the answer does not say: no word of it stands there."""
+    error: str | None = None
+    """Why the claims could not be had; none are then complete."""
+
+
+def extract(
+    model: BaseChatModel,
+    answer: str,
+    question: str | None,
+    form: ClaimForm,
+    prompts: RefCheckerPrompts,
+) -> Steps[Extraction]:
+    """Ask for the claims of an answer, a long one stretch by stretch.
+
+    A stretch whose reply cannot be read is asked for once more; one whose reply was cut at the
+    token limit is asked for in two halves.
+    """
+    stretches = [answer[start:end] for start, end in windows(answer, _STRETCH_TOKENS, 0)]
+    prompt = prompts.triplets if form == "triplets" else prompts.sentences
+
+    def call(stretch: str, *further: BaseMessage) -> ChatCall:
+        messages = prompt.messages(question=question, answer=stretch)
+        return ChatCall(model, [*messages, *further], "extraction")
+
+    def repairs(stretch: str, outcome: Outcome) -> list[ChatCall]:
+        reply: Reply = outcome.value
+        if reply.truncated and (halves := _halves(stretch)):
+            return [call(half) for half in halves]
+        asked = UNREADABLE_TRIPLETS if form == "triplets" else UNREADABLE_SENTENCES
+        return [call(stretch, AIMessage(reply.text or "(nothing)"), HumanMessage(asked))]
+
+    # The question counts too: a claim names in full what the answer may only refer to.
+    known = word_set(answer) | word_set(question or "")
+    outcomes = yield from ask([call(stretch) for stretch in stretches])
+    again = {
+        at: repairs(stretches[at], outcome)
+        for at, outcome in enumerate(outcomes)
+        if outcome.error is None and not _usable(_read(outcome.value, form), known)
+    }
+    repaired = iter((yield from ask([one for calls in again.values() for one in calls])))
+    replies: list[Outcome] = []
+    for at, outcome in enumerate(outcomes):
+        replies += [next(repaired) for _ in again[at]] if at in again else [outcome]
+
+    error = next((outcome.error for outcome in replies if outcome.error is not None), None)
+    if error is not None:
+        return Extraction(error=f"the claims could not be extracted: {error}")
+    return _collect([_read(outcome.value, form) for outcome in replies], answer, known)
+
+
+def _read(reply: Reply, form: ClaimForm) -> Extracted:
+    read = parse_triplets(reply.text) if form == "triplets" else parse_statements(reply.text)
+    if not reply.truncated:
+        return read
+    # The last claim was cut, and others may never have been written.
+    return Extracted(read.triplets, read.statements, broken=True)
+
+
+def _usable(read: Extracted, known: frozenset[str]) -> bool:
+    if not read.readable:
+        return False
+    return read.abstained or any(_grounded(claim, known) for claim in _claims(read))
+
+
+def _halves(stretch: str) -> list[str]:
+    bounds = sentences(stretch)
+    if len(bounds) < 2:
+        return []
+    middle = bounds[len(bounds) // 2][0]
+    return [stretch[:middle], stretch[middle:]]
+
+
+def _claims(read: Extracted) -> list[Claim]:
+    triplets = [Claim(text=_statement(triplet), triplet=triplet) for triplet in read.triplets]
+    return triplets + [Claim(text=statement) for statement in read.statements]
+
+
+def _statement(triplet: Sequence[str]) -> str:
+    return " ".join(part for part in triplet if part)
+
+
+def _grounded(claim: Claim, known: frozenset[str]) -> bool:
+    """Whether a word of the claim's subject or object stands in the answer or the question.
+
+    A small model sometimes repeats the lines of its prompt's example as if they were claims of the
+    answer.
+    """
+    parts = (claim.triplet[0], claim.triplet[2]) if claim.triplet else (claim.text,)
+    wanted = word_set(" ".join(parts))
+    telling = {word for word in wanted if len(word) > 3 or not word.isascii() or word.isdigit()}
+    return not wanted or bool((telling or wanted) & known)
+
+
+def _collect(reads: Sequence[Extracted], answer: str, known: frozenset[str]) -> Extraction:
+    if any(read.broken for read in reads):
+        return Extraction(
+            error="the extractor's list of claims ends half-way, also when asked again: raise the "
+            "model's max_tokens or use another model"
+        )
+    if not all(read.readable for read in reads):
+        return Extraction(
+            error="the extractor's reply holds no claims that can be read, also when asked again: "
+            "use another model or prompt"
+        )
+    indexed: list[Sentence] = index([Passage(None, 0, answer)])
+    unique = dict.fromkeys(claim for read in reads for claim in _claims(read))
+    kept = [claim for claim in unique if _grounded(claim, known)]
+    dropped = tuple(claim.text for claim in unique if not _grounded(claim, known))
+    if unique and not kept:
+        return Extraction(
+            dropped=dropped,
+            error="no word of the claims that the extractor gave stands in the answer: use another "
+            "model or prompt",
+        )
+    return Extraction(
+        claims=tuple(
+            claim.model_copy(update={"span": locate(claim.text, indexed)}) for claim in kept
+        ),
+        abstained=not kept,
+        dropped=dropped,
+    )

@@ -1,0 +1,375 @@
+"""Read what the extractor and the checker wrote. Nothing is ever evaluated as code.
+
+Every function is total: any string gives a result, and what could not be read is told apart from
+what was not there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from demur.schema import ClaimLabel
+
+Triplet = tuple[str, str, str]
+
+_CLOSING = {'"': '"', "“": "”", "”": "”", "'": "'", "‘": "’", "«": "»", "「": "」"}
+_BULLET = re.compile(r"\s*(?:[-*•–]\s+|\(?\d{1,4}[.):]\s+|#+\s+)?")
+_OPENING = "[" + "".join(_CLOSING) + "]"
+_QUOTED_GROUP = re.compile(rf"[(\[]\s*{_OPENING}")
+_QUOTED_END = re.compile(r"[\"”'’»」]\s*[)\]]")
+_BETWEEN_GROUPS = re.compile(r"[\s,;.)\]]*(?:and\s+)?")
+_GROUP_ENDS = re.compile(r"\s*[)\]][\s,;.)\]]*(?:and\s+)?(?=[(\[]|$)")
+# Followed by another quoted element, or by a bare one that has no quotation mark of its own.
+_ELEMENT_ENDS = {
+    sign: re.compile(rf"\s*(?:$|,\s*(?:{_OPENING}|[^{sign},)\]]*(?:[,)\]]|$)))")
+    for sign in set(_CLOSING.values())
+}
+_FENCE = re.compile(r"^[^\S\n]*```\w*[^\S\n]*$", re.MULTILINE)
+_NO_CLAIMS = re.compile(
+    r"""\W*(?:there\ (?:are|is)\ |(?:the|this)\ (?:answer|text|response)\ (?:contains|states)\ )?
+    no\ (?:(?:factual|checkable|verifiable)\ )?(?:claims?|triplets?|triples?|facts?|statements?)
+    (?:\s*(?:$|[\n.:;,!(—–*_"'-])|\ (?:to|in|found|here|(?:can|could)\ be)\b
+    |\ (?:are|is|were)\ (?:made|stated|found|present|given|here|in)\b)
+    |\W*(?:none|n/?a|abstain)\W*$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_PLACEHOLDERS = ("subject", "predicate", "object")
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """The claims in a reply of the extractor."""
+
+    triplets: tuple[Triplet, ...] = ()
+    statements: tuple[str, ...] = ()
+    abstained: bool = False
+    """The reply says that there are no claims."""
+    broken: bool = False
+    """A claim was begun and could not be read to its end."""
+
+    @property
+    def readable(self) -> bool:
+        """Whether all of the reply could be understood."""
+        return not self.broken and bool(self.abstained or self.triplets or self.statements)
+
+
+def parse_triplets(reply: str) -> Extracted:
+    """Read triplets: lines of `("subject", "predicate", "object")`, several a line if need be.
+
+    Also taken: brackets for parentheses, single, typographic or no quotes, bullets and numbers
+    before a line, `subject | predicate | object`, a JSON list of lists or of objects with these
+    three keys. Two elements are a triplet without an object; what follows the third belongs to the
+    object. Lines that do not begin like a triplet are taken for remarks.
+    """
+    text = _FENCE.sub("", reply)
+    found: list[Triplet] = []
+    broken = False
+    from_json = _json_triplets(text)
+    if from_json is not None:
+        found = from_json
+    else:
+        for line in text.splitlines():
+            triplets, whole = _line_triplets(line[_BULLET.match(line).end() :])  # type: ignore[union-attr]  # matches the empty string
+            found += triplets
+            broken = broken or not whole
+    unique = tuple(
+        triplet
+        for triplet in dict.fromkeys(found)
+        if tuple(part.lower() for part in triplet) != _PLACEHOLDERS
+    )
+    return Extracted(
+        triplets=unique,
+        abstained=not unique and not broken and _says_no_claims(text),
+        broken=broken,
+    )
+
+
+def parse_statements(reply: str) -> Extracted:
+    """Read sub-sentences: one a line behind `- `; without any such mark, every line is one."""
+    text = _FENCE.sub("", reply)
+    lines = [line for line in text.splitlines() if line.strip()]
+    marked = [line for line in lines if _BULLET.match(line).end() > len(line) - len(line.lstrip())]  # type: ignore[union-attr]  # matches the empty string
+    chosen = marked or [line for line in lines if not line.rstrip().endswith(":")]
+    statements = [line[_BULLET.match(line).end() :].strip() for line in chosen]  # type: ignore[union-attr]  # matches the empty string
+    if _says_no_claims(text):
+        # A statement may begin with the same words: "- No claims were filed."
+        if not marked or all(map(_says_no_claims, statements)):
+            return Extracted(abstained=True)
+        if lines[0] not in marked:
+            return Extracted()
+    return Extracted(statements=tuple(dict.fromkeys(s for s in statements if re.search(r"\w", s))))
+
+
+def _says_no_claims(text: str) -> bool:
+    stripped = text.strip()
+    return stripped in ("[]", "()", '""') or bool(_NO_CLAIMS.match(stripped))
+
+
+def _json_triplets(text: str) -> list[Triplet] | None:
+    stripped = text.strip()
+    if not stripped.startswith(("[", "{")):
+        return None
+    try:
+        data = json.loads(stripped)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(data, dict):
+        data = data.get("triplets", data.get("triples", data.get("claims", [data])))
+    if not isinstance(data, list):
+        return None
+    if len(data) in (2, 3) and all(isinstance(item, str) for item in data):
+        data = [data]
+    found = []
+    for item in data:
+        if isinstance(item, dict):
+            item = [item.get(key) for key in _PLACEHOLDERS]
+        if not isinstance(item, list) or any(isinstance(part, (list, dict)) for part in item):
+            return None
+        triplet = _triplet(["" if part is None else str(part) for part in item])
+        if triplet is None:
+            return None
+        found.append(triplet)
+    return found or None
+
+
+def _line_triplets(line: str) -> tuple[list[Triplet], bool]:
+    """The triplets of a line, and whether all that were begun were also ended."""
+    if line.count("|") == 2 and not re.search(r"-{3}", line) and not _QUOTED_GROUP.match(line):
+        triplet = _triplet(line.split("|"))
+        return ([triplet], True) if triplet and triplet[2] else ([], True)
+    outer = re.match(r"[(\[]*(?=[(\[])", line)
+    line = line[outer.end() :] if outer else line
+    if line[:1] in _CLOSING and "," in line:
+        line = f"({line.rstrip('.;, ')})"
+    opened = [match.start() for match in _QUOTED_GROUP.finditer(line)]
+    last_group = opened[-1] if opened else 0
+    last_quote = _last_quote(line)
+    found: list[Triplet] = []
+    at = 0
+    while at < len(line) and line[at] in "([":
+        # Only in the line's last group can `the "x") y")` be told from a remark behind the group.
+        group = _group(line, at, last_quote if at >= last_group else -1)
+        if group is None:
+            return found, not _begins_triplet(line, at)
+        elements, quoted, at = group
+        triplet = _triplet(elements) if quoted or len(elements) == 3 else None
+        if triplet is not None:
+            found.append(triplet)
+        elif quoted:
+            return found, False
+        at = _BETWEEN_GROUPS.match(line, at).end()  # type: ignore[union-attr]  # matches the empty string
+    return found, not (_QUOTED_GROUP.search(line, at) or _QUOTED_END.search(line, at))
+
+
+def _last_quote(line: str) -> int:
+    """Where the quotation mark stands that ends the line's last group; -1 if none does."""
+    text = line.rstrip(" \t,;.)]")
+    return len(text) - 1 if text[-1:] in _ELEMENT_ENDS and len(text) < len(line) else -1
+
+
+def _begins_triplet(line: str, at: int) -> bool:
+    return bool(_QUOTED_GROUP.match(line, at)) or "," in line[at:]
+
+
+def _group(line: str, at: int, last_quote: int) -> tuple[list[str], bool, int] | None:
+    """The elements of the group that opens at `line[at]`, whether any was quoted, where it ends.
+
+    None if it is not closed. No elements if they cannot be told apart. Quotes inside a quoted
+    element are taken for text unless they can only end it; in the line's last group, those before
+    `last_quote` that a parenthesis and more text follow are text too (-1 elsewhere).
+    """
+    elements: list[tuple[str, bool]] = []
+    current: list[str] = []
+    closing = mark = ""
+    ended = False
+    blank = True
+    depth = 0
+    i = at + 1
+
+    def result(end: int) -> tuple[list[str], bool, int]:
+        elements.append(("".join(current).strip(), ended))
+        quoted = any(was_quoted for _, was_quoted in elements)
+        sure = all(was_quoted or not mark or mark not in text for text, was_quoted in elements)
+        sure = sure or all(was_quoted for _, was_quoted in elements[:3])
+        return [text for text, _ in elements] if sure else [], quoted, end
+
+    while i < len(line):
+        sign = line[i]
+        if closing:
+            if sign == "\\" and line[i + 1 : i + 2] in (closing, "\\"):
+                current.append(line[i + 1])
+                i += 1
+            elif sign == closing and (
+                _ELEMENT_ENDS[closing].match(line, i + 1)
+                or _GROUP_ENDS.match(line, i + 1)
+                or (line[i + 1 : i + 2] in (")", "]") and i >= last_quote)
+            ):
+                closing, ended = "", True
+            else:
+                current.append(sign)
+        elif sign in _CLOSING and blank:
+            closing = mark = _CLOSING[sign]
+            blank, current = False, []
+        elif sign == "," and not depth:
+            elements.append(("".join(current).strip(), ended))
+            current, ended, blank = [], False, True
+        elif sign in ")]" and not depth:
+            return result(i + 1)
+        elif not ended:
+            depth += (sign in "([") - (sign in ")]")
+            blank = blank and sign.isspace()
+            current.append(sign)
+        i += 1
+    # Only the closing parenthesis is missing.
+    return result(len(line)) if ended and len(elements) == 2 else None
+
+
+def _triplet(elements: Sequence[str]) -> Triplet | None:
+    parts = [" ".join(element.split()) for element in elements]
+    while parts and not parts[-1]:
+        parts.pop()
+    if len(parts) < 2 or not parts[0] or not re.search(r"\w", "".join(parts)):
+        return None
+    return parts[0], parts[1], ", ".join(parts[2:])
+
+
+_LABELS = {
+    "entail": ClaimLabel.ENTAILMENT,
+    "neutral": ClaimLabel.NEUTRAL,
+    "contradict": ClaimLabel.CONTRADICTION,
+}
+_WORD = r"(entail(?:ment|ed|s)?|neutral|contradict(?:ion|ory|ed|s|ing)?)(?!\w)"
+_DENIED_AFTER = r"[\"'*_`]{0,4}\s{0,3}[:=]\s{0,3}[\"'*_`]{0,4}(?:no|none|not|null|false)\b"
+_MENTION = re.compile(
+    rf"(?P<negation>(?<!\w)(?:not?|non|never|neither|nor|none|without|cannot|hardly|fails?|failed)"
+    rf"(?!\w)|\w{{1,9}}n['’]t(?!\w))"
+    # What follows is said anew: "it does not tell, so Neutral".
+    rf"|(?P<bound>[.;:!?\n()—]|,\s{{0,3}}(?:so|thus|hence|therefore)(?!\w))"
+    rf"|(?<!\w){_WORD}(?P<denied>{_DENIED_AFTER})?",
+    re.IGNORECASE,
+)
+_ALONE = re.compile(
+    r"\W*(?:(?:the |my |final |overall )*(?:label|answer|verdict|judge?ment)\W+(?:is\W+)?)?"
+    rf"{_WORD}\W*",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(
+    rf"(?<!\w)(?<!\d\.)(?P<tag>(?:claim\s{{0,3}})?#?)(?P<number>\d{{1,4}})[\"'*_`]{{0,4}}"
+    rf"(?:,|[)\]]?[\"'*_`]{{0,4}}\s{{0,3}}(?P<mark>is\b|[.:=\-–—>→]{{1,3}})?)"
+    rf"\s{{0,9}}[\"'*_`(\[]{{0,6}}{_WORD}"
+    # Not `Neutral: 2`, where the number of the line before would be taken for its own.
+    rf"(?![\"'*_`]{{0,4}}\s{{0,3}}[:=\-–—(\[]\s{{0,3}}[\"'*_`(\[{{]{{0,4}}[\d\]}}])",
+    re.IGNORECASE,
+)
+_LEADING_NUMBER = re.compile(
+    r"\W*(?:claim\s{0,3})?#?(\d{1,4})(?!\w|\.\d|\s?[,&/–-]\s?\d|\s(?:and|to|or)\s)", re.IGNORECASE
+)
+_LABEL_AT_END = re.compile(rf"[.:=>→|(\[*\"—–-]\s{{0,3}}[\"'*_`]{{0,4}}{_WORD}\W*$", re.IGNORECASE)
+
+NO_LABEL = "the checker gave no label for this claim"
+UNREADABLE = "the checker's reply holds no readable label"
+
+
+def parse_label(reply: str) -> ClaimLabel | str:
+    """Read a reply that should be one label; a string says why it cannot be read.
+
+    A reply that names several labels counts only if its last line is one label alone.
+    """
+    mentions = list(_mentions(reply))
+    affirmed = {label for label, sure in mentions if sure}
+    if len(affirmed) == 1 and not affirmed & {label for label, sure in mentions if not sure}:
+        return affirmed.pop()
+    if affirmed and (alone := _ALONE.fullmatch(reply.strip().splitlines()[-1])):
+        return _label(alone[1])
+    return "the checker's reply names several labels" if affirmed else UNREADABLE
+
+
+def parse_numbered_labels(
+    reply: str, numbers: Sequence[int], need_numbers: bool = False
+) -> dict[int, ClaimLabel | str]:
+    """Read the labels of numbered claims, in any order; a string says why one cannot be read.
+
+    Also taken: a JSON object from number to label, and labels without any number if there is just
+    one for every claim (unless `need_numbers`). A claim with two different labels has none; labels
+    for numbers that were not asked for are passed over.
+    """
+    given = list(_numbered_in(reply))
+    if not given:
+        bare = _bare_labels(reply)
+        if need_numbers or len(bare) != len(numbers):
+            why = (
+                f"the checker gave {len(bare)} labels without numbers for {len(numbers)} claims"
+                if bare
+                else UNREADABLE
+            )
+            return dict.fromkeys(numbers, why)
+        given = list(zip(numbers, bare, strict=True))
+    found: dict[int, ClaimLabel | str] = dict.fromkeys(numbers, NO_LABEL)
+    for number, label in given:
+        known = found.get(number)
+        if known == NO_LABEL:
+            found[number] = label
+        elif known is not None and known != label:
+            found[number] = "the checker gave several labels for this claim"
+    return found
+
+
+def _mentions(text: str) -> Iterator[tuple[ClaimLabel, bool]]:
+    """The labels that `text` names, in order, and whether it affirms them.
+
+    It does not where a negation stands before the label in the same clause, or `false` behind it,
+    nor in a question.
+    """
+    clause: list[tuple[ClaimLabel, bool]] = []
+    negated = False
+    for found in _MENTION.finditer(text):
+        if found["bound"]:
+            yield from ((label, sure and found["bound"] != "?") for label, sure in clause)
+            clause, negated = [], False
+        elif found["negation"]:
+            negated = True
+        else:
+            clause.append((_label(found[3]), not negated and not found["denied"]))
+    yield from clause
+
+
+def _label(word: str) -> ClaimLabel:
+    return next(label for stem, label in _LABELS.items() if word.lower().startswith(stem))
+
+
+def _numbered_in(reply: str) -> Iterator[tuple[int, ClaimLabel]]:
+    for line in reply.splitlines():
+        affirmed = [label for label, sure in _mentions(line) if sure]
+        pairs = list(_pairs_in(line))
+        leading = _LEADING_NUMBER.match(line)
+        # A line that names other labels too, or numbers in another order, would be a guess.
+        if [label for _, label in pairs] == affirmed and (
+            not pairs or not leading or int(leading[1]) == pairs[0][0]
+        ):
+            yield from pairs
+        elif leading and len(affirmed) == 1 and _LABEL_AT_END.search(line):
+            # The number, then the claim repeated, then its label.
+            yield int(leading[1]), affirmed[0]
+
+
+def _pairs_in(line: str) -> Iterator[tuple[int, ClaimLabel]]:
+    end = 0
+    for found in _NUMBERED.finditer(line):
+        before = line[end : found.start()]
+        begins = not re.search(r"\w", before)
+        marked = found["mark"] and (end or found["tag"] or before.rstrip().endswith(":"))
+        if begins or marked:
+            yield int(found["number"]), _label(found[4])
+        end = found.end()
+
+
+def _bare_labels(reply: str) -> list[ClaimLabel]:
+    """The labels of a reply that holds nothing else but a heading, in order; else none."""
+    pieces = [piece for piece in re.split(r"[\n,;]", reply) if re.search(r"\w", piece)]
+    if pieces and pieces[0].rstrip().endswith(":"):
+        pieces = pieces[1:]
+    alone = [re.fullmatch(rf"\W*{_WORD}\W*", piece, re.IGNORECASE) for piece in pieces]
+    return [_label(match[1]) for match in alone if match] if all(alone) else []

@@ -1,0 +1,60 @@
+"""Cut what an answer is held against into windows that a checker can read at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from langchain_core.documents import Document
+
+from demur.text import count_tokens, replace_surrogates, windows
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A stretch of one reference."""
+
+    context: int | None
+    """Index of the context, None for `Sample.reference`."""
+    start: int
+    """Where it begins in the original string; it goes on for `len(text)` characters."""
+    text: str
+
+
+Window = tuple[Passage, ...]
+"""Passages that a checker reads together."""
+
+
+def passages(
+    contexts: Sequence[Document], reference: str | None, size: int, overlap: int
+) -> list[Passage]:
+    """All references as passages of at most `size` tokens; blank ones have none."""
+    texts: list[tuple[int | None, str]] = [
+        (at, replace_surrogates(document.page_content)) for at, document in enumerate(contexts)
+    ]
+    if reference is not None:
+        texts.append((None, reference))
+    return [
+        Passage(at, start, text[start:end])
+        for at, text in texts
+        for start, end in windows(text, size, overlap)
+    ]
+
+
+def pack(found: Sequence[Passage], size: int) -> list[Window]:
+    """Put short passages together, in order, into windows of at most `size` tokens."""
+    packed: list[Window] = []
+    current: Window = ()
+    total = 0
+    for passage in found:
+        tokens = count_tokens(passage.text)
+        if current and total + tokens > size:
+            packed.append(current)
+            current, total = (), 0
+        current, total = (*current, passage), total + tokens
+    return [*packed, current] if current else packed
+
+
+def window_text(window: Window) -> str:
+    """The window as one text, its passages apart by a blank line."""
+    return "\n\n".join(passage.text.strip() for passage in window)

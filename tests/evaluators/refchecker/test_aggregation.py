@@ -1,0 +1,179 @@
+from collections.abc import Callable, Sequence
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from demur.evaluators.refchecker.aggregation import (
+    ABSTAIN,
+    Aggregation,
+    Summary,
+    aggregate,
+    merge,
+    summarize,
+)
+from demur.schema import Claim, ClaimLabel, Evaluation
+
+E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
+Label = ClaimLabel | None
+
+SOME = st.lists(st.sampled_from([E, N, C]), min_size=1, max_size=8)
+GAPPY = st.lists(st.sampled_from([E, N, C, None]), min_size=1, max_size=6)
+MODES = st.sampled_from(["strict", "soft", "major"])
+THRESHOLDS = st.sampled_from([None, 0.0, 0.25, 1 / 3, 0.5, 2 / 3, 0.8, 1.0])
+
+
+def completions(labels: Sequence[Label]) -> list[list[ClaimLabel]]:
+    return [list(full) for full in product(*([label] if label else [E, N, C] for label in labels))]
+
+
+# -- over passages -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ([N, C, E], E), ([C, N], C), ([N, N], N), ([C], C), ([], None), ([None], None),
+        ([None, E], E), ([None, C], None), ([N, None], None),
+    ],
+)  # fmt: skip
+def test_a_claim_is_supported_by_any_passage_else_contradicted_by_any(
+    labels: list[Label], expected: Label
+) -> None:
+    assert merge(iter(labels)) is expected
+
+
+@given(GAPPY)
+def test_merging_has_a_label_exactly_when_no_completion_changes_it(labels: list[Label]) -> None:
+    possible = {merge(full) for full in completions(labels)}
+    assert merge(labels) is (possible.pop() if len(possible) == 1 else None)
+
+
+# -- over claims -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "labels", "threshold", "label", "passed"),
+    [
+        ("strict", [E, E], 0.5, E, True),
+        ("strict", [E, N], 0.5, N, False),
+        ("strict", [E, N, C], 0.5, C, False),
+        ("strict", [N, C], None, C, None),
+        ("major", [E, E, C], 0.8, E, True),
+        ("major", [E, N], 0.8, N, False),
+        ("major", [E, E, C, C, N], 0.8, C, False),
+        ("major", [N, C], 0.8, C, False),
+        ("major", [E, N, C], 0.8, C, False),
+        ("major", [N, N, E, C], 0.8, N, False),
+        ("soft", [E, E, E, E, C], 0.8, E, True),
+        ("soft", [E, E, E, N], 0.8, N, False),
+        ("soft", [E, N, C], 1 / 3, E, True),
+        ("soft", [E, N, C], 0.34, C, False),
+        ("soft", [C], 0.0, E, True),
+        ("soft", [E, E, N], None, N, None),
+        ("soft", [E, E], None, E, None),
+    ],
+)
+def test_known_values(
+    aggregation: Aggregation,
+    labels: list[ClaimLabel],
+    threshold: float | None,
+    label: ClaimLabel,
+    passed: bool | None,
+) -> None:
+    verdict = aggregate(labels, aggregation, threshold)
+    assert verdict.determined
+    assert (verdict.label, verdict.passed) == (label, passed)
+    assert verdict.score == verdict.best_score == labels.count(E) / len(labels)
+
+
+def by_definition(labels: Sequence[ClaimLabel], aggregation: str, threshold: float | None) -> Label:
+    worst = C if C in labels else N if N in labels else E
+    if aggregation == "strict":
+        return worst
+    if aggregation == "soft":
+        share = labels.count(E) / len(labels)
+        return E if share >= (1.0 if threshold is None else threshold) else worst
+    most = max(labels.count(label) for label in (E, N, C))
+    return next(label for label in (C, N, E) if labels.count(label) == most)
+
+
+@given(SOME, MODES, THRESHOLDS)
+def test_complete_labels_are_aggregated_as_defined(
+    labels: list[ClaimLabel], mode: Aggregation, threshold: float | None
+) -> None:
+    verdict = aggregate(labels, mode, threshold)
+    expected = by_definition(labels, mode, threshold)
+    assert verdict.determined
+    assert verdict.label is expected
+    assert verdict.passed is (None if threshold is None else expected is E)
+
+
+@given(GAPPY, MODES, THRESHOLDS)
+@settings(max_examples=500)
+def test_missing_labels_leave_it_open_exactly_when_a_completion_changes_the_decision(
+    labels: list[Label], mode: Aggregation, threshold: float | None
+) -> None:
+    possible = {by_definition(full, mode, threshold) for full in completions(labels)}
+    decided = possible if threshold is None else {label is E for label in possible}
+    verdict = aggregate(labels, mode, threshold)
+    assert verdict.determined is (len(decided) == 1)
+    if verdict.determined:
+        assert verdict.label in possible
+        assert verdict.passed is (None if threshold is None else verdict.label is E)
+    else:
+        assert verdict.label is verdict.passed is None
+    shares = [full.count(E) / len(full) for full in completions(labels)]
+    assert (verdict.score, verdict.best_score) == (min(shares), max(shares))
+
+
+def test_no_labels_at_all_is_an_error_that_says_what_it_is() -> None:
+    with pytest.raises(ValueError, match="an answer without claims is an abstention"):
+        aggregate([], "strict", None)
+
+
+# -- over a data set ---------------------------------------------------------------------------
+
+
+def evaluation(*labels: Label, passed: bool | None = None) -> Evaluation:
+    claims = tuple(Claim(text="x", label=label) for label in labels)
+    return Evaluation(name="RefChecker", label="Neutral", passed=passed, claims=claims)
+
+
+def test_a_data_set_is_averaged_over_answers_with_abstentions_apart() -> None:
+    found = [
+        evaluation(E, E, E, C, passed=True),
+        evaluation(N, passed=False),
+        evaluation(E, None, N, passed=False),
+        evaluation(None, passed=None),
+        Evaluation(name="RefChecker", label=ABSTAIN),
+        Evaluation(name="RefChecker", error="no labels", claims=(Claim(text="x", label=E),)),
+    ]
+    # Shares by answer: entailed 3/4, 0, 1/2; neutral 0, 1, 1/2; contradicted 1/4, 0, 0.
+    assert summarize(iter(found)) == Summary(
+        answers=6, abstained=1, undetermined=1, passed=1, failed=2, claims=7,
+        entailment=pytest.approx(1.25 / 3), neutral=pytest.approx(0.5),
+        contradiction=pytest.approx(0.25 / 3),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: [],
+        lambda: [Evaluation(name="x", label=ABSTAIN), Evaluation(name="x", error="e")],
+    ],
+)
+def test_a_data_set_without_claims_has_no_averages(make: Callable[[], list[Evaluation]]) -> None:
+    found = summarize(make())
+    assert found.entailment is found.neutral is found.contradiction is None
+    assert (found.claims, found.passed, found.failed) == (0, 0, 0)
+
+
+@given(st.lists(SOME, min_size=1, max_size=5))
+def test_the_three_shares_of_a_data_set_sum_to_one(answers: list[list[ClaimLabel]]) -> None:
+    found = summarize([evaluation(*labels) for labels in answers])
+    shares = (found.entailment, found.neutral, found.contradiction)
+    assert sum(share for share in shares if share is not None) == pytest.approx(1)
+    assert found.claims == sum(map(len, answers))
