@@ -1,0 +1,65 @@
+"""The local model on its own weights: it answers easy questions, and its logprobs say so."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+pytest.importorskip("xllamacpp", reason="the local runtime is not installed: demur[local]")
+
+from demur.errors import LocalModelError
+from demur.models.local import ChatLocal
+from demur.models.weights import QWEN
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(scope="module")
+def model(request: pytest.FixtureRequest) -> ChatLocal:
+    try:
+        found = ChatLocal(max_tokens=32)
+    except LocalModelError as error:
+        pytest.skip(f"the 1.5B model is not here: {error}")
+    if found._weights.sha256 != QWEN.sha256:
+        pytest.skip(f"DEMUR_GGUF names another model: {found._weights.path}")
+    return found
+
+
+QUESTIONS = {
+    "What is the capital of France?": "paris",
+    "Which planet is closest to the sun?": "mercury",
+    "What is the chemical symbol of gold?": "au",
+    "How many legs does a spider have?": "8 eight",
+    "In which country is the city of Osaka?": "japan",
+    "What is the opposite of 'cold'?": "hot warm",
+    "What is 7 times 6?": "42",
+    "Who wrote 'Romeo and Juliet'?": "shakespeare",
+}
+
+
+def test_it_answers_easy_questions(model: ChatLocal) -> None:
+    right = 0
+    for question, answers in QUESTIONS.items():
+        reply = str(model.invoke(f"{question} Answer in one short sentence.").content).lower()
+        right += any(answer in reply for answer in answers.split())
+    assert right >= 6, f"{right} of {len(QUESTIONS)}"
+
+
+def test_logprobs_prefer_the_true_answer(model: ChatLocal) -> None:
+    def yes(question: str) -> float:
+        reply = model.invoke(
+            f"{question} Answer with one word: Yes or No.",
+            logprobs=True,
+            top_logprobs=10,
+            max_tokens=1,
+        )
+        top = reply.response_metadata["logprobs"]["content"][0]["top_logprobs"]
+        return sum(math.exp(t["logprob"]) for t in top if t["token"].strip().lower() == "yes")
+
+    assert yes("Is Paris in France?") > yes("Is Paris in Japan?") + 0.2
+
+
+def test_the_name_and_the_count_of_tokens(model: ChatLocal) -> None:
+    assert model.model_name == "qwen2.5-coder-1.5b-instruct"
+    assert model.get_num_tokens("Hello world") == 2
