@@ -96,7 +96,7 @@ class Evidence(_Value):
     """Index into the contexts that were used; None when it is `Sample.reference`."""
     span: Span
     """Where it stands in that context's `page_content` (or in the reference)."""
-    text: str
+    text: Text
     """The characters of that span."""
     label: ClaimLabel
     """What this passage says of the claim."""
@@ -117,7 +117,7 @@ class Claim(_Value):
     """Probability of each label, in [0, 1] with sum 1, where the checker gives them."""
     evidence: tuple[Evidence, ...] = ()
     """The passages that decided the label; empty for Neutral."""
-    error: str | None = None
+    error: Text | None = None
     """Why there is no label."""
 
 
@@ -152,7 +152,10 @@ class Sample(_Value):
 
 def _as_document(item: object, at: int) -> Document:
     if isinstance(item, Document):
-        return item
+        clean = replace_surrogates(item.page_content)
+        return (
+            item if clean == item.page_content else item.model_copy(update={"page_content": clean})
+        )
     if isinstance(item, str):
         return Document(page_content=replace_surrogates(item))
     if isinstance(item, Mapping) and isinstance(item.get("page_content"), str):
@@ -177,13 +180,13 @@ class Evaluation(_Value):
     """The verdict in a word; the evaluator's docstring lists them."""
     passed: bool | None = None
     """Whether the answer is good enough. None if undetermined, abstained, or without threshold."""
-    explanation: str = ""
+    explanation: Text = ""
     """Why, in a sentence that a person can read."""
     claims: tuple[Claim, ...] = ()
     """The claims found in the answer, with labels and evidence."""
     usage: Usage = Usage()
     """What this evaluation cost."""
-    error: str | None = None
+    error: Text | None = None
     """Set only when undetermined: why no decision could be made."""
     details: dict[str, JsonValue] = Field(default_factory=dict)
     """Every number behind the score, as JSON values."""

@@ -8,6 +8,11 @@ from collections.abc import Iterator
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 # sentencex takes time by the square of a line's length where the line is full of quotes.
 _STRETCH = 4000
+_BREAK = re.compile(r"[\r\n\u2028\u2029]")
+_LINE = re.compile(r"[^\r\n\u2028\u2029]+")
+# A line shorter than this was not broken for want of room.
+_SHORTEST_WRAPPED = 40
+_ITEM = re.compile(r"\s*(?:[-*•–#|>`=]|\d{1,3}[.)]\s|[a-zA-Z][.)]\s)")
 _WORD = re.compile(r"\w+")
 # One piece per word, digit run or mark, much as byte-pair tokenizers first cut a text.
 _PIECE = re.compile(r"[^\W\d_]+|\d+|_+|[^\w\s]|\s{2,}")
@@ -23,21 +28,50 @@ def replace_surrogates(text: str) -> str:
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
-    """Spans of the sentences of `text`, stripped of white space; a line break always ends one."""
+    """Spans of the sentences of `text`, stripped of white space.
+
+    A line break ends a sentence, unless it only wraps a paragraph to a width.
+    """
     spans = []
-    for line in re.finditer(r"[^\r\n\u2028\u2029]+", text):
-        for start, end in _line_sentences(line.group()):
-            stripped = line.group()[start:end].strip()
+    for begin, stop in _blocks(text):
+        block = text[begin:stop]
+        for start, end in _block_sentences(block):
+            stripped = block[start:end].strip()
             if stripped:
-                start += line.start() + line.group()[start:end].index(stripped)
+                start += begin + block[start:end].index(stripped)
                 spans.append((start, start + len(stripped)))
     return spans
 
 
-def _line_sentences(line: str) -> Iterator[tuple[int, int]]:
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of lines that belong together: paragraphs, items of a list, headings."""
+    lines = list(_LINE.finditer(text))
+    begin = 0
+    for at, line in enumerate(lines):
+        following = lines[at + 1] if at + 1 < len(lines) else None
+        if following is None or not _wraps(text, line, following):
+            yield lines[begin].start(), line.end()
+            begin = at + 1
+
+
+def _wraps(text: str, line: re.Match[str], following: re.Match[str]) -> bool:
+    """Whether the break between two lines only keeps a paragraph to a width."""
+    return (
+        text[line.end() : following.start()] in ("\n", "\r\n")
+        and line.end() - line.start() >= _SHORTEST_WRAPPED
+        and not _ITEM.match(following.group())
+        and _indent(line.group()) == _indent(following.group())
+    )
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _block_sentences(block: str) -> Iterator[tuple[int, int]]:
     from sentencex import get_sentence_boundaries
 
-    line = replace_surrogates(line)
+    line = _BREAK.sub(" ", replace_surrogates(block))
     at = 0
     while at < len(line):
         stretch = line[at : at + _STRETCH]
@@ -99,7 +133,8 @@ def windows(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
         return []
     if count_tokens(text) <= size:
         return [(0, len(text))]
-    units = [unit for sentence in sentences(text) for unit in _cut(text, *sentence, size)]
+    cuts = (cut for sentence in sentences(text) for cut in _cut(text, *sentence, size))
+    units = [cut for cut in cuts if not text[cut[0] : cut[1]].isspace()]
     spans: list[tuple[int, int]] = []
     first = 0
     while True:

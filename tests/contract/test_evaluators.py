@@ -11,10 +11,10 @@ import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableLambda
-from support.fakes import ScriptedModel, isolated, stage_of
 
 from demur import ClaimLabel, Evaluation, RefChecker, Sample
 from demur.evaluators.base import Evaluator
+from support.fakes import ScriptedModel, isolated, stage_of
 
 TOKENS = {"Entailment": -0.1, "Neutral": -3.0, "Contradiction": -4.0}
 

@@ -14,10 +14,10 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableLambda
-from support.openai_server import Answer, openai_server
 
 from demur.models.calls import ChatCall, Outcome, Reply, RunnableCall, Steps, adrive, ask, drive
 from demur.models.retry import CallPolicy
+from support.openai_server import Answer, openai_server
 
 QUICK = CallPolicy(first_delay=0.01, timeout=5, deadline=10)
 

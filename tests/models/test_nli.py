@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
-from support.fakes import scripted
 
 from demur import DemurError, RefChecker, Sample
 from demur.models.nli import NLI, load_nli
 from demur.schema import ClaimLabel
+from support.fakes import scripted
 
 pytest.importorskip("sentence_transformers")
 
@@ -29,7 +32,20 @@ def tiny_cross_encoder(folder: Path, classes: list[str]) -> str:
     from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
 
     torch.manual_seed(7)
-    words = "oslo is in norway old lies it was founded a long time ago .".split()
+    words = [
+        "oslo",
+        "is",
+        "in",
+        "norway",
+        "old",
+        "lies",
+        "it",
+        "was",
+        "founded",
+        "long",
+        "ago",
+        ".",
+    ]
     specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     vocabulary = {word: at for at, word in enumerate(specials + words)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
@@ -106,43 +122,36 @@ def test_a_model_that_cannot_be_had_is_said(monkeypatch: pytest.MonkeyPatch) -> 
         load_nli("no-such-org/no-such-model")
 
 
+class FakeEncoder:
+    """What NLI asks of a cross-encoder, with a function for its scores."""
+
+    def __init__(self, score: Callable[[int], Any]) -> None:
+        classes = {0: "entailment", 1: "neutral", 2: "contradiction"}
+        self.model = SimpleNamespace(config=SimpleNamespace(id2label=classes))
+        self.scored = 0
+        self._score = score
+
+    def predict(self, pairs: Any, **options: Any) -> Any:
+        self.scored += len(pairs)
+        return self._score(len(pairs))
+
+
 def test_a_failing_model_leaves_the_evaluation_undetermined() -> None:
-    class Broken:
-        class model:
-            class config:
-                id2label = {0: "entailment", 1: "neutral", 2: "contradiction"}
+    def fail(_: int) -> Any:
+        raise RuntimeError("out of memory")
 
-        def predict(self, *args: Any, **options: Any) -> Any:
-            raise RuntimeError("out of memory")
-
-    found = RefChecker(scripted(TRIPLETS), checker=Broken()).invoke(SAMPLE)
+    found = RefChecker(scripted(TRIPLETS), checker=FakeEncoder(fail)).invoke(SAMPLE)
     assert found.undetermined
     assert "out of memory" in found.error
 
 
 def test_equal_pairs_are_scored_once() -> None:
-    import numpy as np
-
-    class Counting:
-        class model:
-            class config:
-                id2label = {0: "entailment", 1: "neutral", 2: "contradiction"}
-
-        scored = 0
-
-        def predict(self, pairs: Any, **options: Any) -> Any:
-            self.scored += len(pairs)
-            return np.tile([0.5, 0.3, 0.2], (len(pairs), 1))
-
-    encoder = Counting()
+    encoder = FakeEncoder(lambda count: np.tile([0.5, 0.3, 0.2], (count, 1)))
     found = NLI(encoder).predict([("a", "b"), ("c", "d"), ("a", "b")])
     assert encoder.scored == 2
-    assert (
-        found[0]
-        == found[2]
-        == {
-            ClaimLabel.ENTAILMENT: 0.5,
-            ClaimLabel.NEUTRAL: 0.3,
-            ClaimLabel.CONTRADICTION: 0.2,
-        }
-    )
+    expected = {
+        ClaimLabel.ENTAILMENT: 0.5,
+        ClaimLabel.NEUTRAL: 0.3,
+        ClaimLabel.CONTRADICTION: 0.2,
+    }
+    assert found[0] == found[2] == expected

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
-from support.fakes import scripted
-from support.openai_server import openai_server
 
 from demur import DemurError, resolve_model
+from support.fakes import scripted
+from support.openai_server import openai_server
 
 
 def test_a_chat_model_is_returned_as_it_is() -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 
 from demur.evaluators.refchecker import RefCheckerPrompts, checking
@@ -30,7 +31,7 @@ from demur.evaluators.refchecker.references import pack, passages
 from demur.models.calls import drive
 from demur.models.resolve import resolve_model
 from demur.models.retry import CallPolicy
-from demur.schema import ClaimLabel, Sample
+from demur.schema import ClaimLabel
 
 _WINDOW_TOKENS = 700
 _RESAMPLES = 2000
@@ -84,7 +85,9 @@ def wice(folder: Path) -> Iterator[Item]:
     for row in _rows(folder / "nli" / "wice_claim_oracle.jsonl"):
         text = " ".join(sentence for chunk in row["chunks"] for sentence in chunk)
         if len(text) < 4500 and row["label"] in ("supported", "not_supported"):
-            yield Item("wice", row["id"], text, None, ((row["claim"], row["label"] == "supported"),))
+            yield Item(
+                "wice", row["id"], text, None, ((row["claim"], row["label"] == "supported"),)
+            )
 
 
 SETS: dict[str, Callable[[Path], Iterator[Item]]] = {
@@ -121,7 +124,7 @@ def _checker(mode: str, model: BaseChatModel) -> checking.Checker:
 
 def judge(item: Item, mode: str, model: BaseChatModel) -> list[dict[str, Any]]:
     """One row per claim: its label, and how sure the checker is that it is supported."""
-    contexts = Sample(answer="", contexts=[item.reference]).contexts
+    contexts = [Document(page_content=item.reference)]
     windows = pack(passages(contexts, None, _WINDOW_TOKENS, 80), _WINDOW_TOKENS)
     texts = [claim for claim, _ in item.claims]
     started = time.monotonic()
@@ -178,7 +181,9 @@ def interval(rows: Sequence[dict[str, Any]], seed: int = 0) -> tuple[float, floa
     random = np.random.default_rng(seed)
     values = []
     for _ in range(_RESAMPLES):
-        drawn = [row for at in random.integers(len(members), size=len(members)) for row in members[at]]
+        drawn = [
+            row for at in random.integers(len(members), size=len(members)) for row in members[at]
+        ]
         values.append(auroc([r["score"] for r in drawn], [r["supported"] for r in drawn]))
     low, high = np.nanpercentile(values, [2.5, 97.5])
     return float(low), float(high)

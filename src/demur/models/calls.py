@@ -175,7 +175,7 @@ class RunnableCall:
 
 
 def ask(calls: Sequence[Call]) -> Steps[list[Outcome]]:
-    """Have calls made side by side, as in `outcomes = yield from ask(calls)`."""
+    """Have calls made side by side: `outcomes = yield from ...` this."""
     if not calls:
         return []
     return list((yield calls))

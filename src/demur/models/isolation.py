@@ -20,7 +20,7 @@ def isolate(tag: str, text: str) -> str:
     a cache on disk wants.
 
     Args:
-        tag: What the text is, such as "reference"; letters only.
+        tag: What the text is, such as "reference".
         text: Any text.
     """
     code = hmac.new(_SECRET, f"{tag}\0{text}".encode(errors="replace"), hashlib.sha256).digest()

@@ -29,14 +29,15 @@ def label_logprobs(first_token: Mapping[str, float] | None) -> Mapping[ClaimLabe
     if not first_token:
         return "the endpoint gives no log-probabilities: choose checker='joint' or 'per_claim'"
     mass: dict[ClaimLabel, float] = dict.fromkeys(ClaimLabel, 0.0)
-    for token, logprob in first_token.items():
-        word = token.strip(" \n\"'*_").lower()
+    finite = {token: value for token, value in first_token.items() if math.isfinite(value)}
+    for token, logprob in finite.items():
+        word = token.strip(" \n\"'*_.").lower()
         for label in ClaimLabel:
             if len(word) >= 2 and label.value.lower().startswith(word):
-                mass[label] += math.exp(logprob)
+                mass[label] += math.exp(min(logprob, 0.0))
     if not any(mass.values()):
         return "none of the labels is among the reply's likely first tokens"
-    floor = math.exp(min(first_token.values()))
+    floor = math.exp(min(*finite.values(), 0.0))
     return {label: math.log(max(share, floor, 1e-30)) for label, share in mass.items()}
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+
+from demur.text import replace_surrogates
 
 _RETRYABLE_4XX = frozenset({408, 409, 425, 429})
 # Transport faults of httpx, requests and the provider SDKs, by class name along the MRO, so that
@@ -109,15 +112,17 @@ def retry_after(error: BaseException) -> float | None:
         if value is None:
             continue
         try:
-            return max(0.0, float(value) * scale)
+            seconds = float(value) * scale
         except ValueError:
-            return _seconds_until(value)
+            seconds = _seconds_until(value)
+        if not math.isnan(seconds):
+            return max(0.0, seconds)
     return None
 
 
 def describe(error: BaseException) -> str:
     """One line that names the error's class and says what it says."""
-    text = " ".join(str(error).split())
+    text = replace_surrogates(" ".join(str(error).split()))
     return f"{type(error).__name__}: {text[:500]}" if text else type(error).__name__
 
 
@@ -136,11 +141,12 @@ def _is_quota(error: BaseException) -> bool:
     return getattr(error, "code", None) == "insufficient_quota"
 
 
-def _seconds_until(date: str) -> float | None:
+def _seconds_until(date: str) -> float:
+    """Seconds until an HTTP date, NaN if it is none."""
     try:
         then = parsedate_to_datetime(date)
-    except ValueError:
-        return None
+    except (ValueError, OverflowError):
+        return math.nan
     if then.tzinfo is None:
         then = then.replace(tzinfo=timezone.utc)
-    return max(0.0, (then - datetime.now(timezone.utc)).total_seconds())
+    return (then - datetime.now(timezone.utc)).total_seconds()

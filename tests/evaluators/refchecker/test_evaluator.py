@@ -11,10 +11,10 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import RunnableLambda
 from pydantic import ValidationError
-from support.fakes import ScriptedModel, isolated, scripted
 
 from demur import CallPolicy, ClaimLabel, Evaluation, RefChecker, Sample
 from demur.evaluators.refchecker import Prompt, RefCheckerPrompts
+from support.fakes import ScriptedModel, isolated, scripted
 
 E, N, C = "Entailment", "Neutral", "Contradiction"
 
@@ -404,7 +404,11 @@ def test_an_empty_answer_is_undetermined(answer: str) -> None:
         ("Oslo\x00 is\x07 old.", '("Oslo", "is", "old")', "\x1b[31mOslo\x00 is old.\x85"),
         ("אוסלו היא בירת נורווגיה.", '("אוסלו", "בירת", "נורווגיה")', "נורווגיה: אוסלו היא הבירה."),
         ("```python\nx = Oslo()\n```", '("x", "is set to", "Oslo()")', "x = Oslo()"),
-        ("奥斯陆是挪威的首都。", '("奥斯陆", "是", "挪威的首都")', "挪威的首都是奥斯陆。人口七十万。"),
+        (
+            "奥斯陆是挪威的首都。",
+            '("奥斯陆", "是", "挪威的首都")',
+            "挪威的首都是奥斯陆。人口七十万。",
+        ),
         ("{curly} Oslo {0} %s", '("{curly}", "is", "Oslo")', "Oslo {curly} {reference}"),
     ],
     ids=["surrogates", "control", "right to left", "code", "unspaced", "braces"],

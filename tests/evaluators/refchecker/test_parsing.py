@@ -18,47 +18,15 @@ from demur.schema import ClaimLabel
 
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
 
+# fmt: off
+PIECES = [
+    '("', '", "', '")', "'", "(", ")", "[", "]", ",", "|", "\\", "\n", "1. ", "- ", "a", "é", "、",
+    "“", "”", "```", "{", "}", ":", "no claims", "None", "Entailment", "neutral", "not ", "2",
+    "claim ", "contradicted", "?", "\x00", "\ud800", "\u202eא", "\u2028", "\r\n", "\t", "😀",
+]
+# fmt: on
 ANY_TEXT = st.text(st.characters(), max_size=80)  # surrogates and NUL too
-FRAGMENTS = st.lists(
-    st.sampled_from(
-        [
-            '("',
-            '", "',
-            '")',
-            "'",
-            "(",
-            ")",
-            "[",
-            "]",
-            ",",
-            "|",
-            "\\",
-            "\n",
-            "1. ",
-            "- ",
-            "a",
-            "é",
-            "、",
-        ]
-        + [
-            "“",
-            "”",
-            "```",
-            "{",
-            "}",
-            ":",
-            "no claims",
-            "None",
-            "Entailment",
-            "neutral",
-            "not ",
-            "2",
-        ]
-        + ["claim ", "contradicted", "?", "\x00", "\ud800", "\u202eא", "\u2028", "\r\n", "\t", "😀"]
-    ),
-    max_size=40,
-).map("".join)
-REPLIES = ANY_TEXT | FRAGMENTS
+REPLIES = ANY_TEXT | st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 PLAIN = st.text(st.sampled_from("aZé7 ,'()[]|-:;.漢、（א\u0301😀"), min_size=1, max_size=20).filter(
     lambda text: any(sign.isalnum() for sign in text)
@@ -80,7 +48,7 @@ def test_any_reply_is_read_without_an_exception(reply: str) -> None:
     assert all(any(sign.isalnum() or sign == "_" for sign in s) for s in statements.statements)
     for read in (triplets, statements):
         assert not (read.abstained and (read.triplets or read.statements or read.broken))
-    assert isinstance(parse_label(reply), str)
+    assert parse_label(reply) in (E, N, C, UNREADABLE, "the checker's reply names several labels")
     assert list(parse_numbered_labels(reply, [1, 2, 3])) == [1, 2, 3]
 
 
@@ -150,12 +118,9 @@ def test_a_line_cut_before_its_last_quote_is_broken(
     line = f'("{s}", "{p}", "{o}")'
     cut = data.draw(st.integers(2, len(line) - 3))
     read = parse_triplets('("Ann", "runs", "Crumb")\n' + line[:cut])
-    shorter = parse_triplets(line[:cut]).triplets
-    # Behind a comma and a bare or closed element a cut may look like a shorter triplet's end.
-    assert read.broken or shorter
-    if not shorter:
-        assert not read.readable
-        assert read.triplets == (("Ann", "runs", "Crumb"),)
+    assert read.broken
+    assert not read.readable
+    assert read.triplets == (("Ann", "runs", "Crumb"),)
 
 
 @pytest.mark.parametrize(
@@ -233,12 +198,12 @@ def test_three_hundred_triplets_are_all_read_once() -> None:
 def test_hostile_repetition_is_read_in_near_linear_time(pattern: str) -> None:
     repeated = pattern * (100_000 // len(pattern))
     started = time.process_time()
-    for reply in (repeated, "1" + repeated, '("' + repeated):
-        parse_triplets(reply)
-        parse_statements(reply)
-        parse_label(reply)
-        parse_numbered_labels(reply, [1, 2])
-    # About 1.5 s on a slow core; by the square of the length it would be minutes.
+    parse_triplets(repeated)
+    parse_triplets('("' + repeated)
+    parse_statements(repeated)
+    parse_label(repeated)
+    parse_numbered_labels("1" + repeated, [1, 2])
+    # About 1 s on a slow core; by the square of the length it would be minutes.
     assert time.process_time() - started < 20
 
 

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,7 +51,7 @@ def test_packing_keeps_all_passages_in_order_and_fills_windows(texts: list[str],
     assert [passage for window in windows for passage in window] == given_passages
     tokens = [[count_tokens(passage.text) for passage in window] for window in windows]
     assert all(len(window) == 1 or sum(window) <= size for window in tokens)
-    for window, following in zip(tokens, tokens[1:], strict=False):
+    for window, following in pairwise(tokens):
         assert sum(window) + following[0] > size
 
 

@@ -18,7 +18,7 @@ from demur.evaluators.refchecker.aggregation import ABSTAIN, Aggregation, aggreg
 from demur.evaluators.refchecker.checking import Finding, Findings
 from demur.evaluators.refchecker.extraction import ClaimForm, Extraction, extract
 from demur.evaluators.refchecker.localization import find_evidence, index
-from demur.evaluators.refchecker.prompts import CALIBRATION, RefCheckerPrompts
+from demur.evaluators.refchecker.prompts import CALIBRATION, TRIPLET_GRAMMAR, RefCheckerPrompts
 from demur.evaluators.refchecker.references import Window, pack, passages
 from demur.models.calls import RunnableCall, Steps, ask
 from demur.models.nli import NLI, load_nli
@@ -143,8 +143,7 @@ class RefChecker(Evaluator):
         if not isinstance(self.checker, str):
             self._mode, self._nli = "nli", NLI(self.checker)
         elif self.checker in _MODES:
-            local = self._chat._llm_type == "demur-local"
-            auto = "logprobs" if local else "joint"
+            auto = "logprobs" if _is_local(self._chat) else "joint"
             self._mode = auto if self.checker == "auto" else self.checker
         else:
             self._mode, self._nli = "nli", load_nli(self.checker)
@@ -166,7 +165,12 @@ class RefChecker(Evaluator):
                 return self._undetermined("the retriever found no text to check the answer against")
 
         extraction = yield from extract(
-            self._chat, sample.answer, sample.question, self.claims, self.prompts
+            self._chat,
+            sample.answer,
+            sample.question,
+            self.claims,
+            self.prompts,
+            self._extraction_options(),
         )
         details: dict[str, Any] = {"checker": self._mode}
         if extraction.dropped:
@@ -189,6 +193,11 @@ class RefChecker(Evaluator):
         findings = yield from self._check(texts, windows, sample.question)
         claims = _judged(extraction, windows, findings)
         return self._conclude(claims, {**details, "windows": len(windows)})
+
+    def _extraction_options(self) -> dict[str, Any]:
+        if self.claims == "triplets" and _is_local(self._chat):
+            return {"extra_body": {"grammar": TRIPLET_GRAMMAR}}
+        return {}
 
     def _windows(self, contexts: Sequence[Document], reference: str | None) -> list[Window]:
         size = self.window_tokens or _WINDOW_TOKENS[self._mode]
@@ -249,6 +258,11 @@ class RefChecker(Evaluator):
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)
         self.model_post_init(None)
+
+
+def _is_local(model: BaseChatModel) -> bool:
+    # By its type's name, since importing the class would import langchain-openai.
+    return model._llm_type == "demur-local"
 
 
 def _any_text(contexts: Sequence[Document], reference: str | None) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from demur.evaluators.refchecker.localization import Sentence, index, locate, word_set
+from demur.evaluators.refchecker.localization import index, locate, word_set
 from demur.evaluators.refchecker.parsing import Extracted, parse_statements, parse_triplets
 from demur.evaluators.refchecker.prompts import (
     UNREADABLE_SENTENCES,
@@ -46,6 +46,7 @@ def extract(
     question: str | None,
     form: ClaimForm,
     prompts: RefCheckerPrompts,
+    options: Mapping[str, Any],
 ) -> Steps[Extraction]:
     """Ask for the claims of an answer, a long one stretch by stretch.
 
@@ -57,7 +58,7 @@ def extract(
 
     def call(stretch: str, *further: BaseMessage) -> ChatCall:
         messages = prompt.messages(question=question, answer=stretch)
-        return ChatCall(model, [*messages, *further], "extraction")
+        return ChatCall(model, [*messages, *further], "extraction", options)
 
     def repairs(stretch: str, outcome: Outcome) -> list[ChatCall]:
         reply: Reply = outcome.value
@@ -139,7 +140,7 @@ def _collect(reads: Sequence[Extracted], answer: str, known: frozenset[str]) -> 
             error="the extractor's reply holds no claims that can be read, also when asked again: "
             "use another model or prompt"
         )
-    indexed: list[Sentence] = index([Passage(None, 0, answer)])
+    indexed = index([Passage(None, 0, answer)])
     unique = dict.fromkeys(claim for read in reads for claim in _claims(read))
     kept = [claim for claim in unique if _grounded(claim, known)]
     dropped = tuple(claim.text for claim in unique if not _grounded(claim, known))

@@ -6,13 +6,16 @@ Both are lexical: the sentence that shares the most of the claim's words, rare w
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from demur.evaluators.refchecker.references import Passage
 from demur.schema import ClaimLabel, Evidence, Span
 from demur.text import sentences, words
+
+# A word that stands in more sentences than this tells nothing, unless there is no other.
+_COMMON = 200
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,6 @@ class Sentence:
     start: int
     """Where it begins in the original string."""
     text: str
-    words: frozenset[str]
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -32,17 +34,29 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(word for word, _, _ in words(text))
 
 
-def index(passages: Iterable[Passage]) -> list[Sentence]:
+@dataclass(frozen=True)
+class Index:
+    """Sentences, and for each word those that hold it."""
+
+    sentences: tuple[Sentence, ...]
+    by_word: Mapping[str, Sequence[int]]
+
+
+def index(passages: Iterable[Passage]) -> Index:
     """The sentences of the passages, ready to be searched."""
-    return [
-        Sentence(passage.context, passage.start + start, text, word_set(text))
+    found = tuple(
+        Sentence(passage.context, passage.start + start, passage.text[start:end])
         for passage in passages
         for start, end in sentences(passage.text)
-        for text in [passage.text[start:end]]
-    ]
+    )
+    by_word: dict[str, list[int]] = defaultdict(list)
+    for at, sentence in enumerate(found):
+        for word in word_set(sentence.text):
+            by_word[word].append(at)
+    return Index(found, by_word)
 
 
-def locate(claim: str, answer: Sequence[Sentence]) -> Span | None:
+def locate(claim: str, answer: Index) -> Span | None:
     """Where an answer says `claim`: from its first word to its last in the best sentence.
 
     Returns:
@@ -56,7 +70,7 @@ def locate(claim: str, answer: Sequence[Sentence]) -> Span | None:
     return Span(start=best.start + found[0][0], end=best.start + found[-1][1])
 
 
-def find_evidence(claim: str, references: Sequence[Sentence], label: ClaimLabel) -> Evidence | None:
+def find_evidence(claim: str, references: Index, label: ClaimLabel) -> Evidence | None:
     """The sentence that bears on `claim`, or None if none shares a word with it."""
     best = _best(word_set(claim), references)
     if best is None:
@@ -65,11 +79,14 @@ def find_evidence(claim: str, references: Sequence[Sentence], label: ClaimLabel)
     return Evidence(context=best.context, span=span, text=best.text, label=label)
 
 
-def _best(wanted: frozenset[str], candidates: Sequence[Sentence]) -> Sentence | None:
-    shared = [wanted & candidate.words for candidate in candidates]
-    frequency = Counter(word for found in shared for word in found)
-    # fsum: a plain sum depends on a set's order, which differs from process to process.
-    scores = [math.fsum(1 / frequency[word] for word in found) for found in shared]
-    if not any(scores):
+def _best(wanted: frozenset[str], indexed: Index) -> Sentence | None:
+    holding = [indexed.by_word[word] for word in wanted if word in indexed.by_word]
+    telling = [found for found in holding if len(found) <= _COMMON] or holding
+    weights: dict[int, list[float]] = defaultdict(list)
+    for found in telling:
+        for at in found:
+            weights[at].append(1 / len(found))
+    if not weights:
         return None
-    return candidates[max(range(len(scores)), key=scores.__getitem__)]
+    # fsum: a plain sum depends on a set's order, which differs from process to process.
+    return indexed.sentences[max(sorted(weights), key=lambda at: math.fsum(weights[at]))]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from langchain_core.documents import Document
 
-from demur.text import count_tokens, replace_surrogates, windows
+from demur.text import count_tokens, windows
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def passages(
 ) -> list[Passage]:
     """All references as passages of at most `size` tokens; blank ones have none."""
     texts: list[tuple[int | None, str]] = [
-        (at, replace_surrogates(document.page_content)) for at, document in enumerate(contexts)
+        (at, document.page_content) for at, document in enumerate(contexts)
     ]
     if reference is not None:
         texts.append((None, reference))

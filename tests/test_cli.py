@@ -1,0 +1,466 @@
+"""The command line: what it reads, what it prints, and the code it ends with."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from demur import (
+    Claim,
+    ClaimLabel,
+    DemurError,
+    Evaluation,
+    Evidence,
+    LocalModelError,
+    Span,
+    Usage,
+    cli,
+    display,
+)
+from support.openai_server import openai_server
+
+FACT = "Paris is the capital of France."
+USAGE = Usage(calls=3, cached=1, input_tokens=1234, output_tokens=56, seconds=2.04)
+
+
+def _evaluation(**fields: Any) -> Evaluation:
+    claims = (
+        Claim(
+            text="Paris is the capital of France",
+            label=ClaimLabel.ENTAILMENT,
+            probabilities={
+                ClaimLabel.ENTAILMENT: 0.91,
+                ClaimLabel.NEUTRAL: 0.06,
+                ClaimLabel.CONTRADICTION: 0.03,
+            },
+            evidence=(
+                Evidence(
+                    context=0,
+                    span=Span(start=0, end=len(FACT)),
+                    text=FACT,
+                    label=ClaimLabel.ENTAILMENT,
+                ),
+            ),
+        ),
+        Claim(text="Paris has 90 arrondissements", label=ClaimLabel.NEUTRAL),
+        Claim(text="Paris is old", error="the reply had no label for it"),
+    )
+    return Evaluation(
+        **{
+            "name": "RefChecker",
+            "score": 0.5,
+            "label": "Neutral",
+            "passed": False,
+            "explanation": "1 of 2 claims is entailed.",
+            "claims": claims,
+            "usage": USAGE,
+            **fields,
+        }
+    )
+
+
+PASSED = _evaluation(score=1.0, label="Entailment", passed=True)
+UNDETERMINED = _evaluation(score=None, label=None, passed=None, error="the model gave no labels")
+ABSTAINED = _evaluation(score=None, label="Abstain", passed=None, claims=())
+
+CHECK = ["check", "--question", "Q?", "--answer", "A.", "--reference", FACT]
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Evaluation | Exception], dict[str, Any]]:
+    """Put a fixed result in the evaluator's place; returns what the evaluator was given."""
+
+    def put(result: Evaluation | Exception) -> dict[str, Any]:
+        seen: dict[str, Any] = {}
+
+        def evaluate(model: str, options: dict[str, Any], sample: dict[str, Any]) -> Evaluation:
+            seen.update(model=model, options=options, **sample)
+            print("a library prints this")  # noqa: T201
+            if isinstance(result, Exception):
+                raise result
+            return result
+
+        monkeypatch.setattr(cli, "_evaluate", evaluate)
+        return seen
+
+    return put
+
+
+# -- exit codes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "code", "word"),
+    [
+        (PASSED, 0, "PASSED"),
+        (_evaluation(), 1, "FAILED"),
+        (UNDETERMINED, 2, "UNDETERMINED"),
+        (ABSTAINED, 2, "ABSTAINED"),
+        (_evaluation(passed=None), 2, "UNDECIDED"),
+    ],
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_the_exit_code_is_the_verdict(
+    judged: Any, capsys: Any, evaluation: Evaluation, code: int, word: str, as_json: bool
+) -> None:
+    judged(evaluation)
+    assert cli.run([*CHECK, *(["--json"] if as_json else [])]) == code
+    out = capsys.readouterr().out
+    assert Evaluation.model_validate_json(out) == evaluation if as_json else word in out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["models"],
+        ["chek"],
+        ["check"],
+        ["check", "--answer", "A."],
+        ["check", "--reference", "R."],
+        [*CHECK, "--nonsense"],
+        [*CHECK, "--claims", "words"],
+        [*CHECK, "--aggregation", "mean"],
+        [*CHECK, "--threshold", "much"],
+        [*CHECK, "--threshold", "1.5"],
+        [*CHECK, "--model", "gpt"],
+        [*CHECK, "stray"],
+        ["models", "push"],
+    ],
+)
+def test_wrong_usage_ends_with_64_and_says_so_on_stderr(capsys: Any, arguments: list[str]) -> None:
+    assert cli.run(arguments) == 64
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Usage:" in err
+
+
+def test_wrong_usage_names_the_option(capsys: Any) -> None:
+    cli.run([*CHECK, "--model", "gpt"])
+    assert "--model" in capsys.readouterr().err
+    cli.run(["check", "--answer", "A."])
+    assert "--reference" in capsys.readouterr().err
+
+
+def test_an_argument_that_the_evaluator_refuses_is_wrong_usage(
+    capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from langchain_core.language_models import FakeListChatModel
+
+    monkeypatch.setattr(cli, "resolve_model", lambda name: FakeListChatModel(responses=["x"]))
+    assert cli.run([*CHECK, "--checker", "guess"]) == 64
+    err = capsys.readouterr().err
+    assert "guess" in err
+    assert "For further information" not in err
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["--version"]])
+def test_help_and_version_end_with_0(capsys: Any, arguments: list[str]) -> None:
+    assert cli.run(arguments) == 0
+    assert "demur" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        LocalModelError("No weights. Run: demur models pull"),
+        DemurError("The key is missing. Run: \x1b[31mthis"),
+    ],
+)
+def test_a_model_that_cannot_be_had_is_undetermined(
+    judged: Any, capsys: Any, error: DemurError
+) -> None:
+    judged(error)
+    assert cli.run([*CHECK, "--json"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert str(error).partition("\x1b")[0] in err
+    assert "\x1b" not in err
+    assert "Traceback" not in err
+
+
+def test_a_fault_is_neither_a_pass_nor_a_fail(judged: Any, capsys: Any) -> None:
+    judged(RuntimeError("boom"))
+    assert cli.run(CHECK) == 70
+    assert "boom" in capsys.readouterr().err
+
+
+def test_an_interrupt_ends_with_130(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: Any) -> Evaluation:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_evaluate", interrupted)
+    assert cli.run(CHECK) == 130
+
+
+# -- what it reads ---------------------------------------------------------------------------------
+
+
+def test_options_reach_the_evaluator(judged: Any) -> None:
+    seen = judged(PASSED)
+    extra = "--model openai:m --checker joint --claims sentences --aggregation soft --threshold 0.7"
+    cli.run([*CHECK, "--reference", "two", *extra.split()])
+    assert seen == {
+        "model": "openai:m",
+        "options": {
+            "checker": "joint",
+            "claims": "sentences",
+            "aggregation": "soft",
+            "threshold": 0.7,
+        },
+        "question": "Q?",
+        "answer": "A.",
+        "contexts": [FACT, "two"],
+    }
+
+
+def test_what_is_not_given_is_left_to_the_evaluator(judged: Any) -> None:
+    seen = judged(PASSED)
+    cli.run(["check", "--answer", "A.", "--reference", FACT])
+    assert seen["model"] == "local"
+    assert seen["options"] == {}
+    assert seen["question"] is None
+
+
+def test_files_stdin_and_escapes(
+    judged: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a b.txt"
+    file.write_bytes(b"\xef\xbb\xbfline\r\nsecond \xc3\xa9\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"from stdin\n")))
+    seen = judged(PASSED)
+    references = ["--reference", f"@{file}", "--reference", "@@home"]
+    code = cli.run(["check", "--answer", "-", *references, "--question", "a@b"])
+    assert code == 0
+    assert seen["answer"] == "from stdin\n"
+    assert seen["contexts"] == ["line\r\nsecond é\n", "@home"]
+    assert seen["question"] == "a@b"
+
+
+@pytest.mark.parametrize("second", ["-", "@-"])
+def test_stdin_is_read_once_only(judged: Any, capsys: Any, second: str) -> None:
+    judged(PASSED)
+    assert cli.run(["check", "--answer", "@-", "--reference", second]) == 64
+    assert "standard input" in capsys.readouterr().err
+
+
+def test_files_that_cannot_be_read_are_named(judged: Any, capsys: Any, tmp_path: Path) -> None:
+    judged(PASSED)
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"ok \xff\xfe")
+    for name in ("missing.txt", str(tmp_path), str(binary), ""):
+        assert cli.run(["check", "--answer", "A.", "--reference", f"@{name}"]) == 64
+        err = re.sub(r"\s+", "", capsys.readouterr().err)
+        assert name in err
+        assert "--reference" in err
+
+
+# -- what it prints --------------------------------------------------------------------------------
+
+
+def test_json_is_the_evaluation_and_nothing_else(judged: Any, capsys: Any) -> None:
+    odd = "bell \x07 csi \x9b31m override \u202e end 漢"
+    evaluation = _evaluation(explanation=odd)
+    judged(evaluation)
+    cli.run([*CHECK, "--json"])
+    out, err = capsys.readouterr()
+    assert Evaluation.model_validate_json(out) == evaluation
+    assert json.loads(out) == evaluation.model_dump(mode="json")
+    assert out.count("\n") == 1
+    assert not set("\x07\x9b\u202e") & set(out)
+    assert "漢" in out
+    assert "a library prints this" in err
+
+
+def test_in_a_pipe_lines_are_whole_and_plain(judged: Any, capsys: Any, tmp_path: Path) -> None:
+    judged(_evaluation())
+    file = tmp_path / "facts.txt"
+    file.write_text(FACT)
+    cli.run(["check", "--answer", "A.", "--reference", f"@{file}"])
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    lines = out.splitlines()
+    assert lines[0] == "1. Entailment 91%: Paris is the capital of France"
+    assert lines[1] == f"   reference 1 ({file}): “{FACT}”"
+    assert lines[2] == "2. Neutral: Paris has 90 arrondissements"
+    assert lines[3] == "3. no label: Paris is old"
+    assert lines[4] == "   the reply had no label for it"
+    assert lines[5] == "FAILED  Neutral, score 0.50, 1 of 2 claims is entailed."
+    assert lines[6] == "3 calls (1 more answered from a cache), 1,234 + 56 tokens, 2.0 s"
+
+
+def test_long_evidence_is_whole_in_a_pipe_and_short_on_a_terminal() -> None:
+    text = "word " * 400 + "end"
+    span = Span(start=0, end=len(text))
+    evidence = Evidence(context=None, span=span, text=text, label=ClaimLabel.CONTRADICTION)
+    claim = Claim(text="x", label=ClaimLabel.CONTRADICTION, evidence=(evidence,))
+    assert text in _shown(_evaluation(claims=(claim,)), terminal=False)
+    shown = _shown(_evaluation(claims=(claim,)), terminal=True)
+    assert "[…]" in shown
+    assert shown.count("word") < 100
+
+
+def test_colour_follows_terminal_and_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[3" in _shown(_evaluation(), terminal=True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]", _shown(_evaluation(), terminal=True))
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_markup_and_control_sequences_are_shown_not_obeyed(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    bad = "[red]x[/red] [/] :smile: \x1b[2J\x1b]0;title\x07 \x9b31m \u202eevil\rover\nline"
+    evidence = Evidence(context=0, span=Span(start=0, end=3), text=bad, label=ClaimLabel.ENTAILMENT)
+    claims = (
+        Claim(text=bad, label=ClaimLabel.ENTAILMENT, evidence=(evidence,)),
+        Claim(text=bad, error=bad),
+    )
+    out = _shown(_evaluation(claims=claims, explanation=bad), terminal=terminal, width=400)
+    out = re.sub(r"\x1b\[[0-9;]*m", "", out)  # what rich itself writes
+    assert out.count("[red]x[/red] [/] :smile: ␛[2J␛]0;title␇") == 5
+    assert not set(out) & set("\x1b\x07\x9b\u202e\r")
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_harmless_text_has_no_control_characters(text: str) -> None:
+    shown = display.harmless(text)
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e]", shown)
+    shown.encode()
+    assert display.harmless(shown) == shown
+    assert "\n" not in display.one_line(text)
+
+
+def _shown(evaluation: Evaluation, *, terminal: bool, width: int = 100) -> str:
+    to = io.StringIO()
+    console = Console(
+        file=to,
+        force_terminal=terminal,
+        width=width,
+        color_system="standard" if terminal else None,
+        highlight=False,
+    )
+    display.show(console, evaluation)
+    return to.getvalue()
+
+
+# -- models pull -----------------------------------------------------------------------------------
+
+
+def test_pull_prints_the_path_and_reports_on_stderr(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def pull(progress: Callable[[str, int, int], None]) -> Path:
+        for done in range(101):
+            progress("registry", done * 1000, 100_000)
+        return Path("models") / "weights.gguf"
+
+    monkeypatch.setattr("demur.models.weights.pull", pull)
+    assert cli.run(["models", "pull"]) == 0
+    out, err = capsys.readouterr()
+    assert out.strip() == str(Path("models") / "weights.gguf")
+    assert len(err.splitlines()) == 11
+    assert "50 % of 100,000 bytes" in err
+
+
+# -- as a process ----------------------------------------------------------------------------------
+
+REPLIES = {
+    "good": ['("Paris", "is the capital of", "France")', "1. Entailment"],
+    "bad": ['("Paris", "is the capital of", "Spain")', "1. Contradiction"],
+    "none": ["No claims"] * 2,
+    "silent": ["", ""],
+}
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    """A server that gives in turn the replies that the model's name stands for."""
+    with openai_server(lambda request, at: REPLIES[request["model"]][at]) as server:
+        yield server.url
+
+
+def _demur(*arguments: str, endpoint: str = "", stdin: bytes = b"", code: str = "") -> Any:
+    env = {**os.environ, "OPENAI_BASE_URL": endpoint, "OPENAI_API_KEY": "key", "NO_PROXY": "*"}
+    command = ["-c", code] if code else ["-m", "demur"]
+    return subprocess.run(
+        [sys.executable, *command, *arguments],
+        input=stdin,
+        capture_output=True,
+        env=env,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(("name", "code"), [("good", 0), ("bad", 1), ("none", 2), ("silent", 2)])
+def test_check_from_end_to_end(endpoint: str, name: str, code: int) -> None:
+    done = _demur(
+        *("check", "--question", "Capital?", "--answer", "-", "--reference", FACT, "--json"),
+        *("--model", f"openai:{name}"),
+        endpoint=endpoint,
+        stdin=b"Paris is the capital.",
+    )
+    assert done.returncode == code, done.stderr.decode()
+    evaluation = Evaluation.model_validate_json(done.stdout)
+    assert {True: 0, False: 1, None: 2}[evaluation.passed] == code
+    assert evaluation.usage.calls > 0
+    if name == "good":
+        assert evaluation.claims[0].triplet == ("Paris", "is the capital of", "France")
+        assert evaluation.claims[0].evidence[0].text in FACT
+
+
+def test_wrong_usage_as_a_process() -> None:
+    done = _demur("check", "--answer")
+    assert done.returncode == 64
+    assert done.stdout == b""
+
+
+@pytest.mark.parametrize("package", ["typer", "rich"])
+def test_without_its_packages_it_names_the_extra(package: str) -> None:
+    code = f"import sys; sys.modules['{package}'] = None; import demur.__main__ as m; m.main()"
+    done = _demur("check", code=code)
+    assert done.returncode == 64
+    assert b"pip install 'demur[cli]'" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_an_import_that_fails_is_a_fault() -> None:
+    done = _demur(
+        code="import sys; import demur.__main__ as m;sys.modules['demur.display'] = None; m.main()"
+    )
+    assert done.returncode == 70
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes end otherwise on Windows")
+def test_a_closed_pipe_does_not_change_the_verdict(endpoint: str) -> None:
+    env = {**os.environ, "OPENAI_BASE_URL": endpoint, "OPENAI_API_KEY": "key", "NO_PROXY": "*"}
+    for extra in ([], ["--json"]):
+        reading, writing = os.pipe()
+        os.close(reading)
+        command = ["check", "--answer", "Paris.", "--reference", FACT, "--model", "openai:none"]
+        done = subprocess.run(
+            [sys.executable, "-m", "demur", *command, *extra],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            env=env,
+            timeout=60,
+        )
+        os.close(writing)
+        assert done.returncode == 2
+        assert b"Traceback" not in done.stderr

@@ -1,0 +1,50 @@
+"""Importing demur is quick, because it brings nothing that only some users need."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("torch", "transformers", "sentence_transformers", "llama_index", "chromadb", "ray")
+OPTIONAL = (*HEAVY, "xllamacpp", "huggingface_hub", "typer", "rich", "opentelemetry", "langchain")
+
+
+def _packages_after(statement: str) -> set[str]:
+    code = f"{statement}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    return {name.partition(".")[0] for name in json.loads(found.splitlines()[-1])}
+
+
+@pytest.mark.parametrize(
+    "statement", ["import demur", "from demur import RefChecker, Sample, Claim, resolve_model"]
+)
+def test_import_brings_no_optional_package(statement: str) -> None:
+    assert not _packages_after(statement) & set(OPTIONAL)
+
+
+def test_the_command_line_brings_nothing_heavy() -> None:
+    assert not _packages_after("import demur.cli") & set(HEAVY)
+
+
+def test_building_an_evaluator_brings_nothing_heavy() -> None:
+    statement = (
+        "from demur import RefChecker\n"
+        "from langchain_core.language_models import FakeListChatModel\n"
+        "RefChecker(FakeListChatModel(responses=['x']))"
+    )
+    assert not _packages_after(statement) & set(HEAVY)
+
+
+def test_public_names() -> None:
+    import demur
+
+    promised = {
+        *("RefChecker", "Sample", "Claim", "ClaimLabel", "Evaluation", "Usage", "resolve_model"),
+    }
+    assert promised <= set(demur.__all__)
+    assert all(hasattr(demur, name) for name in demur.__all__)

@@ -1,0 +1,153 @@
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from pydantic import BaseModel, ValidationError
+
+from demur import Claim, ClaimLabel, Evaluation, Sample, Usage
+from demur.schema import Evidence, Span
+
+EVIDENCE = Evidence(
+    context=0, span=Span(start=2, end=6), text="Café", label=ClaimLabel.CONTRADICTION
+)
+CLAIM = Claim(
+    text="Ann runs Crumb",
+    triplet=("Ann", "runs", "Crumb"),
+    span=Span(start=0, end=3),
+    label=ClaimLabel.CONTRADICTION,
+    probabilities={ClaimLabel.ENTAILMENT: 0.25, ClaimLabel.CONTRADICTION: 0.75},
+    evidence=(EVIDENCE,),
+)
+USAGE = Usage(calls=2, cached=1, input_tokens=10, output_tokens=3, seconds=0.5)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        USAGE,
+        CLAIM,
+        Claim(text="x", error="the checker gave no label"),
+        Sample(
+            question="Who? 😀",
+            answer="A\u0301nn\x00\u202eשלום\r\n",
+            contexts=["text", Document(page_content="漢字", id="7", metadata={"page": 3})],
+            reference="Ann",
+            metadata={"row": 1, "tags": ["a", None]},
+        ),
+        Evaluation(
+            name="RefChecker", score=0.5, label="Contradiction", passed=False, explanation="…",
+            claims=(CLAIM,), usage=USAGE, details={"counts": {"Neutral": 0}, "checker": "joint"},
+        ),
+        Evaluation(name="RefChecker", error="the answer is empty"),
+        Evaluation(name="RefChecker", label="Abstain"),
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_values_survive_a_json_round_trip(value: BaseModel) -> None:
+    again = type(value).model_validate_json(value.model_dump_json())
+    assert again == value
+    assert repr(again) == repr(value)
+
+
+@given(st.text(st.characters()), st.text(st.characters()), st.text(st.characters()))
+def test_any_text_makes_a_sample_with_offsets_kept_and_json(q: str, a: str, c: str) -> None:
+    sample = Sample(question=q, answer=a, contexts=[c, {"page_content": c}], reference=q)
+    assert Sample.model_validate_json(sample.model_dump_json()) == sample
+    found = (sample.question, sample.answer, sample.reference, sample.contexts[1].page_content)
+    assert [len(text or "") for text in found] == [len(q), len(a), len(q), len(c)]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (None, []),
+        ("abc", ["abc"]),
+        (["a", "b"], ["a", "b"]),
+        (("a", Document(page_content="b")), ["a", "b"]),
+        (Document(page_content="b"), ["b"]),
+        ({"page_content": "b", "metadata": {"page": 1}}, ["b"]),
+    ],
+)
+def test_contexts_are_taken_in_several_forms(given: Any, expected: list[str]) -> None:
+    sample = Sample(answer="a", contexts=given)
+    assert [document.page_content for document in sample.contexts] == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "named", "said"),
+    [
+        ({}, "answer", "required"),
+        ({"answer": 3}, "answer", "valid string"),
+        ({"answer": "a", "question": 3}, "question", "valid string"),
+        ({"answer": "a", "contexts": 5}, "contexts", "got int: pass contexts="),
+        ({"answer": "a", "contexts": b"x"}, "contexts", "got bytes"),
+        ({"answer": "a", "contexts": {"x"}}, "contexts", "got set"),
+        ({"answer": "a", "contexts": ["a", 3]}, "contexts", "item 1: expected a string"),
+        ({"answer": "a", "contexts": [{"page_content": 3}]}, "contexts", "item 0"),
+        ({"answer": "a", "context": "x"}, "context", "not permitted"),
+        ({"answer": "a", "metadata": 1}, "metadata", "valid dictionary"),
+    ],
+)
+def test_a_wrong_sample_is_refused_by_the_field_s_name(
+    fields: dict[str, Any], named: str, said: str
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        Sample(**fields)
+    (error,) = caught.value.errors()
+    assert error["loc"][0] == named
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "said"),
+    [
+        (Usage, {"calls": -1}, "calls"),
+        (Usage, {"seconds": math.nan}, "seconds"),
+        (Span, {"start": 3, "end": 2}, r"end \(2\) must not be before start \(3\)"),
+        (Span, {"start": -1, "end": 2}, "start"),
+        (Claim, {"text": "x", "label": "Maybe"}, "label"),
+        (Claim, {"text": "x", "triplet": ("a", "b")}, "triplet"),
+        (Evaluation, {"name": "x", "score": math.nan}, "score"),
+        (Evaluation, {"name": "x", "score": math.inf}, "score"),
+        (Evaluation, {"name": "x", "error": "e", "score": 0.5}, "score must be None"),
+        (Evaluation, {"name": "x", "error": "e", "passed": False}, "passed must be None"),
+        (Evaluation, {"name": "x", "error": "", "label": "Neutral"}, "label must be None"),
+        (Evaluation, {"name": "x", "details": {"a": object()}}, "details"),
+    ],
+)
+def test_wrong_values_are_refused(kind: type[BaseModel], fields: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        kind(**fields)
+
+
+def test_an_evaluation_with_an_error_is_undetermined() -> None:
+    assert Evaluation(name="x", error="the answer is empty").undetermined
+    assert not Evaluation(name="x", score=1.0, label="Entailment", passed=True).undetermined
+    assert not Evaluation(name="x", label="Abstain").undetermined
+
+
+@pytest.mark.parametrize(
+    ("value", "field"), [(CLAIM, "text"), (USAGE, "calls"), (Sample(answer="a"), "answer")]
+)
+def test_values_are_frozen(value: BaseModel, field: str) -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        setattr(value, field, getattr(value, field))
+
+
+def test_usage_adds_up_field_by_field() -> None:
+    assert USAGE + Usage(calls=1, cached=2, input_tokens=3, output_tokens=4, seconds=0.25) == Usage(
+        calls=3, cached=3, input_tokens=13, output_tokens=7, seconds=0.75
+    )
+    assert sum([USAGE, USAGE], Usage()).calls == 4
+    with pytest.raises(TypeError):
+        USAGE + 1  # type: ignore[operator]
+
+
+def test_labels_print_as_their_words() -> None:
+    assert f"{ClaimLabel.ENTAILMENT}" == str(ClaimLabel.ENTAILMENT) == "Entailment"
+    assert [ClaimLabel(word) for word in ("Entailment", "Neutral", "Contradiction")] == [
+        *ClaimLabel
+    ]
