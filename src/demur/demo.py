@@ -23,7 +23,6 @@ from demur import RefChecker, display
 from demur.errors import DemurError, ModelCallError
 from demur.evaluators.base import Evaluator
 from demur.models.calls import ChatCall, Reply, Steps, ask, drive
-from demur.models.retry import CallPolicy
 from demur.schema import ClaimLabel, Evaluation, Sample, Usage
 from demur.text import count_tokens, sentences
 
@@ -155,7 +154,7 @@ def rounds(
     for passage in passages:
         for informed in (False, True):
             steps = _answer(model, passage, informed)
-            answer, ledger = drive(steps, {}, CallPolicy())
+            answer, ledger = drive(steps, {}, None)
             sample = Sample(
                 question=passage.question,
                 answer=answer,

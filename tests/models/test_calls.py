@@ -14,6 +14,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableLambda
+from langchain_openai import ChatOpenAI
 
 from demur.models.calls import ChatCall, Outcome, Reply, RunnableCall, Steps, adrive, ask, drive
 from demur.models.retry import CallPolicy
@@ -37,11 +38,13 @@ def run(request: pytest.FixtureRequest) -> Iterator[Run]:
     """Makes calls, in threads or in an event loop."""
     loop = asyncio.new_event_loop()
 
-    def sync(*calls: Any, policy: CallPolicy = QUICK, config: Any = None) -> Sequence[Outcome]:
+    def sync(
+        *calls: Any, policy: CallPolicy | None = QUICK, config: Any = None
+    ) -> Sequence[Outcome]:
         return drive(_steps(calls), config or {}, policy)[0]
 
     def asynchronous(
-        *calls: Any, policy: CallPolicy = QUICK, config: Any = None
+        *calls: Any, policy: CallPolicy | None = QUICK, config: Any = None
     ) -> Sequence[Outcome]:
         return loop.run_until_complete(adrive(_steps(calls), config or {}, policy))[0]
 
@@ -334,3 +337,15 @@ def test_the_model_and_its_messages_are_not_changed(run: Run) -> None:
         run(ChatCall(model, [message], "stage", {"max_tokens": 3}, sample=2))
         assert model.model_dump() == before
         assert message == HumanMessage("hello")
+
+
+def test_a_model_may_bring_a_policy_of_its_own(run: Run) -> None:
+    class Patient(ChatOpenAI):
+        call_policy: CallPolicy = CallPolicy(max_concurrency=2)
+
+    with openai_server([Answer("x", delay=0.1)]) as server:
+        model = Patient(base_url=server.url, api_key="key", model="test", max_retries=0)
+        run(*(chat(model, str(at)) for at in range(6)), policy=None)
+        assert server.most_at_once == 2
+        run(*(chat(model, f"again {at}") for at in range(6)), policy=CallPolicy())
+        assert server.most_at_once == 6

@@ -297,7 +297,7 @@ def test_the_cache_key_tells_weights_and_settings_apart(tmp_path: Path) -> None:
 def test_it_has_a_name_of_its_own() -> None:
     model = small()
     assert model._llm_type == "demur-local"
-    assert model.max_concurrency == 1
+    assert model.call_policy.max_concurrency == 1
     assert model.temperature == 0
     stem = Path(str(SMOL)).stem
     assert model.model_name == stem

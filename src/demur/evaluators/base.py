@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.runnables import RunnableConfig, RunnableSerializable
 from langchain_core.runnables.config import patch_config
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 
 from demur.models.calls import Ledger, Steps, adrive, drive
 from demur.models.retry import CallPolicy
@@ -25,8 +25,9 @@ class Evaluator(RunnableSerializable[Sample | Mapping[str, Any], Evaluation], AB
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    call_policy: CallPolicy = Field(default_factory=CallPolicy)
-    """Retries, time limits and concurrency of the model calls."""
+    call_policy: CallPolicy | None = None
+    """Retries, time limits and concurrency of the model calls. None: the model's own `call_policy`
+    if it has one, as the local model does, else `CallPolicy()`."""
 
     @abstractmethod
     def _steps(self, sample: Sample) -> Steps[Evaluation]:

@@ -24,7 +24,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import merge_configs
 
 from demur.models.limits import ashare, loop_slot, share, thread_slot
-from demur.models.retry import CallPolicy, delay_before_retry, describe
+from demur.models.retry import CallPolicy, delay_before_retry, describe, policy_for
 from demur.schema import Usage
 
 T = TypeVar("T")
@@ -63,11 +63,11 @@ class Call(Protocol):
         """What the call is for: its usage is accounted under this name."""
         ...
 
-    def run(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Make the call. A failure is an outcome, never an exception."""
         ...
 
-    async def arun(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """As `run`, natively asynchronous."""
         ...
 
@@ -89,17 +89,17 @@ class ChatCall:
     """None: the request is deterministic, and identical ones in flight are sent once. A number: one
     of several samples; never merged, and cached apart from the others."""
 
-    def run(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Make the call in this thread."""
-        attempt = partial(self._run, config, policy)
+        attempt = partial(self._run, config, policy_for(self.model, policy))
         if self.sample is not None:
             return attempt()
         outcome, joined = share(self._key(), attempt)
         return _joined(outcome) if joined else outcome
 
-    async def arun(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Make the call in the running loop."""
-        attempt = partial(self._arun, config, policy)
+        attempt = partial(self._arun, config, policy_for(self.model, policy))
         if self.sample is not None:
             return await attempt()
         outcome, joined = await ashare(self._key(), attempt)
@@ -108,7 +108,7 @@ class ChatCall:
     def _run(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
         tries = _Tries(policy)
         while True:
-            with thread_slot(self.model, policy), tries as timeout:
+            with thread_slot(self.model, policy.max_concurrency), tries as timeout:
                 invoke = partial(self.model.invoke, self._prompt(), self._config(config))
                 tries.message = _within(timeout, partial(invoke, **self.options))
             if tries.delay is None:
@@ -118,7 +118,7 @@ class ChatCall:
     async def _arun(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
         tries = _Tries(policy)
         while True:
-            async with loop_slot(self.model, policy):
+            async with loop_slot(self.model, policy.max_concurrency):
                 with tries as timeout:
                     reply = self.model.ainvoke(self._prompt(), self._config(config), **self.options)
                     tries.message = await asyncio.wait_for(reply, timeout)
@@ -152,7 +152,7 @@ class RunnableCall:
     input: Any
     stage: str
 
-    def run(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Make the call in this thread."""
         started = time.monotonic()
         try:
@@ -161,7 +161,7 @@ class RunnableCall:
             return Outcome(error=describe(error), usage=_elapsed(started))
         return Outcome(value, usage=_elapsed(started))
 
-    async def arun(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Make the call in the running loop."""
         started = time.monotonic()
         try:
@@ -185,7 +185,7 @@ Ledger = dict[str, Usage]
 """Usage by stage."""
 
 
-def drive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy) -> tuple[T, Ledger]:
+def drive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy | None) -> tuple[T, Ledger]:
     """Run an evaluation in this thread; the calls of a batch run side by side in others."""
     ledger: Ledger = {}
     try:
@@ -198,7 +198,9 @@ def drive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy) -> tuple[
         return cast(T, stop.value), ledger
 
 
-async def adrive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy) -> tuple[T, Ledger]:
+async def adrive(
+    steps: Steps[T], config: RunnableConfig, policy: CallPolicy | None
+) -> tuple[T, Ledger]:
     """As `drive`, with the calls of a batch as tasks of the running loop."""
     ledger: Ledger = {}
     try:
@@ -212,7 +214,7 @@ async def adrive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy) ->
 
 
 def _run_all(
-    calls: Sequence[Call], config: RunnableConfig, policy: CallPolicy
+    calls: Sequence[Call], config: RunnableConfig, policy: CallPolicy | None
 ) -> Sequence[Outcome]:
     if len(calls) == 1:
         return [calls[0].run(config, policy)]

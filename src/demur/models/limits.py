@@ -13,11 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
-from demur.models.retry import CallPolicy
-
 T = TypeVar("T")
-
-_DEFAULT_CONCURRENCY = 64
 
 
 class PerModel(Generic[T]):
@@ -48,24 +44,15 @@ _loop_slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, PerModel[async
 )
 
 
-def thread_slot(model: BaseChatModel, policy: CallPolicy) -> AbstractContextManager[Any]:
-    """A slot for one call to `model`, shared by all threads."""
-    limit = _limit(model, policy)
+def thread_slot(model: BaseChatModel, limit: int) -> AbstractContextManager[Any]:
+    """One of `limit` slots for calls to `model`, shared by all threads."""
     return _thread_slots.setdefault(model, limit, lambda: threading.BoundedSemaphore(limit))
 
 
-def loop_slot(model: BaseChatModel, policy: CallPolicy) -> AbstractAsyncContextManager[Any]:
-    """A slot for one call to `model`, shared by all tasks of the running loop."""
-    limit = _limit(model, policy)
+def loop_slot(model: BaseChatModel, limit: int) -> AbstractAsyncContextManager[Any]:
+    """One of `limit` slots for calls to `model`, shared by all tasks of the running loop."""
     slots = _loop_slots.setdefault(asyncio.get_running_loop(), PerModel())
     return slots.setdefault(model, limit, lambda: asyncio.Semaphore(limit))
-
-
-def _limit(model: BaseChatModel, policy: CallPolicy) -> int:
-    if policy.max_concurrency is not None:
-        return policy.max_concurrency
-    own = getattr(model, "max_concurrency", None)
-    return own if isinstance(own, int) and own > 0 else _DEFAULT_CONCURRENCY
 
 
 _thread_flights: dict[Hashable, Future[Any]] = {}

@@ -32,6 +32,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from typing_extensions import Self
 
 from demur.errors import LocalModelError, MissingExtraError
+from demur.models.retry import CallPolicy
 from demur.models.weights import QWEN, Weights, verified_weights
 
 # --- The server --------------------------------------------------------------------------------
@@ -194,8 +195,9 @@ class ChatLocal(ChatOpenAI):
     """The sha256 by which the user vouches for `gguf`, if it is not Qwen's official file."""
     n_ctx: int = Field(default=8192, ge=1)
     """Context length in tokens, prompt and answer together."""
-    max_concurrency: int = Field(default=1, ge=1)
-    """How many calls are worth sending at a time."""
+    call_policy: CallPolicy = CallPolicy(attempts=1, timeout=1800, deadline=1800, max_concurrency=1)
+    """How demur calls it: one call at a time, since more would only wait in the server's queue, and
+    patiently, since a slow machine is not a fault."""
 
     model_name: str = Field(default="", alias="model")
     """By default the name of the weights."""

@@ -40,9 +40,8 @@ class CallPolicy:
     """Seconds before the second try; doubles from try to try, with jitter."""
     max_delay: float = 20.0
     """The longest pause in seconds, unless the server asks for a longer one."""
-    max_concurrency: int | None = None
-    """Requests to one model at a time, per event loop and over all threads. None: the model's own
-    `max_concurrency` if it has one, else 64."""
+    max_concurrency: int = 64
+    """Requests to one model at a time, in one event loop or over all threads; at least 1."""
 
     def __post_init__(self) -> None:
         if self.attempts < 1:
@@ -53,8 +52,16 @@ class CallPolicy:
         for name in ("first_delay", "max_delay"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
-        if self.max_concurrency is not None and self.max_concurrency < 1:
+        if self.max_concurrency < 1:
             raise ValueError(f"max_concurrency must be at least 1, got {self.max_concurrency}")
+
+
+def policy_for(model: object, given: CallPolicy | None) -> CallPolicy:
+    """The policy that was given, else the model's own (`call_policy`), else the default."""
+    if given is not None:
+        return given
+    own = getattr(model, "call_policy", None)
+    return own if isinstance(own, CallPolicy) else CallPolicy()
 
 
 def delay_before_retry(

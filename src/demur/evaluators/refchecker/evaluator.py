@@ -72,7 +72,7 @@ class RefChecker(Evaluator):
         retriever: A Runnable from a query to documents, for samples without references.
         prompts: Other prompts in place of ours.
         window_tokens: How much of the references is read at once; None: as fits the checker.
-        call_policy: Retries, time limits and concurrency.
+        call_policy: Retries, time limits and concurrency; None: as fits the model.
 
     Raises:
         ValueError: An argument is out of its range, or names no known mode or model.
