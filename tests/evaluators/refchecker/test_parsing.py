@@ -219,6 +219,7 @@ def test_hostile_repetition_is_read_in_near_linear_time(pattern: str) -> None:
         ("Facts:\nAnn runs Crumb.", ("Ann runs Crumb.",)),
         ("- None of the pupils passed.", ("None of the pupils passed.",)),
         ("- No claims were filed.\n- He left.", ("No claims were filed.", "He left.")),
+        ("- It rains.\n- No claims", ("It rains.",)),
         ("- No facts are given in the report.\n- He left.",
          ("No facts are given in the report.", "He left.")),
         ("- -\n- ...", ()),

@@ -28,6 +28,8 @@ _ELEMENT_ENDS = {
     for sign in set(_CLOSING.values())
 }
 _FENCE = re.compile(r"^[^\S\n]*```\w*[^\S\n]*$", re.MULTILINE)
+# What the prompt asks for in place of claims; small models also end a list with it.
+_NOTHING_MORE = re.compile(r"\W*no claims\W*", re.IGNORECASE)
 _NO_CLAIMS = re.compile(
     r"""\W*(?:there\ (?:are|is)\ |(?:the|this)\ (?:answer|text|response)\ (?:contains|states)\ )?
     no\ (?:(?:factual|checkable|verifiable)\ )?(?:claims?|triplets?|triples?|facts?|statements?)
@@ -72,7 +74,7 @@ def parse_triplets(reply: str) -> Extracted:
         found = from_json
     else:
         for line in text.splitlines():
-            triplets, whole = _line_triplets(line[_BULLET.match(line).end() :])  # type: ignore[union-attr]  # matches the empty string
+            triplets, whole = _line_triplets(_without_bullet(line))
             found += triplets
             broken = broken or not whole
     unique = tuple(
@@ -91,16 +93,21 @@ def parse_statements(reply: str) -> Extracted:
     """Read sub-sentences: one a line behind `- `; without any such mark, every line is one."""
     text = _FENCE.sub("", reply)
     lines = [line for line in text.splitlines() if line.strip()]
-    marked = [line for line in lines if _BULLET.match(line).end() > len(line) - len(line.lstrip())]  # type: ignore[union-attr]  # matches the empty string
+    marked = [line for line in lines if _without_bullet(line) != line.lstrip()]
     chosen = marked or [line for line in lines if not line.rstrip().endswith(":")]
-    statements = [line[_BULLET.match(line).end() :].strip() for line in chosen]  # type: ignore[union-attr]  # matches the empty string
+    statements = [_without_bullet(line).strip() for line in chosen]
     if _says_no_claims(text):
         # A statement may begin with the same words: "- No claims were filed."
         if not marked or all(map(_says_no_claims, statements)):
             return Extracted(abstained=True)
         if lines[0] not in marked:
             return Extracted()
-    return Extracted(statements=tuple(dict.fromkeys(s for s in statements if re.search(r"\w", s))))
+    found = (s for s in statements if re.search(r"\w", s) and not _NOTHING_MORE.fullmatch(s))
+    return Extracted(statements=tuple(dict.fromkeys(found)))
+
+
+def _without_bullet(line: str) -> str:
+    return _BULLET.sub("", line, count=1)
 
 
 def _says_no_claims(text: str) -> bool:
