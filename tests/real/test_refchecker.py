@@ -65,7 +65,7 @@ def test_logprobs_tell_supported_claims_from_unsupported_ones(model: ChatLocal) 
     rows = []
     for at, (reference, supported, unsupported) in enumerate(CASES):
         claims = (*supported, *((claim, False) for claim in unsupported))
-        rows += judge(Item("short", str(at), reference, None, claims), "logprobs", model)
+        rows += judge(Item("short", str(at), reference, claims), "logprobs", model)
     assert [row["error"] for row in rows] == [None] * 20
     value = auroc([row["score"] for row in rows], [row["supported"] for row in rows])
     assert value >= 0.85, [(row["claim"], row["label"], row["score"]) for row in rows]
@@ -117,5 +117,5 @@ def test_a_refusal_is_an_abstention(model: ChatLocal) -> None:
 def test_the_other_checkers_can_be_read(model: ChatLocal, checker: str) -> None:
     reference, supported, unsupported = CASES[2]
     claims = (*supported, *((claim, False) for claim in unsupported))
-    rows = judge(Item("short", "0", reference, None, claims), checker, model)
+    rows = judge(Item("short", "0", reference, claims), checker, model)
     assert sum(row["label"] is not None for row in rows) >= 3, rows

@@ -43,7 +43,6 @@ class Item:
     dataset: str
     key: str
     reference: str
-    question: str | None
     claims: tuple[tuple[str, bool], ...]
     """Each claim with whether the reference supports it."""
 
@@ -61,14 +60,16 @@ def fever(folder: Path) -> Iterator[Item]:
         claims[row["premise"]].append((row["hypothesis"], row["label"] == "SUPPORTS"))
     for premise, judged in claims.items():
         if {supported for _, supported in judged} == {True, False}:
-            yield Item("fever_symmetric", premise, premise, None, tuple(judged))
+            yield Item("fever_symmetric", premise, premise, tuple(judged))
 
 
 def halueval(folder: Path) -> Iterator[Item]:
     """HaluEval QA: the right and the hallucinated answer, with the knowledge for reference."""
     for row in _rows(folder / "halueval" / "qa_first1000.jsonl"):
         answers = ((row["right_answer"], True), (row["hallucinated_answer"], False))
-        yield Item("halueval_qa", row["id"], row["knowledge"], row["question"], answers)
+        # Many answers are a bare name, so the question has to be part of the claim.
+        claims = tuple((f"{row['question']} {answer}", right) for answer, right in answers)
+        yield Item("halueval_qa", row["id"], row["knowledge"], claims)
 
 
 def stances(folder: Path) -> Iterator[Item]:
@@ -76,7 +77,7 @@ def stances(folder: Path) -> Iterator[Item]:
     for row in _rows(folder / "nli" / "factcheckbench_stance.jsonl"):
         if len(row["evidence"]) < 1500 and row["stance"] != "partially-support":
             judged = ((row["claim"], row["stance"] == "completely-support"),)
-            yield Item("factcheckbench", row["id"], row["evidence"], None, judged)
+            yield Item("factcheckbench", row["id"], row["evidence"], judged)
 
 
 def wice(folder: Path) -> Iterator[Item]:
@@ -84,9 +85,7 @@ def wice(folder: Path) -> Iterator[Item]:
     for row in _rows(folder / "nli" / "wice_claim_oracle.jsonl"):
         text = " ".join(sentence for chunk in row["chunks"] for sentence in chunk)
         if len(text) < 4500 and row["label"] in ("supported", "not_supported"):
-            yield Item(
-                "wice", row["id"], text, None, ((row["claim"], row["label"] == "supported"),)
-            )
+            yield Item("wice", row["id"], text, ((row["claim"], row["label"] == "supported"),))
 
 
 SETS: dict[str, Callable[[Path], Iterator[Item]]] = {
@@ -127,7 +126,7 @@ def judge(item: Item, mode: str, model: BaseChatModel) -> list[dict[str, Any]]:
     windows = pack(passages(contexts, None, _WINDOW_TOKENS, 80), _WINDOW_TOKENS)
     texts = [claim for claim, _ in item.claims]
     started = time.monotonic()
-    steps = _checker(mode, model)(texts, windows, item.question)
+    steps = _checker(mode, model)(texts, windows, None)
     findings, ledger = drive(steps, {}, None)
     seconds = (time.monotonic() - started) / len(texts)
     rows = []

@@ -263,7 +263,8 @@ def test_an_unreadable_reply_is_asked_about_once_and_then_undetermined(reply: st
 def test_a_readable_second_reply_is_taken() -> None:
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
         if stage == "extraction":
-            return TWO if any(message.type == "ai" for message in messages) else "Well, Oslo."
+            repairing = "could not be read" in str(messages[-1].content)
+            return TWO if repairing else "Well, Oslo."
         return labels(E, E)
 
     assert check(ScriptedModel(script=script)).passed is True
@@ -291,6 +292,24 @@ def test_half_a_line_again_is_undetermined() -> None:
     found = check(scripted('("Oslo", "is the capital of", "Norway")\n("Oslo", "ha'))
     assert found.undetermined
     assert "max_tokens" in found.error
+
+
+def test_claims_that_were_begun_and_then_denied_are_no_abstention() -> None:
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        repairing = "could not be read" in str(messages[-1].content)
+        return "No claims" if repairing else '("Oslo", "is the capital'
+
+    found = check(ScriptedModel(script=script))
+    assert found.undetermined
+    assert "said that there are none" in found.error
+
+
+def test_an_abstention_after_mere_prose_is_taken() -> None:
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        repairing = "could not be read" in str(messages[-1].content)
+        return "No claims" if repairing else "This is a refusal, it states no facts."
+
+    assert check(ScriptedModel(script=script)).label == "Abstain"
 
 
 def test_300_triplets_are_all_checked() -> None:

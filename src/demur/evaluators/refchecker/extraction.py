@@ -76,14 +76,20 @@ def extract(
         if outcome.error is None and not _usable(_read(outcome.value, form), known)
     }
     repaired = iter((yield from ask([one for calls in again.values() for one in calls])))
-    replies: list[Outcome] = []
+    reads: list[Extracted] = []
     for at, outcome in enumerate(outcomes):
-        replies += [next(repaired) for _ in again[at]] if at in again else [outcome]
-
-    error = next((outcome.error for outcome in replies if outcome.error is not None), None)
-    if error is not None:
-        return Extraction(error=f"the claims could not be extracted: {error}")
-    return _collect([_read(outcome.value, form) for outcome in replies], answer, known)
+        last = [next(repaired) for _ in again[at]] if at in again else [outcome]
+        error = next((outcome.error for outcome in last if outcome.error is not None), None)
+        if error is not None:
+            return Extraction(error=f"the claims could not be extracted: {error}")
+        found = [_read(outcome.value, form) for outcome in last]
+        if at in again and _takes_back(_read(outcome.value, form), found):
+            return Extraction(
+                error="the extractor began claims that could not be read, and asked again said "
+                "that there are none: use another model or prompt"
+            )
+        reads += found
+    return _collect(reads, answer, known)
 
 
 def _read(reply: Reply, form: ClaimForm) -> Extracted:
@@ -98,6 +104,15 @@ def _usable(read: Extracted, known: frozenset[str]) -> bool:
     if not read.readable:
         return False
     return read.abstained or any(_grounded(claim, known) for claim in _claims(read))
+
+
+def _takes_back(first: Extracted, second: Sequence[Extracted]) -> bool:
+    """Whether claims that were begun are denied when asked for again.
+
+    A small model tends to do so, and to believe it would let an unchecked answer pass as one that
+    states nothing.
+    """
+    return first.broken and all(read.abstained for read in second)
 
 
 def _halves(stretch: str) -> list[str]:
