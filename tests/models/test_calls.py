@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -27,6 +28,20 @@ Run = Callable[..., Sequence[Outcome]]
 
 def chat(model: BaseChatModel, text: str = "hello", **fields: Any) -> ChatCall:
     return ChatCall(model, [HumanMessage(text)], "stage", **fields)
+
+
+def together(count: int) -> Callable[[dict[str, Any], int], Answer]:
+    """A server's script that answers only when `count` requests are there at a time."""
+    barrier = threading.Barrier(count)
+
+    def script(request: dict[str, Any], number: int) -> Answer:
+        barrier.wait(timeout=60)
+        return Answer("x")
+
+    return script
+
+
+PATIENT = CallPolicy(attempts=1)
 
 
 def _steps(calls: Sequence[Any]) -> Steps[list[Outcome]]:
@@ -73,10 +88,10 @@ def test_outcomes_come_in_the_order_of_the_calls(run: Run) -> None:
 
 
 def test_calls_of_a_batch_run_side_by_side(run: Run) -> None:
-    with openai_server([Answer("x", delay=0.3)]) as server:
+    with openai_server(together(8)) as server:
         model = server.model()
-        run(*(chat(model, str(at)) for at in range(8)))
-        assert server.most_at_once == 8
+        outcomes = run(*(chat(model, str(at)) for at in range(8)), policy=PATIENT)
+    assert [outcome.error for outcome in outcomes] == [None] * 8
 
 
 def test_no_calls_need_no_driving(run: Run) -> None:
@@ -155,20 +170,16 @@ def test_waiting_for_a_slot_does_not_count_towards_the_deadline(run: Run) -> Non
     assert [outcome.error for outcome in outcomes] == [None] * 5
 
 
-def test_slots_are_shared_by_all_evaluations(run: Run) -> None:
-    with openai_server([Answer("x", delay=0.05)]) as server:
+def test_slots_are_shared_by_all_evaluations() -> None:
+    with openai_server(together(3)) as server:
         model = server.model()
-        policy = CallPolicy(max_concurrency=3)
-        threads = [
-            threading.Thread(
-                target=lambda at=at: drive(_steps([chat(model, str(at))]), {}, policy), args=()
-            )
-            for at in range(12)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        policy = CallPolicy(attempts=1, max_concurrency=3)
+
+        def evaluate(number: int) -> str | None:
+            return drive(_steps([chat(model, str(number))]), {}, policy)[0][0].error
+
+        with ThreadPoolExecutor(12) as pool:
+            assert list(pool.map(evaluate, range(12))) == [None] * 12
         assert server.most_at_once == 3
 
 
@@ -341,11 +352,11 @@ def test_the_model_and_its_messages_are_not_changed(run: Run) -> None:
 
 def test_a_model_may_bring_a_policy_of_its_own(run: Run) -> None:
     class Patient(ChatOpenAI):
-        call_policy: CallPolicy = CallPolicy(max_concurrency=2)
+        call_policy: CallPolicy = CallPolicy(attempts=1, max_concurrency=2)
 
-    with openai_server([Answer("x", delay=0.1)]) as server:
-        model = Patient(base_url=server.url, api_key="key", model="test", max_retries=0)
-        run(*(chat(model, str(at)) for at in range(6)), policy=None)
-        assert server.most_at_once == 2
-        run(*(chat(model, f"again {at}") for at in range(6)), policy=CallPolicy())
-        assert server.most_at_once == 6
+    for policy, limit in ((None, 2), (CallPolicy(attempts=1), 6)):
+        with openai_server(together(limit)) as server:
+            model = Patient(base_url=server.url, api_key="key", model="test", max_retries=0)
+            outcomes = run(*(chat(model, str(at)) for at in range(6)), policy=policy)
+            assert [outcome.error for outcome in outcomes] == [None] * 6
+            assert server.most_at_once == limit
