@@ -13,12 +13,13 @@ import pytest
 from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
 
 from demur.models.calls import ChatCall, Outcome, Reply, RunnableCall, Steps, adrive, ask, drive
 from demur.models.retry import CallPolicy
+from support.fakes import ScriptedModel
 from support.openai_server import Answer, openai_server
 
 QUICK = CallPolicy(first_delay=0.01, timeout=5, deadline=10)
@@ -303,6 +304,20 @@ def test_callbacks_tags_and_metadata_reach_the_call(run: Run) -> None:
     assert {"mine", "nostream", "demur:judge"} <= set(start["tags"])
     assert start["metadata"]["tenant"] == 7
     assert start["name"] == "stage"
+
+
+def test_an_interrupt_leaves_undone_what_has_not_begun() -> None:
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        if messages[-1].content.startswith("<claim-0>"):
+            raise KeyboardInterrupt
+        time.sleep(0.02)
+        return "x"
+
+    model = ScriptedModel(script=script)
+    calls = [chat(model, f"<claim-{at}>") for at in range(500)]
+    with pytest.raises(KeyboardInterrupt):
+        drive(_steps(calls), {}, CallPolicy(max_concurrency=1))
+    assert len(model.requests) < 250
 
 
 async def test_cancelling_one_of_two_that_share_a_request_leaves_the_other() -> None:

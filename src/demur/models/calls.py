@@ -31,7 +31,6 @@ T = TypeVar("T")
 
 JUDGE_TAGS = ["nostream", "demur:judge"]
 """On every call that judges: langgraph leaves these tokens out of `stream_mode="messages"`."""
-_MOST_THREADS = 64
 
 
 @dataclass(frozen=True)
@@ -63,6 +62,10 @@ class Call(Protocol):
         """What the call is for: its usage is accounted under this name."""
         ...
 
+    def at_once(self, policy: CallPolicy | None) -> int:
+        """How many of such calls may be under way at a time."""
+        ...
+
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Make the call. A failure is an outcome, never an exception."""
         ...
@@ -88,6 +91,10 @@ class ChatCall:
     sample: int | None = None
     """None: the request is deterministic, and identical ones in flight are sent once. A number: one
     of several samples; never merged, and cached apart from the others."""
+
+    def at_once(self, policy: CallPolicy | None) -> int:
+        """As many as the policy allows."""
+        return policy_for(self.model, policy).max_concurrency
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Make the call in this thread."""
@@ -151,6 +158,10 @@ class RunnableCall:
     runnable: Runnable[Any, Any]
     input: Any
     stage: str
+
+    def at_once(self, policy: CallPolicy | None) -> int:
+        """As many as the policy allows for a model."""
+        return (policy or CallPolicy()).max_concurrency
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Make the call in this thread."""
@@ -218,12 +229,17 @@ def _run_all(
 ) -> Sequence[Outcome]:
     if len(calls) == 1:
         return [calls[0].run(config, policy)]
-    with ThreadPoolExecutor(min(len(calls), _MOST_THREADS), "demur") as pool:
+    # No more threads than can be at work: the others would only wait for a slot, out of order.
+    pool = ThreadPoolExecutor(min(len(calls), max(call.at_once(policy) for call in calls)), "demur")
+    try:
         # One copy of the context per call: a context can be entered by one thread at a time.
         futures = [
             pool.submit(contextvars.copy_context().run, call.run, config, policy) for call in calls
         ]
         return [future.result() for future in futures]
+    finally:
+        # After an interrupt, what has not begun never will.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _account(ledger: Ledger, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> None:
