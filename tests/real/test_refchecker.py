@@ -68,6 +68,7 @@ def test_logprobs_tell_supported_claims_from_unsupported_ones(model: ChatLocal) 
         rows += judge(Item("short", str(at), reference, claims), "logprobs", model)
     assert [row["error"] for row in rows] == [None] * 20
     value = auroc([row["score"] for row in rows], [row["supported"] for row in rows])
+    assert value is not None
     assert value >= 0.85, [(row["claim"], row["label"], row["score"]) for row in rows]
     right = sum((row["label"] == ClaimLabel.ENTAILMENT) == row["supported"] for row in rows)
     assert right >= 15, [(row["claim"], row["label"]) for row in rows]

@@ -158,20 +158,19 @@ def _hard_score(label: ClaimLabel | None) -> float | None:
     return {ClaimLabel.ENTAILMENT: 1.0, ClaimLabel.NEUTRAL: 0.5}.get(label, 0.0)
 
 
-def auroc(scores: Sequence[float], supported: Sequence[bool]) -> float:
-    """The chance that a supported claim scores above an unsupported one, ties counting half."""
-    from scipy.stats import rankdata
+def auroc(scores: Sequence[float], supported: Sequence[bool]) -> float | None:
+    """The chance that a supported claim scores above an unsupported one, ties counting half.
 
-    truth = np.asarray(supported)
-    positives, negatives = int(truth.sum()), int((~truth).sum())
-    if not positives or not negatives:
-        return float("nan")
-    ranks = rankdata(scores)[truth].sum()
-    return float((ranks - positives * (positives + 1) / 2) / (positives * negatives))
+    None if the claims are all of one kind.
+    """
+    truth = np.asarray(supported, dtype=bool)
+    values = np.asarray(scores, dtype=float)
+    above = values[truth][:, None] - values[~truth]
+    return float(np.mean((np.sign(above) + 1) / 2)) if above.size else None
 
 
-def interval(rows: Sequence[dict[str, Any]], seed: int = 0) -> tuple[float, float]:
-    """The 95 percent bootstrap interval of the AUROC, resampled by reference."""
+def interval(rows: Sequence[dict[str, Any]], seed: int = 0) -> tuple[float, float] | None:
+    """The 95 percent bootstrap interval of the AUROC, resampled by reference; None without one."""
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         groups[row["key"]].append(row)
@@ -183,7 +182,10 @@ def interval(rows: Sequence[dict[str, Any]], seed: int = 0) -> tuple[float, floa
             row for at in random.integers(len(members), size=len(members)) for row in members[at]
         ]
         values.append(auroc([r["score"] for r in drawn], [r["supported"] for r in drawn]))
-    low, high = np.nanpercentile(values, [2.5, 97.5])
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    low, high = np.percentile(known, [2.5, 97.5])
     return float(low), float(high)
 
 
@@ -200,12 +202,18 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     for (dataset, mode), found in sorted(groups.items()):
         judged = [row for row in found if row["score"] is not None]
         value = auroc([r["score"] for r in judged], [r["supported"] for r in judged])
-        low, high = interval(judged)
+        bounds = interval(judged)
+        if not judged:
+            lines.append(
+                f"| {dataset} | {mode} | {len(found)} | {len(found)} | - | - | - | - | - |"
+            )
+            continue
         right = [(r["label"] == ClaimLabel.ENTAILMENT) == r["supported"] for r in judged]
         lines.append(
-            f"| {dataset} | {mode} | {len(found)} | {len(found) - len(judged)} | {value:.3f} | "
-            f"{low:.3f} to {high:.3f} | {np.mean(right):.3f} | "
-            f"{np.mean([r['seconds'] for r in found]):.2f} | "
+            f"| {dataset} | {mode} | {len(found)} | {len(found) - len(judged)} | "
+            f"{'-' if value is None else f'{value:.3f}'} | "
+            f"{'-' if bounds is None else '{:.3f} to {:.3f}'.format(*bounds)} | "
+            f"{np.mean(right):.3f} | {np.mean([r['seconds'] for r in found]):.2f} | "
             f"{np.mean([r['calls'] for r in found]):.2f} |"
         )
     return "\n".join(lines)
