@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatResult
 from langchain_core.runnables import RunnableLambda
 from pydantic import ValidationError
 
@@ -310,6 +311,29 @@ def test_an_abstention_after_mere_prose_is_taken() -> None:
         return "No claims" if repairing else "This is a refusal, it states no facts."
 
     assert check(ScriptedModel(script=script)).label == "Abstain"
+
+
+@pytest.mark.parametrize("claims", ["triplets", "sentences"])
+def test_the_local_model_is_kept_to_the_form_and_to_a_length(claims: Any) -> None:
+    options = []
+
+    class Local(ScriptedModel):
+        @property
+        def _llm_type(self) -> str:
+            return "demur-local"
+
+        def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+            options.append(kwargs)
+            return super()._generate(*args)
+
+    extraction = TWO if claims == "triplets" else "- Oslo is old."
+    model = Local(script=scripted(extraction, joint=labels(E, E)).script)
+    check(model, checker="joint", claims=claims)
+    check(scripted(TWO, joint=labels(E, E)))
+    first, second = options
+    assert 0 < first["max_tokens"] <= 1024
+    assert ("{0,7}" in first.get("extra_body", {}).get("grammar", "")) is (claims == "triplets")
+    assert not second.keys() & {"max_tokens", "extra_body"}
 
 
 def test_300_triplets_are_all_checked() -> None:

@@ -18,7 +18,7 @@ from demur.evaluators.refchecker.aggregation import ABSTAIN, Aggregation, aggreg
 from demur.evaluators.refchecker.checking import Finding, Findings
 from demur.evaluators.refchecker.extraction import ClaimForm, Extraction, extract
 from demur.evaluators.refchecker.localization import find_evidence, index
-from demur.evaluators.refchecker.prompts import CALIBRATION, TRIPLET_GRAMMAR, RefCheckerPrompts
+from demur.evaluators.refchecker.prompts import CALIBRATION, RefCheckerPrompts
 from demur.evaluators.refchecker.references import Window, pack, passages
 from demur.models.calls import RunnableCall, Steps, ask
 from demur.models.nli import NLI, load_nli
@@ -170,7 +170,7 @@ class RefChecker(Evaluator):
             sample.question,
             self.claims,
             self.prompts,
-            self._extraction_options(),
+            _is_local(self._chat),
         )
         details: dict[str, Any] = {"checker": self._mode}
         if extraction.dropped:
@@ -193,11 +193,6 @@ class RefChecker(Evaluator):
         findings = yield from self._check(texts, windows, sample.question)
         claims = _judged(extraction, windows, findings)
         return self._conclude(claims, {**details, "windows": len(windows)})
-
-    def _extraction_options(self) -> dict[str, Any]:
-        if self.claims == "triplets" and _is_local(self._chat):
-            return {"extra_body": {"grammar": TRIPLET_GRAMMAR}}
-        return {}
 
     def _windows(self, contexts: Sequence[Document], reference: str | None) -> list[Window]:
         size = self.window_tokens or _WINDOW_TOKENS[self._mode]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,11 +15,12 @@ from demur.evaluators.refchecker.prompts import (
     UNREADABLE_SENTENCES,
     UNREADABLE_TRIPLETS,
     RefCheckerPrompts,
+    triplet_grammar,
 )
 from demur.evaluators.refchecker.references import Passage
 from demur.models.calls import ChatCall, Outcome, Reply, Steps, ask
 from demur.schema import Claim
-from demur.text import sentences, windows
+from demur.text import count_tokens, sentences, windows
 
 ClaimForm = Literal["triplets", "sentences"]
 
@@ -46,9 +47,11 @@ def extract(
     question: str | None,
     form: ClaimForm,
     prompts: RefCheckerPrompts,
-    options: Mapping[str, Any],
+    bounded: bool,
 ) -> Steps[Extraction]:
     """Ask for the claims of an answer, a long one stretch by stretch.
+
+    `bounded` is for llama.cpp with a small model: its reply is kept to the form and to a length.
 
     A stretch whose reply cannot be read is asked for once more; one whose reply was cut at the
     token limit is asked for in two halves.
@@ -58,6 +61,7 @@ def extract(
 
     def call(stretch: str, *further: BaseMessage) -> ChatCall:
         messages = prompt.messages(question=question, answer=stretch)
+        options = _bounds(stretch, form) if bounded else {}
         return ChatCall(model, [*messages, *further], "extraction", options)
 
     def repairs(stretch: str, outcome: Outcome) -> list[ChatCall]:
@@ -90,6 +94,15 @@ def extract(
             )
         reads += found
     return _collect(reads, answer, known)
+
+
+def _bounds(stretch: str, form: ClaimForm) -> dict[str, Any]:
+    # A fact takes three tokens of the answer at least, and its line some twenty of the reply.
+    most = max(8, count_tokens(stretch) // 3)
+    options: dict[str, Any] = {"max_tokens": min(20 * most, 1024)}
+    if form == "triplets":
+        options["extra_body"] = {"grammar": triplet_grammar(most)}
+    return options
 
 
 def _read(reply: Reply, form: ClaimForm) -> Extracted:

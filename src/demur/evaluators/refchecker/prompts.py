@@ -107,11 +107,17 @@ UNREADABLE_SENTENCES = """\
 That could not be read. Write the same facts again, nothing else, each on its own line after "- ". \
 No facts: No claims"""
 
-# For llama.cpp: keeps a small model to the form. It may end after any line.
-TRIPLET_GRAMMAR = r"""root ::= "No claims" | triplet ("\n" triplet)*
+
+def triplet_grammar(most: int) -> str:
+    """A GBNF grammar, for llama.cpp, that keeps a small model to the form.
+
+    It may end after any line and must after `most`: without an end it can repeat a line for good.
+    """
+    return rf"""root ::= "No claims" | triplet ("\n" triplet){{0,{most - 1}}}
 triplet ::= "(" part ", " part ", " part ")"
-part ::= "\"" ([^"\\\n] | "\\" ["\\]){1,120} "\""
+part ::= "\"" ([^"\\\n] | "\\" ["\\]){{1,120}} "\""
 """
+
 
 JOINT = Prompt(
     system="""\
