@@ -16,7 +16,7 @@ from demur import ClaimLabel, Evaluation, RefChecker, Sample
 from demur.evaluators.base import Evaluator
 from support.fakes import ScriptedModel, isolated, stage_of
 
-TOKENS = {"Entailment": -0.1, "Neutral": -3.0, "Contradiction": -4.0}
+LIKELY = ("Entailment", "Contradiction")
 
 
 def _reply(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
@@ -29,7 +29,9 @@ def _reply(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
     label = ClaimLabel.ENTAILMENT if number % 2 == 0 else ClaimLabel.CONTRADICTION
     if stage == "joint":
         return f"1. {label}"
-    tokens = dict(TOKENS) if number % 2 == 0 else {**TOKENS, "Contradiction": 0.0}
+    # The claims on which the bias is measured are about other things.
+    sure = str(label) if "item" in claim else ""
+    tokens = {name: -0.1 if name == sure else -5.0 for name in ("Neutral", *LIKELY)}
     content = [{"token": t, "logprob": p} for t, p in tokens.items()]
     logprobs = {"content": [{**content[0], "top_logprobs": content}]}
     return AIMessage(str(label), response_metadata={"logprobs": logprobs})

@@ -25,6 +25,9 @@ from demur.text import count_tokens
 # More claims in one request, or longer ones, and models begin to skip some.
 _GROUP_CLAIMS = 20
 _GROUP_TOKENS = 600
+# The probability from which a claim counts as supported: to let a wrong one pass is the worse
+# mistake, and a likeliest label of 0.5 is wrong half of the time. docs/results.md has the figures.
+_SURE = 0.75
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,8 @@ def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> 
     """One request per claim and window; the first token's log-probabilities make the label.
 
     From each label's log-probability its bias is taken off: its mean over fixed claims about which
-    no label is likelier than another. It is measured once per model and prompt and kept.
+    no label is likelier than another. It is measured once per model and prompt and kept. A claim is
+    supported from a probability of 0.75 on; below, it gets the likelier of the other labels.
     """
     options = {"logprobs": True, "top_logprobs": 20, "max_tokens": 1}
     kept_under = (prompt, calibration)
@@ -228,4 +232,7 @@ def _logprob_finding(
     if isinstance(found, str):
         return Finding(error=found)
     shares = probabilities({label: value - bias[label] for label, value in found.items()})
-    return Finding(max(shares, key=shares.__getitem__), shares)
+    if shares[ClaimLabel.ENTAILMENT] >= _SURE:
+        return Finding(ClaimLabel.ENTAILMENT, shares)
+    others = (ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL)
+    return Finding(max(others, key=shares.__getitem__), shares)

@@ -1,0 +1,75 @@
+"""Labels by log-probabilities: the bias, and from when on a claim is supported."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, BaseMessage
+
+from demur.evaluators.refchecker.checking import Findings, logprobs
+from demur.evaluators.refchecker.prompts import LOGPROBS
+from demur.evaluators.refchecker.references import pack, passages
+from demur.models.calls import drive
+from demur.models.logprobs import Calibration
+from demur.schema import ClaimLabel
+from support.fakes import ScriptedModel, isolated
+
+E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
+CALIBRATION = Calibration((("A bland text.", "fixed 1"), ("A bland text.", "fixed 2")))
+WINDOWS = pack(passages([Document(page_content="A reference.")], None, 100, 0), 100)
+
+
+def model(shares: dict[str, dict[ClaimLabel, float]]) -> ScriptedModel:
+    """A model with these probabilities for each claim's first token."""
+
+    def script(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
+        found = shares[isolated("claim", messages)]
+        top = [{"token": str(label)[:4], "logprob": math.log(p)} for label, p in found.items()]
+        logprobs = {"content": [{**top[0], "top_logprobs": top}]} if top else None
+        return AIMessage("x", response_metadata={"logprobs": logprobs})
+
+    return ScriptedModel(script=script)
+
+
+def check(chat: ScriptedModel, claims: Sequence[str]) -> Findings:
+    return drive(logprobs(chat, LOGPROBS, CALIBRATION)(claims, WINDOWS, None), {}, None)[0]
+
+
+EVEN = {E: 1 / 3, N: 1 / 3, C: 1 / 3}
+
+
+@pytest.mark.parametrize(
+    ("shares", "label"),
+    [
+        ({E: 0.76, N: 0.14, C: 0.1}, E),
+        ({E: 0.74, N: 0.16, C: 0.1}, N),
+        ({E: 0.5, N: 0.2, C: 0.3}, C),
+        ({E: 0.1, N: 0.5, C: 0.4}, N),
+    ],
+)
+def test_a_claim_is_supported_only_when_that_is_sure(
+    shares: dict[ClaimLabel, float], label: ClaimLabel
+) -> None:
+    chat = model({"claim": shares, "fixed 1": EVEN, "fixed 2": EVEN})
+    ((found,),) = check(chat, ["claim"])
+    assert found.label is label
+    assert found.probabilities == pytest.approx(shares)
+
+
+def test_the_bias_is_taken_off_and_measured_once() -> None:
+    biased = {E: 0.1, N: 0.1, C: 0.8}
+    chat = model({"claim": {E: 0.4, N: 0.1, C: 0.5}, "fixed 1": biased, "fixed 2": biased})
+    ((found,),) = check(chat, ["claim"])
+    assert found.probabilities == pytest.approx({E: 4 / 5.625, N: 1 / 5.625, C: 0.625 / 5.625})
+    assert len(chat.requests) == 3
+    check(chat, ["claim"])
+    assert len(chat.requests) == 4
+
+
+def test_without_logprobs_there_is_no_label_and_a_way_out_is_named() -> None:
+    ((found,),) = check(model({"claim": {}, "fixed 1": {}, "fixed 2": {}}), ["claim"])
+    assert found.label is None
+    assert "checker='joint'" in str(found.error)
