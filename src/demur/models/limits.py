@@ -20,22 +20,24 @@ class PerModel(Generic[T]):
     """Values kept for each model object while it lives. Chat models are not hashable."""
 
     def __init__(self) -> None:
-        self._values: dict[tuple[int, Hashable], T] = {}
+        self._values: dict[tuple[int, Hashable], tuple[weakref.ref[BaseChatModel], T]] = {}
         self._lock = threading.Lock()
 
     def get(self, model: BaseChatModel, key: Hashable) -> T | None:
         """The value kept for `model` under `key`, or None."""
-        return self._values.get((id(model), key))
+        kept = self._values.get((id(model), key))
+        return None if kept is None else kept[1]
 
     def setdefault(self, model: BaseChatModel, key: Hashable, make: Callable[[], T]) -> T:
         """The value kept for `model` under `key`, made first if there is none."""
         at = (id(model), key)
         with self._lock:
             if at not in self._values:
-                # The finalizer runs before the id can be given to another object.
-                weakref.finalize(model, self._values.pop, at, None)
-                self._values[at] = make()
-            return self._values[at]
+                # The callback runs before the id can be given to another object. It is kept here,
+                # not with the model, so that an event loop's slots go when the loop goes.
+                gone = weakref.ref(model, lambda _: self._values.pop(at, None))
+                self._values[at] = (gone, make())
+            return self._values[at][1]
 
 
 _thread_slots: PerModel[threading.BoundedSemaphore] = PerModel()
