@@ -107,13 +107,13 @@ def test_no_calls_need_no_driving(run: Run) -> None:
         Answer(status=503),
         Answer(cut=True),
         Answer(body=b'{"choices": [{'),
-        Answer("late", delay=1.5),
+        Answer("late", delay=3),
     ],
     ids=["429", "500", "503", "cut", "half a body", "hang"],
 )
 def test_a_passing_fault_is_tried_again(run: Run, fault: Answer) -> None:
     with openai_server([fault, "fine"]) as server:
-        policy = CallPolicy(first_delay=0.01, timeout=1, deadline=10)
+        policy = CallPolicy(first_delay=0.01, timeout=2, deadline=20)
         (outcome,) = run(chat(server.model()), policy=policy)
         assert len(server.requests) == 2
     assert outcome.value.text == "fine"
@@ -163,9 +163,9 @@ def test_a_model_that_hangs_is_left_at_the_deadline(run: Run) -> None:
 
 
 def test_waiting_for_a_slot_does_not_count_towards_the_deadline(run: Run) -> None:
-    with openai_server([Answer("x", delay=0.3)]) as server:
+    with openai_server([Answer("x", delay=0.5)]) as server:
         model = server.model()
-        policy = CallPolicy(deadline=0.8, max_concurrency=1)
+        policy = CallPolicy(deadline=2, max_concurrency=1)
         outcomes = run(*(chat(model, str(at)) for at in range(5)), policy=policy)
         assert server.most_at_once == 1
     assert [outcome.error for outcome in outcomes] == [None] * 5
@@ -185,7 +185,7 @@ def test_slots_are_shared_by_all_evaluations() -> None:
 
 
 def test_identical_requests_in_flight_are_sent_once(run: Run) -> None:
-    with openai_server([Answer("x", delay=0.3)]) as server:
+    with openai_server([Answer("x", delay=1)]) as server:
         model = server.model()
         outcomes = run(*(chat(model, "same") for _ in range(6)), chat(model, "other"))
         assert len(server.requests) == 2
@@ -321,7 +321,7 @@ def test_an_interrupt_leaves_undone_what_has_not_begun() -> None:
 
 
 async def test_cancelling_one_of_two_that_share_a_request_leaves_the_other() -> None:
-    with openai_server([Answer("x", delay=0.4)]) as server:
+    with openai_server([Answer("x", delay=1)]) as server:
         call = chat(server.model())
         first = asyncio.create_task(call.arun({}, QUICK))
         second = asyncio.create_task(call.arun({}, QUICK))

@@ -196,7 +196,9 @@ def test_pull_assembles_the_parts_and_reports_rising_bytes(small: Manifest) -> N
         assert done == sorted(done)
         assert done[-1] == small.size
         assert {report[2] for report in reports} == {small.size}
-    assert len({report[1] for report in reports if report[0] == "registry"}) >= len(small.wheels)
+    coming = [done for what, done, _ in reports if what == "registry"]
+    assert len(coming) > len(small.wheels)  # at each part, however fast they come, and at the end
+    assert coming[0] < small.size
 
 
 def test_pull_does_nothing_when_the_file_is_there(small: Manifest, registry: Path) -> None:
