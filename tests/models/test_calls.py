@@ -212,6 +212,24 @@ def test_requests_that_differ_in_an_option_are_not_shared(run: Run) -> None:
         )
 
 
+def test_one_who_is_patient_does_not_get_the_failure_of_one_who_is_not() -> None:
+    barrier = threading.Barrier(2)
+
+    def script(request: dict[str, Any], number: int) -> Answer:
+        if number < 2:
+            barrier.wait(timeout=60)  # until both are in flight
+            return Answer(status=500)
+        return Answer("fine")
+
+    with openai_server(script) as server, ThreadPoolExecutor(2) as pool:
+        model = server.model()
+        policies = CallPolicy(attempts=1), CallPolicy(attempts=2, first_delay=0)
+        runs = [pool.submit(drive, _steps([chat(model)]), {}, policy) for policy in policies]
+        (hasty,), (patient,) = (run.result()[0] for run in runs)
+    assert hasty.error is not None
+    assert patient.value.text == "fine"
+
+
 def test_samples_are_never_shared(run: Run) -> None:
     with openai_server([Answer("x", delay=0.2)]) as server:
         model = server.model()

@@ -11,8 +11,9 @@ import asyncio
 import contextvars
 import threading
 import time
-from collections.abc import Generator, Hashable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -98,18 +99,20 @@ class ChatCall:
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Make the call in this thread."""
-        attempt = partial(self._run, config, policy_for(self.model, policy))
+        policy = policy_for(self.model, policy)
+        attempt = partial(self._run, config, policy)
         if self.sample is not None:
             return attempt()
-        outcome, joined = share(self._key(), attempt)
+        outcome, joined = share(self._key(policy), attempt)
         return _joined(outcome) if joined else outcome
 
     async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Make the call in the running loop."""
-        attempt = partial(self._arun, config, policy_for(self.model, policy))
+        policy = policy_for(self.model, policy)
+        attempt = partial(self._arun, config, policy)
         if self.sample is not None:
             return await attempt()
-        outcome, joined = await ashare(self._key(), attempt)
+        outcome, joined = await ashare(self._key(policy), attempt)
         return _joined(outcome) if joined else outcome
 
     def _run(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
@@ -133,9 +136,10 @@ class ChatCall:
                 return tries.outcome()
             await asyncio.sleep(tries.wait())
 
-    def _key(self) -> Hashable:
+    def _key(self, policy: CallPolicy) -> Hashable:
+        # With the policy: who is patient must not get the failure of one who is not.
         prompt = tuple((message.type, str(message.content)) for message in self.messages)
-        return id(self.model), prompt, str(sorted(self.options.items()))
+        return id(self.model), prompt, str(sorted(self.options.items())), policy
 
     def _prompt(self) -> list[BaseMessage]:
         messages = list(self.messages)
@@ -229,17 +233,24 @@ def _run_all(
 ) -> Sequence[Outcome]:
     if len(calls) == 1:
         return [calls[0].run(config, policy)]
+    futures: list[Future[Outcome]] = [Future() for _ in calls]
+    waiting = deque(zip(calls, futures, strict=True))
+
+    def work() -> None:
+        while True:
+            try:
+                call, future = waiting.popleft()
+            except IndexError:
+                return
+            _settle(future, partial(call.run, config, policy))
+
     # No more threads than can be at work: the others would only wait for a slot, out of order.
-    pool = ThreadPoolExecutor(min(len(calls), max(call.at_once(policy) for call in calls)), "demur")
+    for _ in range(min(len(calls), max(call.at_once(policy) for call in calls))):
+        _in_background(work)
     try:
-        # One copy of the context per call: a context can be entered by one thread at a time.
-        futures = [
-            pool.submit(contextvars.copy_context().run, call.run, config, policy) for call in calls
-        ]
         return [future.result() for future in futures]
     finally:
-        # After an interrupt, what has not begun never will.
-        pool.shutdown(wait=False, cancel_futures=True)
+        waiting.clear()  # after an interrupt, what has not begun never will
 
 
 def _account(ledger: Ledger, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> None:
@@ -256,24 +267,33 @@ def _elapsed(started: float) -> Usage:
     return Usage(seconds=time.monotonic() - started)
 
 
-def _within(timeout: float, call: Any) -> Any:
+def _within(timeout: float, call: Callable[[], Any]) -> Any:
     """Run a blocking call, but wait `timeout` seconds at most.
 
-    The call has a thread of its own that does not keep the interpreter from ending: a blocking call
-    cannot be stopped from outside, only left behind until its client gives up.
+    A blocking call cannot be stopped from outside: it has a thread of its own, and is left behind
+    there until its client gives up.
     """
     future: Future[Any] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(call())
-        except BaseException as error:
-            future.set_exception(error)
-
-    threading.Thread(
-        target=contextvars.copy_context().run, args=(run,), daemon=True, name="demur-call"
-    ).start()
+    _in_background(partial(_settle, future, call))
     return future.result(timeout)
+
+
+def _settle(future: Future[Any], call: Callable[[], Any]) -> None:
+    try:
+        future.set_result(call())
+    except BaseException as error:
+        future.set_exception(error)
+
+
+def _in_background(work: Callable[[], None]) -> None:
+    """Run `work` in a thread that does not keep the interpreter from ending, as a pool's would.
+
+    The thread sees the caller's context variables in a copy of its own, since a context can be
+    entered by one thread at a time.
+    """
+    threading.Thread(
+        target=contextvars.copy_context().run, args=(work,), daemon=True, name="demur-call"
+    ).start()
 
 
 class _Tries:

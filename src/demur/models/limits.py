@@ -34,16 +34,43 @@ class PerModel(Generic[T]):
         with self._lock:
             if at not in self._values:
                 # The callback runs before the id can be given to another object. It is kept here,
-                # not with the model, so that an event loop's slots go when the loop goes.
+                # not with the model, so that it goes with the values.
                 gone = weakref.ref(model, lambda _: self._values.pop(at, None))
                 self._values[at] = (gone, make())
             return self._values[at][1]
 
 
+@dataclass
+class _Flight:
+    task: asyncio.Task[Any]
+    waiters: int = field(default=0)
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """What is shared by the tasks of one event loop."""
+
+    slots: PerModel[asyncio.Semaphore] = field(default_factory=PerModel)
+    flights: dict[Hashable, _Flight] = field(default_factory=dict)
+
+
+_loops: dict[asyncio.AbstractEventLoop, _Loop] = {}
+
+
+def _running_loop() -> _Loop:
+    """What the running loop's tasks share; what loops shared that have ended goes.
+
+    It would not go by itself: a semaphore that was waited for keeps its loop.
+    """
+    running = asyncio.get_running_loop()
+    if running not in _loops:
+        for loop in tuple(_loops):
+            if loop.is_closed():
+                _loops.pop(loop, None)
+    return _loops.setdefault(running, _Loop())
+
+
 _thread_slots: PerModel[threading.BoundedSemaphore] = PerModel()
-_loop_slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, PerModel[asyncio.Semaphore]] = (
-    weakref.WeakKeyDictionary()
-)
 
 
 def thread_slot(model: BaseChatModel, limit: int) -> AbstractContextManager[Any]:
@@ -53,8 +80,7 @@ def thread_slot(model: BaseChatModel, limit: int) -> AbstractContextManager[Any]
 
 def loop_slot(model: BaseChatModel, limit: int) -> AbstractAsyncContextManager[Any]:
     """One of `limit` slots for calls to `model`, shared by all tasks of the running loop."""
-    slots = _loop_slots.setdefault(asyncio.get_running_loop(), PerModel())
-    return slots.setdefault(model, limit, lambda: asyncio.Semaphore(limit))
+    return _running_loop().slots.setdefault(model, limit, lambda: asyncio.Semaphore(limit))
 
 
 _thread_flights: dict[Hashable, Future[Any]] = {}
@@ -87,24 +113,13 @@ def share(key: Hashable, run: Callable[[], T]) -> tuple[T, bool]:
             del _thread_flights[key]
 
 
-@dataclass
-class _Flight:
-    task: asyncio.Task[Any]
-    waiters: int = field(default=0)
-
-
-_loop_flights: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Hashable, _Flight]] = (
-    weakref.WeakKeyDictionary()
-)
-
-
 async def ashare(key: Hashable, run: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
     """As `share`, among the tasks of the running loop.
 
     The call goes on while anyone waits for it: cancelling the one who began it does not fail the
     others, and cancelling the last one cancels it.
     """
-    flights = _loop_flights.setdefault(asyncio.get_running_loop(), {})
+    flights = _running_loop().flights
     flight = flights.get(key)
     joined = flight is not None
     if flight is None:
