@@ -74,26 +74,36 @@ def extract(
     # The question counts too: a claim names in full what the answer may only refer to.
     known = word_set(answer) | word_set(question or "")
     outcomes = yield from ask([call(stretch) for stretch in stretches])
+    if failed := _failure(outcomes):
+        return failed
+    first = [_read(outcome.value, form) for outcome in outcomes]
     again = {
-        at: repairs(stretches[at], outcome)
-        for at, outcome in enumerate(outcomes)
-        if outcome.error is None and not _usable(_read(outcome.value, form), known)
+        at: repairs(stretches[at], outcomes[at])
+        for at, read in enumerate(first)
+        if not _usable(read, known)
     }
-    repaired = iter((yield from ask([one for calls in again.values() for one in calls])))
+    repaired = yield from ask([one for calls in again.values() for one in calls])
+    if failed := _failure(repaired):
+        return failed
+    second = iter([_read(outcome.value, form) for outcome in repaired])
     reads: list[Extracted] = []
-    for at, outcome in enumerate(outcomes):
-        last = [next(repaired) for _ in again[at]] if at in again else [outcome]
-        error = next((outcome.error for outcome in last if outcome.error is not None), None)
-        if error is not None:
-            return Extraction(error=f"the claims could not be extracted: {error}")
-        found = [_read(outcome.value, form) for outcome in last]
-        if at in again and _takes_back(_read(outcome.value, form), found):
+    for at, read in enumerate(first):
+        last = [next(second) for _ in again[at]] if at in again else [read]
+        if at in again and _takes_back(read, last):
             return Extraction(
                 error="the extractor began claims that could not be read, and asked again said "
                 "that there are none: use another model or prompt"
             )
-        reads += found
+        reads += last
     return _collect(reads, answer, known)
+
+
+def _failure(outcomes: Sequence[Outcome]) -> Extraction | None:
+    """What is left of the extraction when a call failed, or None if none did."""
+    for outcome in outcomes:
+        if outcome.error is not None:
+            return Extraction(error=f"the claims could not be extracted: {outcome.error}")
+    return None
 
 
 def _bounds(stretch: str, form: ClaimForm) -> dict[str, Any]:
