@@ -6,16 +6,15 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from rich.console import Console
 
 from demur import (
     Claim,
@@ -27,7 +26,6 @@ from demur import (
     Span,
     Usage,
     cli,
-    display,
 )
 from support.openai_server import openai_server
 
@@ -303,63 +301,6 @@ def test_in_a_pipe_lines_are_whole_and_plain(judged: Any, capsys: Any, tmp_path:
     assert lines[6] == "3 calls (1 more answered from a cache), 1,234 + 56 tokens, 2.0 s"
 
 
-def test_long_evidence_is_whole_in_a_pipe_and_short_on_a_terminal() -> None:
-    text = "word " * 400 + "end"
-    span = Span(start=0, end=len(text))
-    evidence = Evidence(context=None, span=span, text=text, label=ClaimLabel.CONTRADICTION)
-    claim = Claim(text="x", label=ClaimLabel.CONTRADICTION, evidence=(evidence,))
-    assert text in _shown(_evaluation(claims=(claim,)), terminal=False)
-    shown = _shown(_evaluation(claims=(claim,)), terminal=True)
-    assert "[…]" in shown
-    assert shown.count("word") < 100
-
-
-def test_colour_follows_terminal_and_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    assert "\x1b[3" in _shown(_evaluation(), terminal=True)
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert not re.search(r"\x1b\[[0-9;]*3[0-7]", _shown(_evaluation(), terminal=True))
-
-
-@pytest.mark.parametrize("terminal", [False, True])
-def test_markup_and_control_sequences_are_shown_not_obeyed(
-    terminal: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    bad = "[red]x[/red] [/] :smile: \x1b[2J\x1b]0;title\x07 \x9b31m \u202eevil\rover\nline"
-    evidence = Evidence(context=0, span=Span(start=0, end=3), text=bad, label=ClaimLabel.ENTAILMENT)
-    claims = (
-        Claim(text=bad, label=ClaimLabel.ENTAILMENT, evidence=(evidence,)),
-        Claim(text=bad, error=bad),
-    )
-    out = _shown(_evaluation(claims=claims, explanation=bad), terminal=terminal, width=400)
-    out = re.sub(r"\x1b\[[0-9;]*m", "", out)  # what rich itself writes
-    assert out.count("[red]x[/red] [/] :smile: ␛[2J␛]0;title␇") == 5
-    assert not set(out) & set("\x1b\x07\x9b\u202e\r")
-
-
-@given(st.text(st.characters(exclude_categories=())))
-def test_harmless_text_has_no_control_characters(text: str) -> None:
-    shown = display.harmless(text)
-    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e]", shown)
-    shown.encode()
-    assert display.harmless(shown) == shown
-    assert "\n" not in display.one_line(text)
-
-
-def _shown(evaluation: Evaluation, *, terminal: bool, width: int = 100) -> str:
-    to = io.StringIO()
-    console = Console(
-        file=to,
-        force_terminal=terminal,
-        width=width,
-        color_system="standard" if terminal else None,
-        highlight=False,
-    )
-    display.show(console, evaluation)
-    return to.getvalue()
-
-
 # -- models pull -----------------------------------------------------------------------------------
 
 
@@ -464,3 +405,28 @@ def test_a_closed_pipe_does_not_change_the_verdict(endpoint: str) -> None:
         os.close(writing)
         assert done.returncode == 2
         assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are others on Windows")
+def test_an_interrupt_does_not_wait_for_the_replies() -> None:
+    asked, answer = threading.Barrier(3), threading.Event()
+
+    def script(request: dict[str, Any], number: int) -> str:
+        if number == 0:
+            return '("Paris", "is in", "France")\n("Paris", "has", "a river")'
+        asked.wait(timeout=60)
+        answer.wait()
+        return "Entailment"
+
+    with openai_server(script) as server:
+        env = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "NO_PROXY": "*"}
+        command = ["check", "--answer", "Paris is in France and has a river.", "--reference", FACT]
+        command += ["--model", "openai:x", "--checker", "per_claim"]
+        running = subprocess.Popen([sys.executable, "-m", "demur", *command], env=env)
+        try:
+            asked.wait(timeout=60)
+            running.send_signal(signal.SIGINT)
+            assert running.wait(timeout=60) == 130
+        finally:
+            running.kill()
+            answer.set()
