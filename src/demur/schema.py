@@ -165,6 +165,10 @@ def _as_document(item: object, at: int) -> Document:
     )
 
 
+ABSTAIN = "Abstain"
+"""The label of an answer that states nothing to check."""
+
+
 class Evaluation(_Value):
     """What an evaluator found.
 
@@ -206,3 +210,8 @@ class Evaluation(_Value):
     def undetermined(self) -> bool:
         """Whether the evaluator could not decide."""
         return self.error is not None
+
+    @property
+    def abstained(self) -> bool:
+        """Whether the answer states nothing to check, so that there was nothing to decide."""
+        return self.label == ABSTAIN and self.passed is None

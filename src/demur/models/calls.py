@@ -344,11 +344,12 @@ class _Tries:
         if not isinstance(self.message, AIMessage):
             kind = type(self.message).__name__
             return Outcome(error=f"the model returned a {kind}, not a message", usage=usage)
-        return Outcome(_reply(self.message), usage=_usage(self.message, usage))
+        return Outcome(_reply(self.message), usage=reported_usage(self.message, usage))
 
 
-def _usage(message: AIMessage, usage: Usage) -> Usage:
-    reported: Mapping[str, Any] = message.usage_metadata or {}
+def reported_usage(message: BaseMessage, usage: Usage) -> Usage:
+    """`usage` of one call, with the tokens that the reply reports."""
+    reported: Mapping[str, Any] = getattr(message, "usage_metadata", None) or {}
     if "total_cost" in reported:
         # LangChain marks a message that came from its cache by a cost of 0.
         return usage.model_copy(update={"calls": usage.calls - 1, "cached": 1})

@@ -6,14 +6,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from demur.evaluators.refchecker.aggregation import (
-    ABSTAIN,
     Aggregation,
     Summary,
     aggregate,
     merge,
     summarize,
 )
-from demur.schema import Claim, ClaimLabel, Evaluation
+from demur.schema import ABSTAIN, Claim, ClaimLabel, Evaluation
 
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
 Label = ClaimLabel | None

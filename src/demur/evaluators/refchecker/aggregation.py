@@ -11,9 +11,6 @@ from demur.schema import ClaimLabel, Evaluation
 
 Aggregation = Literal["strict", "soft", "major"]
 
-ABSTAIN = "Abstain"
-"""The label of an answer that states nothing to check."""
-
 _WORST_FIRST = (ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL, ClaimLabel.ENTAILMENT)
 
 
@@ -136,9 +133,9 @@ def summarize(evaluations: Iterable[Evaluation]) -> Summary:
     the mean over answers, so that an answer with many claims weighs no more than one with few.
     """
     found = list(evaluations)
-    abstained = sum(evaluation.label == ABSTAIN for evaluation in found)
+    abstained = sum(evaluation.abstained for evaluation in found)
     undetermined = sum(evaluation.undetermined for evaluation in found)
-    counted = [e for e in found if not e.undetermined and e.label != ABSTAIN]
+    counted = [e for e in found if not e.undetermined and not e.abstained]
     labels = [[claim.label for claim in e.claims if claim.label is not None] for e in counted]
     labels = [of_one for of_one in labels if of_one]
 

@@ -14,7 +14,7 @@ from pydantic import Field, PrivateAttr, field_validator
 
 from demur.evaluators.base import Evaluator
 from demur.evaluators.refchecker import checking
-from demur.evaluators.refchecker.aggregation import ABSTAIN, Aggregation, aggregate, merge
+from demur.evaluators.refchecker.aggregation import Aggregation, aggregate, merge
 from demur.evaluators.refchecker.checking import Finding, Findings
 from demur.evaluators.refchecker.extraction import ClaimForm, Extraction, extract
 from demur.evaluators.refchecker.localization import find_evidence, index
@@ -23,7 +23,7 @@ from demur.evaluators.refchecker.references import Window, pack, passages
 from demur.models.calls import RunnableCall, Steps, ask
 from demur.models.nli import NLI, load_nli
 from demur.models.resolve import resolve_model
-from demur.schema import Claim, ClaimLabel, Evaluation, Sample
+from demur.schema import ABSTAIN, Claim, ClaimLabel, Evaluation, Sample
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder

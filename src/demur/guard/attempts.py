@@ -1,0 +1,142 @@
+"""The parts of an attempt: the chain's run, the answer that came of it, and the verdict on that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.callbacks import BaseCallbackManager
+from langchain_core.documents import Document
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import merge_configs, patch_config
+
+from demur.errors import DemurError
+from demur.guard.capture import Capture
+from demur.guard.feedback import Feedback
+from demur.guard.trace import Attempt, Origin, Verdict
+from demur.models.calls import Outcome
+from demur.models.retry import CallPolicy
+from demur.schema import Evaluation, Usage
+
+
+@dataclass(frozen=True)
+class ChainCall:
+    """One run of the guarded chain. Its outcome's value is what the chain returned.
+
+    The one call that raises: a guard does not come between a chain and its caller's error handling.
+    """
+
+    chain: Runnable[Any, Any]
+    input: Any
+    kwargs: Mapping[str, Any]
+    number: int
+    """Which attempt it is, from 1."""
+    capture: Capture = field(default_factory=Capture)
+    """Knows, when it is over, what the chain retrieved and spent."""
+    stage: str = "chain"
+
+    def at_once(self, policy: CallPolicy | None) -> int:
+        """There is one at a time."""
+        return 1
+
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+        """Run the chain in this thread."""
+        return Outcome(self.chain.invoke(self.input, self._config(config), **self.kwargs))
+
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+        """Run the chain in the running loop."""
+        return Outcome(await self.chain.ainvoke(self.input, self._config(config), **self.kwargs))
+
+    def _config(self, config: RunnableConfig) -> RunnableConfig:
+        manager = config["callbacks"]
+        assert isinstance(manager, BaseCallbackManager)  # a run's children have one
+        manager = manager.copy()
+        manager.add_handler(self.capture)
+        manager.add_tags([f"attempt:{self.number}"], inherit=False)
+        # langgraph streams no token of an answer that was not checked yet.
+        return merge_configs(patch_config(config, callbacks=manager), {"tags": ["nostream"]})
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer that is not judged yet."""
+
+    output: Any
+    """What the guard would return."""
+    text: str
+    contexts: tuple[Document, ...]
+    origin: Origin
+    usage: Usage
+    feedback: Feedback | None = None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """An attempt, with what the trace does not hold."""
+
+    attempt: Attempt
+    output: Any
+    same_as: int | None = None
+    """The number of the earlier attempt that gave this very answer."""
+
+
+def as_evaluation(name: str, outcome: Outcome) -> Evaluation:
+    """What an evaluator gave, or an undetermined evaluation where it raised.
+
+    Raises:
+        DemurError: It gave something else, or no verdict for want of a threshold.
+    """
+    if outcome.error is not None:
+        why = f"it raised {outcome.error}"
+        return Evaluation(name=name, error=why, explanation=why)
+    found = outcome.value
+    if not isinstance(found, Evaluation):
+        raise DemurError(
+            f"{name} returned a {type(found).__name__}, expected an Evaluation: an evaluator is a "
+            "Runnable from Sample to Evaluation"
+        )
+    if found.passed is None and not (found.undetermined or found.abstained):
+        raise DemurError(no_verdict(name))
+    return found
+
+
+def no_verdict(name: str) -> str:
+    """What is wrong with an evaluator that only scores."""
+    return (
+        f"{name} scores answers but decides nothing (`passed` is None), so a guard cannot act on "
+        "it: give it a threshold"
+    )
+
+
+def accepts(evaluation: Evaluation) -> bool:
+    """Whether an evaluation lets an answer through: it passed, or states nothing to check."""
+    return bool(evaluation.passed) or evaluation.abstained
+
+
+def verdict_of(evaluations: Sequence[Evaluation]) -> Verdict:
+    """The verdict on an answer. A failure weighs more than what could not be decided."""
+    if any(evaluation.passed is False for evaluation in evaluations):
+        return "failed"
+    return "passed" if all(map(accepts, evaluations)) else "undetermined"
+
+
+def feedback_on(attempt: Attempt) -> Feedback:
+    """Why an attempt was not let through."""
+    return Feedback(
+        question=attempt.question,
+        answer=attempt.answer,
+        evaluations=tuple(one for one in attempt.evaluations if not accepts(one)),
+    )
+
+
+def best_of(tried: Sequence[Tried]) -> Tried:
+    """The attempt to fall back on: the fewest evaluations against it, then the highest scores."""
+
+    def merit(one: Tried) -> tuple[int, float]:
+        evaluations = one.attempt.evaluations
+        scores = [e.score for e in evaluations if e.score is not None]
+        mean = sum(scores) / len(scores) if scores else float("-inf")
+        return sum(map(accepts, evaluations)), mean
+
+    return max(tried, key=merit)

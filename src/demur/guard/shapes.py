@@ -1,0 +1,178 @@
+"""Where question, answer and contexts stand in what goes into a chain and comes out of it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.messages import BaseMessage
+from langchain_core.prompt_values import PromptValue
+from pydantic import ValidationError
+
+from demur.errors import DemurError
+from demur.schema import Sample
+
+Reader = str | Callable[[Any], Any]
+"""How to find something: a key, or a function."""
+
+QUESTION_KEYS = ("input", "question", "query")
+ANSWER_KEYS = ("answer", "output", "result", "response")
+CONTEXT_KEYS = ("context", "contexts", "source_documents", "documents")
+
+
+def find_question(input: Any, reader: Reader | None = None) -> str | None:
+    """The question in a chain's input.
+
+    A string, a message, or a mapping with one of `QUESTION_KEYS`; of several messages, or under
+    `messages`, what the user said last. None where there is no such thing.
+
+    Raises:
+        DemurError: `reader` was given and finds no text.
+    """
+    if reader is not None:
+        found = _read(reader, input, "question")
+        question = found if found is None else _last_text(found)
+        if found is not None and question is None:
+            raise DemurError(f"question= found {kind_of(found)}, expected a string or a message")
+        return question
+    if isinstance(input, Mapping):
+        values = [input[key] for key in (*QUESTION_KEYS, "messages") if key in input]
+    else:
+        values = [input]
+    return next((text for text in map(_last_text, values) if text), None)
+
+
+def find_answer(output: Any, reader: Reader | None = None) -> str:
+    """The answer in a chain's output: a string, a message, or one of `ANSWER_KEYS` of a mapping.
+
+    Raises:
+        DemurError: There is none; the message names what was seen.
+    """
+    if reader is not None:
+        text = text_of(found := _read(reader, output, "answer"))
+        if text is None:
+            raise DemurError(f"answer= found {kind_of(found)}, expected a string or a message")
+        return text
+    key = _answer_key(output, None)
+    text = text_of(output if key is None else output[key])
+    if text is None:
+        raise DemurError(
+            f"no answer can be found in the chain's output, which is {kind_of(output)}. Expected a "
+            f"string, a message, or a mapping with one of {', '.join(ANSWER_KEYS)}: name the key "
+            "with Guard(..., answer='key'), or give a function from the output to the answer"
+        )
+    return text
+
+
+def find_contexts(
+    input: Any, output: Any, captured: Sequence[Document], reader: Reader | None = None
+) -> tuple[Document, ...]:
+    """The documents that the answer was given from.
+
+    Those under one of `CONTEXT_KEYS` of the output; else what the chain's own retrievers returned;
+    else those of the input; else none. A key is looked for in the output, then in the input; a
+    function is given the output.
+
+    Raises:
+        DemurError: `reader` was given and finds no documents.
+    """
+    if reader is not None:
+        held = isinstance(output, Mapping) and reader in output
+        source = input if isinstance(reader, str) and not held else output
+        found = _read(reader, source, "contexts")
+        documents = as_documents(found)
+        if documents is None:
+            raise DemurError(
+                f"contexts= found {kind_of(found)}, expected documents or strings (a list of them)"
+            )
+        return documents
+    return _under_context_keys(output) or tuple(captured) or _under_context_keys(input)
+
+
+def can_edit(output: Any, reader: Reader | None) -> bool:
+    """Whether an output of this type can hold another answer."""
+    return isinstance(output, (str, BaseMessage)) or (
+        isinstance(output, MutableMapping) and _answer_key(output, reader) is not None
+    )
+
+
+def edit_answer(output: Any, reader: Reader | None, edit: Callable[[str], str]) -> Any:
+    """A copy of an output that `can_edit`, with the text that holds the answer edited.
+
+    A message keeps its id and loses what belonged to the old text.
+    """
+    if isinstance(output, str):
+        return edit(output)
+    if isinstance(output, BaseMessage):
+        return _reworded(output, edit(str(output.text)))
+    key = _answer_key(output, reader)
+    changed = copy.copy(output)
+    changed[key] = edit_answer(output[key], None, edit)
+    return changed
+
+
+def text_of(value: Any) -> str | None:
+    """The text of a string or a message; None for anything else."""
+    if isinstance(value, str):
+        return value
+    return str(value.text) if isinstance(value, BaseMessage) else None
+
+
+def _answer_key(output: Any, reader: Reader | None) -> str | None:
+    if not isinstance(output, Mapping):
+        return None
+    keys = ANSWER_KEYS if reader is None else (reader,)
+    return next(
+        (key for key in keys if isinstance(key, str) and text_of(output.get(key)) is not None), None
+    )
+
+
+def _reworded(message: BaseMessage, text: str) -> BaseMessage:
+    kept = {"id": message.id, "name": message.name}
+    if usage := getattr(message, "usage_metadata", None):
+        kept["usage_metadata"] = usage
+    return type(message)(content=text, **kept)
+
+
+def _last_text(value: Any) -> str | None:
+    """The text of a string or message; of several messages, the last that the user sent."""
+    if isinstance(value, PromptValue):
+        value = value.to_messages()
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        sent = [m for m in value if isinstance(m, BaseMessage) and m.type == "human"]
+        value = sent[-1] if sent else None
+    return text_of(value)
+
+
+def _under_context_keys(value: Any) -> tuple[Document, ...]:
+    if not isinstance(value, Mapping):
+        return ()
+    found = (as_documents(value[key]) for key in CONTEXT_KEYS if key in value)
+    return next((documents for documents in found if documents), ())
+
+
+def as_documents(value: Any) -> tuple[Document, ...] | None:
+    """Documents, or strings as such; None where it is neither of them nor a list of them."""
+    try:
+        return Sample(answer="", contexts=value).contexts
+    except ValidationError:
+        return None
+
+
+def _read(reader: Reader, source: Any, name: str) -> Any:
+    if callable(reader):
+        return reader(source)
+    if isinstance(source, Mapping) and reader in source:
+        return source[reader]
+    raise DemurError(f"{name}={reader!r}: there is no such key in {kind_of(source)}")
+
+
+def kind_of(value: Any) -> str:
+    """What something is, in words: with its keys but without its content."""
+    name = type(value).__name__
+    article = "an" if name[0].lower() in "aeiou" else "a"
+    if isinstance(value, Mapping):
+        return f"{article} {name} with the keys {', '.join(map(repr, value)) or '(none)'}"
+    return f"{article} {name}"

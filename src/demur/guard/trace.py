@@ -1,0 +1,91 @@
+"""The record of a guarded call: every attempt, what was found of it, what it cost, how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+from langchain_core.documents import Document
+from pydantic import BaseModel, ConfigDict, Field
+
+from demur.errors import DemurError
+from demur.guard.feedback import Feedback
+from demur.schema import Evaluation, Usage
+
+Output = TypeVar("Output")
+
+Verdict = Literal["passed", "failed", "undetermined"]
+Origin = Literal["chain", "feedback", "repair"]
+Outcome = Literal["passed", "recovered", "abstained", "blocked", "best_effort", "failed"]
+
+
+class Attempt(BaseModel):
+    """One answer, and what the evaluators found of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    origin: Origin
+    """Where the answer came from: "chain", the chain on its own input; "feedback", the chain on the
+    input that `Regenerate.with_input` made; "repair", the guard's model."""
+    feedback: Feedback | None = None
+    """What the attempt was told of the one before; None when it was told nothing."""
+    question: str | None
+    """The question, if it was found."""
+    answer: str
+    """The answer."""
+    contexts: tuple[Document, ...]
+    """The documents that it was held against."""
+    evaluations: tuple[Evaluation, ...]
+    """One for each evaluator, in their order."""
+    verdict: Verdict
+    """"failed" if any evaluation failed; else "undetermined" if any is; else "passed"."""
+    usage: Usage
+    """What answering cost; what judging cost is in the evaluations."""
+
+    @property
+    def cost(self) -> Usage:
+        """What answering and judging cost together."""
+        return sum((evaluation.usage for evaluation in self.evaluations), self.usage)
+
+
+class Trace(BaseModel):
+    """What one guarded call did."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    outcome: Outcome
+    """"passed": the first answer went through. "recovered": a later one did. "abstained": a refusal
+    took its place. "blocked": `AnswerRejected` was raised. "best_effort": the best answer went
+    through with a note. "failed": an evaluator could not decide, and the answer was treated as one
+    that did not pass."""
+    reason: str
+    """What ended it, in a sentence."""
+    attempts: tuple[Attempt, ...]
+    """In order, at least one."""
+    usage: Usage
+    """What answering and judging cost together."""
+    seconds: float = Field(ge=0)
+    """Time that went by."""
+
+
+@dataclass(frozen=True)
+class Guarded(Generic[Output]):
+    """What `guard.with_trace()` returns."""
+
+    output: Output
+    """What the guard alone would have returned."""
+    trace: Trace
+    """How it came about."""
+
+
+class AnswerRejected(DemurError):  # noqa: N818  # a refusal, not a fault
+    """No answer was let through, and nothing could or should take its place."""
+
+    def __init__(self, message: str, trace: Trace) -> None:
+        """`trace` has every attempt and what was found of it."""
+        super().__init__(message)
+        self.trace = trace
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle with the trace."""
+        return type(self), (self.args[0], self.trace)

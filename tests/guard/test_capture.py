@@ -1,0 +1,125 @@
+"""What a chain's callbacks tell of it, with real retrievers and a real endpoint."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from langchain_classic.retrievers import EnsembleRetriever
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.tools import tool
+
+from demur import Guard, RefChecker
+from demur.guard.capture import Capture
+from support.openai_server import Answer, openai_server
+from support.rag import application
+
+
+class Library(BaseRetriever):
+    texts: tuple[str, ...]
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return [Document(text) for text in self.texts]
+
+
+class FirstOf(BaseRetriever):
+    """Asks another retriever, and keeps the first document, as a reranker does."""
+
+    inner: BaseRetriever
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return self.inner.invoke(query, config={"callbacks": run_manager.get_child()})[:1]
+
+
+def captured(chain: Runnable[Any, Any], mode: str = "sync") -> Capture:
+    capture = Capture()
+    if mode == "sync":
+        chain.invoke("q", {"callbacks": [capture]})
+    else:
+        asyncio.run(chain.ainvoke("q", {"callbacks": [capture]}))
+    return capture
+
+
+def texts(capture: Capture) -> list[str]:
+    return [document.page_content for document in capture.documents]
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_documents_of_all_retrievers_in_order_without_repeats(mode: str) -> None:
+    first, second = Library(texts=("a", "b")), Library(texts=("b", "c"))
+    chain = RunnableLambda(str) | first | (lambda _: "again") | second
+    assert texts(captured(chain, mode)) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_side_by_side(mode: str) -> None:
+    side_by_side = {"x": Library(texts=("a",)), "y": Library(texts=("b",))}
+    assert set(texts(captured(RunnableLambda(str) | side_by_side, mode))) == {"a", "b"}
+
+
+def test_of_nested_retrievers_only_the_outermost_counts() -> None:
+    assert texts(captured(FirstOf(inner=Library(texts=("a", "b"))))) == ["a"]
+    deeper = FirstOf(inner=FirstOf(inner=Library(texts=("a", "b"))))
+    assert texts(captured(deeper)) == ["a"]
+    parts = [Library(texts=("a", "b")), Library(texts=("a", "c"))]
+    ensemble = EnsembleRetriever(retrievers=parts, weights=[0.5, 0.5])
+    assert sorted(texts(captured(ensemble))) == ["a", "b", "c"]
+
+
+def test_a_retriever_in_a_tool() -> None:
+    @tool
+    def look_up(query: str) -> str:
+        """Look something up."""
+        return Library(texts=("a",)).invoke(query)[0].page_content
+
+    assert texts(captured(RunnableLambda(lambda q: {"query": q}) | look_up)) == ["a"]
+
+
+def test_a_retriever_that_fails_leaves_nothing() -> None:
+    def fail(_: str) -> str:
+        raise RuntimeError("gone")
+
+    broken = FirstOf(inner=Library(texts=()))
+    chain = (RunnableLambda(fail) | broken).with_fallbacks([Library(texts=("a",))])
+    assert texts(captured(chain)) == ["a"]
+
+
+def test_what_a_judge_inside_the_chain_retrieves_is_no_context() -> None:
+    with openai_server(application("It has 7 floors.")) as server:
+        model = server.model()
+        inner = Guard(
+            model, RefChecker(model, checker="joint", retriever=Library(texts=("7 floors",)))
+        )
+        capture = captured(inner)
+        asked = len(server.requests)
+    assert capture.documents == ()
+    assert capture.usage.calls == asked == 3  # the answer, its claims, their labels
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_calls_and_tokens_those_that_failed_included(mode: str) -> None:
+    with openai_server([Answer(status=500), "one two", "three"]) as server:
+        chain = server.model().with_retry(wait_exponential_jitter=False)
+        capture = captured(chain | (lambda message: message.text) | server.model(), mode)
+    assert capture.usage.calls == 3
+    assert capture.usage.input_tokens == 1 + 2
+    assert capture.usage.output_tokens == 2 + 1
+    assert capture.usage.seconds > 0
+
+
+def test_a_reply_from_a_cache_is_no_call() -> None:
+    from langchain_core.caches import InMemoryCache
+
+    with openai_server("ab") as server:
+        model = server.model(cache=InMemoryCache())
+        model.invoke("q")
+        usage = captured(model).usage
+    assert (usage.calls, usage.cached, usage.input_tokens) == (0, 1, 0)

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from langchain_core.documents import Document
+
+from demur import Claim, ClaimLabel, Evaluation, Evidence, Span
+from demur.guard import Feedback
+
+QUOTE = Evidence(
+    context=0,
+    span=Span(start=0, end=20),
+    text="It is 84\nmetres tall.",
+    label=ClaimLabel.CONTRADICTION,
+)
+HELD = Claim(text="tower stands in Lund", label=ClaimLabel.ENTAILMENT)
+WRONG = Claim(text="tower is 97 metres", label=ClaimLabel.CONTRADICTION, evidence=(QUOTE,))
+MISSING = Claim(text="tower has a lift", label=ClaimLabel.NEUTRAL)
+UNLABELLED = Claim(text="tower is red", error="no label")
+
+
+def feedback(*evaluations: Evaluation, question: str | None = "How tall?") -> Feedback:
+    return Feedback(question=question, answer="so", evaluations=evaluations)
+
+
+def failed(*claims: Claim, name: str = "checker", why: str = "") -> Evaluation:
+    return Evaluation(name=name, passed=False, claims=claims, explanation=why)
+
+
+def test_only_claims_that_are_known_to_fail_are_named_once() -> None:
+    given = feedback(failed(HELD, WRONG, UNLABELLED), failed(MISSING, WRONG, name="other"))
+    assert given.claims == (WRONG, MISSING)
+    assert given.queries == ("tower is 97 metres", "tower has a lift")
+
+
+def test_the_words_tell_contradicted_from_missing_and_quote_the_source() -> None:
+    lines = feedback(failed(WRONG, MISSING)).text.splitlines()
+    assert len(lines) == 2
+    assert "Contradicted" in lines[0]
+    assert '"It is 84 metres tall."' in lines[0]
+    assert "Not in the sources: tower has a lift" in lines[1]
+
+
+def test_an_evaluator_without_claims_speaks_for_itself() -> None:
+    given = feedback(failed(why="far too vague"), failed(name="length"), failed(WRONG, why="x"))
+    assert "- far too vague" in given.text
+    assert "- length rejects it." in given.text
+    assert "- x" not in given.text
+
+
+def test_without_claims_the_question_is_what_to_search_for() -> None:
+    assert feedback(failed()).queries == ("How tall?",)
+    assert feedback(failed(), question=None).queries == ("so",)
+
+
+def test_it_survives_json() -> None:
+    given = feedback(failed(WRONG)).model_copy(update={"documents": (Document("x"),)})
+    assert Feedback.model_validate_json(given.model_dump_json()) == given

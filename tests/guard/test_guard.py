@@ -1,0 +1,461 @@
+"""The guard's logic, on chains and evaluators that do as they are told."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from langchain_core.caches import InMemoryCache
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableLambda
+
+from demur import (
+    Abstain,
+    Annotate,
+    AnswerRejected,
+    Block,
+    DemurError,
+    Evaluation,
+    Guard,
+    RefChecker,
+    Regenerate,
+    Sample,
+    Usage,
+)
+from demur.guard import Feedback, Guarded, Trace
+from demur.guard.recovery import REFUSAL
+from support.fakes import ScriptedModel, scripted
+from support.openai_server import openai_server
+from support.rag import QUESTION, RIGHT, WRONG, application
+
+
+def judge(sample: Sample) -> Evaluation:
+    """Passes what holds "good"; scores by how often."""
+    passed = "good" in sample.answer
+    return Evaluation(
+        name="judge",
+        score=sample.answer.count("o") / 10,
+        passed=passed,
+        explanation="" if passed else f"{sample.answer} is not good",
+        usage=Usage(calls=1, input_tokens=10, output_tokens=1),
+    )
+
+
+class Chain:
+    """Gives its outputs in order, the last one again and again, and notes its inputs."""
+
+    def __init__(self, *outputs: Any) -> None:
+        self.outputs = list(outputs)
+        self.inputs: list[Any] = []
+
+    def __call__(self, given: Any) -> Any:
+        self.inputs.append(given)
+        return self.outputs[min(len(self.inputs), len(self.outputs)) - 1]
+
+
+def run(runnable: Runnable[Any, Any], given: Any, mode: str) -> Any:
+    return runnable.invoke(given) if mode == "sync" else asyncio.run(runnable.ainvoke(given))
+
+
+@pytest.fixture(params=["sync", "async"])
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def traced(guard: Guard[Any, Any], given: Any = "why?", mode: str = "sync") -> Guarded[Any]:
+    found: Guarded[Any] = run(guard.with_trace(), given, mode)
+    return found
+
+
+def test_a_good_answer_passes_untouched(mode: str) -> None:
+    output = {"answer": "good", "anything": object()}
+    chain = Chain(output)
+    found = traced(Guard(chain, judge), {"input": "why?"}, mode)
+    assert found.output is output
+    assert (found.trace.outcome, found.trace.reason) == ("passed", "attempt 1 passed")
+    assert chain.inputs == [{"input": "why?"}]
+
+
+def test_a_bad_answer_is_asked_for_again(mode: str) -> None:
+    chain = Chain("bad", "good")
+    found = traced(Guard(chain, judge), "why?", mode)
+    assert (found.output, found.trace.outcome) == ("good", "recovered")
+    assert chain.inputs == ["why?", "why?"]
+    first, second = found.trace.attempts
+    assert (first.answer, first.verdict, first.origin) == ("bad", "failed", "chain")
+    assert (second.answer, second.verdict) == ("good", "passed")
+    assert first.evaluations[0].explanation == "bad is not good"
+    assert found.trace.usage.calls == 2  # one judgement each
+    assert found.trace.usage.input_tokens == 20
+
+
+def test_used_up_attempts_end_in_a_refusal(mode: str) -> None:
+    chain = Chain("bad", "worse", "worst")
+    found = traced(Guard(chain, judge, max_attempts=3), "why?", mode)
+    assert (found.output, found.trace.outcome) == (REFUSAL, "abstained")
+    assert found.trace.reason == "no answer passed in 3 attempts"
+    assert len(chain.inputs) == 3
+
+
+def test_an_answer_that_was_rejected_before_ends_it_and_is_not_judged_again(mode: str) -> None:
+    judged: list[str] = []
+
+    def noting(sample: Sample) -> Evaluation:
+        judged.append(sample.answer)
+        return judge(sample)
+
+    chain = Chain("bad", "worse", "bad", "good")
+    found = traced(Guard(chain, noting, max_attempts=9), "why?", mode)
+    assert found.trace.outcome == "abstained"
+    assert found.trace.reason == "attempt 3 gave the answer of attempt 1 again"
+    assert judged == ["bad", "worse"]
+    assert found.trace.usage.calls == 2
+    assert found.trace.attempts[2].evaluations[0].passed is False
+
+
+def test_the_same_answer_from_other_contexts_is_judged_anew() -> None:
+    def supported(sample: Sample) -> Evaluation:
+        return Evaluation(name="x", passed=bool(sample.contexts))
+
+    chain = Chain({"answer": "so"}, {"answer": "so", "context": ["so it is"]})
+    assert traced(Guard(chain, supported), {}).trace.outcome == "recovered"
+    chain = Chain({"answer": "so"}, {"answer": "so", "context": []}, {"answer": "no"})
+    found = traced(Guard(chain, supported, max_attempts=5), {})
+    assert (found.trace.outcome, len(found.trace.attempts)) == ("abstained", 2)
+
+
+def test_a_cached_model_gives_the_same_answer_and_that_ends_it() -> None:
+    with openai_server(application(WRONG)) as server:
+        chain = server.model(cache=InMemoryCache())
+        guard = Guard(
+            chain | (lambda m: {"answer": m, "context": ["84 metres"]}),
+            RefChecker(server.model(), checker="joint"),
+            max_attempts=4,
+        )
+        found = traced(guard, QUESTION)
+        asked = len(server.requests)
+    assert found.trace.reason == "attempt 2 gave the answer of attempt 1 again"
+    assert found.trace.usage.calls == asked == 3
+    assert found.trace.usage.cached == 1
+
+
+def test_blocking_raises_with_the_trace(mode: str) -> None:
+    with pytest.raises(AnswerRejected, match="judge says: bad is not good") as raised:
+        run(Guard(Chain("bad"), judge, on_fail=Block()), "why?", mode)
+    assert raised.value.trace.outcome == "blocked"
+    assert len(raised.value.trace.attempts) == 1
+    assert isinstance(raised.value, DemurError)
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert (str(again), again.trace) == (str(raised.value), raised.value.trace)
+
+
+def test_a_refusal_of_ones_own() -> None:
+    assert Guard(Chain("bad"), judge, on_fail=Abstain("No.")).invoke("why?") == "No."
+
+
+@pytest.mark.parametrize("output", [{"text": "bad"}, ("bad",)])
+def test_a_refusal_that_the_output_cannot_hold_is_raised(output: Any) -> None:
+    guard = Guard(Chain(output), judge, answer=lambda _: "bad")
+    with pytest.raises(AnswerRejected, match="cannot hold another text") as raised:
+        guard.invoke("why?")
+    assert raised.value.trace.outcome == "abstained"
+
+
+def test_annotating_lets_the_best_attempt_through_with_a_note() -> None:
+    chain = Chain("bad", "booo", "bood")
+    found = traced(Guard(chain, judge, on_fail=Annotate(), max_attempts=3))
+    assert found.output.startswith("booo\n\n")
+    assert "booo is not good" in found.output
+    assert found.trace.outcome == "best_effort"
+    message = Guard(lambda _: AIMessage("bad", id="1"), judge, on_fail="annotate").invoke("why?")
+    assert message.id == "1"
+    assert message.text.startswith("bad\n\n")
+
+
+def test_feedback_reaches_the_chain_where_it_can_take_it(mode: str) -> None:
+    told: list[Feedback] = []
+
+    def with_feedback(given: dict[str, str], feedback: Feedback) -> dict[str, str]:
+        told.append(feedback)
+        return {**given, "hint": feedback.text}
+
+    chain = Chain({"answer": "bad"}, {"answer": "good"})
+    given = {"input": "why?"}
+    found = traced(Guard(chain, judge, on_fail=Regenerate(with_input=with_feedback)), given, mode)
+    assert chain.inputs == [{"input": "why?"}, {"input": "why?", "hint": "- bad is not good"}]
+    assert given == {"input": "why?"}
+    assert found.trace.outcome == "recovered"
+    assert found.trace.attempts[1].origin == "feedback"
+    assert found.trace.attempts[1].question == "why?"
+    assert found.trace.attempts[1].feedback == told[0]
+    assert (told[0].question, told[0].answer) == ("why?", "bad")
+
+
+# --- Repair ------------------------------------------------------------------------------------
+
+
+class Library(BaseRetriever):
+    texts: tuple[str, ...] = ()
+    queries: list[str] = []  # noqa: RUF012  # a pydantic field
+    fails: bool = False
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        self.queries.append(query)
+        if self.fails:
+            raise RuntimeError("no such index")
+        return [Document(text) for text in self.texts]
+
+
+def repairing(reply: str) -> ScriptedModel:
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        return reply
+
+    return ScriptedModel(script=script)
+
+
+def test_the_model_repairs_from_old_and_new_documents(mode: str) -> None:
+    chain = Chain({"answer": "bad", "context": ["an old text"]})
+    model, library = repairing("good now"), Library(texts=("a new text", "an old text"))
+    found = traced(Guard(chain, judge, model=model, retriever=library), {"input": "why?"}, mode)
+    assert found.output == {"answer": "good now", "context": ["an old text"]}
+    assert found.trace.outcome == "recovered"
+    assert len(chain.inputs) == 1
+    second = found.trace.attempts[1]
+    assert [d.page_content for d in second.contexts] == ["an old text", "a new text"]
+    assert second.usage.calls == 1
+    prompt = str(model.requests[0][-1].content)
+    assert all(text in prompt for text in ("an old text", "a new text", "why?", "bad is not good"))
+    assert library.queries == ["why?"]  # the judge names no claims
+
+
+def test_failed_claims_are_what_is_searched_for() -> None:
+    checker = RefChecker(
+        scripted('("tower", "is", "tall")\n("tower", "is", "red")', joint="1. Neutral\n2. Neutral"),
+        checker="joint",
+    )
+    library = Library(texts=("x",))
+    chain = Chain({"answer": "The tower is tall and red.", "context": ["a tower"]})
+    found = traced(Guard(chain, checker, model=repairing("good"), retriever=library), {})
+    assert library.queries == ["tower is tall", "tower is red"]
+    assert found.trace.attempts[1].feedback is not None
+    assert found.trace.attempts[1].feedback.documents == (Document("x"),)
+
+
+def test_a_search_that_fails_is_on_record(mode: str) -> None:
+    library = Library(fails=True)
+    chain = Chain({"answer": "bad", "context": ["old"]})
+    found = traced(Guard(chain, judge, model=repairing("good"), retriever=library), {}, mode)
+    assert found.trace.outcome == "recovered"
+    feedback = found.trace.attempts[1].feedback
+    assert feedback is not None
+    assert "no such index" in feedback.errors[0]
+    odd = RunnableLambda(lambda _: 3)
+    found = traced(Guard(chain, judge, model=repairing("good"), retriever=odd), {})
+    feedback = found.trace.attempts[1].feedback
+    assert feedback is not None
+    assert feedback.errors == ("the retriever returned an int, not documents",)
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [("", "the model's reply is empty"), (RuntimeError("broke"), "broke")],
+)
+def test_a_repair_that_fails_ends_it(reply: Any, reason: str, mode: str) -> None:
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        if isinstance(reply, Exception):
+            raise reply
+        return str(reply)
+
+    guard = Guard(Chain("bad"), judge, model=ScriptedModel(script=script))
+    found = traced(guard, "why?", mode)
+    assert found.trace.outcome == "abstained"
+    assert "could not be repaired" in found.trace.reason
+    assert reason in found.trace.reason
+
+
+def test_where_no_text_can_be_put_the_chain_answers_again() -> None:
+    chain = Chain(("bad",), ("good",))
+    model = repairing("never asked")
+    found = traced(Guard(chain, judge, answer=lambda output: output[0], model=model))
+    assert found.output == ("good",)
+    assert model.requests == []
+
+
+# --- Evaluators --------------------------------------------------------------------------------
+
+
+def test_one_failure_among_several_fails_it_and_all_are_on_record() -> None:
+    def strict(sample: Sample) -> Evaluation:
+        return Evaluation(name="strict", passed=False)
+
+    found = traced(Guard(Chain("good"), judge, strict))
+    assert found.trace.outcome == "abstained"
+    assert [e.name for e in found.trace.attempts[0].evaluations] == ["judge", "strict"]
+
+
+def test_an_abstention_is_accepted() -> None:
+    checker = RefChecker(scripted("No claims"), checker="joint")
+    found = traced(Guard(Chain({"answer": "Hello!", "context": ["x"]}), checker), {})
+    assert found.trace.outcome == "passed"
+    assert found.output["answer"] == "Hello!"
+
+
+def test_without_contexts_an_evaluator_that_needs_them_cannot_decide(mode: str) -> None:
+    checker = RefChecker(scripted("unused"), checker="joint")
+    chain = Chain("It is tall.")
+    found = traced(Guard(chain, checker), "why?", mode)
+    assert (found.output, found.trace.outcome) == (REFUSAL, "failed")
+    assert "RefChecker could not decide about attempt 1" in found.trace.reason
+    assert "nothing to check the answer against" in found.trace.reason
+    assert len(chain.inputs) == 1  # another answer would not help
+
+
+def test_an_evaluator_that_raises_could_not_decide(mode: str) -> None:
+    def broken(sample: Sample) -> Evaluation:
+        raise RuntimeError("out of order")
+
+    found = traced(Guard(Chain("good"), broken), "why?", mode)
+    assert (found.output, found.trace.outcome) == (REFUSAL, "failed")
+    assert "out of order" in found.trace.reason
+    with pytest.raises(AnswerRejected) as raised:
+        run(Guard(Chain("good"), broken, on_fail="block"), "why?", mode)
+    assert raised.value.trace.outcome == "failed"
+    noted = Guard(Chain("good"), broken, on_fail="annotate").invoke("why?")
+    assert noted.startswith("good\n\n")
+    assert "out of order" in noted
+
+
+def test_a_failure_weighs_more_than_what_is_undecided() -> None:
+    def undecided(sample: Sample) -> Evaluation:
+        return Evaluation(name="u", error="cannot say")
+
+    chain = Chain("bad", "good")
+    found = traced(Guard(chain, undecided, judge))
+    assert [attempt.verdict for attempt in found.trace.attempts] == ["failed", "undetermined"]
+    assert found.trace.outcome == "failed"
+
+
+def test_an_evaluator_without_a_threshold_is_refused_at_once() -> None:
+    checker = RefChecker(scripted("x"), threshold=None)
+    for given in (checker, checker.with_config(tags=["x"])):
+        with pytest.raises(ValueError, match="RefChecker scores answers but decides nothing"):
+            Guard(Chain("x"), given)
+
+
+def test_a_score_without_a_verdict_is_refused_at_the_first_call(mode: str) -> None:
+    guard = Guard(Chain("x"), lambda _: Evaluation(name="only scores", score=0.5))
+    with pytest.raises(DemurError, match="give it a threshold"):
+        run(guard, "why?", mode)
+
+
+def test_what_is_no_evaluation_is_refused() -> None:
+    with pytest.raises(DemurError, match="returned a float, expected an Evaluation"):
+        Guard(Chain("x"), lambda _: 0.5).invoke("why?")
+
+
+def test_what_the_evaluator_is_given() -> None:
+    samples: list[Sample] = []
+
+    def noting(sample: Sample) -> Evaluation:
+        samples.append(sample)
+        return Evaluation(name="n", passed=True)
+
+    Guard(Chain({"answer": "so", "context": ["c"]}), noting).invoke({"question": "why?"})
+    assert samples == [Sample(question="why?", answer="so", contexts=["c"])]
+
+
+# --- The chain ---------------------------------------------------------------------------------
+
+
+def test_the_chains_errors_are_its_own(mode: str) -> None:
+    error = KeyError("the chain's")
+
+    def fail(_: Any) -> str:
+        raise error
+
+    with pytest.raises(KeyError) as raised:
+        run(Guard(fail, judge), "why?", mode)
+    assert raised.value is error
+
+
+def test_keyword_arguments_go_to_the_chain(mode: str) -> None:
+    seen: list[Any] = []
+
+    def chain(given: str, **kwargs: Any) -> str:
+        seen.append(kwargs)
+        return "good"
+
+    guard = Guard(chain, judge).bind(stop=["x"])
+    run(guard, "why?", mode)
+    run(Guard(chain, judge).with_trace().bind(stop=["y"]), "why?", mode)
+    assert seen == [{"stop": ["x"]}, {"stop": ["y"]}]
+
+
+def test_types_and_schemas_are_the_chains() -> None:
+    def chain(given: dict[str, int]) -> list[str]:
+        return ["good"]
+
+    runnable = RunnableLambda(chain)
+    guard = Guard(runnable, judge)
+    assert guard.InputType == runnable.InputType
+    assert guard.OutputType == runnable.OutputType
+    assert guard.get_input_jsonschema() == runnable.get_input_jsonschema()
+    assert guard.get_output_jsonschema() == runnable.get_output_jsonschema()
+    assert guard.get_name() == "Guard"
+
+
+def test_streaming_gives_nothing_before_it_is_checked() -> None:
+    with openai_server(application(WRONG, RIGHT)) as server:
+        chain = server.model() | (lambda m: {"answer": m.text, "context": ["84 metres"]})
+        guard = Guard(chain, RefChecker(server.model(), checker="joint"))
+        assert [chunk["answer"] for chunk in guard.stream(QUESTION)] == [RIGHT]
+
+    async def collect() -> list[Any]:
+        guard = Guard(Chain("bad", "good"), judge)
+        return [chunk async for chunk in guard.astream("why?")]
+
+    assert asyncio.run(collect()) == ["good"]
+    assert list((Guard(Chain("bad", "good"), judge) | str.upper).stream("why?")) == ["GOOD"]
+
+
+def test_a_guard_inside_a_guard() -> None:
+    inner = Guard(Chain("bad", "good bad", "good"), judge)
+
+    def outer_judge(sample: Sample) -> Evaluation:
+        return Evaluation(name="outer", passed="bad" not in sample.answer)
+
+    found = traced(Guard(inner, outer_judge))
+    assert (found.output, found.trace.outcome) == ("good", "recovered")
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "message"),
+    [
+        (lambda: Guard(Chain("x")), ValueError, "needs an evaluator"),
+        (lambda: Guard(3, judge), TypeError, "Expected a Runnable"),
+        (lambda: Guard(Chain("x"), "judge"), TypeError, "Expected a Runnable"),
+        (lambda: Guard(Chain("x"), judge, max_attempts=0), ValueError, "max_attempts"),
+        (lambda: Guard(Chain("x"), judge, on_fail="retry"), TypeError, "on_fail"),
+        (lambda: Guard(Chain("x"), judge, model="nonsense"), ValueError, "unknown model"),
+        (lambda: Guard(Chain("x"), judge, retriever=Library()), ValueError, "model= too"),
+    ],
+)
+def test_mistakes_show_at_construction(
+    build: Callable[[], Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        build()
+
+
+def test_the_trace_survives_json() -> None:
+    trace = traced(Guard(Chain("bad", "good"), judge)).trace
+    assert Trace.model_validate_json(trace.model_dump_json()) == trace
+    assert trace.seconds > 0
