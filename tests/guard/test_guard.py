@@ -279,6 +279,7 @@ def test_a_repair_that_fails_ends_it(reply: Any, reason: str, mode: str) -> None
     assert found.trace.outcome == "abstained"
     assert "could not be repaired" in found.trace.reason
     assert reason in found.trace.reason
+    assert found.trace.usage.calls == 2  # the judgement and the repair
 
 
 def test_where_no_text_can_be_put_the_chain_answers_again() -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
-pytest.importorskip("xllamacpp", reason="the local runtime is not installed: demur[local]")
+from langchain_core.language_models import BaseChatModel
 
 from demur import ClaimLabel, RefChecker, Sample
 from demur.benchmarks.claim_checking import Item, auroc, judge
-from demur.errors import LocalModelError
-from demur.models.local import ChatLocal
 
 pytestmark = pytest.mark.real
 
@@ -53,15 +50,7 @@ CASES = [
 ]
 
 
-@pytest.fixture(scope="module")
-def model() -> ChatLocal:
-    try:
-        return ChatLocal()
-    except LocalModelError as error:
-        pytest.skip(f"the 1.5B model is not here: {error}")
-
-
-def test_logprobs_tell_supported_claims_from_unsupported_ones(model: ChatLocal) -> None:
+def test_logprobs_tell_supported_claims_from_unsupported_ones(model: BaseChatModel) -> None:
     rows = []
     for at, (reference, supported, unsupported) in enumerate(CASES):
         claims = (*supported, *((claim, False) for claim in unsupported))
@@ -74,7 +63,7 @@ def test_logprobs_tell_supported_claims_from_unsupported_ones(model: ChatLocal) 
     assert right >= 15, [(row["claim"], row["label"]) for row in rows]
 
 
-def test_an_answer_is_split_and_checked(model: ChatLocal) -> None:
+def test_an_answer_is_split_and_checked(model: BaseChatModel) -> None:
     context = (
         "Mont Aiguille stands in the Vercors, 58 km south of Grenoble. It is 2,087 metres high. "
         "It was first climbed in 1492 by Antoine de Ville, on the order of King Charles VIII."
@@ -103,7 +92,7 @@ def test_an_answer_is_split_and_checked(model: ChatLocal) -> None:
     assert good.usage.input_tokens > 0
 
 
-def test_a_refusal_is_an_abstention(model: ChatLocal) -> None:
+def test_a_refusal_is_an_abstention(model: BaseChatModel) -> None:
     found = RefChecker(model).invoke(
         {
             "question": "Who won the match?",
@@ -115,7 +104,7 @@ def test_a_refusal_is_an_abstention(model: ChatLocal) -> None:
 
 
 @pytest.mark.parametrize("checker", ["joint", "per_claim"])
-def test_the_other_checkers_can_be_read(model: ChatLocal, checker: str) -> None:
+def test_the_other_checkers_can_be_read(model: BaseChatModel, checker: str) -> None:
     reference, supported, unsupported = CASES[2]
     claims = (*supported, *((claim, False) for claim in unsupported))
     rows = judge(Item("short", "0", reference, claims), checker, model)

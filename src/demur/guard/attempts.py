@@ -81,6 +81,15 @@ class Tried:
     """The number of the earlier attempt that gave this very answer."""
 
 
+@dataclass(frozen=True)
+class Ended:
+    """Why there is no further attempt."""
+
+    reason: str
+    usage: Usage = field(default_factory=Usage)
+    """What was spent on one that came to nothing."""
+
+
 def as_evaluation(name: str, outcome: Outcome) -> Evaluation:
     """What an evaluator gave, or an undetermined evaluation where it raised.
 

@@ -20,6 +20,7 @@ from pydantic import ConfigDict, PrivateAttr
 from demur.guard.attempts import (
     Answered,
     ChainCall,
+    Ended,
     Tried,
     as_evaluation,
     best_of,
@@ -242,13 +243,13 @@ class Guard(RunnableSerializable[Input, Output]):
         question = find_question(input, self.question)
         answered = yield from self._run_chain(input, kwargs, 1, "chain")
         tried = [(yield from self._judge(question, answered, []))]
-        while (reason := self._end(tried)) is None:
-            answered_again = yield from self._answer_again(input, kwargs, tried)
-            if isinstance(answered_again, str):
-                reason = answered_again
+        while (ended := self._end(tried)) is None:
+            another = yield from self._answer_again(input, kwargs, tried)
+            if isinstance(another, Ended):
+                ended = another
                 break
-            tried.append((yield from self._judge(question, answered_again, tried)))
-        return self._conclude(tried, reason, time.monotonic() - started)
+            tried.append((yield from self._judge(question, another, tried)))
+        return self._conclude(tried, ended, time.monotonic() - started)
 
     def _run_chain(
         self, input: Any, kwargs: Mapping[str, Any], number: int, origin: Origin
@@ -262,7 +263,7 @@ class Guard(RunnableSerializable[Input, Output]):
 
     def _answer_again(
         self, input: Any, kwargs: Mapping[str, Any], tried: Sequence[Tried]
-    ) -> Steps[Answered | str]:
+    ) -> Steps[Answered | Ended]:
         """Another answer, or why there is none."""
         last, number = tried[-1], len(tried) + 1
         with_input = self.policy.regenerate.with_input
@@ -295,16 +296,15 @@ class Guard(RunnableSerializable[Input, Output]):
         changes = {"documents": distinct(found), "errors": tuple(errors)}
         return feedback.model_copy(update=changes)
 
-    def _repair(self, last: Tried, feedback: Feedback) -> Steps[Answered | str]:
+    def _repair(self, last: Tried, feedback: Feedback) -> Steps[Answered | Ended]:
         assert self._chat is not None
         contexts = distinct([*last.attempt.contexts, *feedback.documents])
         prompt = repair_prompt(feedback, contexts)
         (outcome,) = yield from ask([ChatCall(self._chat, prompt, "repair")])
-        if outcome.error is not None:
-            return f"the answer could not be repaired: {outcome.error}"
-        text = outcome.value.text.strip()
+        text = "" if outcome.error else outcome.value.text.strip()
         if not text:
-            return "the answer could not be repaired: the model's reply is empty"
+            why = outcome.error or "the model's reply is empty"
+            return Ended(f"the answer could not be repaired: {why}", outcome.usage)
         output = edit_answer(last.output, self.answer, lambda _: text)
         return Answered(output, text, contexts, "repair", outcome.usage, feedback)
 
@@ -338,28 +338,29 @@ class Guard(RunnableSerializable[Input, Output]):
         )
         return Tried(attempt, answered.output, None if same is None else same + 1)
 
-    def _end(self, tried: Sequence[Tried]) -> str | None:
+    def _end(self, tried: Sequence[Tried]) -> Ended | None:
         """Why there is no further attempt, or None if there is to be one."""
         last, number = tried[-1], len(tried)
         if last.attempt.verdict == "passed":
-            return f"attempt {number} passed"
+            return Ended(f"attempt {number} passed")
         if last.attempt.verdict == "undetermined":
             undecided = next(e for e in last.attempt.evaluations if e.undetermined)
-            return f"{undecided.name} could not decide about attempt {number}: {undecided.error}"
+            why = f"could not decide about attempt {number}: {undecided.error}"
+            return Ended(f"{undecided.name} {why}")
         if last.same_as is not None:
-            return f"attempt {number} gave the answer of attempt {last.same_as} again"
+            return Ended(f"attempt {number} gave the answer of attempt {last.same_as} again")
         if number >= self.policy.attempts:
-            return f"no answer passed in {number} attempt{'s' if number > 1 else ''}"
+            return Ended(f"no answer passed in {number} attempt{'s' if number > 1 else ''}")
         return None
 
-    def _conclude(self, tried: Sequence[Tried], reason: str, seconds: float) -> Guarded[Any]:
+    def _conclude(self, tried: Sequence[Tried], ended: Ended, seconds: float) -> Guarded[Any]:
         last, final = tried[-1], self.policy.final
         attempts = tuple(one.attempt for one in tried)
         trace = Trace(
             outcome=self._outcome(attempts),
-            reason=reason,
+            reason=ended.reason,
             attempts=attempts,
-            usage=sum((attempt.cost for attempt in attempts), Usage()),
+            usage=sum((attempt.cost for attempt in attempts), ended.usage),
             seconds=seconds,
         )
         if last.attempt.verdict == "passed":
