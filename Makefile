@@ -7,10 +7,10 @@ IN_VENV := .venv/bin/python -m
 .PHONY: help demo test check bench clean env-run env-dev weights
 
 help:
-	@echo 'make demo    watch answers being checked claim by claim by a local model (fetches it once, 1.1 GB)'
+	@echo 'make demo    watch a guarded chain answer questions, on local models alone (fetches them once, 1.1 GB)'
 	@echo 'make test    run every test, those on the real local model too'
 	@echo 'make check   lint, types, the floors of the house, the quick tests'
-	@echo 'make bench   measure how long the import takes'
+	@echo 'make bench   measure how long the import takes, and how the calls are scheduled'
 	@echo 'make clean   remove .venv and what tools left behind (the model stays)'
 
 demo: env-run
@@ -29,6 +29,7 @@ check: env-dev
 
 bench: env-dev
 	$(IN_VENV) bench.import_time
+	$(IN_VENV) bench.scheduling
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist

@@ -24,7 +24,7 @@ _UNSPACED = re.compile(
 
 def replace_surrogates(text: str) -> str:
     """Replace lone surrogates, which no encoding carries, by U+FFFD, one for one."""
-    return _SURROGATE.sub("\ufffd", text)
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -89,12 +89,20 @@ def _block_sentences(block: str) -> Iterator[tuple[int, int]]:
 
 def words(text: str) -> Iterator[tuple[str, int, int]]:
     """The words of `text`, case-folded, each with its span."""
+    spaced = not _UNSPACED.search(text)
     for match in _WORD.finditer(text):
-        if _UNSPACED.search(match.group()):
+        if spaced or not _UNSPACED.search(match.group()):
+            yield match.group().casefold(), match.start(), match.end()
+        else:
             for at, sign in enumerate(match.group(), match.start()):
                 yield sign.casefold(), at, at + 1
-        else:
-            yield match.group().casefold(), match.start(), match.end()
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The different words of `text`, case-folded."""
+    if _UNSPACED.search(text):
+        return frozenset(word for word, _, _ in words(text))
+    return frozenset(map(str.casefold, _WORD.findall(text)))
 
 
 def count_tokens(text: str) -> int:
@@ -104,7 +112,7 @@ def count_tokens(text: str) -> int:
     that is the same on every machine and rarely too low. Words cost one token per six letters
     in the Latin script and one per sign in unspaced or other scripts.
     """
-    return sum(_piece_tokens(match.group()) for match in _PIECE.finditer(text))
+    return sum(map(_piece_tokens, _PIECE.findall(text)))
 
 
 def _piece_tokens(piece: str) -> int:
@@ -131,7 +139,7 @@ def windows(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
         raise ValueError(f"expected 0 <= overlap < size, got size={size} and overlap={overlap}")
     if not text.strip():
         return []
-    if count_tokens(text) <= size:
+    if len(text) <= size or count_tokens(text) <= size:  # no token is shorter than a sign
         return [(0, len(text))]
     cuts = (cut for sentence in sentences(text) for cut in _cut(text, *sentence, size))
     units = [cut for cut in cuts if not text[cut[0] : cut[1]].isspace()]

@@ -8,8 +8,12 @@ import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.vectorstores import InMemoryVectorStore
 
 from demur.models.retry import CallPolicy, delay_before_retry, describe, is_retryable, retry_after
+from support.faults import BROKEN
+from support.openai_server import Answer, openai_server
 
 REQUEST = httpx.Request("POST", "http://test")
 
@@ -46,6 +50,10 @@ def named(name: str, base: type[Exception] = Exception) -> Exception:
         (named("APIResponseValidationError"), True),
         (named("MyReadTimeout"), True),
         (RuntimeError("Event loop is closed"), True),
+        (RuntimeError("<Event> is bound to a different event loop"), True),
+        (RuntimeError("Task got Future attached to a different loop"), True),
+        (openai.APIError("overloaded", REQUEST, body=None), True),
+        (openai.APIError("no", REQUEST, body={"code": "insufficient_quota"}), False),
         (RuntimeError("boom"), False),
         (ValueError("boom"), False),
         (KeyError("code"), False),
@@ -54,6 +62,42 @@ def named(name: str, base: type[Exception] = Exception) -> Exception:
 )
 def test_errors_are_retried_by_their_class(error: Exception, expected: bool) -> None:
     assert is_retryable(error) is expected
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("fault", [name for name in BROKEN if name != "hang"])
+def test_what_a_faulty_endpoint_makes_langchain_raise_is_retried(
+    fault: str, streaming: bool
+) -> None:
+    script = [BROKEN[fault](Answer("x"))]
+    with openai_server(script) as server, pytest.raises(Exception) as caught:  # noqa: PT011  # any
+        server.model(streaming=streaming).invoke("hello")
+    assert is_retryable(caught.value), describe(caught.value)
+
+
+def test_a_reply_that_holds_no_message_is_called_so() -> None:
+    script = [BROKEN["empty choices"](Answer())]
+    with openai_server(script) as server, pytest.raises(IndexError) as caught:
+        server.model().invoke("hello")
+    assert describe(caught.value) == (
+        "the reply holds no message (IndexError: list index out of range)"
+    )
+
+
+def test_an_error_within_a_stream_is_retried() -> None:
+    body = b'data: {"error": {"message": "overloaded"}}\n\n'
+    answer = Answer(body=body, headers={"Content-Type": "text/event-stream"})
+    with openai_server([answer]) as server, pytest.raises(openai.APIError) as caught:
+        server.model(streaming=True).invoke("hello")
+    assert is_retryable(caught.value)
+
+
+def test_the_same_errors_from_elsewhere_are_not_taken_for_the_endpoint_s() -> None:
+    retriever = InMemoryVectorStore(DeterministicFakeEmbedding(size=2))
+    with pytest.raises(ValueError, match="search_type") as caught:
+        retriever.search("x", search_type="none")
+    assert not is_retryable(caught.value)
+    assert describe(caught.value).startswith("ValueError: ")
 
 
 @pytest.mark.parametrize(
@@ -122,6 +166,16 @@ def test_the_server_s_wish_may_go_beyond_the_longest_pause() -> None:
     delay = delay_before_retry(error, 1, 0, CallPolicy(first_delay=2))
     assert delay is not None
     assert delay >= 1
+
+
+@pytest.mark.parametrize(("attempt", "delay"), [(1, 0.0), (3, 0.0), (102, 0.0), (103, None)])
+def test_connections_of_another_event_loop_are_used_up_at_once(
+    attempt: int, delay: float | None
+) -> None:
+    policy = CallPolicy(attempts=3, first_delay=5)
+    error = RuntimeError("Event loop is closed")
+    assert delay_before_retry(error, attempt, 0, policy) == delay
+    assert delay_before_retry(error, attempt, policy.deadline, policy) is None
 
 
 @pytest.mark.parametrize(

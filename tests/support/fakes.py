@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field, PrivateAttr
 
 Script = Callable[[str, Sequence[BaseMessage]], "str | AIMessage"]
-"""From the stage ("extraction", "joint" or "claim") and the messages to the reply."""
+"""From the stage (see `stage_of`) and the messages to the reply."""
 
 
 class ScriptedModel(BaseChatModel):
@@ -22,7 +21,6 @@ class ScriptedModel(BaseChatModel):
     script: Script = Field(exclude=True)
 
     _requests: list[tuple[str, list[BaseMessage]]] = PrivateAttr(default_factory=list)
-    _lock: Any = PrivateAttr(default_factory=threading.Lock)
 
     @property
     def stages(self) -> list[str]:
@@ -46,20 +44,25 @@ class ScriptedModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         stage = stage_of(messages)
-        with self._lock:
-            self._requests.append((stage, messages))
+        self._requests.append((stage, messages))
         reply = self.script(stage, messages)
         message = AIMessage(reply) if isinstance(reply, str) else reply
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
+_STAGES = {"problems": "repair", "answer": "extraction", "claims": "joint", "claim": "claim"}
+"""By the first of these tags that stands around something."""
+
+
 def stage_of(messages: Sequence[BaseMessage]) -> str:
-    """What a request is for, by the tags around what it judges."""
+    """What a request is for, by the tags around what it judges; without tags, it is the chain's."""
     text = "\n".join(str(message.content) for message in messages if message.type == "human")
-    for tag, stage in (("answer", "extraction"), ("claims", "joint"), ("claim", "claim")):
-        if re.search(rf"<{tag}-\w+>", text):
-            return stage
-    raise AssertionError(f"no stage can be told from {text!r}")
+    tags = re.findall(r"<([a-z]+)-\w+>", text)
+    if not tags:
+        return "chain"
+    found = next((stage for tag, stage in _STAGES.items() if tag in tags), None)
+    assert found is not None, f"no stage can be told from {text!r}"
+    return found
 
 
 def isolated(tag: str, messages: Sequence[BaseMessage]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +29,8 @@ class Answer:
     """Log-probabilities of the first token's alternatives."""
     body: bytes | None = None
     """The whole body, in place of a well-formed one."""
+    sent: float = 1.0
+    """The share of the body after which the connection is closed."""
     cut: bool = False
     """Whether to close the connection without an answer."""
 
@@ -75,13 +77,17 @@ Script = Callable[[dict[str, Any], int], "Answer | str"]
 def openai_server(script: Script | Sequence[Answer | str]) -> Iterator[OpenAIServer]:
     """Serve on a free port of the loopback for the length of the block.
 
+    At its end, requests that still wait for their delay get no answer.
+
     Args:
         script: A function, or the answers in order, of which the last is given again.
     """
     server = OpenAIServer("")
+    closing = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # a body would wait 40 ms for the head's acknowledgement
 
         def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -92,18 +98,38 @@ def openai_server(script: Script | Sequence[Answer | str]) -> Iterator[OpenAISer
                     answer = script[min(number, len(script) - 1)]
                 if isinstance(answer, str):
                     answer = Answer(answer)
-                time.sleep(answer.delay)
-            if answer.cut:
+                gone = closing.wait(answer.delay) if answer.delay else False
+            if answer.cut or gone:
                 self.close_connection = True
-                return
+            elif request.get("stream") and answer.status == 200 and answer.body is None:
+                self._stream(answer, request)
+            else:
+                self._reply(answer, request)
+
+        def _reply(self, answer: Answer, request: dict[str, Any]) -> None:
             body = answer.body if answer.body is not None else _body(answer, request)
+            self._head(answer, {"Content-Type": "application/json", "Content-Length": len(body)})
+            self.wfile.write(body[: int(answer.sent * len(body))])
+            self.close_connection = self.close_connection or answer.sent < 1
+
+        def _stream(self, answer: Answer, request: dict[str, Any]) -> None:
+            events = [f"data: {event}\n\n".encode() for event in _events(answer, request)]
+            self._head(
+                answer, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"}
+            )
+            # The end of a chunked body is marked: a client can tell a cut from an end.
+            for event in events[: int(answer.sent * len(events))]:
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
+            if answer.sent < 1:
+                self.close_connection = True
+            else:
+                self.wfile.write(b"0\r\n\r\n")
+
+        def _head(self, answer: Answer, headers: dict[str, Any]) -> None:
             self.send_response(answer.status)
-            for name, value in answer.headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
+            for name, value in {**headers, **answer.headers}.items():
+                self.send_header(name, str(value))
             self.end_headers()
-            self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
@@ -121,6 +147,7 @@ def openai_server(script: Script | Sequence[Answer | str]) -> Iterator[OpenAISer
     try:
         yield server
     finally:
+        closing.set()
         httpd.shutdown()
         httpd.server_close()
 
@@ -128,8 +155,6 @@ def openai_server(script: Script | Sequence[Answer | str]) -> Iterator[OpenAISer
 def _body(answer: Answer, request: dict[str, Any]) -> bytes:
     if answer.status != 200:
         return json.dumps({"error": {"message": answer.text or "told to", "code": None}}).encode()
-    prompt = sum(len(str(message["content"]).split()) for message in request["messages"])
-    reply = len((answer.text or "").split())
     choice: dict[str, Any] = {
         "index": 0,
         "message": {"role": "assistant", "content": answer.text},
@@ -145,10 +170,32 @@ def _body(answer: Answer, request: dict[str, Any]) -> bytes:
             "created": 1,
             "model": request["model"],
             "choices": [choice],
-            "usage": {
-                "prompt_tokens": prompt,
-                "completion_tokens": reply,
-                "total_tokens": prompt + reply,
-            },
+            "usage": _usage(answer, request),
         }
     ).encode()
+
+
+def _events(answer: Answer, request: dict[str, Any]) -> list[str]:
+    """A streamed reply: a chunk for each word, the reason of the end, the usage if asked for."""
+
+    def chunk(delta: dict[str, Any], reason: str | None) -> dict[str, Any]:
+        return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+
+    words = re.findall(r"\s*\S+\s*$|\s*\S+", answer.text or "")
+    chunks = [chunk({"role": "assistant", "content": ""}, None)]
+    chunks += [chunk({"content": word}, None) for word in words]
+    chunks.append(chunk({}, answer.finish_reason))
+    if (request.get("stream_options") or {}).get("include_usage"):
+        chunks.append({"choices": [], "usage": _usage(answer, request)})
+    kind = {"object": "chat.completion.chunk", "created": 1, "model": request["model"]}
+    return [json.dumps({"id": "chatcmpl-1", **kind, **one}) for one in chunks] + ["[DONE]"]
+
+
+def _usage(answer: Answer, request: dict[str, Any]) -> dict[str, int]:
+    prompt = sum(len(str(message["content"]).split()) for message in request["messages"])
+    reply = len((answer.text or "").split())
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": reply,
+        "total_tokens": prompt + reply,
+    }

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 
-from demur.evaluators.refchecker.prompts import Prompt
 from demur.guard.feedback import Feedback
+from demur.models.prompts import Prompt
 
 REPAIR = Prompt(
     system="""\

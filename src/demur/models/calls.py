@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import threading
 import time
 from collections import deque
@@ -17,18 +18,27 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, TypeVar, cast
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import merge_configs
 
 from demur.models.limits import ashare, loop_slot, share, thread_slot
 from demur.models.retry import CallPolicy, delay_before_retry, describe, policy_for
 from demur.schema import Usage
 
 T = TypeVar("T")
+
+_IDLE_SECONDS = 10.0
+
+_Inbox: TypeAlias = "SimpleQueue[Callable[[], None]]"
+_idle: deque[_Inbox] = deque()
+# Where threads wait for work. The last to come is the first to be chosen, so that those that are
+# not needed wait long enough to end.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # a child process has none of the threads
 
 JUDGE_TAGS = ["nostream", "demur:judge"]
 """On every call that judges: langgraph leaves these tokens out of `stream_mode="messages"`."""
@@ -117,21 +127,23 @@ class ChatCall:
 
     def _run(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
         tries = _Tries(policy)
+        child = _config(config, self.stage)
+        invoke = partial(self.model.invoke, self._prompt(), child, **self.options)
         while True:
             with thread_slot(self.model, policy.max_concurrency), tries as timeout:
-                invoke = partial(self.model.invoke, self._prompt(), self._config(config))
-                tries.message = _within(timeout, partial(invoke, **self.options))
+                tries.message = _within(timeout, invoke)
             if tries.delay is None:
                 return tries.outcome()
             time.sleep(tries.wait())
 
     async def _arun(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
         tries = _Tries(policy)
+        child = _config(config, self.stage)
+        invoke = partial(self.model.ainvoke, self._prompt(), child, **self.options)
         while True:
             async with loop_slot(self.model, policy.max_concurrency):
                 with tries as timeout:
-                    reply = self.model.ainvoke(self._prompt(), self._config(config), **self.options)
-                    tries.message = await asyncio.wait_for(reply, timeout)
+                    tries.message = await asyncio.wait_for(invoke(), timeout)
             if tries.delay is None:
                 return tries.outcome()
             await asyncio.sleep(tries.wait())
@@ -151,9 +163,6 @@ class ChatCall:
             )
         return messages
 
-    def _config(self, config: RunnableConfig) -> RunnableConfig:
-        return merge_configs(config, {"tags": JUDGE_TAGS, "run_name": self.stage})
-
 
 @dataclass(frozen=True)
 class RunnableCall:
@@ -171,7 +180,7 @@ class RunnableCall:
         """Make the call in this thread."""
         started = time.monotonic()
         try:
-            value = self.runnable.invoke(self.input, self._config(config))
+            value = self.runnable.invoke(self.input, _config(config, self.stage))
         except Exception as error:
             return Outcome(error=describe(error), usage=_elapsed(started))
         return Outcome(value, usage=_elapsed(started))
@@ -180,13 +189,15 @@ class RunnableCall:
         """Make the call in the running loop."""
         started = time.monotonic()
         try:
-            value = await self.runnable.ainvoke(self.input, self._config(config))
+            value = await self.runnable.ainvoke(self.input, _config(config, self.stage))
         except Exception as error:
             return Outcome(error=describe(error), usage=_elapsed(started))
         return Outcome(value, usage=_elapsed(started))
 
-    def _config(self, config: RunnableConfig) -> RunnableConfig:
-        return merge_configs(config, {"tags": JUDGE_TAGS, "run_name": self.stage})
+
+def _config(config: RunnableConfig, stage: str) -> RunnableConfig:
+    tags = dict.fromkeys([*(config.get("tags") or ()), *JUDGE_TAGS])
+    return {**config, "tags": [*tags], "run_name": stage}
 
 
 def ask(calls: Sequence[Call]) -> Steps[list[Outcome]]:
@@ -221,7 +232,7 @@ async def adrive(
     try:
         calls = next(steps)
         while True:
-            outcomes = await asyncio.gather(*(call.arun(config, policy) for call in calls))
+            outcomes = await _arun_all(calls, config, policy)
             _account(ledger, calls, outcomes)
             calls = steps.send(outcomes)
     except StopIteration as stop:
@@ -251,6 +262,14 @@ def _run_all(
         return [future.result() for future in futures]
     finally:
         waiting.clear()  # after an interrupt, what has not begun never will
+
+
+async def _arun_all(
+    calls: Sequence[Call], config: RunnableConfig, policy: CallPolicy | None
+) -> Sequence[Outcome]:
+    if len(calls) == 1:
+        return [await calls[0].arun(config, policy)]
+    return await asyncio.gather(*(call.arun(config, policy) for call in calls))
 
 
 def _account(ledger: Ledger, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> None:
@@ -289,11 +308,31 @@ def _in_background(work: Callable[[], None]) -> None:
     """Run `work` in a thread that does not keep the interpreter from ending, as a pool's would.
 
     The thread sees the caller's context variables in a copy of its own, since a context can be
-    entered by one thread at a time.
+    entered by one thread at a time. Threads are used again: to start one for each call would take
+    more CPU than all else around the call.
     """
-    threading.Thread(
-        target=contextvars.copy_context().run, args=(work,), daemon=True, name="demur-call"
-    ).start()
+    try:
+        inbox = _idle.pop()
+    except IndexError:
+        inbox = SimpleQueue()
+        threading.Thread(target=_serve, args=(inbox,), daemon=True, name="demur-call").start()
+    inbox.put(partial(contextvars.copy_context().run, work))
+
+
+def _serve(inbox: _Inbox) -> None:
+    """Do the work that comes, until none has come for a while."""
+    while True:
+        try:
+            work = inbox.get(timeout=_IDLE_SECONDS)
+        except Empty:
+            try:
+                _idle.remove(inbox)
+            except ValueError:
+                continue  # it was chosen in this moment: work is on its way
+            return
+        work()
+        del work  # and all that it holds
+        _idle.append(inbox)
 
 
 class _Tries:

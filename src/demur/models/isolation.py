@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
 import os
 import secrets
@@ -23,6 +22,6 @@ def isolate(tag: str, text: str) -> str:
         tag: What the text is, such as "reference".
         text: Any text.
     """
-    code = hmac.new(_SECRET, f"{tag}\0{text}".encode(errors="replace"), hashlib.sha256).digest()
-    mark = f"{tag}-{base64.b32encode(code).decode()[:10].lower()}"
+    code = hmac.digest(_SECRET, f"{tag}\0{text}".encode(errors="replace"), "sha256")
+    mark = f"{tag}-{base64.b32encode(code[:10]).decode()[:10].lower()}"
     return f"<{mark}>\n{text}\n</{mark}>"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
+import traceback
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -17,8 +19,15 @@ _RETRYABLE_4XX = frozenset({408, 409, 425, 429})
 _TRANSPORT_FAULTS = frozenset(
     {"TransportError", "APIConnectionError", "ConnectionError", "Timeout", "APITimeoutError"}
 )
-# A reply that is no valid JSON, or not of the protocol's shape, is a fault of the server.
-_MALFORMED_REPLIES = frozenset({"APIResponseValidationError"})
+# The server's fault too: a reply that is no valid JSON or not of the protocol's shape, and an error
+# in the midst of a stream, which comes without a status.
+_FAULTY_REPLIES = frozenset({"APIResponseValidationError", "APIError"})
+# What LangChain's reading of a reply fails with when the protocol is kept to only in the status: no
+# choices, a page of HTML, a null, an error in place of the message.
+_STUMBLES = frozenset({AttributeError, IndexError, KeyError, TypeError, ValueError})
+_STALE = re.compile(r"Event loop is closed|(?:bound|attached) to a different (?:event )?loop")
+_MOST_POOLED = 100
+"""Idle connections that the SDKs' pools keep at most."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +84,10 @@ def delay_before_retry(
         spent: Seconds that the tries and pauses took so far.
         policy: The limits.
     """
+    if _is_stale(error):
+        # The endpoint has not failed, and as many of the kind may follow as the pool holds.
+        again = attempt < policy.attempts + _MOST_POOLED and spent < policy.deadline
+        return 0.0 if again else None
     if attempt >= policy.attempts or not is_retryable(error):
         return None
     delay = min(policy.first_delay * 2 ** (attempt - 1), policy.max_delay)
@@ -92,20 +105,20 @@ def is_retryable(error: BaseException) -> bool:
     It may after rate limits, timeouts, transport faults, 5xx and garbled replies; not after another
     4xx, a spent quota, or an error of the program itself.
     """
+    if _is_quota(error):
+        return False
     status = _status(error)
     if status is not None:
-        if _is_quota(error):
-            return False
         return status >= 500 or status in _RETRYABLE_4XX
     if isinstance(error, (TimeoutError, ConnectionError, json.JSONDecodeError)):
         return True
-    if isinstance(error, RuntimeError) and str(error) == "Event loop is closed":
-        # The client's pool kept a connection from an event loop that has ended since; it drops the
-        # connection now and opens a new one at the next try.
+    if _is_stale(error):
         return True
     names = {cls.__name__ for cls in type(error).__mro__}
     return (
-        bool(names & (_TRANSPORT_FAULTS | _MALFORMED_REPLIES)) or "Timeout" in type(error).__name__
+        bool(names & (_TRANSPORT_FAULTS | _FAULTY_REPLIES))
+        or "Timeout" in type(error).__name__
+        or _is_misread(error)
     )
 
 
@@ -130,7 +143,9 @@ def retry_after(error: BaseException) -> float | None:
 def describe(error: BaseException) -> str:
     """One line that names the error's class and says what it says."""
     text = replace_surrogates(" ".join(str(error).split()))
-    return f"{type(error).__name__}: {text[:500]}" if text else type(error).__name__
+    described = f"{type(error).__name__}: {text[:500]}" if text else type(error).__name__
+    # LangChain's own words are of an index out of range, and the like.
+    return f"the reply holds no message ({described})" if _is_misread(error) else described
 
 
 def _status(error: BaseException) -> int | None:
@@ -141,6 +156,25 @@ def _status(error: BaseException) -> int | None:
             if isinstance(value, int) and 400 <= value < 600:
                 return value
     return None
+
+
+def _is_stale(error: BaseException) -> bool:
+    """Whether a client's pool gave out a connection that belongs to another event loop.
+
+    LangChain's clients are shared by all loops, those that have ended included. The pool drops such
+    a connection when it fails.
+    """
+    return type(error) is RuntimeError and bool(_STALE.search(str(error)))
+
+
+def _is_misread(error: BaseException) -> bool:
+    """Whether a chat model's class of LangChain's could not read the reply."""
+    if type(error) not in _STUMBLES:
+        return False
+    modules = [
+        str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)
+    ]
+    return bool(modules) and modules[-1].startswith("langchain_") and "chat_models" in modules[-1]
 
 
 def _is_quota(error: BaseException) -> bool:

@@ -13,12 +13,12 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableLambda
 
 from demur.evaluators.refchecker.parsing import parse_label, parse_numbered_labels
-from demur.evaluators.refchecker.prompts import Prompt
 from demur.evaluators.refchecker.references import Window, window_text
-from demur.models.calls import ChatCall, Outcome, RunnableCall, Steps, ask
+from demur.models.calls import ChatCall, Outcome, Reply, RunnableCall, Steps, ask
 from demur.models.limits import PerModel
 from demur.models.logprobs import Calibration, label_logprobs, mean_bias, probabilities
 from demur.models.nli import NLI
+from demur.models.prompts import Prompt
 from demur.schema import ClaimLabel
 from demur.text import count_tokens
 
@@ -88,8 +88,7 @@ def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
     def read(outcome: Outcome) -> Finding:
         if outcome.error is not None:
             return Finding(error=outcome.error)
-        label = parse_label(outcome.value.text)
-        return Finding(label) if isinstance(label, ClaimLabel) else Finding(error=label)
+        return _finding(parse_label(_whole_lines(outcome.value)), outcome.value)
 
     def check(
         claims: Sequence[str], windows: Sequence[Window], question: str | None
@@ -213,11 +212,21 @@ def _joint_findings(
 ) -> dict[int, Finding]:
     if outcome.error is not None:
         return {at: Finding(error=outcome.error) for at in group}
-    labels = parse_numbered_labels(outcome.value.text, [at + 1 for at in group], need_numbers)
-    return {
-        number - 1: Finding(label) if isinstance(label, ClaimLabel) else Finding(error=label)
-        for number, label in labels.items()
-    }
+    text = _whole_lines(outcome.value)
+    labels = parse_numbered_labels(text, [at + 1 for at in group], need_numbers)
+    return {number - 1: _finding(label, outcome.value) for number, label in labels.items()}
+
+
+def _whole_lines(reply: Reply) -> str:
+    """The reply without a line that was cut: a label in it may be on the way to another."""
+    return reply.text.rpartition("\n")[0] if reply.truncated else reply.text
+
+
+def _finding(label: ClaimLabel | str, reply: Reply) -> Finding:
+    if isinstance(label, ClaimLabel):
+        return Finding(label)
+    cut = ", and was cut at the token limit (max_tokens)" if reply.truncated else ""
+    return Finding(error=f"{label}{cut}")
 
 
 def _logprobs(outcome: Outcome) -> Mapping[ClaimLabel, float] | str:

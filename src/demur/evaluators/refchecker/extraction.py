@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from demur.evaluators.refchecker.localization import index, locate, word_set
+from demur.evaluators.refchecker.localization import index, locate
 from demur.evaluators.refchecker.parsing import Extracted, parse_statements, parse_triplets
 from demur.evaluators.refchecker.prompts import (
     UNREADABLE_SENTENCES,
     UNREADABLE_TRIPLETS,
     RefCheckerPrompts,
+    for_small_model,
     triplet_grammar,
 )
 from demur.evaluators.refchecker.references import Passage
 from demur.models.calls import ChatCall, Outcome, Reply, Steps, ask
 from demur.schema import Claim
-from demur.text import count_tokens, sentences, windows
+from demur.text import count_tokens, sentences, windows, word_set
 
 ClaimForm = Literal["triplets", "sentences"]
 
@@ -51,13 +52,16 @@ def extract(
 ) -> Steps[Extraction]:
     """Ask for the claims of an answer, a long one stretch by stretch.
 
-    `bounded` is for llama.cpp with a small model: its reply is kept to the form and to a length.
+    `bounded` is for llama.cpp with a small model: it is shown more examples, and its reply is kept
+    to the form and to a length.
 
     A stretch whose reply cannot be read is asked for once more; one whose reply was cut at the
     token limit is asked for in two halves.
     """
     stretches = [answer[start:end] for start, end in windows(answer, _STRETCH_TOKENS, 0)]
     prompt = prompts.triplets if form == "triplets" else prompts.sentences
+    if bounded:
+        prompt = for_small_model(prompt)
 
     def call(stretch: str, *further: BaseMessage) -> ChatCall:
         messages = prompt.messages(question=question, answer=stretch)
@@ -146,9 +150,11 @@ def _halves(stretch: str) -> list[str]:
     return [stretch[:middle], stretch[middle:]]
 
 
-def _claims(read: Extracted) -> list[Claim]:
-    triplets = [Claim(text=_statement(triplet), triplet=triplet) for triplet in read.triplets]
-    return triplets + [Claim(text=statement) for statement in read.statements]
+def _claims(read: Extracted) -> Iterator[Claim]:
+    for triplet in read.triplets:
+        yield Claim(text=_statement(triplet), triplet=triplet)
+    for statement in read.statements:
+        yield Claim(text=statement)
 
 
 def _statement(triplet: Sequence[str]) -> str:
@@ -179,10 +185,10 @@ def _collect(reads: Sequence[Extracted], answer: str, known: frozenset[str]) -> 
             "use another model or prompt"
         )
     indexed = index([Passage(None, 0, answer)])
-    unique = dict.fromkeys(claim for read in reads for claim in _claims(read))
-    kept = [claim for claim in unique if _grounded(claim, known)]
-    dropped = tuple(claim.text for claim in unique if not _grounded(claim, known))
-    if unique and not kept:
+    grounded = {claim: _grounded(claim, known) for read in reads for claim in _claims(read)}
+    kept = [claim for claim, held in grounded.items() if held]
+    dropped = tuple(claim.text for claim, held in grounded.items() if not held)
+    if dropped and not kept:
         return Extraction(
             dropped=dropped,
             error="no word of the claims that the extractor gave stands in the answer: use another "

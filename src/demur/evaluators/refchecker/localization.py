@@ -12,10 +12,13 @@ from dataclasses import dataclass
 
 from demur.evaluators.refchecker.references import Passage
 from demur.schema import ClaimLabel, Evidence, Span
-from demur.text import sentences, words
+from demur.text import sentences, word_set, words
 
 # A word that stands in more sentences than this tells nothing, unless there is no other.
 _COMMON = 200
+# The weight of a word that stands in one sentence. Whole numbers, since the sum of fractions would
+# depend on a set's order, which differs from process to process.
+_WHOLE = math.lcm(*range(1, 25))
 
 
 @dataclass(frozen=True)
@@ -27,11 +30,6 @@ class Sentence:
     start: int
     """Where it begins in the original string."""
     text: str
-
-
-def word_set(text: str) -> frozenset[str]:
-    """The different words of `text`, case-folded."""
-    return frozenset(word for word, _, _ in words(text))
 
 
 @dataclass(frozen=True)
@@ -82,11 +80,11 @@ def find_evidence(claim: str, references: Index, label: ClaimLabel) -> Evidence 
 def _best(wanted: frozenset[str], indexed: Index) -> Sentence | None:
     holding = [indexed.by_word[word] for word in wanted if word in indexed.by_word]
     telling = [found for found in holding if len(found) <= _COMMON] or holding
-    weights: dict[int, list[float]] = defaultdict(list)
-    for found in telling:
-        for at in found:
-            weights[at].append(1 / len(found))
-    if not weights:
+    if not telling:
         return None
-    # fsum: a plain sum depends on a set's order, which differs from process to process.
-    return indexed.sentences[max(sorted(weights), key=lambda at: math.fsum(weights[at]))]
+    weights = [0] * len(indexed.sentences)
+    for found in telling:
+        weight = _WHOLE // len(found)
+        for at in found:
+            weights[at] += weight
+    return indexed.sentences[weights.index(max(weights))]

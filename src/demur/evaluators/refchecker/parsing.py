@@ -27,6 +27,8 @@ _ELEMENT_ENDS = {
     sign: re.compile(rf"\s*(?:$|,\s*(?:{_OPENING}|[^{sign},)\]]*(?:[,)\]]|$)))")
     for sign in set(_CLOSING.values())
 }
+# Just what the prompt asks for: nothing in it has to be guessed at.
+_WELL_FORMED = re.compile(r'\("([^"\\]+)", "([^"\\]+)", "([^"\\]+)"\)')
 _FENCE = re.compile(r"^[^\S\n]*```\w*[^\S\n]*$", re.MULTILINE)
 # What the prompt asks for in place of claims; small models also end a list with it.
 _NOTHING_MORE = re.compile(r"\W*no claims\W*", re.IGNORECASE)
@@ -144,6 +146,8 @@ def _json_triplets(text: str) -> list[Triplet] | None:
 
 def _line_triplets(line: str) -> tuple[list[Triplet], bool]:
     """The triplets of a line, and whether all that were begun were also ended."""
+    if (plain := _WELL_FORMED.fullmatch(line)) and (triplet := _triplet(plain.groups())):
+        return [triplet], True
     if line.count("|") == 2 and not re.search(r"-{3}", line) and not _QUOTED_GROUP.match(line):
         triplet = _triplet(line.split("|"))
         return ([triplet], True) if triplet and triplet[2] else ([], True)

@@ -43,6 +43,8 @@ def passages(
 
 def pack(found: Sequence[Passage], size: int) -> list[Window]:
     """Put short passages together, in order, into windows of at most `size` tokens."""
+    if sum(len(passage.text) for passage in found) <= size:
+        return [tuple(found)] if found else []  # no token is shorter than a sign
     packed: list[Window] = []
     current: Window = ()
     total = 0

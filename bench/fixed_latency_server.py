@@ -1,0 +1,146 @@
+"""A server of OpenAI's chat protocol that takes the same time for every request.
+
+    python -m bench.fixed_latency_server --latency 0.2
+
+It runs in a process of its own, so that what it costs is not counted as the client's, and prints
+one line of JSON when it is ready: its URL, and what it counts tokens with. The tags in a prompt say
+what is asked for; the claims are taken from the answer, and every claim is supported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from demur.text import count_tokens
+
+# What the chat format adds to the tokens of the texts, by message and by reply.
+_PER_MESSAGE = 4
+_PER_REPLY = 3
+
+
+def main() -> None:
+    """Serve until the process is ended."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")
+    asyncio.run(_serve(parser.parse_args().latency))
+
+
+async def _serve(latency: float) -> None:
+    count, counted_with = _tokenizer()
+    bodies: dict[bytes, bytes] = {}
+
+    def respond(request: bytes) -> bytes:
+        # A request that comes again costs nothing but the wait: no reply is late for want of CPU.
+        if request not in bodies:
+            bodies[request] = _response(json.loads(request), count)
+        return bodies[request]
+
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(
+        lambda: _Connection(latency, respond), "127.0.0.1", 0, backlog=256
+    )
+    port = server.sockets[0].getsockname()[1]
+    print(json.dumps({"url": f"http://127.0.0.1:{port}/v1", "tokens": counted_with}), flush=True)
+    await server.serve_forever()
+
+
+def _tokenizer() -> tuple[Callable[[str], int], str]:
+    """What counts tokens, and its name: OpenAI's tokenizer where its table can be had."""
+    import tiktoken
+
+    try:
+        encoding = tiktoken.get_encoding("o200k_base")
+    except Exception as error:  # whatever its HTTP client raises
+        why = f"no table for tiktoken here: {type(error).__name__}"
+        return count_tokens, f"demur's estimate ({why}; TIKTOKEN_CACHE_DIR may name a folder of it)"
+    return lambda text: len(encoding.encode(text, disallowed_special=())), "tiktoken, o200k_base"
+
+
+class _Connection(asyncio.Protocol):
+    """As much of HTTP/1.1 as OpenAI's client speaks."""
+
+    def __init__(self, latency: float, respond: Callable[[bytes], bytes]) -> None:
+        self._latency = latency
+        self._respond = respond
+        self._received = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, found, body = self._received.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+        if not found or (length and len(body) < int(length[1])):
+            return
+        self._received = b""  # a client waits for the reply before it sends the next request
+        loop = asyncio.get_running_loop()
+        due = loop.time() + self._latency
+        response = self._respond(body)
+        loop.call_at(due, partial(self._reply, response))
+
+    def _reply(self, response: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(response)
+
+
+def _response(request: dict[str, Any], count: Callable[[str], int]) -> bytes:
+    texts = [message["content"] for message in request["messages"]]
+    reply = _reply_to(texts[-1])
+    read, written = sum(count(text) + _PER_MESSAGE for text in texts) + _PER_REPLY, count(reply)
+    message = {"role": "assistant", "content": reply}
+    body = json.dumps(
+        {
+            "id": "chatcmpl-1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": request["model"],
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {
+                "prompt_tokens": read,
+                "completion_tokens": written,
+                "total_tokens": read + written,
+            },
+        }
+    ).encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}"
+    return f"{head}\r\n\r\n".encode() + body
+
+
+def _reply_to(prompt: str) -> str:
+    tagged = {tag: text for _, tag, text in _TAGGED.findall(prompt)}
+    if "answer" in tagged:
+        return "\n".join(_triplets(tagged["answer"]))
+    if "claims" in tagged:
+        numbers = re.findall(r"^\d+(?=\. )", tagged["claims"], re.MULTILINE)
+        return "\n".join(f"{number}. Entailment" for number in numbers)
+    if "claim" in tagged:
+        return "Entailment"
+    raise ValueError(f"expected a prompt of RefChecker, got: {prompt[:200]}")
+
+
+_TAGGED = re.compile(r"<((\w+)-\w+)>\n(.*?)\n</\1>", re.DOTALL)
+
+
+def _triplets(answer: str) -> list[str]:
+    """One a clause: its first words, "It" replaced by the first clause's, the verb, the rest."""
+    subject = " ".join(answer.split()[:3])
+    found = []
+    for clause in re.split(r"\.\s+|, and |\.$", answer):
+        words = clause.removeprefix(subject).split()
+        if words:
+            begin = words[0].lower() in ("it", "its")
+            verb, rest = words[begin : begin + 2], words[begin + 2 :]
+            found.append(f'("{subject}", "{" ".join(verb)}", "{" ".join(rest)}")')
+    return found
+
+
+if __name__ == "__main__":
+    main()

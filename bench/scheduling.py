@@ -1,0 +1,247 @@
+"""How close RefChecker's calls come to the time that the server alone takes, and what they cost.
+
+    make bench        or: python -m bench.scheduling [--repeats 3] [--concurrency 1 4 16 64] ...
+
+Answers of five claims over three passages of 80 words, against a server that takes the same time
+for every request. Beside it, in turns with it, the same requests as joint checking makes, one after
+the other, as bare calls of `ChatOpenAI`. What of joint checking is over its goal is said at the
+end, and is no failure: other work on the machine spoils the figures. tiktoken honours
+TIKTOKEN_CACHE_DIR, where its tables cannot be fetched.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from bench.texts import samples
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import BaseMessage
+from langchain_openai import ChatOpenAI
+
+from demur import Evaluation, RefChecker, Sample, Usage
+
+# For joint checking: times the wall of the bare calls, ms of CPU above theirs, tokens per answer.
+_WALL_GOAL, _CPU_GOAL, _TOKEN_GOAL = 1.1, 1.5, 1100
+# With fewer answers at a time a run is long, and an average by itself.
+_REPEATED_FROM = 16
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What one run over all answers took."""
+
+    wall: float
+    """Seconds."""
+    cpu: float
+    """Seconds of CPU of this process, in all its threads."""
+
+
+Run = Callable[[int], object]
+"""All answers once, so many at a time."""
+Loop = asyncio.AbstractEventLoop
+
+
+class Subject:
+    """One way to have all answers checked."""
+
+    def __init__(self, checker: RefChecker, asked: Sequence[Sample]) -> None:
+        self._checker = checker
+        self._asked = list(asked)
+        seen = [_Seen() for _ in asked]
+        # Also opens the connections, and fills the caches.
+        found = checker.batch(self._asked, [{"callbacks": [one]} for one in seen])
+        self.usage = _usage(found)
+        self.prompts = [one.prompts for one in seen]
+
+    def run(self, at_once: int) -> None:
+        """In threads."""
+        self._checker.batch(self._asked, {"max_concurrency": at_once})
+
+    async def arun(self, at_once: int) -> None:
+        """In the running loop."""
+        await self._checker.abatch(self._asked, {"max_concurrency": at_once})
+
+
+class _Seen(BaseCallbackHandler):
+    def __init__(self) -> None:
+        self.prompts: list[list[BaseMessage]] = []
+
+    def on_chat_model_start(
+        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any
+    ) -> None:
+        self.prompts += messages
+
+
+def _usage(found: Sequence[Evaluation]) -> Usage:
+    for evaluation in found:
+        if evaluation.passed is not True:
+            raise RuntimeError(f"expected every answer to pass, got: {evaluation.explanation}")
+    return sum((evaluation.usage for evaluation in found), Usage())
+
+
+@dataclass(frozen=True)
+class Bare:
+    """The same requests, one after the other for each answer, with nothing around them."""
+
+    model: ChatOpenAI
+    prompts: Sequence[Sequence[list[BaseMessage]]]
+
+    def run(self, at_once: int) -> None:
+        """In threads."""
+
+        def ask(prompts: Sequence[list[BaseMessage]]) -> None:
+            for prompt in prompts:
+                self.model.invoke(prompt)
+
+        with ThreadPoolExecutor(at_once) as pool:
+            list(pool.map(ask, self.prompts))
+
+    async def arun(self, at_once: int) -> None:
+        """In the running loop."""
+        free = asyncio.Semaphore(at_once)
+
+        async def ask(prompts: Sequence[list[BaseMessage]]) -> None:
+            async with free:
+                for prompt in prompts:
+                    await self.model.ainvoke(prompt)
+
+        await asyncio.gather(*(ask(prompts) for prompts in self.prompts))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--answers", type=int, default=32)
+    parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")
+    parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 4, 16, 64])
+    parser.add_argument("--repeats", type=int, default=3, help=f"from {_REPEATED_FROM} at a time")
+    options = parser.parse_args()
+
+    with _server(options.latency) as (url, counted_with), closing(asyncio.new_event_loop()) as loop:
+        model = ChatOpenAI(base_url=url, api_key="none", model="none", max_retries=0)
+        print(f"{options.answers} answers, {options.latency * 1000:.0f} ms a call")
+        print(f"tokens counted with: {counted_with}\n")
+        _compare(model, options, loop)
+
+
+def _compare(model: ChatOpenAI, options: argparse.Namespace, loop: Loop) -> None:
+    asked = samples(options.answers)
+    joint = Subject(RefChecker(model, checker="joint"), asked)
+    per_claim = Subject(RefChecker(model, checker="per_claim"), asked)
+    bare = Bare(model, joint.prompts)
+    usages = {"bare": joint.usage, "joint": joint.usage, "per_claim": per_claim.usage}
+    for mode in ("joint", "per_claim"):
+        one = Subject(RefChecker(model, checker=mode), asked[:1])
+        run = _in_loop(loop, one)
+        run(1)  # opens a connection
+        native, threads = (_spent(way).wall / options.latency for way in (run, one.run))
+        print(
+            f"one answer, {mode}: {one.usage.calls} calls, {native:.2f} latencies async, "
+            f"{threads:.2f} sync"
+        )
+    print()
+    print("at once  requests       | wall s  / ideal  / bare | calls  tokens | CPU ms  - bare")
+    over = []
+    for at_once in options.concurrency:
+        runs: dict[tuple[str, str], Run] = {}
+        for name, subject in {"bare": bare, "joint": joint, "per_claim": per_claim}.items():
+            if name != "per_claim" or at_once == max(options.concurrency):
+                runs[name, "async"] = _in_loop(loop, subject)
+                runs[name, "sync"] = subject.run
+        repeats = options.repeats if at_once >= _REPEATED_FROM else 1
+        ideal = 2 * options.latency * math.ceil(len(asked) / at_once)
+        over += _table(_measure(runs, at_once, repeats), usages, at_once, ideal, options)
+    tokens = _tokens(joint.usage) / len(asked)
+    if tokens > _TOKEN_GOAL:
+        over.append(f"{tokens:.0f} tokens per answer")
+    print("(calls, tokens and CPU per answer)\n")
+    print("\n".join(f"over the goal: {line}" for line in over) or "nothing is over its goal")
+
+
+def _in_loop(loop: Loop, subject: Subject | Bare) -> Run:
+    return lambda at_once: loop.run_until_complete(subject.arun(at_once))
+
+
+def _table(
+    spent: Mapping[tuple[str, str], Spent],
+    usages: Mapping[str, Usage],
+    at_once: int,
+    ideal: float,
+    options: argparse.Namespace,
+) -> list[str]:
+    """Print one line for each way; what of joint checking is over a goal comes back."""
+    over = []
+    for (name, way), found in spent.items():
+        beside = spent["bare", way]
+        ratio = found.wall / beside.wall
+        above = 1000 * (found.cpu - beside.cpu) / options.answers
+        print(
+            f"{at_once:>7}  {name:<9} {way:<5}| {found.wall:>6.3f} {found.wall / ideal:>8.2f}"
+            f" {ratio:>7.2f} | {usages[name].calls / options.answers:>5.1f}"
+            f" {_tokens(usages[name]) / options.answers:>7.0f} |"
+            f" {1000 * found.cpu / options.answers:>6.2f} {above:>7.2f}"
+        )
+        if name == "joint" and ratio > _WALL_GOAL:
+            over.append(f"{way}, {at_once} at once: {ratio:.2f} times the bare calls' wall")
+        if name == "joint" and above > _CPU_GOAL:
+            over.append(f"{way}, {at_once} at once: {above:.2f} ms CPU above the bare calls'")
+    return over
+
+
+def _measure(
+    runs: Mapping[tuple[str, str], Run], at_once: int, repeats: int
+) -> dict[tuple[str, str], Spent]:
+    """What each takes, run in turns so that a machine that slows down slows all.
+
+    Of the wall times the median; of the CPU the least, as all else on the machine only adds to it.
+    """
+    spent: dict[tuple[str, str], list[Spent]] = {name: [] for name in runs}
+    for _ in range(repeats):
+        for name, run in runs.items():
+            spent[name].append(_spent(run, at_once))
+    return {
+        name: Spent(
+            statistics.median(one.wall for one in found),
+            min(one.cpu for one in found),
+        )
+        for name, found in spent.items()
+    }
+
+
+def _spent(run: Run, at_once: int = 1) -> Spent:
+    wall, cpu = time.perf_counter(), time.process_time()
+    run(at_once)
+    return Spent(time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens
+
+
+@contextmanager
+def _server(latency: float) -> Iterator[tuple[str, str]]:
+    """The server's URL while it runs, and what it counts tokens with."""
+    command = [sys.executable, "-m", "bench.fixed_latency_server", "--latency", str(latency)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            ready = json.loads(process.stdout.readline())
+            yield ready["url"], ready["tokens"]
+        finally:
+            process.terminate()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,214 @@
+"""Who has to keep to the contract. A new evaluator joins by a line in `EVALUATORS`.
+
+All is at module level, so that members can be pickled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import (
+    Runnable,
+    RunnableLambda,
+    RunnableParallel,
+    RunnablePassthrough,
+)
+
+from demur import Annotate, Evaluation, Guard, RefChecker, Regenerate, Sample
+from demur.guard import Feedback, Guarded
+from demur.guard.recovery import REFUSAL
+from support import facts
+from support.fakes import ScriptedModel
+
+
+@dataclass(frozen=True)
+class Member:
+    """A Runnable, and what is known of its inputs and outputs."""
+
+    name: str
+    make: Callable[[], Runnable[Any, Any]]
+    give: Callable[[int], Any]
+    """The input about item `n`."""
+    essence: Callable[[Any], Any]
+    """What of an output must be the same each time."""
+    good: Callable[[int, Any], bool]
+    """Whether an output is what the input about item `n` has to give."""
+    bad_input: Any
+    """An input that raises."""
+    complaint: str
+    """What the error says of it."""
+
+
+# --- Evaluators -------------------------------------------------------------------------------
+
+
+def _evaluation(found: Evaluation) -> Any:
+    """All of it but what it cost."""
+    return found.model_dump(exclude={"usage": True, "details": {"usage_by_stage"}})
+
+
+def _right(number: int, found: Evaluation) -> bool:
+    return facts.grade(number, found) == "right"
+
+
+def _refchecker(checker: str) -> Runnable[Any, Any]:
+    return RefChecker(ScriptedModel(script=facts.judge), checker=checker)
+
+
+def _evaluator(name: str, make: Callable[[], Runnable[Any, Any]]) -> Member:
+    return Member(name, make, facts.sample, _evaluation, _right, {"contexts": []}, "answer")
+
+
+# --- Guards -----------------------------------------------------------------------------------
+# Of an odd item the chain says what is not so. Corrected, it speaks of another, even one.
+
+PROMPT = ChatPromptTemplate.from_template("From {context} answer: {question}")
+
+
+def _listing(query: str) -> Document:
+    return Document(f"What was found for: {query}")
+
+
+class Items(BaseRetriever):
+    """Finds something of its own for each query."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return [_listing(query)]
+
+
+def _speak(stage: str, messages: Sequence[BaseMessage]) -> str:
+    """The script of the chain's model, and of the one that corrects it."""
+    said = facts.speak(stage, messages)
+    better = stage == "repair" or "Answer correctly" in str(messages[-1].content)
+    return _corrected(int(said.split()[1])) if better else said
+
+
+def _corrected(number: int) -> str:
+    return facts.answer(number if number % 2 == 0 else 2 * number)
+
+
+def _passes(sample: Sample) -> Evaluation:
+    """An evaluator that is a plain function."""
+    number = int(sample.answer.split()[1])
+    share = facts.supported(number) / len(facts.ATTRIBUTES)
+    return Evaluation(name="plain", score=share, passed=share == 1, explanation="Look again.")
+
+
+def _chain() -> Runnable[Any, Any]:
+    speaker = ScriptedModel(script=_speak)
+    return {"context": Items(), "question": RunnablePassthrough()} | PROMPT | speaker
+
+
+def _refusing() -> Runnable[Any, Any]:
+    return Guard(_chain() | StrOutputParser(), _refchecker("joint"))
+
+
+def _annotating() -> Guard[Any, Any]:
+    return Guard(_chain() | StrOutputParser(), _passes, on_fail=Annotate())
+
+
+def _asking_again() -> Runnable[Any, Any]:
+    asked = RunnableLambda(_asked)
+    chain = RunnableParallel(question=asked, answer=asked | _chain() | StrOutputParser())
+    return Guard(chain, _passes, on_fail=Regenerate(with_input=_better_asked))
+
+
+def _asked(input: dict[str, str]) -> str:
+    return input["question"]
+
+
+def _better_asked(input: dict[str, str], feedback: Feedback) -> dict[str, str]:
+    return {"question": f"{input['question']} Answer correctly. {feedback.text}"}
+
+
+def _repairing() -> Runnable[Any, Any]:
+    model = ScriptedModel(script=_speak)
+    return Guard(_chain(), _passes, model=model, retriever=Items())
+
+
+def _traced() -> Runnable[Any, Any]:
+    return _annotating().with_trace()
+
+
+def _question_in_dict(number: int) -> dict[str, str]:
+    return {"question": facts.question(number)}
+
+
+def _is_refused(number: int, output: str) -> bool:
+    return output == (facts.answer(number) if number % 2 == 0 else REFUSAL)
+
+
+def _is_annotated(number: int, output: str) -> bool:
+    answer, _, note = output.partition("\n\n")
+    return answer == facts.answer(number) and bool(note) is (number % 2 == 1)
+
+
+def _is_corrected_in_dict(number: int, output: dict[str, str]) -> bool:
+    asked = output["question"].startswith(facts.question(number))
+    return asked and output["answer"] == _corrected(number)
+
+
+def _is_corrected(number: int, output: AIMessage) -> bool:
+    return isinstance(output, AIMessage) and output.text == _corrected(number)
+
+
+def _is_annotated_with_trace(number: int, output: Guarded[str]) -> bool:
+    (attempt,) = output.trace.attempts
+    retrieved = attempt.contexts == (_listing(facts.question(number)),)
+    return (
+        retrieved
+        and attempt.answer == facts.answer(number)
+        and attempt.usage.calls == 1
+        and _is_annotated(number, output.output)
+    )
+
+
+def _same(output: Any) -> Any:
+    return output
+
+
+def _text(output: AIMessage) -> str:
+    return str(output.text)  # a model gives each of its messages an id of its own
+
+
+def _output_and_outcome(output: Guarded[str]) -> tuple[str, str]:
+    return output.output, output.trace.outcome
+
+
+def _guard(
+    name: str,
+    make: Callable[[], Runnable[Any, Any]],
+    good: Callable[[int, Any], bool],
+    essence: Callable[[Any], Any] = _same,
+) -> Member:
+    return Member(name, make, facts.question, essence, good, "How are you?", "about no item")
+
+
+EVALUATORS = [
+    _evaluator("refchecker joint", partial(_refchecker, "joint")),
+    _evaluator("refchecker per claim", partial(_refchecker, "per_claim")),
+    _evaluator("refchecker logprobs", partial(_refchecker, "logprobs")),
+]
+GUARDS = [
+    _guard("guard that refuses, string", _refusing, _is_refused),
+    _guard("guard that annotates, string", _annotating, _is_annotated),
+    replace(
+        _guard("guard that asks again, dict", _asking_again, _is_corrected_in_dict),
+        give=_question_in_dict,
+        bad_input={"question": "How are you?"},
+    ),
+    _guard("guard that repairs, message", _repairing, _is_corrected, _text),
+    _guard("guard with its trace", _traced, _is_annotated_with_trace, _output_and_outcome),
+]
+MEMBERS = [*EVALUATORS, *GUARDS]

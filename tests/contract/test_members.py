@@ -1,0 +1,359 @@
+"""What every evaluator and the guard have to keep to as Runnables; `members.py` lists them."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
+from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel
+
+from contract.members import EVALUATORS, MEMBERS, Member
+
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.fixture(params=MEMBERS, ids=lambda member: member.name)
+def member(request: pytest.FixtureRequest) -> Member:
+    return request.param
+
+
+@pytest.fixture
+def made(member: Member) -> Runnable[Any, Any]:
+    return member.make()
+
+
+def given(member: Member, count: int) -> list[Any]:
+    return [member.give(number) for number in range(count)]
+
+
+def all_good(member: Member, outputs: Sequence[Any]) -> bool:
+    """Whether each is the output for its number: none is missing, twice, or in another's place."""
+    return all(member.good(number, output) for number, output in enumerate(outputs))
+
+
+# --- The ways to call -------------------------------------------------------------------------
+
+
+async def test_sync_async_and_batch_agree_in_order(member: Member, made: Any) -> None:
+    inputs = given(member, 6)
+    outputs = [made.invoke(input) for input in inputs]
+    assert all_good(member, outputs)
+    expected = [member.essence(output) for output in outputs]
+    ways = {
+        "ainvoke": [await made.ainvoke(input) for input in inputs],
+        "batch": made.batch(inputs),
+        "abatch": await made.abatch(inputs),
+        "batch, 2 at a time": made.batch(inputs, {"max_concurrency": 2}),
+        "abatch, 2 at a time": await made.abatch(inputs, {"max_concurrency": 2}),
+        "as completed": [output for _, output in sorted(made.batch_as_completed(inputs), key=_at)],
+        "map": made.map().invoke(inputs),
+    }
+    for way, found in ways.items():
+        assert [member.essence(output) for output in found] == expected, way
+
+
+def _at(completed: tuple[int, Any]) -> int:
+    return completed[0]
+
+
+async def test_streams_give_the_one_output(member: Member, made: Any) -> None:
+    input = member.give(3)
+    assert [member.good(3, output) for output in made.stream(input)] == [True]
+    assert [member.good(3, output) async for output in made.astream(input)] == [True]
+    chain = RunnableLambda(member.give) | made
+    assert [member.good(3, output) for output in chain.stream(3)] == [True]
+    assert [member.good(3, output) async for output in chain.astream(3)] == [True]
+
+
+async def test_an_input_that_cannot_be_used_raises_alone(member: Member, made: Any) -> None:
+    inputs = [member.give(0), member.bad_input, member.give(2)]
+    with pytest.raises(ValueError, match=member.complaint) as alone:
+        made.invoke(member.bad_input)
+    kind = type(alone.value)
+    with pytest.raises(kind, match=member.complaint):
+        await made.ainvoke(member.bad_input)
+    with pytest.raises(kind, match=member.complaint):
+        made.batch(inputs)
+    for outputs in (
+        made.batch(inputs, return_exceptions=True),
+        await made.abatch(inputs, return_exceptions=True),
+    ):
+        assert isinstance(outputs[1], kind)
+        assert member.good(0, outputs[0])
+        assert member.good(2, outputs[2])
+
+
+# --- Many at a time ---------------------------------------------------------------------------
+
+
+async def test_500_tasks_share_nothing(member: Member, made: Any) -> None:
+    inputs = given(member, 500)
+    assert all_good(member, await asyncio.gather(*map(made.ainvoke, inputs)))
+
+
+def test_threads_share_nothing(member: Member, made: Any) -> None:
+    assert all_good(member, made.batch(given(member, 100), {"max_concurrency": 100}))
+
+
+def test_event_loops_share_nothing(member: Member, made: Any) -> None:
+    def run(inputs: Sequence[Any]) -> list[Any]:
+        return asyncio.run(made.abatch(inputs))
+
+    inputs = given(member, 48)
+    with ThreadPoolExecutor(4) as pool:
+        parts = pool.map(run, [inputs[at : at + 12] for at in range(0, 48, 12)])
+    assert all_good(member, [output for part in parts for output in part])
+
+
+# --- Callbacks --------------------------------------------------------------------------------
+
+
+class _Runs:
+    """The runs that callbacks tell of."""
+
+    def __init__(self) -> None:
+        self.kinds: dict[UUID, str] = {}
+        self.parents: dict[UUID, UUID | None] = {}
+        self.tags: dict[UUID, set[str]] = {}
+        self.metadata: dict[UUID, dict[str, Any]] = {}
+        self.ended: list[UUID] = []
+
+    def start(self, kind: str, run_id: UUID, **kwargs: Any) -> None:
+        self.kinds[run_id] = kind
+        self.parents[run_id] = kwargs.get("parent_run_id")
+        self.tags[run_id] = set(kwargs.get("tags") or ())
+        self.metadata[run_id] = kwargs.get("metadata") or {}
+
+    def check(self) -> None:
+        """One tree, all of it ended, all of it with the caller's tags and metadata."""
+        roots = [run for run, parent in self.parents.items() if parent is None]
+        assert len(roots) == 1
+        assert all(parent in self.kinds for parent in self.parents.values() if parent)
+        assert sorted(self.ended) == sorted(self.kinds), "each run ends once"
+        assert {"chain", "model"} <= set(self.kinds.values())
+        for run, kind in self.kinds.items():
+            assert "mine" in self.tags[run], kind
+            assert self.metadata[run]["tenant"] == 7
+
+
+class _Handler(BaseCallbackHandler):
+    def __init__(self) -> None:
+        self.runs = _Runs()
+
+    def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
+        self.runs.start("chain", **kwargs)
+
+    def on_chat_model_start(self, serialized: Any, messages: Any, **kwargs: Any) -> None:
+        self.runs.start("model", **kwargs)
+
+    def on_retriever_start(self, serialized: Any, query: Any, **kwargs: Any) -> None:
+        self.runs.start("retriever", **kwargs)
+
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        self.runs.ended.append(run_id)
+
+    def on_llm_end(self, response: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        self.runs.ended.append(run_id)
+
+    def on_retriever_end(self, documents: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        self.runs.ended.append(run_id)
+
+
+class _AsyncHandler(AsyncCallbackHandler):
+    def __init__(self) -> None:
+        self.runs = _Runs()
+
+    async def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
+        self.runs.start("chain", **kwargs)
+
+    async def on_chat_model_start(self, serialized: Any, messages: Any, **kwargs: Any) -> None:
+        self.runs.start("model", **kwargs)
+
+    async def on_retriever_start(self, serialized: Any, query: Any, **kwargs: Any) -> None:
+        self.runs.start("retriever", **kwargs)
+
+    async def on_chain_end(self, outputs: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        self.runs.ended.append(run_id)
+
+    async def on_llm_end(self, response: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        self.runs.ended.append(run_id)
+
+    async def on_retriever_end(self, documents: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        self.runs.ended.append(run_id)
+
+
+@pytest.mark.parametrize("handler", [_Handler, _AsyncHandler])
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_children_have_their_parents_and_the_caller_s_config(
+    member: Member, made: Any, mode: str, handler: type[_Handler] | type[_AsyncHandler]
+) -> None:
+    mine = handler()
+    config: Any = {"callbacks": [mine], "tags": ["mine"], "metadata": {"tenant": 7}}
+    before = {key: copy.copy(value) for key, value in config.items()}
+    if mode == "sync":
+        await asyncio.to_thread(made.invoke, member.give(3), config)
+    else:
+        await made.ainvoke(member.give(3), config)
+    mine.runs.check()
+    assert config == before
+
+
+class _Loops(AsyncCallbackHandler):
+    """Notes which event loops runs are started in."""
+
+    def __init__(self) -> None:
+        self.found: list[asyncio.AbstractEventLoop] = []
+
+    async def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
+        self.found.append(asyncio.get_running_loop())
+
+    async def on_chat_model_start(self, serialized: Any, messages: Any, **kwargs: Any) -> None:
+        self.found.append(asyncio.get_running_loop())
+
+
+async def test_async_calls_stay_in_their_event_loop(member: Member, made: Any) -> None:
+    loops = _Loops()
+    await made.ainvoke(member.give(3), {"callbacks": [loops]})
+    assert len(loops.found) >= 2
+    assert set(loops.found) == {asyncio.get_running_loop()}
+
+
+def test_no_token_is_streamed_from_within(member: Member, made: Any) -> None:
+    mine = _Handler()
+    made.invoke(member.give(3), {"callbacks": [mine]})
+    for run, kind in mine.runs.kinds.items():
+        if kind == "model":  # langgraph would stream what nobody has checked
+            assert "nostream" in mine.runs.tags[run]
+
+
+@pytest.mark.parametrize("member", EVALUATORS, ids=lambda member: member.name)
+def test_calls_that_judge_are_marked(member: Member) -> None:
+    mine = _Handler()
+    member.make().invoke(member.give(3), {"callbacks": [mine]})
+    (root,) = (run for run, parent in mine.runs.parents.items() if parent is None)
+    for run, kind in mine.runs.kinds.items():
+        if kind == "model":
+            assert "demur:judge" in mine.runs.tags[run]
+            assert mine.runs.parents[run] == root
+
+
+def test_runs_of_a_batch_are_apart(member: Member, made: Any) -> None:
+    handlers = [_Handler() for _ in range(4)]
+    configs: Any = [
+        {"callbacks": [mine], "tags": ["mine"], "metadata": {"tenant": 7}} for mine in handlers
+    ]
+    made.batch(given(member, 4), configs)
+    for mine in handlers:
+        mine.runs.check()
+    runs = [run for mine in handlers for run in mine.runs.kinds]
+    assert len(set(runs)) == len(runs)
+
+
+async def test_events_make_one_tree(member: Member, made: Any) -> None:
+    known: dict[str, str] = {}
+    ended = []
+    last: dict[str, Any] = {}
+    async for event in made.astream_events(member.give(3), version="v2"):
+        assert set(event["parent_ids"]) <= set(known)
+        if event["event"].endswith("_start"):
+            known[event["run_id"]] = event["name"]
+        elif event["event"].endswith("_end"):
+            ended.append(event["run_id"])
+            last = event
+        assert event["run_id"] in known
+    assert sorted(ended) == sorted(known)
+    assert last["parent_ids"] == []
+    assert member.good(3, last["data"]["output"])
+
+
+# --- As a part of something -------------------------------------------------------------------
+
+
+async def test_it_composes_like_any_runnable(member: Member, made: Any) -> None:
+    heard: list[Any] = []
+    fallback = RunnableLambda(lambda _: "instead")
+    parts: dict[str, Runnable[Any, Any]] = {
+        "|": made | RunnableLambda(lambda output: output),
+        "bind": made.bind(),
+        "with_config": made.with_config(tags=["x"], run_name="mine"),
+        "with_retry": made.with_retry(stop_after_attempt=2),
+        "with_fallbacks": made.with_fallbacks([fallback]),
+        "with_listeners": made.with_listeners(on_end=lambda run: heard.append(run.outputs)),
+        "with_types": made.with_types(input_type=object),
+    }
+    for name, part in parts.items():
+        assert member.good(3, part.invoke(member.give(3))), name
+        assert member.good(3, await part.ainvoke(member.give(3))), name
+    assert len(heard) == 2
+    assert parts["with_fallbacks"].invoke(member.bad_input) == "instead"
+    side_by_side = RunnableParallel(first=made, second=made)
+    both = (RunnableLambda(member.give) | side_by_side).invoke(3)
+    assert all(member.good(3, both[name]) for name in ("first", "second"))
+
+
+def test_it_says_what_it_takes_and_gives(member: Member, made: Any) -> None:
+    assert made.get_name(name="mine") == "mine"
+    assert made.get_name("Input") == f"{made.get_name()}Input"
+    assert made.InputType is not None
+    assert made.OutputType is not None
+    assert made.get_input_jsonschema()
+    assert made.get_output_jsonschema()
+    assert made.config_specs == []
+    graph = (RunnableLambda(member.give) | made).get_graph()
+    assert len(graph.nodes) >= 3
+
+
+async def test_a_sync_call_within_a_running_loop_works(member: Member, made: Any) -> None:
+    assert member.good(3, made.invoke(member.give(3)))
+    assert all_good(member, made.batch(given(member, 3)))
+
+
+# --- Copies -----------------------------------------------------------------------------------
+
+
+def test_copies_do_the_same(member: Member, made: Any) -> None:
+    made.invoke(member.give(1))  # what a call left behind must not keep it from being copied
+    for copied in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made), copy.copy(made)):
+        assert all_good(member, copied.batch(given(member, 4)))
+
+
+_ELSEWHERE = """
+import pickle, sys
+for member, made in pickle.load(sys.stdin.buffer):
+    print(member.name, member.good(3, made.invoke(member.give(3))))
+"""
+
+
+def test_pickles_work_in_another_process() -> None:
+    pickled = pickle.dumps([(member, member.make()) for member in MEMBERS])
+    ran = subprocess.run(
+        [sys.executable, "-c", _ELSEWHERE],
+        input=pickled,
+        capture_output=True,
+        check=False,
+        env={"PYTHONPATH": f"{TESTS}:{TESTS.parent / 'src'}"},
+    )
+    assert ran.stdout.decode().splitlines() == [f"{member.name} True" for member in MEMBERS], (
+        ran.stderr.decode()
+    )
+
+
+def test_nothing_of_the_caller_s_is_changed(member: Member, made: Any) -> None:
+    for number in (2, 3):
+        input = member.give(number)
+        before = copy.deepcopy(input), repr(made), copy.copy(vars(made))
+        output = made.invoke(input)
+        assert (input, repr(made), vars(made)) == before
+        kept = copy.deepcopy(output)
+        made.invoke(member.give(number + 2))
+        assert output == kept

@@ -1,0 +1,59 @@
+"""200 evaluations at a time over an endpoint that spoils a fifth of the requests."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RouterRunnable
+
+from demur import CallPolicy, Evaluation, RefChecker
+from support import facts
+from support.faults import FAULTS, Faulty
+from support.openai_server import OpenAIServer, openai_server
+
+COUNT = 200
+TIMEOUT = 5  # what a hang costs; the requests of a batch are through long before
+
+
+def evaluate(server: OpenAIServer, mode: str) -> list[Evaluation]:
+    """The items 0, 1, 2, ..., by both checkers in turns."""
+    policy = CallPolicy(first_delay=0.05, timeout=TIMEOUT)
+    model = server.model()
+    checkers: Any = {
+        checker: RefChecker(model, checker=checker, call_policy=policy)
+        for checker in ("joint", "per_claim")
+    }
+    router: RouterRunnable[Any, Evaluation] = RouterRunnable(checkers)
+    inputs: Any = [
+        {"key": "joint" if at // 4 % 2 else "per_claim", "input": facts.sample(at)}
+        for at in range(COUNT)
+    ]
+    config: Any = {"max_concurrency": COUNT}
+    if mode == "sync":
+        return router.batch(inputs, config)
+    return asyncio.run(router.abatch(inputs, config))
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_all_end_none_is_lost_or_counted_twice_and_none_is_wrong(mode: str) -> None:
+    script = Faulty(facts.serve, [*FAULTS], share=0.2)
+    with openai_server(script) as server:
+        found = evaluate(server, mode)
+        calls = sum(evaluation.usage.calls for evaluation in found)
+        # A client that gave up may have been faster than the server's thread.
+        patience = time.monotonic() + 60
+        while len(server.requests) < calls and time.monotonic() < patience:
+            time.sleep(0.05)
+        requests = len(server.requests)
+    assert calls == requests
+    assert set(script.met) == set(FAULTS)
+    assert 0.1 < script.met.total() / requests < 0.3
+    assert len(found) == COUNT
+    grades = Counter(facts.grade(at, evaluation) for at, evaluation in enumerate(found))
+    assert grades["wrong"] == 0
+    assert grades["right"] > COUNT / 2, grades
+    assert all(e.error for e in found if e.undetermined)

@@ -1,0 +1,115 @@
+"""Answers whose verdict is known by construction, and a judge that knows it from the text alone.
+
+Item `n` is said to be red and to be heavy. Of an even item both is so; of an odd one neither or
+only the first, by turns. What the judge replies follows from the request's own text: a reply that
+reached the wrong request would make a wrong claim, label or score.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
+
+from demur import ClaimLabel, Evaluation, Sample
+from support.fakes import isolated, stage_of
+from support.openai_server import Answer
+
+ATTRIBUTES = ("red", "heavy")
+Grade = Literal["right", "partial", "undetermined", "wrong"]
+""""partial": the decision and all labels that there are, are right; of the rest the evaluation says
+that it is missing, and gives bounds of the score that hold. Anything made up is wrong."""
+_FACT = re.compile(rf"Item (\d+) is ({'|'.join(ATTRIBUTES)})")
+
+
+def sample(number: int) -> Sample:
+    """What is judged."""
+    return Sample(question=question(number), answer=answer(number), contexts=["A list of items"])
+
+
+def answer(number: int) -> str:
+    """What is said of an item."""
+    return " ".join(f"Item {number} is {attribute}." for attribute in ATTRIBUTES)
+
+
+def supported(number: int) -> int:
+    """How much of it is so."""
+    return len(ATTRIBUTES) if number % 2 == 0 else number // 2 % len(ATTRIBUTES)
+
+
+def truth(number: int, attribute: str) -> ClaimLabel:
+    """The label of a claim."""
+    holds = ATTRIBUTES.index(attribute) < supported(number)
+    return ClaimLabel.ENTAILMENT if holds else ClaimLabel.CONTRADICTION
+
+
+def expected(number: int) -> list[tuple[str, ClaimLabel]]:
+    """The claims of an answer, and their labels."""
+    return [(f"Item {number} is {one}", truth(number, one)) for one in ATTRIBUTES]
+
+
+def grade(number: int, found: Evaluation) -> Grade:
+    """How well an evaluation fits what is known of the answer."""
+    labels = [claim.label for claim in found.claims]
+    if found.undetermined and not labels:
+        return "undetermined"
+    told = [
+        (claim.text, claim.label or label)
+        for claim, (_, label) in zip(found.claims, expected(number), strict=False)
+    ]
+    if told != expected(number):
+        return "wrong"
+    if found.undetermined:
+        return "undetermined"
+    share = supported(number) / len(ATTRIBUTES)
+    low, high = found.details["score_bounds"]
+    missing = None in labels
+    if found.passed is not (share == 1) or not low <= share <= high or found.score != low:
+        return "wrong"
+    return "partial" if missing else "right"
+
+
+def question(number: int) -> str:
+    """What is asked of a chain about an item."""
+    return f"What is item {number} like?"
+
+
+def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
+    """The script of a model that makes no mistake."""
+    if stage == "extraction":
+        facts = _FACT.findall(isolated("answer", messages))
+        return "\n".join(f'("Item {number}", "is", "{what}")' for number, what in facts)
+    if stage == "joint":
+        lines = isolated("claims", messages).splitlines()
+        return "\n".join(f"{line.partition('.')[0]}. {_label(line)}" for line in lines)
+    claim = isolated("claim", messages)
+    # The claims on which the bias is measured are about other things: no label is likelier there.
+    label = _label(claim) if _FACT.search(claim) else None
+    tokens = {name.value: -0.1 if name is label else -5.0 for name in ClaimLabel}
+    top = [{"token": token, "logprob": value} for token, value in tokens.items()]
+    metadata = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
+    return AIMessage(str(label or ClaimLabel.NEUTRAL), response_metadata=metadata)
+
+
+def speak(stage: str, messages: Sequence[BaseMessage]) -> str:
+    """The script of a chain's model, which is asked about an item."""
+    found = re.search(r"[Ii]tem (\d+)", str(messages[-1].content))
+    if found is None:
+        raise ValueError("that is about no item")
+    return answer(int(found[1]))
+
+
+def serve(request: dict[str, Any], number: int) -> Answer:
+    """Both of them, as the script of a server."""
+    messages = convert_to_messages(request["messages"])
+    stage = stage_of(messages)
+    reply = (speak if stage == "chain" else judge)(stage, messages)
+    return Answer(reply if isinstance(reply, str) else str(reply.text))
+
+
+def _label(claim: str) -> ClaimLabel:
+    found = _FACT.search(claim)
+    assert found is not None, f"no item is named in {claim!r}"
+    return truth(int(found[1]), found[2])
