@@ -27,6 +27,7 @@ from demur import (
     Usage,
     cli,
 )
+from demur.models.weights import EVERY, Manifest
 from support.openai_server import openai_server
 
 FACT = "Paris is the capital of France."
@@ -304,20 +305,21 @@ def test_in_a_pipe_lines_are_whole_and_plain(judged: Any, capsys: Any, tmp_path:
 # -- models pull -----------------------------------------------------------------------------------
 
 
-def test_pull_prints_the_path_and_reports_on_stderr(
+def test_pull_prints_the_paths_and_reports_on_stderr(
     monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    def pull(progress: Callable[[str, int, int], None]) -> Path:
+    def pull(progress: Callable[[str, int, int], None], *, manifest: Manifest) -> Path:
         for done in range(101):
             progress("registry", done * 1000, 100_000)
-        return Path("models") / "weights.gguf"
+        return Path("models") / manifest.file
 
     monkeypatch.setattr("demur.models.weights.pull", pull)
     assert cli.run(["models", "pull"]) == 0
     out, err = capsys.readouterr()
-    assert out.strip() == str(Path("models") / "weights.gguf")
-    assert len(err.splitlines()) == 11
-    assert "50 % of 100,000 bytes" in err
+    assert out.splitlines() == [str(Path("models") / manifest.file) for manifest in EVERY]
+    lines = err.splitlines()
+    assert len(lines) == 11 * len(EVERY)
+    assert f"{EVERY[0].file}, registry: 50 % of 100,000 bytes" in lines
 
 
 # -- as a process ----------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Bring `.venv` up to date for `make`, and do nothing when it is.
 
-    python tools/setup_venv.py run     what the command line and the local model need
+    python tools/setup_venv.py run     what the command line, the local models and the demo need
     python tools/setup_venv.py dev     that, and what the tests and checks need
 
 A stamp in `.venv` remembers what each set was made from: the interpreter, the place of the
@@ -26,9 +26,9 @@ PYTHON = os.path.join(VENV, *(("Scripts", "python.exe") if os.name == "nt" else 
 
 # Each set is a list of `pip install` runs. `dev` holds all that `run` does.
 SETS = {
-    "run": [["--editable", ".[local,cli]"]],
+    "run": [["--editable", ".[local,cli,chroma]"]],
     "dev": [
-        ["--editable", ".[local,cli,similarity]", "-r", "requirements/dev.txt"],
+        ["--editable", ".[local,cli,chroma,similarity]", "-r", "requirements/dev.txt"],
         ["--no-deps", "-r", "requirements/dev-no-deps.txt"],
     ],
 }

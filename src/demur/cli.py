@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +24,7 @@ from rich.progress import (
     BarColumn,
     DownloadColumn,
     Progress,
+    TaskID,
     TextColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
@@ -50,7 +52,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-models = typer.Typer(help="The local model's weights.", rich_markup_mode=None)
+models = typer.Typer(help="The local models' files.", rich_markup_mode=None)
 app.add_typer(models, name="models")
 
 
@@ -177,13 +179,23 @@ def demo(
     model: Annotated[
         str, typer.Option(help="local, local:FILE.gguf, openai:NAME or ollama:NAME.")
     ] = "local",
+    traces: Annotated[
+        Path | None,
+        typer.Option(
+            dir_okay=False,
+            help="The file for what was found, as JSON. [default: a new one, its path shown]",
+        ),
+    ] = None,
 ) -> None:
-    """Watch a model answer with and without a passage, and each answer being checked."""
-    from demur.demo import play
+    """Watch a guarded chain answer questions about Python's standard library.
+
+    Answers are checked claim by claim against the passages they were given from.
+    """
+    from demur.demo.play import play
 
     try:
         with _pipe_may_close():
-            play(_output(), _resolve(model))
+            play(_output(), _resolve(model), traces)
     except KeyboardInterrupt:
         _errors().print("stopped")
         raise
@@ -191,46 +203,52 @@ def demo(
 
 @models.command()
 def pull() -> None:
-    """Fetch the local model's weights, 1.1 GB, unless they are here; print where they are."""
-    from demur.models.weights import pull as pull_weights
+    """Fetch the files of the local models, 1.1 GB, unless they are here; print where they are."""
+    from demur.models.weights import EVERY
+    from demur.models.weights import pull as pull_file
 
+    with _progress() as report:
+        paths = [pull_file(partial(report, one.file), manifest=one) for one in EVERY]
+    for path in paths:
+        typer.echo(path)
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[str, str, int, int], None]]:
+    """Reports of a file, what is being done, bytes done, bytes in all: bars, or lines in a log."""
     errors = _errors()
-    if errors.is_terminal:
-        columns = (
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            TimeRemainingColumn(),
-        )
-        with Progress(*columns, console=errors) as bar:
-            task = bar.add_task("looking for the weights", total=None)
+    if not errors.is_terminal:
+        yield _lines(errors)
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=errors) as bar:
+        tasks: dict[str, TaskID] = {}
 
-            def move(what: str, done: int, total: int) -> None:
-                bar.update(
-                    task,
-                    description=f"weights, {display.one_line(what)}",
-                    completed=done,
-                    total=total,
-                )
+        def move(file: str, what: str, done: int, total: int) -> None:
+            if file not in tasks:
+                tasks[file] = bar.add_task(file, total=total)
+            description = display.one_line(f"{file}, {what}")
+            bar.update(tasks[file], description=description, completed=done, total=total)
 
-            path = pull_weights(move)
-    else:
-        path = pull_weights(_lines(errors))
-    typer.echo(path)
+        yield move
 
 
-def _lines(console: Console) -> Callable[[str, int, int], None]:
+def _lines(console: Console) -> Callable[[str, str, int, int], None]:
     """Progress for a log: a line for every tenth of the way, instead of a bar."""
-    shown: set[tuple[str, int]] = set()
+    shown: set[tuple[str, str, int]] = set()
 
-    def move(what: str, done: int, total: int) -> None:
+    def move(file: str, what: str, done: int, total: int) -> None:
         tenth = 10 * done // total if total else 0
-        if (what, tenth) not in shown:
-            shown.add((what, tenth))
-            display.say(
-                console, f"weights, {display.one_line(what)}: {tenth * 10} % of {total:,} bytes"
-            )
+        if (file, what, tenth) not in shown:
+            shown.add((file, what, tenth))
+            line = display.one_line(f"{file}, {what}: {tenth * 10} % of {total:,} bytes")
+            display.say(console, line)
 
     return move
 

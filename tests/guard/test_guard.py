@@ -110,7 +110,7 @@ def test_an_answer_that_was_rejected_before_ends_it_and_is_not_judged_again(mode
         judged.append(sample.answer)
         return judge(sample)
 
-    chain = Chain("bad", "worse", "bad", "good")
+    chain = Chain("bad", "worse", "Bad ", "good")
     found = traced(Guard(chain, noting, max_attempts=9), "why?", mode)
     assert found.trace.outcome == "abstained"
     assert found.trace.reason == "attempt 3 gave the answer of attempt 1 again"

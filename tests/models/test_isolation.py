@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.models import isolation
-from demur.models.isolation import isolate
+from demur.models.isolation import isolate, without_delimiters
 
 ANY_TEXT = st.text(st.characters())
 
@@ -48,3 +48,12 @@ def test_processes_without_a_secret_make_different_marks(monkeypatch: pytest.Mon
     monkeypatch.delenv("DEMUR_SECRET", raising=False)
     found = [runpy.run_path(isolation.__file__)["isolate"]("answer", "a") for _ in range(2)]
     assert found[0] != found[1]
+
+
+def test_delimiters_that_a_model_repeats_are_taken_off() -> None:
+    assert without_delimiters(isolate("answer", "It is <b>84</b> metres tall.")) == (
+        "It is <b>84</b> metres tall."
+    )
+    opening = isolate("answer", "x").splitlines()[0]
+    assert without_delimiters(f"{opening} It is 84 metres tall.") == "It is 84 metres tall."
+    assert without_delimiters("a <dl-x> b") == "a <dl-x> b"

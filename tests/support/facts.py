@@ -66,7 +66,9 @@ def grade(number: int, found: Evaluation) -> Grade:
     share = supported(number) / len(ATTRIBUTES)
     low, high = found.details["score_bounds"]
     missing = None in labels
-    if found.passed is not (share == 1) or not low <= share <= high or found.score != low:
+    if found.passed is not (share == 1) or not low <= share <= high:
+        return "wrong"
+    if found.score != (None if missing else share):
         return "wrong"
     return "partial" if missing else "right"
 

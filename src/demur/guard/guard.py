@@ -44,6 +44,7 @@ from demur.guard.shapes import (
 )
 from demur.guard.trace import AnswerRejected, Attempt, Guarded, Origin, Outcome, Trace
 from demur.models.calls import ChatCall, RunnableCall, Steps, adrive, ask, drive
+from demur.models.isolation import without_delimiters
 from demur.models.resolve import resolve_model
 from demur.schema import Evaluation, Sample, Usage
 
@@ -301,7 +302,7 @@ class Guard(RunnableSerializable[Input, Output]):
         contexts = distinct([*last.attempt.contexts, *feedback.documents])
         prompt = repair_prompt(feedback, contexts)
         (outcome,) = yield from ask([ChatCall(self._chat, prompt, "repair")])
-        text = "" if outcome.error else outcome.value.text.strip()
+        text = "" if outcome.error else without_delimiters(outcome.value.text)
         if not text:
             why = outcome.error or "the model's reply is empty"
             return Ended(f"the answer could not be repaired: {why}", outcome.usage)
@@ -311,7 +312,9 @@ class Guard(RunnableSerializable[Input, Output]):
     def _judge(
         self, question: str | None, answered: Answered, earlier: Sequence[Tried]
     ) -> Steps[Tried]:
-        same = next((at for at, t in enumerate(earlier) if t.attempt.answer == answered.text), None)
+        answers = [_folded(one.attempt.answer) for one in earlier]
+        this = _folded(answered.text)
+        same = answers.index(this) if this in answers else None
         if same is not None and earlier[same].attempt.contexts == answered.contexts:
             # Nothing new to judge; what it cost is counted where it was spent.
             known = earlier[same].attempt.evaluations
@@ -380,6 +383,11 @@ class Guard(RunnableSerializable[Input, Output]):
         if verdict == "undetermined":
             return "failed"
         return self.policy.final.outcome
+
+
+def _folded(answer: str) -> str:
+    """What an answer says, whatever its spacing and case."""
+    return " ".join(answer.split()).casefold()
 
 
 def _rejection(trace: Trace, final: Abstain | Annotate | Block) -> str:

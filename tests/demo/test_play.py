@@ -1,0 +1,185 @@
+"""The demonstration from end to end, with replies in place of a model, and with the real ones."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.language_models import FakeListChatModel, GenericFakeChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from rich.console import Console
+
+from demur import DemurError, ModelCallError, cli
+from demur.demo import play as played
+from demur.demo.corpus import passages
+from demur.demo.play import QUESTIONS, play
+from demur.guard.trace import Trace
+
+EMBEDDINGS = DeterministicFakeEmbedding(size=8)
+TRIPLET = '("it", "removes", "directories")'
+
+
+@pytest.fixture(autouse=True)
+def _small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A corpus of a few passages, and folders of the test's own."""
+    pytest.importorskip("langchain_chroma")
+    monkeypatch.setenv("DEMUR_MODELS", str(tmp_path / "models"))
+    monkeypatch.setattr(played, "passages", lambda: passages(["copy", "heapq"]))
+
+
+def _replies(*texts: str) -> GenericFakeChatModel:
+    usage = {"input_tokens": 5, "output_tokens": 3, "total_tokens": 8}
+    messages: Iterator[AIMessage] = iter(
+        [AIMessage(text, usage_metadata=usage) for text in texts]  # type: ignore[arg-type]
+    )
+    return GenericFakeChatModel(messages=messages)
+
+
+def _shown(model: Any, traces: Path, questions: tuple[str, ...], *, terminal: bool = False) -> str:
+    to = io.StringIO()
+    console = Console(file=to, highlight=False, force_terminal=terminal, width=200)
+    play(console, model, traces, EMBEDDINGS, questions)
+    return to.getvalue()
+
+
+def test_an_answer_that_fails_is_given_anew_and_all_of_it_is_shown(tmp_path: Path) -> None:
+    model = _replies(
+        *("It removes [b]all directories[/b].", TRIPLET, "1. Contradiction"),
+        *("It removes [b]directories[/b].", TRIPLET, "1. Entailment"),
+    )
+    traces = tmp_path / "deep" / "traces.json"
+    out = _shown(model, traces, ("What does it remove?",))
+    parts = (
+        "Question 1 of 1:  What does it remove?",
+        "Answer 1:  It removes [b]all directories[/b].",
+        "1. Contradiction: it removes directories",
+        "FAILED",
+        "The guard:  the chain answers again, with a search for the claims that failed",
+        "Answer 2:  It removes [b]directories[/b].",
+        "1. Entailment: it removes directories",
+        "PASSED",
+        "The guard  lets the new answer through: attempt 2 passed",
+        "Final answer:  It removes [b]directories[/b].",
+        "6 calls, 30 + 18 tokens",
+        "1 question: 1 recovered",
+        "In all: 6 calls, 30 + 18 tokens",
+        f"Traces: {traces}",
+    )
+    places = [out.index(part) for part in parts]
+    assert places == sorted(places)
+
+    (record,) = json.loads(traces.read_text())
+    assert record["output"] == "It removes [b]directories[/b]."
+    trace = Trace.model_validate(record["trace"])
+    assert trace.outcome == "recovered"
+    assert [attempt.verdict for attempt in trace.attempts] == ["failed", "passed"]
+    assert len(trace.attempts[0].contexts) == played.RETRIEVED
+
+
+def test_a_refusal_is_shown_as_one(tmp_path: Path) -> None:
+    model = _replies(
+        *("It removes all directories.", TRIPLET, "1. Neutral"),
+        *("It removes directories.", TRIPLET, "1. Neutral"),
+    )
+    out = _shown(model, tmp_path / "traces.json", ("What does it remove?",))
+    assert "The guard  refuses to answer: no answer passed in 2 attempts" in out
+    assert "Final answer:  It removes" not in out
+    assert "1 question: 1 abstained" in out
+
+
+def test_every_question_has_a_trace_even_if_a_later_one_fails(tmp_path: Path) -> None:
+    class Broken(GenericFakeChatModel):
+        def _generate(self, messages: list[BaseMessage], *rest: Any, **options: Any) -> Any:
+            if "second" in str(messages[-1].content):
+                raise ValueError("out of order")
+            return super()._generate(messages, *rest, **options)
+
+    replies = ("It removes directories.", TRIPLET, "1. Entailment")
+    model = Broken(messages=iter([AIMessage(text) for text in replies]))
+    traces = tmp_path / "traces.json"
+    with pytest.raises(ModelCallError, match="The model gave no answer: ValueError: out of order"):
+        _shown(model, traces, ("The first?", "The second?"), terminal=True)
+    (record,) = json.loads(traces.read_text())
+    assert record["trace"]["outcome"] == "passed"
+
+
+def test_a_place_that_cannot_be_written_is_said_before_anything_is_asked(tmp_path: Path) -> None:
+    with pytest.raises(DemurError, match=r"cannot be written to .*demur demo --traces FILE"):
+        _shown(FakeListChatModel(responses=[]), tmp_path, ("Anything?",))
+
+
+def test_the_traces_have_a_place_of_their_own_if_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platformdirs.user_state_dir", lambda name: str(tmp_path / name))
+    to = io.StringIO()
+    play(Console(file=to, width=200), FakeListChatModel(responses=["No claims"]), None, EMBEDDINGS)
+    (path,) = (tmp_path / "demur").glob("demo-*.json")
+    assert f"Traces: {path}" in to.getvalue()
+    assert len(json.loads(path.read_text())) == len(QUESTIONS)
+
+
+def test_the_command_names_the_file_and_the_interrupt_is_clean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    given: list[Any] = []
+
+    def interrupted(console: Console, *arguments: Any) -> None:
+        given.extend(arguments)
+        raise KeyboardInterrupt
+
+    model = FakeListChatModel(responses=["x"])
+    monkeypatch.setattr(played, "play", interrupted)
+    monkeypatch.setattr(cli, "resolve_model", lambda name: model)
+    assert cli.run(["demo", "--traces", str(tmp_path / "mine.json")]) == 130
+    assert given == [model, tmp_path / "mine.json"]
+    err = capsys.readouterr().err
+    assert "stopped" in err
+    assert "Traceback" not in err
+
+
+def test_without_chroma_the_command_says_what_to_install(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['onnxruntime'] = None; sys.modules['chromadb'] = None\n"
+        "from demur import cli\n"
+        "from langchain_core.language_models import FakeListChatModel\n"
+        "cli.resolve_model = lambda name: FakeListChatModel(responses=['x'])\n"
+        f"sys.exit(cli.run(['demo', '--traces', {str(tmp_path / 'traces.json')!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert "pip install 'demur[chroma]'" in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.real
+def test_real_models_answer_and_are_checked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The format only: what the model says is its own affair."""
+    from demur.models.embeddings import MiniLM
+    from demur.models.local import ChatLocal
+
+    monkeypatch.delenv("DEMUR_MODELS")
+    try:
+        model, embeddings = ChatLocal(), MiniLM()
+    except DemurError as error:
+        pytest.skip(f"no local models: {error}")
+    monkeypatch.setattr(played, "model_dir", lambda: tmp_path)
+    traces = tmp_path / "traces.json"
+    play(Console(file=io.StringIO()), model, traces, embeddings, ("How do I merge sorted lists?",))
+    (record,) = json.loads(traces.read_text())
+    trace = Trace.model_validate(record["trace"])
+    first = trace.attempts[0]
+    assert first.answer
+    assert any(one.metadata["title"] == "heapq.merge" for one in first.contexts)
+    assert first.usage.output_tokens > 0
+    assert first.evaluations[0].error is None
+    assert trace.outcome in ("passed", "recovered", "abstained")
