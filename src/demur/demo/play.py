@@ -30,7 +30,6 @@ QUESTIONS = (
     "Which clock should I use to measure durations, and can it go backwards?",
     "How do I pick several different elements from a list at random?",
     "How do I copy a list of lists so that the inner lists are copied too?",
-    "How do I split a shell command line into its arguments?",
 )
 """What a programmer asks. The second and third describe a thing by words that its documentation
 does not use, so that the search misses it and the model answers from memory."""

@@ -319,6 +319,11 @@ class ChatLocal(ChatOpenAI):
     # address, which changes: a cache on disk serves the next process, and these weights only.
 
     @property
+    def fingerprint(self) -> str:
+        """The sha256 of the weights: models with the same one answer alike."""
+        return self._weights.sha256
+
+    @property
     def _llm_type(self) -> str:
         return "demur-local"
 

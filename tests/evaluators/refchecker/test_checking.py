@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from langchain_core.documents import Document
@@ -67,6 +68,27 @@ def test_the_bias_is_taken_off_and_measured_once() -> None:
     assert len(chat.requests) == 3
     check(chat, ["claim"])
     assert len(chat.requests) == 4
+
+
+class Known(ScriptedModel):
+    """A model that knows itself by its weights, as the local one does."""
+
+    fingerprint: str
+
+
+def test_of_known_weights_the_bias_is_kept_for_later_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEMUR_MODELS", str(tmp_path))
+    script = model({"claim": {E: 0.4, N: 0.1, C: 0.5}, "fixed 1": EVEN, "fixed 2": EVEN}).script
+    first, second = (Known(script=script, fingerprint="abc") for _ in range(2))
+    other = Known(script=script, fingerprint="abd")
+    measured = check(first, ["claim"])
+    assert len(first.requests) == 3
+    assert check(second, ["claim"]) == measured
+    assert len(second.requests) == 1
+    check(other, ["claim"])
+    assert len(other.requests) == 3
 
 
 def test_without_logprobs_there_is_no_label_and_a_way_out_is_named() -> None:

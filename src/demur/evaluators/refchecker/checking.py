@@ -5,7 +5,7 @@ Four ways, all with one shape: claims and windows in, one `Finding` per window a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -14,6 +14,7 @@ from langchain_core.runnables import RunnableLambda
 
 from demur.evaluators.refchecker.parsing import parse_label, parse_numbered_labels
 from demur.evaluators.refchecker.references import Window, window_text
+from demur.models import kept
 from demur.models.calls import ChatCall, Outcome, Reply, RunnableCall, Steps, ask
 from demur.models.limits import PerModel
 from demur.models.logprobs import Calibration, label_logprobs, mean_bias, probabilities
@@ -106,7 +107,8 @@ def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> 
     """One request per claim and window; the first token's log-probabilities make the label.
 
     From each label's log-probability its bias is taken off: its mean over fixed claims about which
-    no label is likelier than another. It is measured once per model and prompt and kept. A claim is
+    no label is likelier than another. It is measured once per model and prompt and kept; for the
+    local model, whose weights are known by their hash, for later processes too. A claim is
     supported from a probability of 0.75 on; below, it gets the likelier of the other labels.
     """
     options = {"logprobs": True, "top_logprobs": 20, "max_tokens": 1}
@@ -115,7 +117,7 @@ def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> 
     def check(
         claims: Sequence[str], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
-        bias = _kept_biases.get(model, kept_under)
+        bias = _known_bias(model, kept_under)
         fixed = (
             []
             if bias is not None
@@ -136,12 +138,26 @@ def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> 
                 return [[error] * len(claims) for _ in windows]
             found_bias = mean_bias([found for found in measured if not isinstance(found, str)])
             bias = _kept_biases.setdefault(model, kept_under, lambda: found_bias)
+            kept.save(model, kept_under, {str(label): value for label, value in bias.items()})
         findings = [
             _logprob_finding(_logprobs(outcome), bias) for outcome in outcomes[len(fixed) :]
         ]
         return _by_window(findings, len(claims))
 
     return check
+
+
+def _known_bias(model: BaseChatModel, key: Hashable) -> Mapping[ClaimLabel, float] | None:
+    """What was measured in this process, or in an earlier one with the same weights."""
+    known = _kept_biases.get(model, key)
+    if (
+        known is None
+        and (found := kept.load(model, key))
+        and found.keys() == {*map(str, ClaimLabel)}
+    ):
+        stored = {label: found[str(label)] for label in ClaimLabel}
+        known = _kept_biases.setdefault(model, key, lambda: stored)
+    return known
 
 
 def nli(scorer: NLI) -> Checker:
