@@ -15,7 +15,7 @@ from demur.errors import DemurError
 from demur.guard.capture import Capture
 from demur.guard.feedback import Feedback
 from demur.guard.trace import Attempt, Origin, Verdict
-from demur.models.calls import Outcome
+from demur.models.calls import NO_STREAM, Outcome
 from demur.models.retry import CallPolicy
 from demur.schema import Evaluation, Usage
 
@@ -55,7 +55,7 @@ class ChainCall:
         manager.add_handler(self.capture)
         manager.add_tags([f"attempt:{self.number}"], inherit=False)
         # langgraph streams no token of an answer that was not checked yet.
-        return merge_configs(patch_config(config, callbacks=manager), {"tags": ["nostream"]})
+        return merge_configs(patch_config(config, callbacks=manager), {"tags": [NO_STREAM]})
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,8 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.outputs import ChatGeneration, LLMResult
 
-from demur.models.calls import reported_usage
+from demur.models.calls import JUDGE, reported_usage
 from demur.schema import Usage
-
-_JUDGE = "demur:judge"
 
 
 class Capture(BaseCallbackHandler):
@@ -94,7 +92,7 @@ class Capture(BaseCallbackHandler):
         tags: Sequence[str] | None = None,
         **_: Any,
     ) -> None:
-        if parent_run_id in self._covered or _JUDGE in (tags or ()):
+        if parent_run_id in self._covered or JUDGE in (tags or ()):
             self._covered.add(run_id)
 
     def _call(self, run_id: UUID) -> Usage:

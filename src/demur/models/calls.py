@@ -40,8 +40,10 @@ _idle: deque[_Inbox] = deque()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_idle.clear)  # a child process has none of the threads
 
-JUDGE_TAGS = ["nostream", "demur:judge"]
-"""On every call that judges: langgraph leaves these tokens out of `stream_mode="messages"`."""
+NO_STREAM = "nostream"
+"""On a run whose tokens nobody is to see: langgraph leaves them out of `stream_mode="messages"`."""
+JUDGE = "demur:judge"
+"""On every run that judges."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,7 @@ class RunnableCall:
 
 
 def _config(config: RunnableConfig, stage: str) -> RunnableConfig:
-    tags = dict.fromkeys([*(config.get("tags") or ()), *JUDGE_TAGS])
+    tags = dict.fromkeys([*(config.get("tags") or ()), NO_STREAM, JUDGE])
     return {**config, "tags": [*tags], "run_name": stage}
 
 
