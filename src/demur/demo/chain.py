@@ -15,7 +15,7 @@ from langchain_core.runnables import Runnable, RunnablePassthrough
 from demur import Abstain, Guard, RefChecker, Regenerate
 from demur.guard.feedback import Feedback
 
-LONGEST_ANSWER = 80
+LONGEST_ANSWER = 60
 """Tokens of an answer."""
 
 PROMPT = ChatPromptTemplate.from_messages(
@@ -23,7 +23,7 @@ PROMPT = ChatPromptTemplate.from_messages(
         (
             "system",
             "You answer questions about Python's standard library from its documentation. Reply "
-            "with one or two short, complete sentences: facts in plain text, no code.",
+            "with one short, complete sentence: facts in plain text, no code.",
         ),
         ("human", "Documentation:\n{context}\n\nQuestion: {question}"),
     ]
