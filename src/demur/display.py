@@ -114,7 +114,7 @@ def verdict(evaluation: Evaluation) -> tuple[str, str]:
     reason = ", ".join(parts)
     if evaluation.passed is not None:
         return ("PASSED" if evaluation.passed else "FAILED"), reason
-    return ("ABSTAINED" if evaluation.label == "Abstain" else "UNDECIDED"), reason
+    return ("ABSTAINED" if evaluation.abstained else "UNDECIDED"), reason
 
 
 def usage_line(usage: Usage) -> str:

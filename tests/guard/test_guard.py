@@ -11,6 +11,7 @@ import pytest
 from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
+from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableLambda
@@ -385,6 +386,12 @@ def test_the_chains_errors_are_its_own(mode: str) -> None:
     with pytest.raises(KeyError) as raised:
         run(Guard(fail, judge), "why?", mode)
     assert raised.value is error
+
+
+def test_a_fake_model_that_has_run_out_of_replies_is_the_chains_error() -> None:
+    guard = Guard(GenericFakeChatModel(messages=iter([AIMessage("bad")])), judge)
+    with pytest.raises(StopIteration):
+        guard.invoke("why?")
 
 
 def test_keyword_arguments_go_to_the_chain(mode: str) -> None:

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import os
-import subprocess
-import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +17,6 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
 
-from demur.models import calls
 from demur.models.calls import ChatCall, Outcome, Reply, RunnableCall, Steps, adrive, ask, drive
 from demur.models.retry import CallPolicy
 from support.fakes import ScriptedModel
@@ -400,89 +393,3 @@ def test_a_model_may_bring_a_policy_of_its_own(run: Run) -> None:
             outcomes = run(*(chat(model, str(at)) for at in range(6)), policy=policy)
             assert [outcome.error for outcome in outcomes] == [None] * 6
             assert server.most_at_once == limit
-
-
-# --- The threads of the sync driver ---------------------------------------------------------------
-
-_who: contextvars.ContextVar[str] = contextvars.ContextVar("who", default="nobody")
-
-
-def _watching(seen: list[Any], what: Callable[[], Any]) -> ScriptedModel:
-    """A model that takes down `what` it sees in each call."""
-
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        seen.append(what())
-        return "x"
-
-    return ScriptedModel(script=script)
-
-
-def _ask(model: BaseChatModel, number: int) -> None:
-    (outcome,) = drive(_steps([chat(model, f"<claim-{number}>")]), {}, QUICK)[0]
-    assert outcome.error is None
-
-
-def test_calls_one_after_another_share_their_threads() -> None:
-    seen: list[threading.Thread] = []
-    model = _watching(seen, threading.current_thread)
-    for at in range(50):
-        _ask(model, at)
-    # A thread may not be free again at once, so there can be a few.
-    assert len(set(seen)) < 25
-    assert all(thread.daemon for thread in seen)
-
-
-def test_a_thread_sees_the_context_of_each_caller_and_keeps_none() -> None:
-    seen: list[str] = []
-    model = _watching(seen, _who.get)
-    for name in ("Ann", "Bo"):
-        token = _who.set(name)
-        _ask(model, len(seen))
-        _who.reset(token)
-    _ask(model, len(seen))
-    assert seen == ["Ann", "Bo", "nobody"]
-
-
-def test_threads_that_nobody_needs_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "_IDLE_SECONDS", 0.01)
-    seen: list[threading.Thread] = []
-    model = _watching(seen, threading.current_thread)
-    with monkeypatch.context() as patch:
-        patch.setattr(calls, "_idle", deque())  # none of another test's
-        for at in range(20):  # with pauses about as long as a thread waits
-            _ask(model, at)
-            time.sleep(0.005 * (at % 4))
-        for thread in seen:
-            thread.join(60)
-        assert not any(thread.is_alive() for thread in seen)
-        assert not calls._idle
-
-
-_FORKING = """
-import os, sys
-from langchain_core.messages import HumanMessage
-from demur.models import calls
-from demur.models.calls import ChatCall, ask, drive
-from demur.models.retry import CallPolicy
-from support.fakes import scripted
-
-def steps():
-    return (yield from ask([ChatCall(model, [HumanMessage("<claim-1>")], "stage")]))
-
-def call():
-    return drive(steps(), {}, CallPolicy(attempts=1, timeout=30))[0][0].error
-
-model = scripted("", claim="x")
-assert call() is None
-child = os.fork()
-if not child:
-    os._exit(0 if call() is None else 1)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_process_has_threads_of_its_own() -> None:
-    path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
-    command = [sys.executable, "-c", _FORKING]
-    subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=True, timeout=120)

@@ -10,7 +10,7 @@ from demur.guard.trace import Attempt, Origin, Trace
 _AGAIN: dict[Origin, str] = {
     "chain": "the chain answers again",
     "feedback": "the chain answers again, with a search for the claims that failed",
-    "repair": "the model corrects the answer from the passages",
+    "repair": "the guard's model answers from the passages",
 }
 _ENDS = {
     "passed": "lets the answer through",

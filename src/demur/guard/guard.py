@@ -79,8 +79,8 @@ class Guard(RunnableSerializable[Input, Output]):
             function, only a string or message can be replaced, and as a whole.
         contexts: Where the contexts are: a key of the output or the input, or a function of the
             output.
-        model: A chat model, or a name for `resolve_model`, that corrects a failed answer from the
-            documents.
+        model: A chat model, or a name for `resolve_model`, that answers from the documents when the
+            chain's answer failed.
         retriever: A Runnable from a query to documents. Before the question is answered again, it
             is asked about each failed claim; what it finds is in the feedback, is shown to `model`,
             and is among the contexts of the next answer.

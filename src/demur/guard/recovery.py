@@ -17,7 +17,7 @@ class Regenerate:
     """Have the question answered again, until an answer passes or the attempts are used up.
 
     With `with_input`, the chain runs on the input that it makes; else, if the guard has a model,
-    that model corrects the answer from the documents; else the chain runs again as before. An
+    that model answers from the documents; else the chain runs again as before. An
     answer that was rejected already ends it.
     """
 

@@ -8,18 +8,14 @@ order, and returns its result. It holds all the logic and does no waiting, so th
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import os
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field, replace
 from functools import partial
-from queue import Empty, SimpleQueue
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -27,18 +23,10 @@ from langchain_core.runnables import Runnable, RunnableConfig
 
 from demur.models.limits import ashare, loop_slot, share, thread_slot
 from demur.models.retry import CallPolicy, delay_before_retry, describe, policy_for
+from demur.models.threads import in_background, settle, within
 from demur.schema import Usage
 
 T = TypeVar("T")
-
-_IDLE_SECONDS = 10.0
-
-_Inbox: TypeAlias = "SimpleQueue[Callable[[], None]]"
-_idle: deque[_Inbox] = deque()
-# Where threads wait for work. The last to come is the first to be chosen, so that those that are
-# not needed wait long enough to end.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_idle.clear)  # a child process has none of the threads
 
 NO_STREAM = "nostream"
 """On a run whose tokens nobody is to see: langgraph leaves them out of `stream_mode="messages"`."""
@@ -133,7 +121,7 @@ class ChatCall:
         invoke = partial(self.model.invoke, self._prompt(), child, **self.options)
         while True:
             with thread_slot(self.model, policy.max_concurrency), tries as timeout:
-                tries.message = _within(timeout, invoke)
+                tries.message = within(timeout, invoke)
             if tries.delay is None:
                 return tries.outcome()
             time.sleep(tries.wait())
@@ -216,14 +204,15 @@ Ledger = dict[str, Usage]
 def drive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy | None) -> tuple[T, Ledger]:
     """Run an evaluation in this thread; the calls of a batch run side by side in others."""
     ledger: Ledger = {}
-    try:
-        calls = next(steps)
-        while True:
-            outcomes = _run_all(calls, config, policy)
-            _account(ledger, calls, outcomes)
-            calls = steps.send(outcomes)
-    except StopIteration as stop:
-        return cast(T, stop.value), ledger
+    outcomes: Sequence[Outcome] | None = None
+    while True:
+        # Only around the generator: a guarded chain may raise a StopIteration of its own.
+        try:
+            calls = next(steps) if outcomes is None else steps.send(outcomes)
+        except StopIteration as stop:
+            return cast(T, stop.value), ledger
+        outcomes = _run_all(calls, config, policy)
+        _account(ledger, calls, outcomes)
 
 
 async def adrive(
@@ -231,14 +220,14 @@ async def adrive(
 ) -> tuple[T, Ledger]:
     """As `drive`, with the calls of a batch as tasks of the running loop."""
     ledger: Ledger = {}
-    try:
-        calls = next(steps)
-        while True:
-            outcomes = await _arun_all(calls, config, policy)
-            _account(ledger, calls, outcomes)
-            calls = steps.send(outcomes)
-    except StopIteration as stop:
-        return cast(T, stop.value), ledger
+    outcomes: Sequence[Outcome] | None = None
+    while True:
+        try:
+            calls = next(steps) if outcomes is None else steps.send(outcomes)
+        except StopIteration as stop:
+            return cast(T, stop.value), ledger
+        outcomes = await _arun_all(calls, config, policy)
+        _account(ledger, calls, outcomes)
 
 
 def _run_all(
@@ -255,11 +244,11 @@ def _run_all(
                 call, future = waiting.popleft()
             except IndexError:
                 return
-            _settle(future, partial(call.run, config, policy))
+            settle(future, partial(call.run, config, policy))
 
     # No more threads than can be at work: the others would only wait for a slot, out of order.
     for _ in range(min(len(calls), max(call.at_once(policy) for call in calls))):
-        _in_background(work)
+        in_background(work)
     try:
         return [future.result() for future in futures]
     finally:
@@ -286,55 +275,6 @@ def _joined(outcome: Outcome) -> Outcome:
 
 def _elapsed(started: float) -> Usage:
     return Usage(seconds=time.monotonic() - started)
-
-
-def _within(timeout: float, call: Callable[[], Any]) -> Any:
-    """Run a blocking call, but wait `timeout` seconds at most.
-
-    A blocking call cannot be stopped from outside: it has a thread of its own, and is left behind
-    there until its client gives up.
-    """
-    future: Future[Any] = Future()
-    _in_background(partial(_settle, future, call))
-    return future.result(timeout)
-
-
-def _settle(future: Future[Any], call: Callable[[], Any]) -> None:
-    try:
-        future.set_result(call())
-    except BaseException as error:
-        future.set_exception(error)
-
-
-def _in_background(work: Callable[[], None]) -> None:
-    """Run `work` in a thread that does not keep the interpreter from ending, as a pool's would.
-
-    The thread sees the caller's context variables in a copy of its own, since a context can be
-    entered by one thread at a time. Threads are used again: to start one for each call would take
-    more CPU than all else around the call.
-    """
-    try:
-        inbox = _idle.pop()
-    except IndexError:
-        inbox = SimpleQueue()
-        threading.Thread(target=_serve, args=(inbox,), daemon=True, name="demur-call").start()
-    inbox.put(partial(contextvars.copy_context().run, work))
-
-
-def _serve(inbox: _Inbox) -> None:
-    """Do the work that comes, until none has come for a while."""
-    while True:
-        try:
-            work = inbox.get(timeout=_IDLE_SECONDS)
-        except Empty:
-            try:
-                _idle.remove(inbox)
-            except ValueError:
-                continue  # it was chosen in this moment: work is on its way
-            return
-        work()
-        del work  # and all that it holds
-        _idle.append(inbox)
 
 
 class _Tries:

@@ -1,0 +1,74 @@
+"""Threads for blocking calls: used again, left behind when time is up, never in an exit's way."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+_IDLE_SECONDS = 10.0
+
+_Inbox: TypeAlias = "SimpleQueue[Callable[[], None]]"
+_idle: deque[_Inbox] = deque()
+# Where threads wait for work. The last to come is the first to be chosen, so that those that are
+# not needed wait long enough to end.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # a child process has none of the threads
+
+
+def within(timeout: float, call: Callable[[], T]) -> T:
+    """Run a blocking call, but wait `timeout` seconds at most.
+
+    A blocking call cannot be stopped from outside: it has a thread of its own, and is left behind
+    there until its client gives up.
+    """
+    future: Future[T] = Future()
+    in_background(partial(settle, future, call))
+    return future.result(timeout)
+
+
+def settle(future: Future[Any], call: Callable[[], Any]) -> None:
+    """Make a call, and put what comes of it, an exception too, into the future."""
+    try:
+        future.set_result(call())
+    except BaseException as error:
+        future.set_exception(error)
+
+
+def in_background(work: Callable[[], None]) -> None:
+    """Run `work` in a thread that does not keep the interpreter from ending, as a pool's would.
+
+    The thread sees the caller's context variables in a copy of its own, since a context can be
+    entered by one thread at a time. Threads are used again: to start one for each call would take
+    more CPU than all else around the call.
+    """
+    try:
+        inbox = _idle.pop()
+    except IndexError:
+        inbox = SimpleQueue()
+        threading.Thread(target=_serve, args=(inbox,), daemon=True, name="demur-call").start()
+    inbox.put(partial(contextvars.copy_context().run, work))
+
+
+def _serve(inbox: _Inbox) -> None:
+    """Do the work that comes, until none has come for a while."""
+    while True:
+        try:
+            work = inbox.get(timeout=_IDLE_SECONDS)
+        except Empty:
+            try:
+                _idle.remove(inbox)
+            except ValueError:
+                continue  # it was chosen in this moment: work is on its way
+            return
+        work()
+        del work  # and all that it holds
+        _idle.append(inbox)
