@@ -28,14 +28,26 @@ PYTHON = os.path.join(VENV, *(("Scripts", "python.exe") if os.name == "nt" else 
 SETS = {
     "run": [["--editable", ".[local,cli,chroma]"]],
     "dev": [
-        ["--editable", ".[local,cli,chroma,similarity]", "-r", "requirements/dev.txt"],
+        [
+            "--editable",
+            ".[local,cli,chroma,similarity]",
+            "--editable",
+            "integrations/langchain",
+            "-r",
+            "requirements/dev.txt",
+        ],
         ["--no-deps", "-r", "requirements/dev-no-deps.txt"],
     ],
 }
 IMPLIED = {"run": ["run"], "dev": ["run", "dev"]}
 LISTS = {
     "run": ["pyproject.toml"],
-    "dev": ["pyproject.toml", "requirements/dev.txt", "requirements/dev-no-deps.txt"],
+    "dev": [
+        "pyproject.toml",
+        "integrations/langchain/pyproject.toml",
+        "requirements/dev.txt",
+        "requirements/dev-no-deps.txt",
+    ],
 }
 
 

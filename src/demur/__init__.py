@@ -1,11 +1,23 @@
 """demur: score every generated answer for hallucination, in-line, and act on the score."""
 
 from demur.errors import DemurError, LocalModelError, MissingExtraError, ModelCallError
+from demur.evaluators.cascade import Cascade
 from demur.evaluators.refchecker import RefChecker
-from demur.guard import Abstain, Annotate, AnswerRejected, Block, Guard, Regenerate
+from demur.guard import (
+    Abstain,
+    Annotate,
+    AnswerRejected,
+    Block,
+    Budget,
+    EvaluatorFailed,
+    Guard,
+    Regenerate,
+    Repair,
+    Retrieve,
+)
 from demur.models.resolve import resolve_model
 from demur.models.retry import CallPolicy
-from demur.schema import Claim, ClaimLabel, Evaluation, Evidence, Sample, Span, Usage
+from demur.schema import Claim, ClaimLabel, Evaluation, Evidence, Failure, Sample, Span, Usage
 
 __version__ = "0.1.0.dev0"
 
@@ -14,18 +26,24 @@ __all__ = [
     "Annotate",
     "AnswerRejected",
     "Block",
+    "Budget",
     "CallPolicy",
+    "Cascade",
     "Claim",
     "ClaimLabel",
     "DemurError",
     "Evaluation",
+    "EvaluatorFailed",
     "Evidence",
+    "Failure",
     "Guard",
     "LocalModelError",
     "MissingExtraError",
     "ModelCallError",
     "RefChecker",
     "Regenerate",
+    "Repair",
+    "Retrieve",
     "Sample",
     "Span",
     "Usage",

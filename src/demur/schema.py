@@ -50,6 +50,24 @@ class ClaimLabel(str, Enum):
         return self.value
 
 
+class Failure(str, Enum):
+    """What is wrong with an answer, for whoever is to do something about it."""
+
+    NEUTRAL = "neutral"
+    """It makes a claim that is not in the references."""
+    CONTRADICTION = "contradiction"
+    """It makes a claim that a reference contradicts."""
+    MISMATCH = "mismatch"
+    """What it says does not lead back to what was asked about."""
+    VAGUE = "vague"
+    """It could stand as the answer to other questions too."""
+    OTHER = "other"
+    """An evaluator rejects it without a kind."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
 class Usage(_Value):
     """What an evaluation cost. Values add up: `Usage() + usage`."""
 
@@ -132,6 +150,8 @@ class Sample(_Value):
     """The documents the answer was given from. Strings are taken as documents."""
     reference: Text | None = None
     """A text known to be right, such as a gold answer."""
+    preceding: Text = ""
+    """What was said right before the answer: for understanding it, and not under judgement."""
     metadata: dict[str, Any] = Field(default_factory=dict)
     """Anything the caller wants to keep with the sample."""
 
@@ -184,6 +204,9 @@ class Evaluation(_Value):
     """The verdict in a word; the evaluator's docstring lists them."""
     passed: bool | None = None
     """Whether the answer is good enough. None if undetermined, abstained, or without threshold."""
+    failure: Failure | None = None
+    """What is wrong with the answer, where that is not told by its claims' labels. None if it
+    passed, or if the evaluator knows no kinds."""
     explanation: Text = ""
     """Why, in a sentence that a person can read."""
     claims: tuple[Claim, ...] = ()

@@ -23,8 +23,18 @@ from langchain_core.runnables import (
     RunnablePassthrough,
 )
 
-from demur import Annotate, Evaluation, Guard, RefChecker, Regenerate, Sample
-from demur.guard import Feedback, Guarded
+from demur import (
+    Annotate,
+    Budget,
+    Cascade,
+    Claim,
+    ClaimLabel,
+    Evaluation,
+    Guard,
+    RefChecker,
+    Sample,
+)
+from demur.guard import Feedback, Guarded, widen
 from demur.guard.recovery import REFUSAL
 from support import facts
 from support.fakes import ScriptedModel
@@ -60,8 +70,13 @@ def _right(number: int, found: Evaluation) -> bool:
     return facts.grade(number, found) == "right"
 
 
-def _refchecker(checker: str) -> Runnable[Any, Any]:
+def _refchecker(checker: str) -> RefChecker:
     return RefChecker(ScriptedModel(script=facts.judge), checker=checker)
+
+
+def _cascade() -> Runnable[Any, Any]:
+    # The first stage is 98 percent sure of each claim, so that the second has to be asked too.
+    return Cascade([_refchecker("logprobs"), _refchecker("joint")], sure=0.99)
 
 
 def _evaluator(name: str, make: Callable[[], Runnable[Any, Any]]) -> Member:
@@ -121,7 +136,7 @@ def _annotating() -> Guard[Any, Any]:
 def _asking_again() -> Runnable[Any, Any]:
     asked = RunnableLambda(_asked)
     chain = RunnableParallel(question=asked, answer=asked | _chain() | StrOutputParser())
-    return Guard(chain, _passes, on_fail=Regenerate(with_input=_better_asked))
+    return Guard(chain, _passes, with_feedback=_better_asked)
 
 
 def _asked(input: dict[str, str]) -> str:
@@ -135,6 +150,42 @@ def _better_asked(input: dict[str, str], feedback: Feedback) -> dict[str, str]:
 def _repairing() -> Runnable[Any, Any]:
     model = ScriptedModel(script=_speak)
     return Guard(_chain(), _passes, model=model, retriever=Items())
+
+
+def _widening() -> Runnable[Any, Any]:
+    """The chain speaks well of items of which it read what was searched for."""
+    speaker = ScriptedModel(script=_speak_of_what_was_read)
+    found = {"context": widen(Items()), "question": RunnablePassthrough()}
+    return Guard(found | PROMPT | speaker | StrOutputParser(), _lacks)
+
+
+def _speak_of_what_was_read(stage: str, messages: Sequence[BaseMessage]) -> str:
+    said = facts.speak(stage, messages)
+    read = "it is even" in str(messages[-1].content)
+    return _corrected(int(said.split()[1])) if read else said
+
+
+def _lacks(sample: Sample) -> Evaluation:
+    """As `_passes`, and says what it lacks."""
+    found = _passes(sample)
+    if found.passed:
+        return found
+    lacking = Claim(text="it is even", label=ClaimLabel.NEUTRAL)
+    return found.model_copy(update={"claims": (lacking,)})
+
+
+def _nested() -> Runnable[Any, Any]:
+    """The inner one refuses what is wrong, and the outer one does not judge that."""
+    return Guard(_refusing(), _passes, budget=Budget(attempts=2, model_calls=9, seconds=600))
+
+
+def _open() -> Runnable[Any, Any]:
+    model = ScriptedModel(script=_mumble)
+    return Guard(_chain() | StrOutputParser(), RefChecker(model), on_error="open")
+
+
+def _mumble(stage: str, messages: Sequence[BaseMessage]) -> str:
+    return "Hm."
 
 
 def _traced() -> Runnable[Any, Any]:
@@ -161,6 +212,14 @@ def _is_corrected_in_dict(number: int, output: dict[str, str]) -> bool:
 
 def _is_corrected(number: int, output: AIMessage) -> bool:
     return isinstance(output, AIMessage) and output.text == _corrected(number)
+
+
+def _is_corrected_text(number: int, output: str) -> bool:
+    return output == _corrected(number)
+
+
+def _is_said(number: int, output: str) -> bool:
+    return output == facts.answer(number)
 
 
 def _is_annotated_with_trace(number: int, output: Guarded[str]) -> bool:
@@ -199,6 +258,7 @@ EVALUATORS = [
     _evaluator("refchecker joint", partial(_refchecker, "joint")),
     _evaluator("refchecker per claim", partial(_refchecker, "per_claim")),
     _evaluator("refchecker logprobs", partial(_refchecker, "logprobs")),
+    _evaluator("cascade", _cascade),
 ]
 GUARDS = [
     _guard("guard that refuses, string", _refusing, _is_refused),
@@ -209,6 +269,9 @@ GUARDS = [
         bad_input={"question": "How are you?"},
     ),
     _guard("guard that repairs, message", _repairing, _is_corrected, _text),
+    _guard("guard that widens, string", _widening, _is_corrected_text),
+    _guard("guard in a guard, string", _nested, _is_refused),
+    _guard("guard without a judge, string", _open, _is_said),
     _guard("guard with its trace", _traced, _is_annotated_with_trace, _output_and_outcome),
 ]
 MEMBERS = [*EVALUATORS, *GUARDS]

@@ -11,10 +11,10 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
 from demur.demo.chain import guarded, rag_chain
-from support.fakes import ScriptedModel
+from demur.guard import widen
+from support.fakes import ScriptedModel, isolated
 
-TRIPLET = '("sample", "picks", "elements")'
-GIVEN = {"question": "How do I pick elements?", "search": "How do I pick elements?"}
+QUESTION = "How do I pick elements?"
 
 
 class Queries(BaseRetriever):
@@ -34,39 +34,57 @@ def model(answers: Sequence[str], labels: Sequence[str] = ()) -> ScriptedModel:
     given, judged = iter(answers), iter(labels)
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        if stage == "chain":
+        if stage in ("chain", "repair"):
             return next(given)
-        return TRIPLET if stage == "extraction" else f"1. {next(judged)}"
+        if stage == "joint":
+            return f"1. {next(judged)}"
+        subject, verb, what = isolated("answer", messages).rstrip(".").split(" ", 2)
+        return f'("{subject}", "{verb}", "{what}")'
 
     return ScriptedModel(script=script)
 
 
-def test_the_chain_answers_from_what_it_searched_for() -> None:
+def test_the_chain_answers_from_what_it_finds() -> None:
     chat, retriever = model(["sample picks elements."]), Queries()
-    answer = rag_chain(chat, retriever).invoke({"question": "Which?", "search": "elements"})
+    answer = rag_chain(chat, retriever).invoke(QUESTION)
     assert answer == "sample picks elements."
-    assert retriever.asked == ["elements"]
+    assert retriever.asked == [QUESTION]
     prompt = chat.requests[0][-1].content
-    assert "found for: elements" in prompt
-    assert "Question: Which?" in prompt
+    assert f"found for: {QUESTION}" in prompt
+    assert f"Question: {QUESTION}" in prompt
 
 
-def test_an_answer_that_fails_is_given_anew_from_a_search_for_its_claims() -> None:
+def test_a_claim_that_is_nowhere_is_searched_for() -> None:
     answers = ["sample picks elements.", "sample picks all elements."]
     chat, retriever = model(answers, ["Neutral", "Entailment"]), Queries()
-    found = guarded(rag_chain(chat, retriever), chat).with_trace().invoke(GIVEN)
-    assert found.trace.outcome == "recovered"
-    assert found.output == answers[1]
-    assert retriever.asked == [GIVEN["question"], "sample picks elements"]
-    assert found.trace.attempts[0].question == GIVEN["question"]
-    (passage,) = found.trace.attempts[1].contexts
-    assert passage.page_content == "found for: sample picks elements"
+    found = guarded(rag_chain(chat, widen(retriever)), chat).with_trace().invoke(QUESTION)
+    assert (found.trace.outcome, found.output) == ("recovered", answers[1])
+    assert sorted(retriever.asked) == sorted([QUESTION, QUESTION, "sample picks elements"])
+    first, second = found.trace.attempts
+    assert (first.question, second.recovery, second.origin) == (QUESTION, "retrieve", "chain")
+    assert [one.page_content for one in second.contexts] == [
+        f"found for: {QUESTION}",
+        "found for: sample picks elements",
+    ]
 
 
-def test_after_a_second_failure_it_refuses() -> None:
+def test_what_a_passage_contradicts_is_corrected_with_the_passage() -> None:
     answers = ["sample picks elements.", "sample picks all elements."]
-    chat = model(answers, ["Neutral", "Contradiction"])
-    found = guarded(rag_chain(chat, Queries()), chat).with_trace().invoke(GIVEN)
-    assert found.trace.outcome == "abstained"
-    assert len(found.trace.attempts) == 2
+    chat, retriever = model(answers, ["Contradiction", "Entailment"]), Queries()
+    found = guarded(rag_chain(chat, widen(retriever)), chat).with_trace().invoke(QUESTION)
+    assert (found.trace.outcome, found.output) == ("recovered", answers[1])
+    assert (found.trace.attempts[1].recovery, found.trace.attempts[1].origin) == (
+        "regenerate",
+        "repair",
+    )
+    assert retriever.asked == [QUESTION]
+    (repair,) = (str(one[-1].content) for one in chat.requests if "problems-" in one[-1].content)
+    assert "Contradicted by the sources: sample picks elements" in repair
+
+
+def test_what_stays_wrong_is_refused() -> None:
+    answers = ["sample picks elements.", "sample picks all elements.", "sample picks no elements."]
+    chat = model(answers, ["Neutral"] + 9 * ["Contradiction"])
+    found = guarded(rag_chain(chat, widen(Queries())), chat).with_trace().invoke(QUESTION)
+    assert (found.trace.outcome, len(found.trace.attempts)) == ("abstained", 3)
     assert "sample" not in found.output

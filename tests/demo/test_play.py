@@ -24,6 +24,8 @@ from demur.guard.trace import Trace
 
 EMBEDDINGS = DeterministicFakeEmbedding(size=8)
 TRIPLET = '("it", "removes", "directories")'
+THIRD = '("it", "removes", "no directories")'
+OTHER = '("it", "removes", "empty directories")'
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +54,7 @@ def _shown(model: Any, traces: Path, questions: tuple[str, ...], *, terminal: bo
 def test_an_answer_that_fails_is_given_anew_and_all_of_it_is_shown(tmp_path: Path) -> None:
     model = _replies(
         *("It removes [b]all directories[/b].", TRIPLET, "1. Contradiction"),
-        *("It removes [b]directories[/b].", TRIPLET, "1. Entailment"),
+        *("It removes [b]directories[/b].", OTHER, "1. Entailment"),
     )
     traces = tmp_path / "deep" / "traces.json"
     out = _shown(model, traces, ("What does it remove?",))
@@ -61,18 +63,20 @@ def test_an_answer_that_fails_is_given_anew_and_all_of_it_is_shown(tmp_path: Pat
         "Answer 1:  It removes [b]all directories[/b].",
         "1. Contradiction: it removes directories",
         "FAILED",
-        "The guard:  the chain answers again, with a search for the claims that failed",
+        "The guard:  the passages contradict claims: the guard asks for another answer; its model "
+        "answers from the passages, told what was wrong",
         "Answer 2:  It removes [b]directories[/b].",
-        "1. Entailment: it removes directories",
+        "1. Entailment: it removes empty directories",
         "PASSED",
         "The guard  lets the new answer through: attempt 2 passed",
         "Final answer:  It removes [b]directories[/b].",
         "6 calls, 30 + 18 tokens",
-        "1 question: 1 recovered",
+        "1 question: 1 recovered; recoveries: 1 regenerate",
         "In all: 6 calls, 30 + 18 tokens",
         f"Traces: {traces}",
     )
-    places = [out.index(part) for part in parts]
+    flat = " ".join(out.split())
+    places = [flat.index(" ".join(part.split())) for part in parts]
     assert places == sorted(places)
 
     (record,) = json.loads(traces.read_text())
@@ -86,12 +90,14 @@ def test_an_answer_that_fails_is_given_anew_and_all_of_it_is_shown(tmp_path: Pat
 def test_a_refusal_is_shown_as_one(tmp_path: Path) -> None:
     model = _replies(
         *("It removes all directories.", TRIPLET, "1. Neutral"),
-        *("It removes directories.", TRIPLET, "1. Neutral"),
+        # What is found besides is read apart: one more label for each claim.
+        *("It removes directories.", OTHER, "1. Neutral", "1. Neutral"),
+        *("It removes no directories.", THIRD, *3 * ["1. Neutral"]),
     )
     out = _shown(model, tmp_path / "traces.json", ("What does it remove?",))
-    assert "The guard  refuses to answer: no answer passed in 2 attempts" in out
+    assert "The guard  refuses to answer: no answer passed in 3 attempts" in out
     assert "Final answer:  It removes" not in out
-    assert "1 question: 1 abstained" in out
+    assert "1 question: 1 abstained; recoveries: 2 retrieve" in out
 
 
 def test_every_question_has_a_trace_even_if_a_later_one_fails(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 from langchain_core.documents import Document
 
 from demur.demo import telling
-from demur.guard.trace import Attempt, Trace
-from demur.schema import Usage
+from demur.guard import Attempt, Feedback, Trace
+from demur.schema import Claim, ClaimLabel, Evaluation, Usage
 
 
 def _attempt(*titles: str, **fields: Any) -> Attempt:
@@ -25,15 +25,34 @@ def _trace(outcome: Any) -> Trace:
     return Trace(outcome=outcome, reason="why", attempts=attempts, usage=Usage(), seconds=0)
 
 
-def test_what_was_found_for_another_answer_is_named_once() -> None:
-    said = telling.action(_attempt("m.f"), _attempt("m.f", "m.g", "m.h", origin="feedback"))
-    assert "a search for the claims" in said
-    assert said.endswith("(m.g, m.h)")
-    assert "finds other" not in telling.action(_attempt("m.f"), _attempt("m.f"))
+def _feedback(*labels: ClaimLabel) -> Feedback:
+    claims = tuple(Claim(text=str(label), label=label) for label in labels)
+    found = Evaluation(name="judge", passed=False, claims=claims)
+    return Feedback(question="Q?", answer="A.", evaluations=(found,))
+
+
+def test_a_search_is_told_with_what_it_found() -> None:
+    told = {"recovery": "retrieve", "feedback": _feedback(ClaimLabel.NEUTRAL)}
+    said = telling.action(_attempt("m.f"), _attempt("m.f", "m.g", "m.h", **told))
+    assert said == (
+        "claims are not in the passages: the guard searches for what failed, which finds other "
+        "passages (m.g, m.h); the chain answers again"
+    )
+    assert "finds" not in telling.action(_attempt("m.f"), _attempt("m.f", **told))
+
+
+def test_a_contradiction_is_told() -> None:
+    feedback = _feedback(ClaimLabel.CONTRADICTION)
+    following = _attempt("m.f", recovery="regenerate", origin="repair", feedback=feedback)
+    said = telling.action(_attempt("m.f"), following)
+    assert said == (
+        "the passages contradict claims: the guard asks for another answer; its model answers from "
+        "the passages, told what was wrong"
+    )
 
 
 @pytest.mark.parametrize(
-    "outcome", ["passed", "recovered", "abstained", "blocked", "best_effort", "failed"]
+    "outcome", ["passed", "recovered", "abstained", "blocked", "best_effort", "evaluator_failed"]
 )
 def test_every_outcome_has_words_and_its_reason(outcome: Any) -> None:
     assert telling.ending(_trace(outcome)).endswith(": why")
@@ -41,5 +60,7 @@ def test_every_outcome_has_words_and_its_reason(outcome: Any) -> None:
 
 
 def test_tally_counts_outcomes() -> None:
-    traces = [_trace("passed"), _trace("recovered"), _trace("passed")]
-    assert telling.tally(traces) == "3 questions: 2 passed, 1 recovered"
+    again = _attempt(recovery="retrieve")
+    recovered = _trace("recovered").model_copy(update={"attempts": (_attempt(), again, again)})
+    traces = [_trace("passed"), recovered, _trace("passed")]
+    assert telling.tally(traces) == "3 questions: 2 passed, 1 recovered; recoveries: 2 retrieve"

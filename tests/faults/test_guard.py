@@ -87,7 +87,7 @@ async def test_an_answer_that_cannot_be_judged_does_not_pass(mode: str, fault: s
         assert found.trace.usage.calls + rejected.value.trace.usage.calls == len(server.requests)
     assert found.output == REFUSAL
     for trace in (found.trace, rejected.value.trace):
-        assert trace.outcome == "failed"
+        assert trace.outcome == "evaluator_failed"
         assert "could not decide about attempt 1" in trace.reason
         assert [attempt.verdict for attempt in trace.attempts] == ["undetermined"]
 
@@ -110,7 +110,7 @@ def test_nothing_unchecked_leaves_and_no_call_is_lost(mode: str) -> None:
     assert sum(one.trace.usage.calls for one in found) == requests
     outcomes = Counter((number % 2, one.trace.outcome) for number, one in enumerate(found))
     # What is so, passes. What is not, is asked for once more, and is the same again.
-    assert set(outcomes) == {(0, "passed"), (0, "failed"), (1, "abstained"), (1, "failed")}
+    assert set(outcomes) == {(0, "passed"), (0, "evaluator_failed"), (1, "abstained"), (1, "evaluator_failed")}
     assert outcomes[0, "passed"] + outcomes[1, "abstained"] > COUNT / 2
     for number, one in enumerate(found):
         passed = one.trace.outcome == "passed"

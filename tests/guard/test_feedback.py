@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from langchain_core.documents import Document
 
-from demur import Claim, ClaimLabel, Evaluation, Evidence, Span
+from demur import Claim, ClaimLabel, Evaluation, Evidence, Failure, Span
 from demur.guard import Feedback
 
 QUOTE = Evidence(
@@ -49,6 +49,36 @@ def test_an_evaluator_without_claims_speaks_for_itself() -> None:
 def test_without_claims_the_question_is_what_to_search_for() -> None:
     assert feedback(failed()).queries == ("How tall?",)
     assert feedback(failed(), question=None).queries == ("so",)
+
+
+def test_each_problem_has_its_kind_its_evidence_and_what_to_search_for() -> None:
+    vague = Evaluation(name="fewl", passed=False, failure=Failure.VAGUE, explanation="vague")
+    given = feedback(failed(HELD, WRONG, MISSING), vague, failed(name="length"))
+    assert [
+        (one.failure, one.evaluator, one.query, one.evidence, one.claim) for one in given.problems
+    ] == [
+        (Failure.CONTRADICTION, "checker", "tower is 97 metres", (QUOTE,), WRONG),
+        (Failure.NEUTRAL, "checker", "tower has a lift", (), MISSING),
+        (Failure.VAGUE, "fewl", "How tall?", (), None),
+        (Failure.OTHER, "length", "How tall?", (), None),
+    ]
+    assert given.failures == (*(one.failure for one in given.problems),)
+    assert given.queries == ("tower is 97 metres", "tower has a lift")
+    assert given.text.splitlines() == [f"- {' '.join(one.text.split())}" for one in given.problems]
+
+
+def test_an_instruction_comes_first() -> None:
+    given = feedback(failed(why="bad")).model_copy(update={"instruction": "Name the year."})
+    assert given.text == "Name the year.\n- bad"
+
+
+def test_the_words_differ_from_attempt_to_attempt() -> None:
+    texts = {
+        feedback(failed(WRONG)).model_copy(update={"attempt": number}).text
+        for number in (1, 2, 3, 4)
+    }
+    assert len(texts) == 4
+    assert all("Contradicted" in text for text in texts)
 
 
 def test_it_survives_json() -> None:

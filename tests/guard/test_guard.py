@@ -21,11 +21,16 @@ from demur import (
     Annotate,
     AnswerRejected,
     Block,
+    Budget,
     DemurError,
     Evaluation,
+    EvaluatorFailed,
+    Failure,
     Guard,
     RefChecker,
     Regenerate,
+    Repair,
+    Retrieve,
     Sample,
     Usage,
 )
@@ -98,7 +103,7 @@ def test_a_bad_answer_is_asked_for_again(mode: str) -> None:
 
 def test_used_up_attempts_end_in_a_refusal(mode: str) -> None:
     chain = Chain("bad", "worse", "worst")
-    found = traced(Guard(chain, judge, max_attempts=3), "why?", mode)
+    found = traced(Guard(chain, judge, budget=Budget(attempts=3)), "why?", mode)
     assert (found.output, found.trace.outcome) == (REFUSAL, "abstained")
     assert found.trace.reason == "no answer passed in 3 attempts"
     assert len(chain.inputs) == 3
@@ -112,7 +117,7 @@ def test_an_answer_that_was_rejected_before_ends_it_and_is_not_judged_again(mode
         return judge(sample)
 
     chain = Chain("bad", "worse", "Bad ", "good")
-    found = traced(Guard(chain, noting, max_attempts=9), "why?", mode)
+    found = traced(Guard(chain, noting, budget=Budget(attempts=9)), "why?", mode)
     assert found.trace.outcome == "abstained"
     assert found.trace.reason == "attempt 3 gave the answer of attempt 1 again"
     assert judged == ["bad", "worse"]
@@ -127,7 +132,7 @@ def test_the_same_answer_from_other_contexts_is_judged_anew() -> None:
     chain = Chain({"answer": "so"}, {"answer": "so", "context": ["so it is"]})
     assert traced(Guard(chain, supported), {}).trace.outcome == "recovered"
     chain = Chain({"answer": "so"}, {"answer": "so", "context": []}, {"answer": "no"})
-    found = traced(Guard(chain, supported, max_attempts=5), {})
+    found = traced(Guard(chain, supported, budget=Budget(attempts=5)), {})
     assert (found.trace.outcome, len(found.trace.attempts)) == ("abstained", 2)
 
 
@@ -137,7 +142,7 @@ def test_a_cached_model_gives_the_same_answer_and_that_ends_it() -> None:
         guard = Guard(
             chain | (lambda m: {"answer": m, "context": ["84 metres"]}),
             RefChecker(server.model(), checker="joint"),
-            max_attempts=4,
+            budget=Budget(attempts=4),
         )
         found = traced(guard, QUESTION)
         asked = len(server.requests)
@@ -170,7 +175,7 @@ def test_a_refusal_that_the_output_cannot_hold_is_raised(output: Any) -> None:
 
 def test_annotating_lets_the_best_attempt_through_with_a_note() -> None:
     chain = Chain("bad", "booo", "bood")
-    found = traced(Guard(chain, judge, on_fail=Annotate(), max_attempts=3))
+    found = traced(Guard(chain, judge, on_fail={"any": Regenerate(), "end": Annotate()}))
     assert found.output.startswith("booo\n\n")
     assert "booo is not good" in found.output
     assert found.trace.outcome == "best_effort"
@@ -188,7 +193,7 @@ def test_feedback_reaches_the_chain_where_it_can_take_it(mode: str) -> None:
 
     chain = Chain({"answer": "bad"}, {"answer": "good"})
     given = {"input": "why?"}
-    found = traced(Guard(chain, judge, on_fail=Regenerate(with_input=with_feedback)), given, mode)
+    found = traced(Guard(chain, judge, with_feedback=with_feedback), given, mode)
     assert chain.inputs == [{"input": "why?"}, {"input": "why?", "hint": "- bad is not good"}]
     assert given == {"input": "why?"}
     assert found.trace.outcome == "recovered"
@@ -203,7 +208,7 @@ def test_feedback_reaches_the_chain_where_it_can_take_it(mode: str) -> None:
 
 class Library(BaseRetriever):
     texts: tuple[str, ...] = ()
-    queries: list[str] = []  # noqa: RUF012  # a pydantic field
+    queries: list[str] = []  # noqa: RUF012  # a pydantic field, copied for each
     fails: bool = False
 
     def _get_relevant_documents(
@@ -225,7 +230,8 @@ def repairing(reply: str) -> ScriptedModel:
 def test_the_model_repairs_from_old_and_new_documents(mode: str) -> None:
     chain = Chain({"answer": "bad", "context": ["an old text"]})
     model, library = repairing("good now"), Library(texts=("a new text", "an old text"))
-    found = traced(Guard(chain, judge, model=model, retriever=library), {"input": "why?"}, mode)
+    guard = Guard(chain, judge, on_fail=Retrieve(), model=model, retriever=library)
+    found = traced(guard, {"input": "why?"}, mode)
     assert found.output == {"answer": "good now", "context": ["an old text"]}
     assert found.trace.outcome == "recovered"
     assert len(chain.inputs) == 1
@@ -253,13 +259,14 @@ def test_failed_claims_are_what_is_searched_for() -> None:
 def test_a_search_that_fails_is_on_record(mode: str) -> None:
     library = Library(fails=True)
     chain = Chain({"answer": "bad", "context": ["old"]})
-    found = traced(Guard(chain, judge, model=repairing("good"), retriever=library), {}, mode)
+    options: dict[str, Any] = {"on_fail": Retrieve(), "model": repairing("good")}
+    found = traced(Guard(chain, judge, retriever=library, **options), {}, mode)
     assert found.trace.outcome == "recovered"
     feedback = found.trace.attempts[1].feedback
     assert feedback is not None
     assert "no such index" in feedback.errors[0]
     odd = RunnableLambda(lambda _: 3)
-    found = traced(Guard(chain, judge, model=repairing("good"), retriever=odd), {})
+    found = traced(Guard(chain, judge, retriever=odd, **options), {})
     feedback = found.trace.attempts[1].feedback
     assert feedback is not None
     assert feedback.errors == ("the retriever returned an int, not documents",)
@@ -291,6 +298,56 @@ def test_where_no_text_can_be_put_the_chain_answers_again() -> None:
     assert model.requests == []
 
 
+def test_a_cache_cannot_give_a_rejected_repair_again(mode: str) -> None:
+    replies = iter(["bad, too", "bad again", "good"])
+    model = ScriptedModel(script=lambda stage, messages: next(replies), cache=InMemoryCache())
+
+    def grumpy(sample: Sample) -> Evaluation:
+        return judge(sample).model_copy(update={"explanation": "no good"})  # the same each time
+
+    guard = Guard(Chain("bad"), grumpy, model=model, budget=Budget(attempts=4))
+    found = traced(guard, "why?", mode)
+    assert (found.output, found.trace.outcome) == ("good", "recovered")
+    assert [attempt.usage.cached for attempt in found.trace.attempts] == [0, 0, 0, 0]
+
+
+def test_a_repair_is_made_even_where_the_chain_could_be_told(mode: str) -> None:
+    told: list[Any] = []
+    options: dict[str, Any] = {"with_feedback": lambda given, feedback: told.append(feedback)}
+    guard = Guard(Chain("bad"), judge, on_fail=Repair(), model=repairing("good"), **options)
+    found = traced(guard, "why?", mode)
+    assert (found.output, found.trace.attempts[1].origin) == ("good", "repair")
+    assert found.trace.attempts[1].recovery == "repair"
+    assert told == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "recovery", "asks"),
+    [
+        (Failure.MISMATCH, "retrieve", ""),
+        (Failure.VAGUE, "regenerate", "Be specific"),
+        (Failure.OTHER, "regenerate", ""),
+    ],
+)
+def test_the_recovery_fits_what_an_evaluator_says_is_wrong(
+    failure: Failure, recovery: str, asks: str, mode: str
+) -> None:
+    def kind(sample: Sample) -> Evaluation:
+        found = judge(sample)
+        return found if found.passed else found.model_copy(update={"failure": failure})
+
+    library = Library(texts=("a new text",))
+    model = repairing("good")
+    guard = Guard(Chain("bad"), kind, model=model, retriever=library)
+    found = traced(guard, "why?", mode)
+    assert found.trace.attempts[1].recovery == recovery
+    searched = recovery == "retrieve"
+    assert library.queries == (["why?"] if searched else [])
+    prompt = str(model.requests[0][-1].content)
+    assert asks in prompt
+    assert ("a new text" in prompt) is searched
+
+
 # --- Evaluators --------------------------------------------------------------------------------
 
 
@@ -314,7 +371,7 @@ def test_without_contexts_an_evaluator_that_needs_them_cannot_decide(mode: str) 
     checker = RefChecker(scripted("unused"), checker="joint")
     chain = Chain("It is tall.")
     found = traced(Guard(chain, checker), "why?", mode)
-    assert (found.output, found.trace.outcome) == (REFUSAL, "failed")
+    assert (found.output, found.trace.outcome) == (REFUSAL, "evaluator_failed")
     assert "RefChecker could not decide about attempt 1" in found.trace.reason
     assert "nothing to check the answer against" in found.trace.reason
     assert len(chain.inputs) == 1  # another answer would not help
@@ -325,14 +382,31 @@ def test_an_evaluator_that_raises_could_not_decide(mode: str) -> None:
         raise RuntimeError("out of order")
 
     found = traced(Guard(Chain("good"), broken), "why?", mode)
-    assert (found.output, found.trace.outcome) == (REFUSAL, "failed")
+    assert (found.output, found.trace.outcome) == (REFUSAL, "evaluator_failed")
     assert "out of order" in found.trace.reason
     with pytest.raises(AnswerRejected) as raised:
         run(Guard(Chain("good"), broken, on_fail="block"), "why?", mode)
-    assert raised.value.trace.outcome == "failed"
+    assert raised.value.trace.outcome == "evaluator_failed"
     noted = Guard(Chain("good"), broken, on_fail="annotate").invoke("why?")
     assert noted.startswith("good\n\n")
     assert "out of order" in noted
+
+
+def test_what_becomes_of_what_cannot_be_judged_is_the_users_choice(mode: str) -> None:
+    def broken(sample: Sample) -> Evaluation:
+        raise RuntimeError("out of order")
+
+    found = traced(Guard(Chain("bad"), broken, on_error="open"), "why?", mode)
+    assert (found.output, found.trace.outcome) == ("bad", "evaluator_failed")
+    with pytest.raises(EvaluatorFailed, match="out of order") as raised:
+        run(Guard(Chain("bad"), broken, on_error="raise"), "why?", mode)
+    assert raised.value.trace.outcome == "evaluator_failed"
+    assert raised.value.trace.attempts[0].answer == "bad"
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert (type(again), again.trace) == (EvaluatorFailed, raised.value.trace)
+    # What is known to be wrong is no such case.
+    refused = Guard(Chain("bad"), broken, judge, on_error="open", budget=Budget(attempts=1))
+    assert refused.invoke("why?") == REFUSAL
 
 
 def test_a_failure_weighs_more_than_what_is_undecided() -> None:
@@ -342,7 +416,7 @@ def test_a_failure_weighs_more_than_what_is_undecided() -> None:
     chain = Chain("bad", "good")
     found = traced(Guard(chain, undecided, judge))
     assert [attempt.verdict for attempt in found.trace.attempts] == ["failed", "undetermined"]
-    assert found.trace.outcome == "failed"
+    assert found.trace.outcome == "evaluator_failed"
 
 
 def test_an_evaluator_without_a_threshold_is_refused_at_once() -> None:
@@ -444,16 +518,54 @@ def test_a_guard_inside_a_guard() -> None:
     assert (found.output, found.trace.outcome) == ("good", "recovered")
 
 
+def test_the_refusal_of_a_guard_inside_is_not_judged(mode: str) -> None:
+    judged: list[str] = []
+
+    def outer_judge(sample: Sample) -> Evaluation:
+        judged.append(sample.answer)
+        return Evaluation(name="outer", passed=False)
+
+    inner = Guard(Chain("bad"), judge, on_fail=Abstain("No."))
+    wrapped = RunnableLambda(lambda given: given) | inner | (lambda text: {"answer": text})
+    outermost = Guard(Guard(wrapped, outer_judge), outer_judge)
+    found = traced(outermost, "why?", mode)
+    assert found.output == {"answer": "No."}
+    assert found.trace.outcome == "abstained"
+    assert "inside the chain" in found.trace.reason
+    assert [attempt.verdict for attempt in found.trace.attempts] == ["abstained"]
+    assert judged == []
+    # The same words from a chain that is not a guard are an answer like any other.
+    found = traced(Guard(Chain("No."), outer_judge, budget=Budget(attempts=1)), "why?", mode)
+    assert judged == ["No."]
+
+
+def test_a_message_says_that_it_was_replaced(mode: str) -> None:
+    chain = Chain(AIMessage("bad", id="7", response_metadata={"tokens": ["bad"]}))
+    message = run(Guard(chain, judge), "why?", mode)
+    assert (message.id, message.text) == ("7", REFUSAL)
+    assert message.response_metadata == {
+        "demur": {
+            "outcome": "abstained",
+            "reason": "attempt 2 gave the answer of attempt 1 again",
+        }
+    }
+
+
 @pytest.mark.parametrize(
     ("build", "error", "message"),
     [
         (lambda: Guard(Chain("x")), ValueError, "needs an evaluator"),
         (lambda: Guard(3, judge), TypeError, "Expected a Runnable"),
         (lambda: Guard(Chain("x"), "judge"), TypeError, "Expected a Runnable"),
-        (lambda: Guard(Chain("x"), judge, max_attempts=0), ValueError, "max_attempts"),
+        (lambda: Guard(Chain("x"), judge, on_fail=Repair()), ValueError, "give model="),
+        (lambda: Guard(Chain("x"), judge, on_error="shut"), ValueError, "on_error"),
         (lambda: Guard(Chain("x"), judge, on_fail="retry"), TypeError, "on_fail"),
         (lambda: Guard(Chain("x"), judge, model="nonsense"), ValueError, "unknown model"),
-        (lambda: Guard(Chain("x"), judge, retriever=Library()), ValueError, "model= too"),
+        (
+            lambda: Guard(Chain("x"), judge, retriever=Library()),
+            ValueError,
+            "model= or with_feedback=",
+        ),
     ],
 )
 def test_mistakes_show_at_construction(

@@ -3,10 +3,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from demur import Abstain, Annotate, Block, Evaluation, Regenerate
-from demur.guard import Feedback
-from demur.guard.recovery import make_policy
+from demur import Abstain, Annotate, Block, Evaluation, Failure, Regenerate, Repair, Retrieve
+from demur.guard import DEFAULT_POLICY, Feedback
+from demur.guard.recovery import choose, make_policy
 
 FEEDBACK = Feedback(
     question=None,
@@ -16,51 +18,69 @@ FEEDBACK = Feedback(
 
 
 @pytest.mark.parametrize(
-    ("on_fail", "max_attempts", "attempts", "final"),
+    ("on_fail", "policy"),
     [
-        (None, None, 2, Abstain()),
-        (None, 1, 1, Abstain()),
-        (None, 5, 5, Abstain()),
-        (Block(), None, 1, Block()),
-        (Block(), 3, 3, Block()),
-        ("block", None, 1, Block()),
-        ("abstain", None, 1, Abstain()),
-        ("annotate", 2, 2, Annotate()),
-        (Abstain("No."), None, 1, Abstain("No.")),
-        ("regenerate", None, 2, Abstain()),
-        (Regenerate(), 4, 4, Abstain()),
-        ([Regenerate(), Block()], None, 2, Block()),
-        (("regenerate", "annotate"), None, 2, Annotate()),
-        ([], None, 1, Abstain()),
+        (None, {str(key): value for key, value in DEFAULT_POLICY.items()}),
+        (Block(), {"end": Block()}),
+        ("annotate", {"end": Annotate()}),
+        (Abstain("No."), {"end": Abstain("No.")}),
+        ("regenerate", {"any": Regenerate(), "end": Abstain()}),
+        (Retrieve(), {"any": Retrieve(), "end": Abstain()}),
+        ({}, {"end": Abstain()}),
+        ({"end": "block", Failure.NEUTRAL: "repair"}, {"neutral": Repair(), "end": Block()}),
+        (
+            {**DEFAULT_POLICY, "contradiction": Block()},
+            {**{str(k): v for k, v in DEFAULT_POLICY.items()}, "contradiction": Block()},
+        ),
     ],
 )
-def test_policy(on_fail: Any, max_attempts: int | None, attempts: int, final: Any) -> None:
-    policy = make_policy(on_fail, max_attempts)
-    assert (policy.attempts, policy.final) == (attempts, final)
-
-
-def test_how_to_regenerate_is_kept() -> None:
-    again = Regenerate(with_input=lambda given, feedback: given)
-    assert make_policy([again, Block()], None).regenerate is again
+def test_policy(on_fail: Any, policy: Any) -> None:
+    found = make_policy(on_fail)
+    assert found == policy
+    assert list(found)[-1] == "end"
 
 
 @pytest.mark.parametrize(
-    ("on_fail", "max_attempts", "error", "message"),
+    ("on_fail", "error", "message"),
     [
-        ("retry", None, TypeError, "got 'retry'"),
-        (3, None, TypeError, "Regenerate.*got int"),
-        (Block, None, TypeError, "got <class"),
-        ([Block(), Regenerate()], None, ValueError, "expected Regenerate first"),
-        ([Regenerate(), Regenerate()], None, ValueError, "expected Regenerate first"),
-        ([Abstain(), Block()], None, ValueError, "one of Abstain, Annotate and Block"),
-        (None, 0, ValueError, "max_attempts must be at least 1, got 0"),
+        ("retry", TypeError, "got 'retry'"),
+        (3, TypeError, "Regenerate.*got int"),
+        (Block, TypeError, "got <class"),
+        ([Block()], TypeError, "a mapping from failures to recoveries.*got list"),
+        ({"neutral": 3}, TypeError, "got int"),
+        ({"wrong": Block()}, ValueError, "no failure is called 'wrong'.*'neutral'"),
+        ({"end": Regenerate()}, ValueError, "nothing is left to try.*got Regenerate"),
     ],
 )
-def test_what_does_not_go_together(
-    on_fail: Any, max_attempts: int | None, error: type[Exception], message: str
-) -> None:
+def test_what_is_no_policy(on_fail: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        make_policy(on_fail, max_attempts)
+        make_policy(on_fail)
+
+
+@pytest.mark.parametrize(
+    ("failures", "recovery"),
+    [
+        ([Failure.NEUTRAL], Retrieve()),
+        ([Failure.CONTRADICTION], Regenerate()),
+        ([Failure.CONTRADICTION, Failure.NEUTRAL], Retrieve()),
+        ([Failure.MISMATCH], Retrieve()),
+        ([Failure.VAGUE], DEFAULT_POLICY[Failure.VAGUE]),
+        ([Failure.OTHER], Regenerate()),
+    ],
+)
+def test_the_default_fits_the_failure(failures: list[Failure], recovery: Any) -> None:
+    assert choose(make_policy(None), failures) == recovery
+
+
+@given(st.lists(st.sampled_from(Failure), min_size=1), st.permutations([*Failure]))
+def test_the_order_of_the_policy_decides(failures: list[Failure], order: list[Failure]) -> None:
+    policy = make_policy({failure: Regenerate(str(failure)) for failure in order})
+    first = next(failure for failure in order if failure in failures)
+    assert choose(policy, failures) == Regenerate(str(first))
+
+
+def test_a_failure_that_a_policy_does_not_name_ends_it() -> None:
+    assert choose(make_policy({"neutral": Retrieve(), "end": Block()}), [Failure.VAGUE]) == Block()
 
 
 def test_a_note_says_what_does_not_hold() -> None:

@@ -393,3 +393,25 @@ def test_a_model_may_bring_a_policy_of_its_own(run: Run) -> None:
             outcomes = run(*(chat(model, str(at)) for at in range(6)), policy=policy)
             assert [outcome.error for outcome in outcomes] == [None] * 6
             assert server.most_at_once == limit
+
+
+# --- What is no failure ------------------------------------------------------------------------
+
+
+def test_an_interrupt_of_langgraph_passes_through(run: Run) -> None:
+    errors = pytest.importorskip("langgraph.errors")
+    interrupt = errors.GraphInterrupt(())
+    asked: list[str] = []
+
+    def stop(*_: Any) -> Any:
+        asked.append("stop")
+        raise interrupt
+
+    model = ScriptedModel(script=stop)
+    for call in (RunnableCall(RunnableLambda(stop), "x", "stage"), chat(model)):
+        with pytest.raises(errors.GraphInterrupt) as raised:
+            run(call)
+        assert raised.value is interrupt
+        with pytest.raises(errors.GraphInterrupt):
+            run(RunnableCall(RunnableLambda(str), "x", "stage"), call)
+    assert asked == 4 * ["stop"]  # and is not tried again

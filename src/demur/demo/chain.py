@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
@@ -12,8 +11,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnablePassthrough
 
-from demur import Abstain, Guard, RefChecker, Regenerate
-from demur.guard.feedback import Feedback
+from demur import Guard, RefChecker
 
 LONGEST_ANSWER = 60
 """Tokens of an answer."""
@@ -30,11 +28,10 @@ PROMPT = ChatPromptTemplate.from_messages(
 )
 
 
-def rag_chain(model: BaseChatModel, retriever: BaseRetriever) -> Runnable[dict[str, str], str]:
-    """Retrieval-augmented generation, from a `question` and what to `search` for to an answer."""
-    context = itemgetter("search") | retriever | joined
-    answer = PROMPT | model.bind(max_tokens=LONGEST_ANSWER) | StrOutputParser()
-    return RunnablePassthrough.assign(context=context) | answer
+def rag_chain(model: BaseChatModel, retriever: BaseRetriever) -> Runnable[str, str]:
+    """Retrieval-augmented generation, from a question to an answer."""
+    found = {"context": retriever | joined, "question": RunnablePassthrough()}
+    return found | PROMPT | model.bind(max_tokens=LONGEST_ANSWER) | StrOutputParser()
 
 
 def joined(documents: Sequence[Document]) -> str:
@@ -42,16 +39,10 @@ def joined(documents: Sequence[Document]) -> str:
     return "\n\n".join(document.page_content for document in documents)
 
 
-def search_for_claims(given: dict[str, str], feedback: Feedback) -> dict[str, str]:
-    """The same question with a search for the claims that failed.
+def guarded(chain: Runnable[str, str], model: BaseChatModel) -> Guard[str, str]:
+    """The chain with each answer checked, under the policy that guards have by default.
 
-    What a model says from memory names the thing that the question only describes.
+    For claims that are not in the passages the chain's retriever is asked, and the chain answers
+    again; where a passage contradicts a claim, the model answers again with the passage quoted.
     """
-    return {**given, "search": "\n".join(feedback.queries)}
-
-
-def guarded(
-    chain: Runnable[dict[str, str], str], model: BaseChatModel
-) -> Guard[dict[str, str], str]:
-    """The chain, each answer checked: one that fails is given anew once, or else refused."""
-    return Guard(chain, RefChecker(model), on_fail=[Regenerate(search_for_claims), Abstain()])
+    return Guard(chain, RefChecker(model), model=model)

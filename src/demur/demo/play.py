@@ -20,6 +20,7 @@ from demur.demo.chain import guarded, rag_chain
 from demur.demo.corpus import passages
 from demur.demo.index import open_index
 from demur.errors import DemurError, ModelCallError
+from demur.guard import widen
 from demur.guard.trace import Guarded, Trace
 from demur.models.embeddings import MiniLM
 from demur.models.retry import describe
@@ -32,10 +33,11 @@ QUESTIONS = (
     "How do I copy a list of lists so that the inner lists are copied too?",
 )
 """What a programmer asks. The second and third describe a thing by words that its documentation
-does not use, so that the search misses it and the model answers from memory."""
+does not use, so that the first search misses it and the model answers from memory."""
 
 RETRIEVED = 2
-"""Passages for a question, and for a claim that failed."""
+"""Passages for a question, and, in another try, for each claim that failed: a small model reads
+slowly."""
 
 
 def play(
@@ -58,7 +60,7 @@ def play(
         DemurError: The model gave no answer, something is not installed, or a file cannot be used.
     """
     started = time.monotonic()
-    retriever = _retriever(console, embeddings or MiniLM())
+    retriever = widen(_retriever(console, embeddings or MiniLM()), factor=1)
     path = traces or _new_file()
     _save(path, [])  # what cannot be written shows now, not in two minutes
     guard = guarded(rag_chain(model, retriever), model)
@@ -97,9 +99,9 @@ def _retriever(console: Console, embeddings: Embeddings) -> BaseRetriever:
     return retriever
 
 
-def _ask(guard: Guard[dict[str, str], str], question: str) -> Guarded[str]:
+def _ask(guard: Guard[str, str], question: str) -> Guarded[str]:
     try:
-        return guard.with_trace().invoke({"question": question, "search": question})
+        return guard.with_trace().invoke(question)
     except DemurError:
         raise
     except Exception as error:  # the model's own: a guard lets a chain's errors through

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
@@ -13,7 +14,7 @@ from pydantic import ConfigDict
 
 from demur.models.calls import Ledger, Steps, adrive, drive
 from demur.models.retry import CallPolicy
-from demur.schema import Evaluation, Sample, Usage
+from demur.schema import Claim, Evaluation, Sample, Usage
 
 
 class Evaluator(RunnableSerializable[Sample | Mapping[str, Any], Evaluation], ABC):
@@ -28,6 +29,11 @@ class Evaluator(RunnableSerializable[Sample | Mapping[str, Any], Evaluation], AB
     call_policy: CallPolicy | None = None
     """Retries, time limits and concurrency of the model calls. None: the model's own `call_policy`
     if it has one, as the local model does, else `CallPolicy()`."""
+
+    @property
+    def claim_level(self) -> bool:
+        """Whether it judges claim by claim, so that an answer can be judged in parts."""
+        return False
 
     @abstractmethod
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
@@ -72,6 +78,56 @@ class Evaluator(RunnableSerializable[Sample | Mapping[str, Any], Evaluation], AB
     ) -> Evaluation:
         child = patch_config(config, callbacks=run_manager.get_child())
         return _accounted(*await adrive(self._steps(as_sample(input)), child, self.call_policy))
+
+
+@dataclass(frozen=True)
+class Found:
+    """The claims of an answer, and what they are to be held against."""
+
+    sample: Sample
+    """With the references, also where the evaluator had to find them."""
+    claims: tuple[Claim, ...]
+    """At least one."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Claims with their labels."""
+
+    claims: tuple[Claim, ...]
+    sureness: tuple[float, ...]
+    """For each claim how sure its label is, in [0, 1]: 1 where the evaluator gives no probability,
+    0 where there is no label."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class ClaimEvaluator(Evaluator):
+    """Base of the evaluators that judge claim by claim: the parts that a cascade puts together."""
+
+    @property
+    def claim_level(self) -> bool:
+        """It does."""
+        return True
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        found = yield from self._find(sample)
+        if isinstance(found, Evaluation):
+            return found
+        labelled = yield from self._label(found.sample, found.claims)
+        return self._conclude(labelled.claims, {**found.details, **labelled.details})
+
+    @abstractmethod
+    def _find(self, sample: Sample) -> Steps[Found | Evaluation]:
+        """Find the claims; or the evaluation, if there are none to label."""
+
+    @abstractmethod
+    def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[Labelled]:
+        """Label claims of a sample that has references, whatever labels they have."""
+
+    @abstractmethod
+    def _conclude(self, claims: Sequence[Claim], details: Mapping[str, Any]) -> Evaluation:
+        """Judge the answer by its claims' labels; undetermined where missing ones could matter."""
 
 
 def as_sample(input: Sample | Mapping[str, Any]) -> Sample:

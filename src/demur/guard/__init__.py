@@ -1,19 +1,36 @@
 """The guard: every answer checked, and what failed answered again, refused, marked or blocked."""
 
-from demur.guard.feedback import Feedback
+from demur.guard.budget import Budget
+from demur.guard.feedback import Feedback, Problem
 from demur.guard.guard import Guard
-from demur.guard.recovery import Abstain, Annotate, Block, Regenerate
-from demur.guard.trace import AnswerRejected, Attempt, Guarded, Trace
+from demur.guard.recovery import (
+    DEFAULT_POLICY,
+    Abstain,
+    Annotate,
+    Block,
+    Regenerate,
+    Repair,
+    Retrieve,
+)
+from demur.guard.trace import AnswerRejected, Attempt, EvaluatorFailed, Guarded, Trace
+from demur.guard.widen import widen
 
 __all__ = [
+    "DEFAULT_POLICY",
     "Abstain",
     "Annotate",
     "AnswerRejected",
     "Attempt",
     "Block",
+    "Budget",
+    "EvaluatorFailed",
     "Feedback",
     "Guard",
     "Guarded",
+    "Problem",
     "Regenerate",
+    "Repair",
+    "Retrieve",
     "Trace",
+    "widen",
 ]

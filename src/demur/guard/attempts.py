@@ -14,9 +14,12 @@ from langchain_core.runnables.config import merge_configs, patch_config
 from demur.errors import DemurError
 from demur.guard.capture import Capture
 from demur.guard.feedback import Feedback
-from demur.guard.trace import Attempt, Origin, Verdict
+from demur.guard.recovery import Final
+from demur.guard.trace import Attempt, Limited, Origin, Verdict
+from demur.guard.widen import Widening, while_widening
 from demur.models.calls import NO_STREAM, Outcome
 from demur.models.retry import CallPolicy
+from demur.models.scope import within_scope
 from demur.schema import Evaluation, Usage
 
 
@@ -32,6 +35,8 @@ class ChainCall:
     kwargs: Mapping[str, Any]
     number: int
     """Which attempt it is, from 1."""
+    widening: Widening
+    """Knows what its retrievers are to search for, and whether there are any that would."""
     capture: Capture = field(default_factory=Capture)
     """Knows, when it is over, what the chain retrieved and spent."""
     stage: str = "chain"
@@ -42,13 +47,17 @@ class ChainCall:
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Run the chain in this thread."""
-        return Outcome(self.chain.invoke(self.input, self._config(config), **self.kwargs))
+        # Its own calls are not reserved: what they spent is counted when it is over.
+        with within_scope(None), while_widening(self.widening):
+            return Outcome(self.chain.invoke(self.input, self.config(config), **self.kwargs))
 
     async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Run the chain in the running loop."""
-        return Outcome(await self.chain.ainvoke(self.input, self._config(config), **self.kwargs))
+        with within_scope(None), while_widening(self.widening):
+            return Outcome(await self.chain.ainvoke(self.input, self.config(config), **self.kwargs))
 
-    def _config(self, config: RunnableConfig) -> RunnableConfig:
+    def config(self, config: RunnableConfig) -> RunnableConfig:
+        """The chain's, out of the guarded call's."""
         manager = config["callbacks"]
         assert isinstance(manager, BaseCallbackManager)  # a run's children have one
         manager = manager.copy()
@@ -68,6 +77,9 @@ class Answered:
     contexts: tuple[Document, ...]
     origin: Origin
     usage: Usage
+    abstained: bool = False
+    """Whether it is the refusal of another guard inside the chain."""
+    recovery: str | None = None
     feedback: Feedback | None = None
 
 
@@ -86,6 +98,9 @@ class Ended:
     """Why there is no further attempt."""
 
     reason: str
+    final: Final | None = None
+    """What the policy says about the failure; None for its end."""
+    limit: Limited | None = None
     usage: Usage = field(default_factory=Usage)
     """What was spent on one that came to nothing."""
 
@@ -130,12 +145,14 @@ def verdict_of(evaluations: Sequence[Evaluation]) -> Verdict:
     return "passed" if all(map(accepts, evaluations)) else "undetermined"
 
 
-def feedback_on(attempt: Attempt) -> Feedback:
+def feedback_on(attempt: Attempt, number: int = 1, instruction: str = "") -> Feedback:
     """Why an attempt was not let through."""
     return Feedback(
         question=attempt.question,
         answer=attempt.answer,
         evaluations=tuple(one for one in attempt.evaluations if not accepts(one)),
+        instruction=instruction,
+        attempt=number,
     )
 
 

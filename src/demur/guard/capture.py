@@ -11,6 +11,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.outputs import ChatGeneration, LLMResult
 
+from demur.guard.events import OUTCOME
 from demur.models.calls import JUDGE, reported_usage
 from demur.schema import Usage
 
@@ -31,6 +32,8 @@ class Capture(BaseCallbackHandler):
         self._retrieved: dict[UUID, Sequence[Document]] = {}
         self._started: dict[UUID, float] = {}
         self._usage: dict[UUID, Usage] = {}
+        self.refusals: set[str] = set()
+        """What guards inside the chain put in the place of answers."""
 
     @property
     def documents(self) -> tuple[Document, ...]:
@@ -83,6 +86,11 @@ class Capture(BaseCallbackHandler):
     def on_llm_error(self, error: BaseException, **kwargs: Any) -> None:
         """Count a call that failed."""
         self._usage[kwargs["run_id"]] = self._call(kwargs["run_id"])
+
+    def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+        """Keep the refusal of a guard inside the chain."""
+        if name == OUTCOME and data.get("refusal") is not None:
+            self.refusals.add(data["refusal"])
 
     def _enter(
         self,

@@ -2,10 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from langchain_core.documents import Document
 from pydantic import BaseModel, ConfigDict
 
-from demur.schema import Claim, ClaimLabel, Evaluation
+from demur.schema import Claim, ClaimLabel, Evaluation, Evidence, Failure
+
+_FAILURES = {
+    ClaimLabel.NEUTRAL: Failure.NEUTRAL,
+    ClaimLabel.CONTRADICTION: Failure.CONTRADICTION,
+}
+
+
+class Problem(BaseModel):
+    """One thing that is wrong with an answer."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    failure: Failure
+    """What kind of thing."""
+    evaluator: str
+    """The name of the evaluator that says so."""
+    claim: Claim | None = None
+    """The claim that does not hold; None where it is the answer as a whole."""
+    query: str
+    """What to search for."""
+    text: str
+    """The problem in words, for a model."""
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """The passages that refute the claim; none where the references do not speak of it."""
+        return () if self.claim is None else self.claim.evidence
 
 
 class Feedback(BaseModel):
@@ -20,43 +49,77 @@ class Feedback(BaseModel):
     evaluations: tuple[Evaluation, ...]
     """Those that did not let it through, at least one."""
     documents: tuple[Document, ...] = ()
-    """What the guard's retriever found for the failed claims, if it has one."""
+    """What the guard's retriever found for the failed claims, if it was asked."""
     errors: tuple[str, ...] = ()
     """Why searches of that retriever found nothing, for each that failed."""
+    instruction: str = ""
+    """What the recovery asks of a better answer."""
+    attempt: int = 1
+    """Which answer it is about, from 1: so many were rejected by now."""
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Each thing that is wrong: the failed claims without repeats, then all else."""
+        return tuple(_distinct(self._problems()))
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """The kinds of the problems, without repeats."""
+        return tuple(dict.fromkeys(problem.failure for problem in self.problems))
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """The claims that did not hold, in the answer's order, without repeats."""
-        first: dict[str, Claim] = {}
-        for evaluation in self.evaluations:
-            for claim in _failed(evaluation):
-                first.setdefault(claim.text, claim)
-        return tuple(first.values())
+        """The claims that did not hold, without repeats."""
+        return tuple(problem.claim for problem in self.problems if problem.claim is not None)
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """What to search for: one query for each failed claim, or else the question."""
-        return tuple(claim.text for claim in self.claims) or ((self.question or self.answer),)
+        """What to search for, without repeats: each failed claim, or else the question."""
+        problems = self.problems
+        claims = [problem.query for problem in problems if problem.claim is not None]
+        return tuple(dict.fromkeys(claims or [problem.query for problem in problems]))
 
     @property
     def text(self) -> str:
-        """The rejection in words for a model, a line for each problem."""
-        lines = [_problem(claim) for claim in self.claims]
-        # An evaluator that judges no claims says in its own words what is wrong.
-        lines += [
-            evaluation.explanation or f"{evaluation.name} rejects it."
-            for evaluation in self.evaluations
-            if not _failed(evaluation)
-        ]
-        return "\n".join(f"- {' '.join(line.split())}" for line in lines)
+        """The rejection in words for a model: the instruction, then a line for each problem.
+
+        It differs from attempt to attempt, so that no cache gives a rejected answer again.
+        """
+        before = (
+            f"Of {self.attempt} answers none held. In the last one:" if self.attempt > 1 else ""
+        )
+        problems = (f"- {' '.join(problem.text.split())}" for problem in self.problems)
+        return "\n".join(line for line in (self.instruction, before, *problems) if line)
+
+    def _problems(self) -> Iterator[Problem]:
+        for evaluation in self.evaluations:
+            for claim in evaluation.claims:
+                if claim.label in _FAILURES:
+                    yield Problem(
+                        failure=_FAILURES[claim.label],
+                        evaluator=evaluation.name,
+                        claim=claim,
+                        query=claim.text,
+                        text=_in_words(claim),
+                    )
+        for evaluation in self.evaluations:
+            if not any(claim.label in _FAILURES for claim in evaluation.claims):
+                yield Problem(
+                    failure=evaluation.failure or Failure.OTHER,
+                    evaluator=evaluation.name,
+                    query=self.question or self.answer,
+                    text=evaluation.explanation or f"{evaluation.name} rejects it.",
+                )
 
 
-def _failed(evaluation: Evaluation) -> list[Claim]:
-    wrong = (ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION)
-    return [claim for claim in evaluation.claims if claim.label in wrong]
+def _distinct(problems: Iterable[Problem]) -> Iterable[Problem]:
+    first: dict[str, Problem] = {}
+    for problem in problems:
+        first.setdefault(problem.text if problem.claim is None else problem.claim.text, problem)
+    return first.values()
 
 
-def _problem(claim: Claim) -> str:
+def _in_words(claim: Claim) -> str:
     if claim.label is not ClaimLabel.CONTRADICTION:
         return f"Not in the sources: {claim.text}"
     quotes = [f'"{found.text}"' for found in claim.evidence]

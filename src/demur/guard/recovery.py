@@ -1,28 +1,53 @@
-"""What to do about a rejected answer: each recovery is a value, and a policy a tuple of them."""
+"""What to do about a rejected answer: each recovery is a value, and a policy a mapping to them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from demur.guard.feedback import Feedback
 from demur.guard.trace import Outcome
+from demur.schema import Failure
 
 REFUSAL = "I cannot give an answer that the sources I have support."
+SPECIFICS = (
+    "Be specific: give the names, dates, places and numbers that belong to this question and to "
+    "no other."
+)
+
+
+@dataclass(frozen=True)
+class Retrieve:
+    """Search for what failed, and have the question answered again from what is found as well.
+
+    The guard's retriever is asked about each failed claim, and retrievers of the chain that
+    `demur.guard.widen` wraps are asked about them too. Where there is neither, it does what
+    `Regenerate` does.
+    """
+
+    instruction: str = ""
+    """For the model that answers again, before the problems."""
 
 
 @dataclass(frozen=True)
 class Regenerate:
-    """Have the question answered again, until an answer passes or the attempts are used up.
+    """Have the question answered again, with the problems told to whoever answers.
 
-    With `with_input`, the chain runs on the input that it makes; else, if the guard has a model,
-    that model answers from the documents; else the chain runs again as before. An
-    answer that was rejected already ends it.
+    The chain answers on what `with_feedback` makes of its input, if the guard has that; else the
+    guard's model, if it has one; else the chain as before.
     """
 
-    with_input: Callable[[Any, Feedback], Any] | None = None
-    """From the chain's input and the feedback to another input."""
+    instruction: str = ""
+    """For the model that answers again, before the problems."""
+
+
+@dataclass(frozen=True)
+class Repair:
+    """Have the guard's model answer from the documents, even where the chain could answer again."""
+
+    instruction: str = ""
+    """For the model that answers again, before the problems."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +61,16 @@ class Abstain:
 
 @dataclass(frozen=True)
 class Annotate:
-    """Let the best attempt through, with a note after the answer that says what does not hold."""
+    """Let the best attempt through, with a note after the answer that says what does not hold.
+
+    The best is the one that fewest evaluators are against, and of those the one with the highest
+    scores.
+    """
 
     outcome: ClassVar[Outcome] = "best_effort"
 
     note: Callable[[Feedback], str] | None = None
-    """From the feedback to the note; None for ours."""
+    """From the feedback to the note; None for ours. An empty note changes nothing."""
 
     def text(self, feedback: Feedback) -> str:
         """The note about an answer."""
@@ -57,55 +86,78 @@ class Block:
     outcome: ClassVar[Outcome] = "blocked"
 
 
+Again = Retrieve | Regenerate | Repair
 Final = Abstain | Annotate | Block
-Recovery = Regenerate | Final
+Recovery = Again | Final
+Policy = Mapping[str, Recovery]
+
+ANY = "any"
+"""The key of a policy for failures that have none of their own."""
+END = "end"
+"""The key of a policy for when nothing is left to try."""
+
+DEFAULT_POLICY: Policy = {
+    Failure.NEUTRAL: Retrieve(),
+    Failure.CONTRADICTION: Regenerate(),
+    Failure.MISMATCH: Retrieve(),
+    Failure.VAGUE: Regenerate(SPECIFICS),
+    ANY: Regenerate(),
+    END: Abstain(),
+}
+"""What a guard does unless it is told otherwise."""
 
 _NAMES: dict[str, Recovery] = {
+    "retrieve": Retrieve(),
     "regenerate": Regenerate(),
+    "repair": Repair(),
     "abstain": Abstain(),
     "annotate": Annotate(),
     "block": Block(),
 }
 
 
-@dataclass(frozen=True)
-class Policy:
-    """What a guard does, in order: how often it may have the question answered, then the end."""
-
-    attempts: int
-    regenerate: Regenerate
-    final: Final
+def name_of(recovery: Recovery) -> str:
+    """The word for a kind of recovery."""
+    return type(recovery).__name__.lower()
 
 
 def make_policy(
-    on_fail: Recovery | str | Sequence[Recovery | str] | None, max_attempts: int | None
-) -> Policy:
-    """The policy that the arguments of a guard describe.
+    on_fail: Mapping[str, Recovery | str] | Recovery | str | None,
+) -> dict[str, Recovery]:
+    """The policy that a guard's argument describes.
 
     Args:
-        on_fail: A recovery or its name, or some of them in order: at most one `Regenerate`, which
-            comes first, and one of the others. None: `(Regenerate(), Abstain())`.
-        max_attempts: Answers in all, at least 1. None: 2 with `Regenerate`, else 1.
+        on_fail: A policy; or one recovery for every failure, or its name. None: `DEFAULT_POLICY`.
+
+    Returns:
+        Failures to recoveries in their order, with plain strings as keys, "end" last.
 
     Raises:
-        ValueError: An argument is out of its range, or the recoveries do not go together.
+        ValueError: A key names no failure, or "end" is no end.
         TypeError: What was given is no recovery.
     """
     if on_fail is None:
-        on_fail = (Regenerate(), Abstain())
-    given = on_fail if isinstance(on_fail, Sequence) and not isinstance(on_fail, str) else [on_fail]
-    recoveries = [_recovery(one) for one in given]
-    again = [one for one in recoveries if isinstance(one, Regenerate)]
-    final = [one for one in recoveries if not isinstance(one, Regenerate)]
-    if recoveries != [*again, *final] or len(again) > 1 or len(final) > 1:
+        on_fail = DEFAULT_POLICY
+    elif not isinstance(on_fail, Mapping):
+        only = _recovery(on_fail)
+        on_fail = {END: only} if isinstance(only, Final) else {ANY: only}
+    known = [*map(str, Failure), ANY, END]
+    if unknown := [key for key in on_fail if str(key) not in known]:
+        raise ValueError(f"on_fail: no failure is called {unknown[0]!r}; expected {known}")
+    policy = {str(key): _recovery(value) for key, value in on_fail.items()}
+    end = policy.pop(END, Abstain())
+    if not isinstance(end, Final):
         raise ValueError(
-            "on_fail: expected Regenerate first, if at all, and then one of Abstain, Annotate and "
-            f"Block; got {recoveries}"
+            f"on_fail: {END!r} is for when nothing is left to try: expected Abstain(), Annotate() "
+            f"or Block(), got {end}"
         )
-    attempts = (2 if again else 1) if max_attempts is None else max_attempts
-    if attempts < 1:
-        raise ValueError(f"max_attempts must be at least 1, got {max_attempts}")
-    return Policy(attempts, again[0] if again else Regenerate(), final[0] if final else Abstain())
+    return {**policy, END: end}
+
+
+def choose(policy: Policy, failures: Sequence[Failure]) -> Recovery:
+    """The recovery of the first key that fits; of "end" if none does."""
+    names = {*map(str, failures), ANY}
+    return next((policy[key] for key in policy if key in names), policy[END])
 
 
 def _recovery(given: Any) -> Recovery:
@@ -115,6 +167,6 @@ def _recovery(given: Any) -> Recovery:
         return _NAMES[given]
     what = repr(given) if isinstance(given, (str, type)) else type(given).__name__
     raise TypeError(
-        f"on_fail: expected Regenerate(), Abstain(), Annotate(), Block(), or one of their names "
-        f"({', '.join(_NAMES)}), got {what}"
+        f"on_fail: expected a mapping from failures to recoveries, or one of them, such as "
+        f"Regenerate() or Abstain(), or its name ({', '.join(_NAMES)}); got {what}"
     )

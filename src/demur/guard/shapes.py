@@ -98,18 +98,24 @@ def can_edit(output: Any, reader: Reader | None) -> bool:
     )
 
 
-def edit_answer(output: Any, reader: Reader | None, edit: Callable[[str], str]) -> Any:
+def edit_answer(
+    output: Any,
+    reader: Reader | None,
+    edit: Callable[[str], str],
+    mark: Mapping[str, Any] | None = None,
+) -> Any:
     """A copy of an output that `can_edit`, with the text that holds the answer edited.
 
-    A message keeps its id and loses what belonged to the old text.
+    A message keeps its id and loses what belonged to the old text; `mark` is put into its
+    `response_metadata["demur"]`.
     """
     if isinstance(output, str):
         return edit(output)
     if isinstance(output, BaseMessage):
-        return _reworded(output, edit(str(output.text)))
+        return _reworded(output, edit(str(output.text)), mark)
     key = _answer_key(output, reader)
     changed = copy.copy(output)
-    changed[key] = edit_answer(output[key], None, edit)
+    changed[key] = edit_answer(output[key], None, edit, mark)
     return changed
 
 
@@ -129,10 +135,12 @@ def _answer_key(output: Any, reader: Reader | None) -> str | None:
     )
 
 
-def _reworded(message: BaseMessage, text: str) -> BaseMessage:
-    kept = {"id": message.id, "name": message.name}
+def _reworded(message: BaseMessage, text: str, mark: Mapping[str, Any] | None) -> BaseMessage:
+    kept: dict[str, Any] = {"id": message.id, "name": message.name}
     if usage := getattr(message, "usage_metadata", None):
         kept["usage_metadata"] = usage
+    if mark is not None:
+        kept["response_metadata"] = {"demur": dict(mark)}
     return type(message)(content=text, **kept)
 
 

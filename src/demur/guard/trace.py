@@ -10,13 +10,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from demur.errors import DemurError
 from demur.guard.feedback import Feedback
+from demur.models.scope import Limit
 from demur.schema import Evaluation, Usage
 
 Output = TypeVar("Output")
 
-Verdict = Literal["passed", "failed", "undetermined"]
+Verdict = Literal["passed", "failed", "undetermined", "abstained"]
 Origin = Literal["chain", "feedback", "repair"]
-Outcome = Literal["passed", "recovered", "abstained", "blocked", "best_effort", "failed"]
+Outcome = Literal["passed", "recovered", "abstained", "blocked", "best_effort", "evaluator_failed"]
+Limited = Literal["attempts"] | Limit
 
 
 class Attempt(BaseModel):
@@ -26,7 +28,9 @@ class Attempt(BaseModel):
 
     origin: Origin
     """Where the answer came from: "chain", the chain on its own input; "feedback", the chain on the
-    input that `Regenerate.with_input` made; "repair", the guard's model."""
+    input that `with_feedback` made; "repair", the guard's model."""
+    recovery: str | None = None
+    """Which recovery it came of: "retrieve", "regenerate", "repair"; None for the first answer."""
     feedback: Feedback | None = None
     """What the attempt was told of the one before; None when it was told nothing."""
     question: str | None
@@ -36,9 +40,11 @@ class Attempt(BaseModel):
     contexts: tuple[Document, ...]
     """The documents that it was held against."""
     evaluations: tuple[Evaluation, ...]
-    """One for each evaluator, in their order."""
+    """One for each evaluator, in their order; of an answer that was streamed by sentences, for each
+    sentence in turn."""
     verdict: Verdict
-    """"failed" if any evaluation failed; else "undetermined" if any is; else "passed"."""
+    """"failed" if any evaluation failed; else "undetermined" if any is; else "passed". "abstained"
+    for the refusal of another guard inside the chain, which is not judged."""
     usage: Usage
     """What answering cost; what judging cost is in the evaluations."""
 
@@ -56,10 +62,12 @@ class Trace(BaseModel):
     outcome: Outcome
     """"passed": the first answer went through. "recovered": a later one did. "abstained": a refusal
     took its place. "blocked": `AnswerRejected` was raised. "best_effort": the best answer went
-    through with a note. "failed": an evaluator could not decide, and the answer was treated as one
-    that did not pass."""
+    through with a note. "evaluator_failed": an evaluator could not decide, and `on_error` said what
+    became of the answer."""
     reason: str
     """What ended it, in a sentence."""
+    limit: Limited | None = None
+    """The limit of the budget that ended it, if one did."""
     attempts: tuple[Attempt, ...]
     """In order, at least one."""
     usage: Usage
@@ -78,9 +86,7 @@ class Guarded(Generic[Output]):
     """How it came about."""
 
 
-class AnswerRejected(DemurError):  # noqa: N818  # a refusal, not a fault
-    """No answer was let through, and nothing could or should take its place."""
-
+class _WithTrace(DemurError):  # noqa: N818  # a base
     def __init__(self, message: str, trace: Trace) -> None:
         """`trace` has every attempt and what was found of it."""
         super().__init__(message)
@@ -89,3 +95,11 @@ class AnswerRejected(DemurError):  # noqa: N818  # a refusal, not a fault
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with the trace."""
         return type(self), (self.args[0], self.trace)
+
+
+class AnswerRejected(_WithTrace):  # a refusal, not a fault
+    """No answer was let through, and nothing could or should take its place."""
+
+
+class EvaluatorFailed(_WithTrace):  # named as the outcome
+    """An evaluator could not decide about an answer, and the guard was told to raise then."""

@@ -22,9 +22,17 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from demur.models.limits import ashare, loop_slot, share, thread_slot
-from demur.models.retry import CallPolicy, delay_before_retry, describe, policy_for
+from demur.models.retry import (
+    CallPolicy,
+    delay_before_retry,
+    describe,
+    is_control_flow,
+    policy_for,
+)
+from demur.models.scope import Account, current_scope
 from demur.models.threads import in_background, settle, within
 from demur.schema import Usage
+from demur.text import count_tokens
 
 T = TypeVar("T")
 
@@ -116,22 +124,27 @@ class ChatCall:
         return _joined(outcome) if joined else outcome
 
     def _run(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
-        tries = _Tries(policy)
+        tries = _Tries(policy, self._tokens())
         child = _config(config, self.stage)
         invoke = partial(self.model.invoke, self._prompt(), child, **self.options)
         while True:
-            with thread_slot(self.model, policy.max_concurrency), tries as timeout:
-                tries.message = within(timeout, invoke)
+            with thread_slot(self.model, policy.max_concurrency):
+                if not tries.reserve():
+                    return tries.outcome()
+                with tries as timeout:
+                    tries.message = within(timeout, invoke)
             if tries.delay is None:
                 return tries.outcome()
             time.sleep(tries.wait())
 
     async def _arun(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
-        tries = _Tries(policy)
+        tries = _Tries(policy, self._tokens())
         child = _config(config, self.stage)
         invoke = partial(self.model.ainvoke, self._prompt(), child, **self.options)
         while True:
             async with loop_slot(self.model, policy.max_concurrency):
+                if not tries.reserve():
+                    return tries.outcome()
                 with tries as timeout:
                     tries.message = await asyncio.wait_for(invoke(), timeout)
             if tries.delay is None:
@@ -139,9 +152,18 @@ class ChatCall:
             await asyncio.sleep(tries.wait())
 
     def _key(self, policy: CallPolicy) -> Hashable:
-        # With the policy: who is patient must not get the failure of one who is not.
+        # With policy and budget: who is patient, or can pay, must not get another's failure.
         prompt = tuple((message.type, str(message.content)) for message in self.messages)
-        return id(self.model), prompt, str(sorted(self.options.items())), policy
+        return id(self.model), prompt, str(sorted(self.options.items())), policy, id(_purse())
+
+    def _tokens(self) -> int:
+        """What the call may cost, as far as it is known before it is made."""
+        account = _purse()
+        if account is None or not account.counts_tokens:
+            return 0
+        prompt = sum(count_tokens(str(message.content)) for message in self.messages)
+        limits = (self.options.get("max_tokens"), getattr(self.model, "max_tokens", None))
+        return prompt + next((limit for limit in limits if isinstance(limit, int)), 0)
 
     def _prompt(self) -> list[BaseMessage]:
         messages = list(self.messages)
@@ -172,6 +194,8 @@ class RunnableCall:
         try:
             value = self.runnable.invoke(self.input, _config(config, self.stage))
         except Exception as error:
+            if is_control_flow(error):
+                raise
             return Outcome(error=describe(error), usage=_elapsed(started))
         return Outcome(value, usage=_elapsed(started))
 
@@ -181,8 +205,15 @@ class RunnableCall:
         try:
             value = await self.runnable.ainvoke(self.input, _config(config, self.stage))
         except Exception as error:
+            if is_control_flow(error):
+                raise
             return Outcome(error=describe(error), usage=_elapsed(started))
         return Outcome(value, usage=_elapsed(started))
+
+
+def _purse() -> Account | None:
+    scope = current_scope()
+    return None if scope is None else scope.account
 
 
 def _config(config: RunnableConfig, stage: str) -> RunnableConfig:
@@ -280,7 +311,7 @@ def _elapsed(started: float) -> Usage:
 class _Tries:
     """The state of one request from try to try: entered around each, it catches and counts."""
 
-    def __init__(self, policy: CallPolicy) -> None:
+    def __init__(self, policy: CallPolicy, tokens: int) -> None:
         self.policy = policy
         self.message: Any = None
         self.delay: float | None = None
@@ -289,18 +320,31 @@ class _Tries:
         self._started = 0.0
         self._timeout = 0.0
         self._error: str | None = None
+        self._account = _purse()
+        self._reserved = tokens
+        self._refused: str | None = None
+
+    def reserve(self) -> bool:
+        """Whether the budget has another try."""
+        if self._account is not None:
+            self._refused = self._account.reserve(self._reserved)
+        return self._refused is None
 
     def __enter__(self) -> float:
         self._calls += 1
         self._started = time.monotonic()
         self._timeout = min(self.policy.timeout, self.policy.deadline - self._spent)
+        left = None if self._account is None else self._account.remaining_seconds()
+        if left is not None:
+            self._timeout = min(self._timeout, left)
         return self._timeout
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
         self._spent += time.monotonic() - self._started
         self.delay = None
         self._error = None
-        if not isinstance(error, Exception):
+        self._settle()
+        if not isinstance(error, Exception) or is_control_flow(error):
             return False
         self.delay = delay_before_retry(error, self._calls, self._spent, self.policy)
         self._error = describe(error)
@@ -316,9 +360,18 @@ class _Tries:
         self._spent += self.delay
         return self.delay
 
+    def _settle(self) -> None:
+        if self._account is not None:
+            one = Usage(calls=1)
+            usage = reported_usage(self.message, one) if self.message is not None else one
+            self._account.settle(self._reserved, usage)
+
     def outcome(self) -> Outcome:
         """How the request ended."""
         usage = Usage(calls=self._calls, seconds=self._spent)
+        if self._refused is not None:
+            before = f" (after {self._error})" if self._error else ""
+            return Outcome(error=f"{self._refused}{before}", usage=usage)
         if self._error is not None:
             tries = f" (after {self._calls} tries)" if self._calls > 1 else ""
             return Outcome(error=f"the model call failed{tries}: {self._error}", usage=usage)

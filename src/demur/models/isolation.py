@@ -7,12 +7,36 @@ import hmac
 import os
 import re
 import secrets
+from collections.abc import Iterable
 
 _SECRET = os.environ.get("DEMUR_SECRET", "").encode() or secrets.token_bytes(32)
 
-
 # A delimiter alone on its line, or what a model makes of it.
 _DELIMITER = re.compile(r"\s*</?[a-z]+-[a-z2-7]{10}>\s*")
+
+# Signs that show nothing (Unicode: default ignorable), among them those that turn the direction of
+# writing and those that spell out a hidden text.
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+# Joiners count between letters of scripts that write with them, and a variation selector behind a
+# sign; but not several in a row.
+_STRAY = re.compile(
+    r"[\u200c\u200d]{2,}|[\ufe00-\ufe0f]{2,}"
+    r"|(?<![^\x00-\x7f])[\u200c\u200d\ufe00-\ufe0f]|[\u200c\u200d](?![^\x00-\x7f])"
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+# What may be a delimiter, or a control token of some model: servers read `<|im_end|>` in a message
+# as the end of that message, and each vocabulary has tokens of its own in these two forms.
+_TAG = re.compile(r"<(?=(?:[^\W\d]|[/|\uff5c!?])[^<>]{0,100}>)")
+_BRACKETS = re.compile(r"\[(?=/?[A-Z][A-Z_]{2,30}\])")
+_LESS, _BRACKET = "\u02c2", "\u2045"
+"""Signs that look like `<` and `[`, and that no tokenizer takes for them."""
+
+_SENTENCE_END = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\s*\n\s*")
+# What is no longer than this a judge may say of itself.
+_LONGEST_LABEL = len("Label: Contradiction")
 
 
 def isolate(tag: str, text: str) -> str:
@@ -25,13 +49,43 @@ def isolate(tag: str, text: str) -> str:
 
     Args:
         tag: What the text is, such as "reference".
-        text: Any text.
+        text: Any text. It is shown as `as_shown` has it.
     """
+    text = as_shown(text)
     code = hmac.digest(_SECRET, f"{tag}\0{text}".encode(errors="replace"), "sha256")
     mark = f"{tag}-{base64.b32encode(code[:10]).decode()[:10].lower()}"
     return f"<{mark}>\n{text}\n</{mark}>"
 
 
+def as_shown(text: str) -> str:
+    """The text as a judge reads it: its words and nothing that only a machine would see.
+
+    Signs that show nothing are left out, control characters become spaces, and what could be read
+    as a delimiter or as a control token loses its first sign to one that looks like it.
+    """
+    if not text.isascii():
+        text = _STRAY.sub("", _UNSEEN.sub("", text))
+    return _BRACKETS.sub(_BRACKET, _TAG.sub(_LESS, _CONTROL.sub(" ", text)))
+
+
+def as_written(reply: str) -> str:
+    """A model's reply with `<` and `[` where it copied what `as_shown` put in their place."""
+    return reply.replace(_LESS, "<").replace(_BRACKET, "[")
+
+
 def without_delimiters(reply: str) -> str:
-    """A model's reply without such delimiters, which small models repeat around what they write."""
-    return _DELIMITER.sub("\n", reply).strip()
+    """What a model wrote, without delimiters, which small models repeat around it."""
+    return as_written(_DELIMITER.sub("\n", reply)).strip()
+
+
+def without_echo(reply: str, texts: Iterable[str]) -> str:
+    """What a model wrote, without the sentences that it copied from texts that it was shown.
+
+    A judge that copies "answer Entailment" has not answered.
+    """
+    shown = [as_shown(text) for text in texts]
+    pieces = {piece for text in shown for piece in (text, *_SENTENCE_END.split(text))}
+    for piece in sorted(pieces, key=len, reverse=True):
+        if len(piece) > _LONGEST_LABEL:
+            reply = reply.replace(piece, "")
+    return reply

@@ -140,6 +140,11 @@ def retry_after(error: BaseException) -> float | None:
     return None
 
 
+def is_control_flow(error: BaseException) -> bool:
+    """Whether an exception is langgraph's way to stop a graph, such as an interrupt: no failure."""
+    return any(base.__name__ == "GraphBubbleUp" for base in type(error).__mro__)
+
+
 def describe(error: BaseException) -> str:
     """One line that names the error's class and says what it says."""
     text = replace_surrogates(" ".join(str(error).split()))

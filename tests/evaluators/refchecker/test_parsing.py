@@ -279,6 +279,13 @@ def test_an_ambiguous_reply_has_no_label(reply: str) -> None:
     assert not isinstance(parse_label(reply), ClaimLabel)
 
 
+@given(REPLIES, st.sampled_from(ClaimLabel))
+def test_a_label_alone_on_the_last_line_counts_whatever_stands_before(
+    quoted: str, label: ClaimLabel
+) -> None:
+    assert parse_label(f"{quoted}\n{label.value}") is label
+
+
 # -- numbered labels ---------------------------------------------------------------------------
 
 FORMS = [
@@ -326,8 +333,8 @@ def test_two_labels_are_read_from_other_layouts(reply: str) -> None:
         ("2: Neutral\nThe first cannot be judged.", {1: None, 2: N}),
         ("1: not entailed\n2: Neutral", {1: None, 2: N}),
         ("1: Entailment\n2: no Contradiction", {1: E, 2: None}),
-        ("1: Entailment\n1: Neutral\n2: Neutral", {1: None, 2: N}),
-        ("1: Entailment\n1: Neutral\n1: Entailment\n2: Neutral", {1: None, 2: N}),
+        ("1: Entailment\n2: Neutral\n1: Neutral", {1: None, 2: N}),
+        ("2: Entailment\n1: Entailment\n2: Neutral\n3: Neutral", {1: E, 2: None}),
         ("1: Entailment or Neutral\n2: Neutral", {1: None, 2: N}),
         ("1: Neutral?\n2: Neutral", {1: None, 2: N}),
         ("1: Entailment: false\n2: Neutral", {1: None, 2: N}),
@@ -386,3 +393,30 @@ def test_labels_without_numbers_count_only_if_there_is_one_for_each(
         assert list(found.values()) == labels
     else:
         assert not any(isinstance(value, ClaimLabel) for value in found.values())
+
+
+LISTS = st.lists(st.tuples(*[st.sampled_from(ClaimLabel)] * 3), min_size=1, max_size=3)
+
+
+@given(LISTS)
+def test_of_several_whole_lists_the_last_counts(lists: list[tuple[ClaimLabel, ...]]) -> None:
+    blocks = ["\n".join(f"{n}. {label}" for n, label in enumerate(of, 1)) for of in lists]
+    found = parse_numbered_labels("\n\n".join(blocks), [1, 2, 3])
+    assert found == dict(enumerate(lists[-1], 1))
+
+
+@given(REPLIES, LISTS)
+def test_what_is_quoted_before_a_list_never_changes_its_labels(
+    quoted: str, lists: list[tuple[ClaimLabel, ...]]
+) -> None:
+    expected = dict(enumerate(lists[0], 1))
+    listed = "\n".join(f"{number}. {label}" for number, label in expected.items())
+    found = parse_numbered_labels(f"{quoted}\n{listed}", [1, 2, 3])
+    others = [found[number] for number, label in expected.items() if found[number] is not label]
+    assert not any(isinstance(other, ClaimLabel) for other in others)
+
+
+@given(st.text(st.sampled_from("yesSuportdVTrf1.: \n"), max_size=60))
+def test_a_verdict_that_is_not_on_the_menu_is_refused(reply: str) -> None:
+    assert not isinstance(parse_label(reply), ClaimLabel)
+    assert not any(isinstance(v, ClaimLabel) for v in parse_numbered_labels(reply, [1, 2]).values())

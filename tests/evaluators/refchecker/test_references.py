@@ -1,3 +1,4 @@
+from collections import Counter
 from itertools import pairwise
 
 import pytest
@@ -5,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from demur.evaluators.refchecker.references import Passage, pack, passages, window_text
+from demur.evaluators.refchecker.references import (
+    Passage,
+    pack,
+    pack_again,
+    passages,
+    window_text,
+)
 from demur.text import count_tokens, replace_surrogates
 
 TEXT = st.text(st.characters(), max_size=60) | st.text("ab. é漢\r\n\ud800😀", max_size=200)
@@ -58,3 +65,35 @@ def test_packing_keeps_all_passages_in_order_and_fills_windows(texts: list[str],
 def test_passages_of_a_window_are_apart_by_a_blank_line() -> None:
     window = (Passage(0, 0, " Ann runs.\n"), Passage(None, 9, "Bo left. "))
     assert window_text(window) == "Ann runs.\n\nBo left."
+
+
+WORDS = st.integers(1, 9).map(lambda words: " ".join(["ab"] * words))
+
+
+@given(st.lists(WORDS, max_size=10), st.lists(WORDS, max_size=10), st.integers(1, 20))
+def test_packing_again_keeps_windows_whose_passages_are_all_there(
+    before: list[str], now: list[str], size: int
+) -> None:
+    earlier = [
+        tuple(passage.text for passage in window)
+        for window in pack([Passage(at, 0, text) for at, text in enumerate(before)], size)
+    ]
+    found = [Passage(at, 0, text) for at, text in enumerate(now)]
+    windows = pack_again(found, size, earlier)
+    assert Counter(passage for window in windows for passage in window) == Counter(found)
+    assert pack_again(found, size, []) == pack(found, size)
+    texts = [tuple(passage.text for passage in window) for window in windows]
+    left = Counter(now)
+    for window in earlier:
+        if not Counter(window) - left:
+            assert window in texts
+            left -= Counter(window)
+    for window in texts:
+        assert window in earlier or len(window) == 1 or sum(map(count_tokens, window)) <= size
+
+
+def test_a_window_s_passages_are_known_by_their_text_wherever_they_stand() -> None:
+    earlier = [("Ann runs.", "Bo left.")]
+    found = [Passage(0, 0, "Bo left."), Passage(1, 0, "Crumb."), Passage(2, 0, "Ann runs.")]
+    assert pack_again(found, 100, earlier) == [(found[2], found[0]), (found[1],)]
+    assert pack_again(found[:2], 100, earlier) == [(found[0], found[1])]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +13,19 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from pydantic import Field, PrivateAttr, field_validator
 
-from demur.evaluators.base import Evaluator
+from demur.evaluators.base import ClaimEvaluator, Found, Labelled
 from demur.evaluators.refchecker import checking
-from demur.evaluators.refchecker.aggregation import Aggregation, aggregate, merge
-from demur.evaluators.refchecker.checking import Finding, Findings
-from demur.evaluators.refchecker.extraction import ClaimForm, Extraction, extract
-from demur.evaluators.refchecker.localization import find_evidence, index
+from demur.evaluators.refchecker.aggregation import Aggregation, aggregate
+from demur.evaluators.refchecker.checking import Checker
+from demur.evaluators.refchecker.extraction import ClaimForm, extract
+from demur.evaluators.refchecker.judging import counts_of, explanation, judged
 from demur.evaluators.refchecker.prompts import CALIBRATION, RefCheckerPrompts
-from demur.evaluators.refchecker.references import Window, pack, passages
+from demur.evaluators.refchecker.references import Window, passages
+from demur.evaluators.refchecker.remembering import Same, check_unknown, stable_windows
 from demur.models.calls import RunnableCall, Steps, ask
 from demur.models.nli import NLI, load_nli
 from demur.models.resolve import resolve_model
-from demur.schema import ABSTAIN, Claim, ClaimLabel, Evaluation, Sample
+from demur.schema import ABSTAIN, Claim, Evaluation, Sample
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -41,7 +43,7 @@ NO_REFERENCES = (
 )
 
 
-class RefChecker(Evaluator):
+class RefChecker(ClaimEvaluator):
     """Split an answer into claims and label each against the references.
 
     The references are the sample's contexts, and its `reference` if given. Without any, they are
@@ -148,21 +150,24 @@ class RefChecker(Evaluator):
         else:
             self._mode, self._nli = "nli", load_nli(self.checker)
 
-    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+    def _find(self, sample: Sample) -> Steps[Found | Evaluation]:
         if not sample.answer.strip():
             return self._undetermined("the answer is empty: there is nothing to check")
-        contexts: Sequence[Document] = sample.contexts
-        retrieved = False
-        if not _any_text(contexts, sample.reference):
+        details: dict[str, Any] = {}
+        if not _any_text(sample.contexts, sample.reference):
             if self.retriever is None:
                 return self._undetermined(NO_REFERENCES)
             query = sample.question or sample.answer
             (outcome,) = yield from ask([RunnableCall(self.retriever, query, "retrieval")])
             if outcome.error is not None:
                 return self._undetermined(f"the retriever failed: {outcome.error}")
-            contexts, retrieved = Sample(answer="", contexts=outcome.value).contexts, True
+            contexts = Sample(answer="", contexts=outcome.value).contexts
             if not _any_text(contexts, None):
                 return self._undetermined("the retriever found no text to check the answer against")
+            sample = sample.model_copy(update={"contexts": contexts})
+            details["retrieved"] = [
+                {"id": document.id, "page_content": document.page_content} for document in contexts
+            ]
 
         extraction = yield from extract(
             self._chat,
@@ -171,57 +176,56 @@ class RefChecker(Evaluator):
             self.claims,
             self.prompts,
             _is_local(self._chat),
+            sample.preceding,
         )
-        details: dict[str, Any] = {"checker": self._mode}
         if extraction.dropped:
             details["dropped_claims"] = list(extraction.dropped)
-        if retrieved:
-            details["retrieved"] = [
-                {"id": document.id, "page_content": document.page_content} for document in contexts
-            ]
+        without_claims = {"checker": self._mode, **details}
         if extraction.error is not None:
-            return self._undetermined(extraction.error, details=details)
+            return self._undetermined(extraction.error, details=without_claims)
         if extraction.abstained:
             return Evaluation(
                 name=self.get_name(),
                 label=ABSTAIN,
                 explanation="The answer states nothing that could be checked.",
-                details=details,
+                details=without_claims,
             )
-        windows = self._windows(contexts, sample.reference)
-        texts = [claim.text for claim in extraction.claims]
-        findings = yield from self._check(texts, windows, sample.question)
-        claims = _judged(extraction, windows, findings)
-        return self._conclude(claims, {**details, "windows": len(windows)})
+        return Found(sample, extraction.claims, details)
 
-    def _windows(self, contexts: Sequence[Document], reference: str | None) -> list[Window]:
+    def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[Labelled]:
+        windows = self._windows(sample)
+        texts = [claim.text for claim in claims]
+        check, identity = self._check()
+        findings, known = yield from check_unknown(check, identity, texts, windows, sample.question)
+        labelled = judged(claims, windows, findings)
+        told = {"checker": self._mode, "windows": len(windows), "known": known}
+        return replace(labelled, details=told)
+
+    def _windows(self, sample: Sample) -> list[Window]:
         size = self.window_tokens or _WINDOW_TOKENS[self._mode]
-        found = passages(contexts, reference, size, size // _OVERLAP)
+        found = passages(sample.contexts, sample.reference, size, size // _OVERLAP)
         # A cross-encoder sees a lone passage more clearly, and its pairs cost little.
-        return [(passage,) for passage in found] if self._mode == "nli" else pack(found, size)
+        return [(passage,) for passage in found] if self._nli else stable_windows(found, size)
 
-    def _check(
-        self, claims: Sequence[str], windows: Sequence[Window], question: str | None
-    ) -> Steps[Findings]:
+    def _check(self) -> tuple[Checker, Hashable]:
+        """The checker, and what its findings depend on."""
+        chat, prompts = self._chat, self.prompts
         if self._nli is not None:
-            check = checking.nli(self._nli)
-        elif self._mode == "joint":
-            check = checking.joint(self._chat, self.prompts.joint)
-        elif self._mode == "per_claim":
-            check = checking.per_claim(self._chat, self.prompts.per_claim)
-        else:
-            check = checking.logprobs(self._chat, self.prompts.logprobs, CALIBRATION)
-        return (yield from check(claims, windows, question))
+            return checking.nli(self._nli), Same(self._nli)
+        if self._mode == "joint":
+            return checking.joint(chat, prompts.joint), ("joint", Same(chat), prompts.joint)
+        if self._mode == "per_claim":
+            identity = "per_claim", Same(chat), prompts.per_claim
+            return checking.per_claim(chat, prompts.per_claim), identity
+        identity = "logprobs", Same(chat), prompts.logprobs
+        return checking.logprobs(chat, prompts.logprobs, CALIBRATION), identity
 
-    def _conclude(self, claims: tuple[Claim, ...], details: dict[str, Any]) -> Evaluation:
+    def _conclude(self, claims: Sequence[Claim], details: Mapping[str, Any]) -> Evaluation:
         verdict = aggregate([claim.label for claim in claims], self.aggregation, self.threshold)
-        counts = {
-            label.value: sum(claim.label is label for claim in claims) for label in ClaimLabel
-        }
         missing = [claim for claim in claims if claim.label is None]
         details = {
             **details,
-            "counts": counts,
+            "counts": counts_of(claims),
             "unlabelled": len(missing),
             "score_bounds": list(verdict.bounds),
         }
@@ -229,7 +233,7 @@ class RefChecker(Evaluator):
             return self._undetermined(
                 f"{len(missing)} of {len(claims)} claims have no label, which could change the "
                 f"decision. The first: {missing[0].error}",
-                claims=claims,
+                claims=tuple(claims),
                 details=details,
             )
         return Evaluation(
@@ -237,8 +241,8 @@ class RefChecker(Evaluator):
             score=verdict.score,
             label=verdict.label and verdict.label.value,
             passed=verdict.passed,
-            explanation=_explanation(claims, counts),
-            claims=claims,
+            explanation=explanation(claims),
+            claims=tuple(claims),
             details=details,
         )
 
@@ -263,55 +267,3 @@ def _any_text(contexts: Sequence[Document], reference: str | None) -> bool:
     return any(document.page_content.strip() for document in contexts) or bool(
         reference and reference.strip()
     )
-
-
-def _judged(
-    extraction: Extraction, windows: Sequence[Window], findings: Findings
-) -> tuple[Claim, ...]:
-    """The claims with their labels merged over the windows, and the evidence for them."""
-    sentences = [index(window) for window in windows]
-    judged = []
-    for at, claim in enumerate(extraction.claims):
-        found = [of_window[at] for of_window in findings]
-        label = merge(finding.label for finding in found)
-        evidence = [
-            find_evidence(claim.text, of_window, label)
-            for finding, of_window in zip(found, sentences, strict=True)
-            if label is not None and finding.label is label and label is not ClaimLabel.NEUTRAL
-        ]
-        judged.append(
-            claim.model_copy(
-                update={
-                    "label": label,
-                    "probabilities": _probabilities(found, label),
-                    "evidence": tuple(dict.fromkeys(e for e in evidence if e is not None)),
-                    "error": None if label else next(f.error for f in found if f.error),
-                }
-            )
-        )
-    return tuple(judged)
-
-
-def _probabilities(
-    findings: Sequence[Finding], label: ClaimLabel | None
-) -> dict[ClaimLabel, float] | None:
-    """Those of the window that is surest of the claim's label."""
-    if label is None:
-        return None
-    given = [f.probabilities for f in findings if f.label is label and f.probabilities]
-    return dict(max(given, key=lambda shares: shares[label])) if given else None
-
-
-def _explanation(claims: Sequence[Claim], counts: dict[str, int]) -> str:
-    noun = "claim" if len(claims) == 1 else "claims"
-    parts = [f"The references support {counts['Entailment']} of {len(claims)} {noun}"]
-    for label, words in (
-        ("Contradiction", "contradicted by them"),
-        ("Neutral", "not found in them"),
-    ):
-        if counts[label]:
-            parts.append(f"{counts[label]} {words}")
-    unlabelled = sum(claim.label is None for claim in claims)
-    if unlabelled:
-        parts.append(f"{unlabelled} without a label")
-    return ", ".join(parts) + "."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,9 +17,12 @@ from demur.evaluators.refchecker.prompts import (
     RefCheckerPrompts,
     for_small_model,
     triplet_grammar,
+    with_preceding,
 )
 from demur.evaluators.refchecker.references import Passage
-from demur.models.calls import ChatCall, Outcome, Reply, Steps, ask
+from demur.evaluators.refchecker.remembering import Same, memory
+from demur.models.calls import ChatCall, Reply, Steps, ask
+from demur.models.together import side_by_side
 from demur.schema import Claim
 from demur.text import count_tokens, sentences, windows, word_set
 
@@ -27,6 +30,9 @@ ClaimForm = Literal["triplets", "sentences"]
 
 # A longer stretch makes a model skip facts, and its list of claims may pass the token limit.
 _STRETCH_TOKENS = 600
+# Of a long text before the answer the last one to two hundred tokens are shown: enough for a
+# pronoun, and a stream of sentences does not pay for all of its beginning with each.
+_PRECEDING_TOKENS = 200
 
 
 @dataclass(frozen=True)
@@ -49,65 +55,78 @@ def extract(
     form: ClaimForm,
     prompts: RefCheckerPrompts,
     bounded: bool,
+    preceding: str = "",
 ) -> Steps[Extraction]:
     """Ask for the claims of an answer, a long one stretch by stretch.
 
     `bounded` is for llama.cpp with a small model: it is shown more examples, and its reply is kept
-    to the form and to a length.
+    to the form and to a length. What precedes the answer is shown, the end of a long text only, so
+    that the claims can name in full what the answer refers to.
 
     A stretch whose reply cannot be read is asked for once more; one whose reply was cut at the
-    token limit is asked for in two halves.
+    token limit is asked for in two halves. One that was read before in a guarded call is not asked
+    for again.
     """
-    stretches = [answer[start:end] for start, end in windows(answer, _STRETCH_TOKENS, 0)]
     prompt = prompts.triplets if form == "triplets" else prompts.sentences
     if bounded:
         prompt = for_small_model(prompt)
+    tail = windows(preceding, _PRECEDING_TOKENS, _PRECEDING_TOKENS // 2)[-1:]
+    before = "".join(preceding[start:end] for start, end in tail)
+    if before:
+        prompt = with_preceding(prompt)
 
     def call(stretch: str, *further: BaseMessage) -> ChatCall:
-        messages = prompt.messages(question=question, answer=stretch)
+        messages = prompt.messages(question=question, preceding=before, answer=stretch)
         options = _bounds(stretch, form) if bounded else {}
         return ChatCall(model, [*messages, *further], "extraction", options)
 
-    def repairs(stretch: str, outcome: Outcome) -> list[ChatCall]:
-        reply: Reply = outcome.value
-        if reply.truncated and (halves := _halves(stretch)):
-            return [call(half) for half in halves]
-        asked = UNREADABLE_TRIPLETS if form == "triplets" else UNREADABLE_SENTENCES
-        return [call(stretch, AIMessage(reply.text or "(nothing)"), HumanMessage(asked))]
+    # Not only the answer counts: a claim names in full what the answer may only refer to.
+    known = word_set(answer) | word_set(question or "") | word_set(before)
+    remembered: dict[Hashable, list[Extracted]] = memory("claims", Same(model), form, bounded)
 
-    # The question counts too: a claim names in full what the answer may only refer to.
-    known = word_set(answer) | word_set(question or "")
-    outcomes = yield from ask([call(stretch) for stretch in stretches])
-    if failed := _failure(outcomes):
-        return failed
-    first = [_read(outcome.value, form) for outcome in outcomes]
-    again = {
-        at: repairs(stretches[at], outcomes[at])
-        for at, read in enumerate(first)
-        if not _usable(read, known)
-    }
-    repaired = yield from ask([one for calls in again.values() for one in calls])
-    if failed := _failure(repaired):
-        return failed
-    second = iter([_read(outcome.value, form) for outcome in repaired])
+    def read(stretch: str) -> Steps[list[Extracted] | str]:
+        key = prompt, question, before, stretch
+        found = remembered.get(key) or (yield from _read_stretch(stretch, call, form, known))
+        if not isinstance(found, str) and all(one.readable for one in found):
+            remembered[key] = found
+        return found
+
+    stretches = [answer[start:end] for start, end in windows(answer, _STRETCH_TOKENS, 0)]
     reads: list[Extracted] = []
-    for at, read in enumerate(first):
-        last = [next(second) for _ in again[at]] if at in again else [read]
-        if at in again and _takes_back(read, last):
-            return Extraction(
-                error="the extractor began claims that could not be read, and asked again said "
-                "that there are none: use another model or prompt"
-            )
-        reads += last
+    for found in (yield from side_by_side([read(stretch) for stretch in stretches])):
+        if isinstance(found, str):
+            return Extraction(error=found)
+        reads += found
     return _collect(reads, answer, known)
 
 
-def _failure(outcomes: Sequence[Outcome]) -> Extraction | None:
-    """What is left of the extraction when a call failed, or None if none did."""
+def _read_stretch(
+    stretch: str, call: Callable[..., ChatCall], form: ClaimForm, known: frozenset[str]
+) -> Steps[list[Extracted] | str]:
+    """What the extractor says of one stretch, in one reply or in two; a string says why nothing."""
+    (outcome,) = yield from ask([call(stretch)])
+    if outcome.error is not None:
+        return f"the claims could not be extracted: {outcome.error}"
+    reply: Reply = outcome.value
+    first = _read(reply, form)
+    if _usable(first, known):
+        return [first]
+    if reply.truncated and (halves := _halves(stretch)):
+        calls = [call(half) for half in halves]
+    else:
+        asked = UNREADABLE_TRIPLETS if form == "triplets" else UNREADABLE_SENTENCES
+        calls = [call(stretch, AIMessage(reply.text or "(nothing)"), HumanMessage(asked))]
+    outcomes = yield from ask(calls)
     for outcome in outcomes:
         if outcome.error is not None:
-            return Extraction(error=f"the claims could not be extracted: {outcome.error}")
-    return None
+            return f"the claims could not be extracted: {outcome.error}"
+    second = [_read(outcome.value, form) for outcome in outcomes]
+    if _takes_back(first, second):
+        return (
+            "the extractor began claims that could not be read, and asked again said that there "
+            "are none: use another model or prompt"
+        )
+    return second
 
 
 def _bounds(stretch: str, form: ClaimForm) -> dict[str, Any]:
@@ -162,7 +181,7 @@ def _statement(triplet: Sequence[str]) -> str:
 
 
 def _grounded(claim: Claim, known: frozenset[str]) -> bool:
-    """Whether a word of the claim's subject or object stands in the answer or the question.
+    """Whether a word of the claim's subject or object stands in what the extractor was shown.
 
     A small model sometimes repeats the lines of its prompt's example as if they were claims of the
     answer.

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from demur.models.isolation import as_written
 from demur.schema import ClaimLabel
 
 Triplet = tuple[str, str, str]
@@ -68,7 +69,7 @@ def parse_triplets(reply: str) -> Extracted:
     three keys. Two elements are a triplet without an object; what follows the third belongs to the
     object. Lines that do not begin like a triplet are taken for remarks.
     """
-    text = _FENCE.sub("", reply)
+    text = _FENCE.sub("", as_written(reply))
     found: list[Triplet] = []
     broken = False
     from_json = _json_triplets(text)
@@ -93,7 +94,7 @@ def parse_triplets(reply: str) -> Extracted:
 
 def parse_statements(reply: str) -> Extracted:
     """Read sub-sentences: one a line behind `- `; without any such mark, every line is one."""
-    text = _FENCE.sub("", reply)
+    text = _FENCE.sub("", as_written(reply))
     lines = [line for line in text.splitlines() if line.strip()]
     marked = [line for line in lines if _without_bullet(line) != line.lstrip()]
     chosen = marked or [line for line in lines if not line.rstrip().endswith(":")]
@@ -304,8 +305,9 @@ def parse_numbered_labels(
     """Read the labels of numbered claims, in any order; a string says why one cannot be read.
 
     Also taken: a JSON object from number to label, and labels without any number if there is just
-    one for every claim (unless `need_numbers`). A claim with two different labels has none; labels
-    for numbers that were not asked for are passed over.
+    one for every claim (unless `need_numbers`). Of several whole lists the last counts: what comes
+    before may be quoted. Else a claim with two different labels has none. Labels for numbers that
+    were not asked for are passed over.
     """
     given = list(_numbered_in(reply))
     if not given:
@@ -319,13 +321,17 @@ def parse_numbered_labels(
             return dict.fromkeys(numbers, why)
         given = list(zip(numbers, bare, strict=True))
     found: dict[int, ClaimLabel | str] = dict.fromkeys(numbers, NO_LABEL)
+    last: dict[int, ClaimLabel | str] = {}
     for number, label in given:
+        last = {} if number in last else last  # where numbers come again, another list begins
+        last[number] = label
         known = found.get(number)
         if known == NO_LABEL:
             found[number] = label
         elif known is not None and known != label:
             found[number] = "the checker gave several labels for this claim"
-    return found
+    whole = last.keys() >= found.keys()
+    return {number: last[number] for number in numbers} if whole else found
 
 
 def _mentions(text: str) -> Iterator[tuple[ClaimLabel, bool]]:

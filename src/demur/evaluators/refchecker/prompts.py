@@ -83,6 +83,21 @@ def for_small_model(prompt: Prompt) -> Prompt:
     return _FOR_SMALL_MODELS.get(prompt, prompt)
 
 
+_PRECEDING = """\
+The answer goes on from the preceding text. Use that only to understand the answer and to know the \
+names: list no fact that only the preceding text states."""
+
+
+def with_preceding(prompt: Prompt) -> Prompt:
+    """An extraction prompt, ours or not, that also shows what stands before the answer."""
+    at = prompt.fields.index("answer")
+    return replace(
+        prompt,
+        system=f"{prompt.system}\n{_PRECEDING}",
+        fields=(*prompt.fields[:at], "preceding", *prompt.fields[at:]),
+    )
+
+
 UNREADABLE_TRIPLETS = """\
 That could not be read. Write the same facts again, nothing else. Each line needs exactly three \
 quoted parts: ("subject", "predicate", "object"). No facts: No claims"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -55,6 +56,30 @@ def pack(found: Sequence[Passage], size: int) -> list[Window]:
             current, total = (), 0
         current, total = (*current, passage), total + tokens
     return [*packed, current] if current else packed
+
+
+def pack_again(
+    found: Sequence[Passage], size: int, earlier: Sequence[Sequence[str]]
+) -> list[Window]:
+    """As `pack`, but passages that were packed together before stay together.
+
+    Args:
+        found: The passages.
+        size: Of a window, in tokens.
+        earlier: The texts of earlier windows of this size. One is kept if all of it is there.
+
+    Returns:
+        The windows that were kept, then those of the other passages.
+    """
+    by_text: dict[str, deque[Passage]] = defaultdict(deque)
+    for passage in found:
+        by_text[passage.text].append(passage)
+    kept: list[Window] = []
+    for texts in earlier:
+        if all(len(by_text[text]) >= count for text, count in Counter(texts).items()):
+            kept.append(tuple(by_text[text].popleft() for text in texts))
+    left = set().union(*by_text.values())
+    return [*kept, *pack([passage for passage in found if passage in left], size)]
 
 
 def window_text(window: Window) -> str:

@@ -1,0 +1,6 @@
+"""demur for LangChain agents and langgraph graphs: answers are checked before anyone sees them."""
+
+from langchain_demur.middleware import HallucinationMiddleware
+from langchain_demur.node import guarded_node
+
+__all__ = ["HallucinationMiddleware", "guarded_node"]

@@ -1,0 +1,154 @@
+"""What the middleware and the node share: a guard for each call, run where nothing can leak."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables.base import RunnableLike
+from langgraph.config import get_config
+
+from demur import DemurError, Evaluation, Guard, resolve_model
+from demur.guard import Budget, Feedback
+from demur.guard.recovery import Recovery
+from langchain_demur._messages import MARK, marked, this_turn
+
+OnFail = Mapping[str, Recovery | str] | Recovery | str | None
+OnError = Literal["open", "closed", "raise"]
+Evaluator = Runnable[Any, Evaluation] | RunnableLike[Any, Evaluation]
+
+_STREAM = "__pregel_stream"
+_REJECTED = "rejected"
+
+
+@dataclass
+class Call:
+    """One guarded call: what is run for an answer, and how many answers came of it."""
+
+    run: Callable[..., Any]
+    state: Any
+    """The graph's."""
+    rejected: int
+    """How many answers of this turn were rejected before this call."""
+    given: int = 0
+    """How many answers the guard has got; it asks for another when it has rejected all before."""
+
+    def step(self, message: AIMessage) -> AIMessage:
+        """A message that calls tools, with the count of rejected answers, if there are any."""
+        rejected = self.rejected + self.given
+        return marked(message, {_REJECTED: rejected}) if rejected else message
+
+
+class NoAnswerYet(Exception):  # noqa: N818  # it takes a step on the way out of the guard
+    """The model calls tools: there is nothing to judge, and the graph goes on."""
+
+    def __init__(self, step: Any) -> None:
+        # Not in the message: tracers write that down.
+        super().__init__("the model calls tools: there is no answer yet")
+        self.step = step
+
+
+@dataclass(frozen=True)
+class Guards:
+    """Guards around one chain that differ in how many attempts they have left."""
+
+    chain: Runnable[Any, Any]
+    evaluators: Sequence[Evaluator]
+    budget: Budget
+    options: Mapping[str, Any]
+    _first: Guard[Any, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Made once, so that a wrong argument shows now and not in a call.
+        object.__setattr__(self, "_first", self._build(self.budget))
+
+    def after(self, rejected: int) -> Guard[Any, Any]:
+        """The guard for what follows so many rejected answers of the same turn."""
+        if not rejected:
+            return self._first
+        # The one answer that comes now is judged in any case.
+        return self._build(replace(self.budget, attempts=max(1, self.budget.attempts - rejected)))
+
+    def _build(self, budget: Budget) -> Guard[Any, Any]:
+        return Guard(self.chain, *self.evaluators, budget=budget, answer="answer", **self.options)
+
+
+def answering(run: Any, arun: Any) -> Runnable[Any, Any]:
+    """What a guard guards: two functions of its input and the `Call`.
+
+    Its name must not be one that a node may have, or langgraph streams what it returns.
+    """
+    return RunnableLambda(run, arun, name="demur:answer")
+
+
+def options_of(
+    *,
+    on_fail: OnFail,
+    on_error: OnError,
+    with_feedback: Callable[[Any, Feedback], Any] | None,
+    tell: Callable[[Any, Feedback], Any],
+    model: str | BaseChatModel | None,
+    retriever: Runnable[str, Any] | None,
+) -> dict[str, Any]:
+    """A guard's arguments. `tell` is for when the caller says nothing of who answers again."""
+    if with_feedback is None and model is None:
+        with_feedback = tell
+    return {
+        "on_fail": on_fail,
+        "on_error": on_error,
+        "with_feedback": with_feedback,
+        "model": None if model is None else resolve_model(model),
+        "retriever": retriever,
+    }
+
+
+def rejected_in(messages: Sequence[BaseMessage]) -> int:
+    """How many answers of this turn were rejected, by the last message that says so."""
+    marks = [m.response_metadata.get(MARK) for m in this_turn(messages) if isinstance(m, AIMessage)]
+    counts = [mark[_REJECTED] for mark in marks if isinstance(mark, Mapping) and _REJECTED in mark]
+    return int(counts[-1]) if counts else 0
+
+
+def held_back() -> RunnableConfig | None:
+    """The running graph's config without its stream, to which graphs inside it would write.
+
+    None outside of a graph, and in a task on Python 3.10, where langgraph cannot pass it on and
+    so streams nothing from inside either.
+    """
+    try:
+        config = get_config()
+    except RuntimeError:
+        return None
+    configurable = {k: v for k, v in config.get("configurable", {}).items() if k != _STREAM}
+    return {"configurable": configurable}
+
+
+def kind_of(value: Any) -> str:
+    """What something is, in words: with its keys but without its content."""
+    if isinstance(value, Mapping):
+        keys = ", ".join(map(repr, value)) or "(none)"
+        return f"a {type(value).__name__} with the keys {keys}"
+    return f"a {type(value).__name__}"
+
+
+def read_state(reader: str | Callable[[Any], Any], state: Any, name: str) -> Any:
+    """What a key of a state, or a function of it, gives.
+
+    Raises:
+        DemurError: There is no such key.
+    """
+    if callable(reader):
+        return reader(state)
+    values = view_of(state)
+    if reader not in values:
+        raise DemurError(f"{name}={reader!r}: there is no such key in the state, {kind_of(values)}")
+    return values[reader]
+
+
+def view_of(state: Any) -> dict[str, Any]:
+    """The fields of a state: of a mapping, a pydantic model or a dataclass."""
+    return dict(state) if isinstance(state, Mapping) else dict(vars(state))

@@ -1,0 +1,247 @@
+"""guarded_node: a node of any langgraph graph, its answer checked before it leaves the node."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+from uuid import uuid4
+
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langgraph.constants import TAG_HIDDEN
+from pydantic import BaseModel
+
+from demur.guard import Budget, Feedback
+from langchain_demur._messages import sources, tell
+from langchain_demur._run import (
+    Call,
+    Evaluator,
+    Guards,
+    NoAnswerYet,
+    OnError,
+    OnFail,
+    answering,
+    held_back,
+    options_of,
+    read_state,
+    rejected_in,
+    view_of,
+)
+from langchain_demur._update import MESSAGES, read_update
+
+Node = TypeVar("Node", bound=Callable[..., Any] | Runnable[Any, Any])
+Reader = str | Callable[[Any], Any]
+
+_STATE = "demur:state"
+_UPDATE = "demur:update"
+_DOCUMENTS = ("context", "contexts", "source_documents", "documents")
+
+
+def guarded_node(
+    node: Node,
+    *evaluators: Evaluator,
+    on_fail: OnFail = None,
+    budget: Budget | None = None,
+    on_error: OnError = "closed",
+    question: Reader | None = None,
+    answer: str | None = None,
+    contexts: Reader | None = None,
+    with_feedback: Callable[[Any, Feedback], Any] | None = None,
+    model: str | BaseChatModel | None = None,
+    retriever: Runnable[str, Any] | None = None,
+) -> Node:
+    """A node whose answer is checked before it is streamed or written to the state.
+
+    The answer is the last message of the node's update that the model wrote, or its key `answer`,
+    `output`, `result`, `response` or `generation`. It is judged against documents of the update,
+    else those that retrievers in the node returned, else those under `context`, `contexts`,
+    `source_documents` or `documents` of the state, else what tools returned. A message that calls
+    tools goes through without the text beside its calls.
+
+    What runs inside the node is not streamed and is hidden from tracing (`langsmith:hidden`). What
+    the node itself writes to the custom stream is not held back.
+
+    Example:
+        >>> graph.add_node("generate", guarded_node(generate, RefChecker("openai:gpt-4o-mini")))
+
+    Args:
+        node: A function or a Runnable (a chain, a compiled graph) from the state to an update, or
+            to a `Command` with one.
+        evaluators: At least one Runnable from `Sample` to `Evaluation`.
+        on_fail: What to do about an answer that fails, as `demur.Guard` takes it.
+        budget: What one run of the node may spend.
+        on_error: What becomes of an answer that an evaluator could not decide about, as
+            `demur.Guard` takes it.
+        question: Where the question is: a key of the state, or a function of the state.
+        answer: The key of the update that holds the answer.
+        contexts: Where the contexts are: a key of the update or the state, or a function of the
+            state.
+        with_feedback: Makes of the state and the `Feedback` the state that the node is run on in
+            the next attempt. None: its messages, if it has any, are followed by one that tells the
+            problems, and its list of documents, if it has one, by what `retriever` found.
+        model: A chat model, or a name for `resolve_model`, that answers from the documents in place
+            of the node when an answer failed.
+        retriever: A Runnable from a query to documents, for `Retrieve`.
+
+    Returns:
+        A function for a function, which takes what that takes (`config`, `runtime`, ...); a
+        Runnable for a Runnable.
+
+    Raises:
+        ValueError: There is no evaluator, or one without a threshold; an argument is out of its
+            range, or lacks another that it needs.
+        TypeError: Something is no Runnable, no chat model, or no recovery.
+    """
+    options = options_of(
+        on_fail=on_fail,
+        on_error=on_error,
+        with_feedback=None if with_feedback is None else _on_state(with_feedback),
+        tell=_on_state(_tell_node),
+        model=model,
+        retriever=retriever,
+    )
+    if question is not None:
+        options["question"] = lambda given: read_state(question, given[_STATE], "question")
+    if contexts is not None:
+        options["contexts"] = contexts if isinstance(contexts, str) else "documents"
+    guarded = _GuardedNode(evaluators, budget or Budget(), options, answer, contexts)
+    if isinstance(node, Runnable):
+        return cast(Node, guarded.runnable(node))
+    called = node if inspect.isroutine(node) else getattr(node, "__call__", node)  # noqa: B004
+    is_async = inspect.iscoroutinefunction(called)
+    return cast(Node, guarded.afunction(node) if is_async else guarded.function(node))
+
+
+class _GuardedNode:
+    """Nodes of each kind, around one guard."""
+
+    def __init__(
+        self,
+        evaluators: Sequence[Evaluator],
+        budget: Budget,
+        options: Mapping[str, Any],
+        answer: str | None,
+        contexts: Reader | None,
+    ) -> None:
+        self._key = answer
+        self._contexts = contexts
+        # Hidden, since langgraph streams what a run of its node's name returns.
+        chain = answering(self._answer, self._aanswer).with_config(tags=[TAG_HIDDEN])
+        self._guards = Guards(chain, evaluators, budget, options)
+
+    def function(self, node: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(node)
+        def guarded(state: Any, **injected: Any) -> Any:
+            return self._run(state, lambda state, config: node(state, **_with(injected, config)))
+
+        return guarded
+
+    def afunction(self, node: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(node)
+        async def guarded(state: Any, **injected: Any) -> Any:
+            def run(state: Any, config: RunnableConfig) -> Any:
+                return node(state, **_with(injected, config))
+
+            return await self._arun(state, run)
+
+        return guarded
+
+    def runnable(self, node: Runnable[Any, Any]) -> Runnable[Any, Any]:
+        def run(state: Any) -> Any:
+            return self._run(state, node.invoke)
+
+        async def arun(state: Any) -> Any:
+            return await self._arun(state, node.ainvoke)
+
+        return RunnableLambda(run, arun, name="demur:node")
+
+    def _run(self, state: Any, run: Callable[..., Any]) -> Any:
+        call, given = _start(state, run)
+        try:
+            found = self._guards.after(call.rejected).invoke(given, held_back(), call=call)
+        except NoAnswerYet as no_answer:
+            return no_answer.step
+        return found[_UPDATE].with_answer(found["answer"])
+
+    async def _arun(self, state: Any, run: Callable[..., Any]) -> Any:
+        call, given = _start(state, run)
+        try:
+            found = await self._guards.after(call.rejected).ainvoke(given, held_back(), call=call)
+        except NoAnswerYet as no_answer:
+            return no_answer.step
+        return found[_UPDATE].with_answer(found["answer"])
+
+    def _answer(self, given: dict[str, Any], config: RunnableConfig, call: Call) -> dict[str, Any]:
+        return self._judgeable(given, call, call.run(given[_STATE], config))
+
+    async def _aanswer(
+        self, given: dict[str, Any], config: RunnableConfig, call: Call
+    ) -> dict[str, Any]:
+        return self._judgeable(given, call, await call.run(given[_STATE], config))
+
+    def _judgeable(self, given: dict[str, Any], call: Call, output: Any) -> dict[str, Any]:
+        """What the guard reads, out of what the node returned."""
+        known = _ids(call.state)
+        update = read_update(output, self._key, call, known, _ids(given[_STATE]) - known)
+        found = {**update.values, "answer": update.answer, _UPDATE: update}
+        if callable(self._contexts):
+            found["documents"] = self._contexts(call.state)
+        elif not any(key in found for key in _DOCUMENTS):
+            found["documents"] = sources(found.get(MESSAGES, ()))  # of an agent as a node
+        return found
+
+
+def _start(state: Any, run: Callable[..., Any]) -> tuple[Call, dict[str, Any]]:
+    """A guarded call of a node, and the input of the guard."""
+    values = view_of(state)
+    messages = values.get(MESSAGES, ())
+    call = Call(run=run, state=state, rejected=rejected_in(messages))
+    return call, {"documents": sources(messages), **values, _STATE: state}
+
+
+def _with(injected: dict[str, Any], config: RunnableConfig) -> dict[str, Any]:
+    """What langgraph passes to a function, with the config under which nothing is streamed."""
+    return {**injected, "config": config} if "config" in injected else injected
+
+
+def _ids(state: Any) -> set[str]:
+    return {message.id for message in view_of(state).get(MESSAGES, ()) if message.id}
+
+
+def _on_state(tell: Callable[[Any, Feedback], Any]) -> Callable[[Any, Feedback], Any]:
+    def told(given: dict[str, Any], feedback: Feedback) -> dict[str, Any]:
+        state = tell(given[_STATE], feedback)
+        messages = view_of(state).get(MESSAGES)
+        if messages:
+            # By its id a message is known again, should the node return all its messages.
+            named = [m if m.id else m.model_copy(update={"id": str(uuid4())}) for m in messages]
+            state = _changed(state, {MESSAGES: named})
+        return {**given, _STATE: state}
+
+    return told
+
+
+def _tell_node(state: Any, feedback: Feedback) -> Any:
+    """The state, with what was wrong after its messages and what was found among its documents."""
+    values = view_of(state)
+    changes: dict[str, Any] = {}
+    if values.get(MESSAGES):
+        changes[MESSAGES] = tell(values[MESSAGES], feedback)
+    for key in _DOCUMENTS:
+        held = values.get(key)
+        if isinstance(held, list) and all(isinstance(one, Document) for one in held):
+            changes[key] = [*held, *feedback.documents]
+            break
+    return _changed(state, changes)
+
+
+def _changed(state: Any, changes: dict[str, Any]) -> Any:
+    if isinstance(state, Mapping):
+        return {**state, **changes}
+    if isinstance(state, BaseModel):
+        return state.model_copy(update=changes)
+    return replace(state, **changes)

@@ -1,0 +1,135 @@
+"""Agents over a real HTTP endpoint that streams, with a retriever tool over a real Chroma."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.tools import BaseTool, create_retriever_tool, tool
+
+from demur import RefChecker
+from support.openai_server import Answer, OpenAIServer
+from support.rag import application
+
+REJECTED = "ЖЩЮ 97"
+"""An answer that no source supports, in letters that nothing else here is written in."""
+LETTERS = frozenset("ЖЩЮ")
+
+
+@dataclass(frozen=True)
+class Calls:
+    """A reply that calls tools."""
+
+    calls: tuple[tuple[str, dict[str, Any]], ...]
+    text: str | None = None
+    """Beside the calls."""
+
+
+def search(query: str = "How tall is the Amber Tower?", text: str | None = None) -> Calls:
+    """A reply that searches."""
+    return Calls((("search", {"query": query}),), text)
+
+
+Reply = str | Calls
+Speak = Callable[[dict[str, Any]], Reply]
+"""From a request to the reply."""
+
+
+def serving(*replies: Reply) -> Callable[[dict[str, Any], int], Answer | str]:
+    """The agent's model says these in order, and the last one again and again."""
+    coming = list(replies)
+    return speaking(lambda request: coming.pop(0) if len(coming) > 1 else coming[0])
+
+
+def speaking(
+    speak: Speak, judge: Callable[[dict[str, Any], int], Answer | str] | None = None
+) -> Callable[[dict[str, Any], int], Answer | str]:
+    """The agent's model says what `speak` makes of its requests; the judge knows the numbers."""
+    judge = judge or application("")
+
+    def script(request: dict[str, Any], number: int) -> Answer | str:
+        text = "".join(str(message["content"]) for message in request["messages"])
+        if re.search(r"<(answer|claims|claim|problems)-\w+>", text):
+            return judge(request, number)
+        return _reply(speak(request), request, number)
+
+    return script
+
+
+def _reply(reply: Reply, request: dict[str, Any], number: int) -> Answer:
+    if isinstance(reply, str):
+        reply = Calls((), reply)
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text}
+    if reply.calls:
+        message["tool_calls"] = [
+            {
+                "index": at,
+                "id": f"call-{number}-{at}",
+                "type": "function",
+                "function": {"name": name, "arguments": json.dumps(arguments)},
+            }
+            for at, (name, arguments) in enumerate(reply.calls)
+        ]
+    reason = "tool_calls" if reply.calls else "stop"
+    about = {"id": f"chatcmpl-{number}", "created": 1, "model": request["model"]}
+    if not request.get("stream"):
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        choice = {"index": 0, "message": message, "finish_reason": reason}
+        body = {**about, "object": "chat.completion", "choices": [choice], "usage": usage}
+        return Answer(body=json.dumps(body).encode())
+    # Character by character, so that a leak shows as early as can be.
+    deltas = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": letter} for letter in reply.text or ""]
+    if reply.calls:
+        deltas.append({"tool_calls": message["tool_calls"]})
+    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": reason})
+    chunks = [
+        json.dumps({**about, "object": "chat.completion.chunk", "choices": [choice]})
+        for choice in choices
+    ]
+    return Answer(body="".join(f"data: {one}\n\n" for one in [*chunks, "[DONE]"]).encode())
+
+
+def checker(server: OpenAIServer) -> RefChecker:
+    """A judge that asks the server."""
+    return RefChecker(server.model(), checker="joint")
+
+
+def search_tool(retriever: BaseRetriever) -> BaseTool:
+    """The retriever as a tool that returns its documents too."""
+    return create_retriever_tool(
+        retriever,
+        "search",
+        "Search the archive.",
+        response_format="content_and_artifact",
+    )
+
+
+class Echo(AgentMiddleware[Any, Any, Any]):
+    """Writes what the model said to the custom stream, as a client's own middleware may."""
+
+    def after_model(self, state: Any, runtime: Any) -> None:
+        runtime.stream_writer({"said": state["messages"][-1].text})
+
+
+def make_agent(
+    server: OpenAIServer,
+    tools: Sequence[BaseTool],
+    *middleware: AgentMiddleware[Any, Any, Any],
+    **options: Any,
+) -> Any:
+    """An agent of the server's model."""
+    return create_agent(server.model(), [*tools], middleware=[*middleware], **options)
+
+
+@tool("search")
+def small_search(query: str) -> str:
+    """Search the archive."""
+    return "The Amber Tower in Lund is 84 metres tall."

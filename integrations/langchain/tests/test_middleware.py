@@ -1,0 +1,499 @@
+"""What an agent with the middleware says, keeps and spends."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from langchain.agents.middleware import AgentMiddleware, HumanInTheLoopMiddleware
+from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel
+
+from agent_server import (
+    REJECTED,
+    Calls,
+    Reply,
+    checker,
+    make_agent,
+    search,
+    search_tool,
+    serving,
+    small_search,
+    speaking,
+)
+from demur import AnswerRejected, DemurError, Evaluation, Sample
+from demur.guard import Annotate, Block, Budget, EvaluatorFailed, Feedback
+from demur.guard.recovery import REFUSAL
+from langchain_demur import HallucinationMiddleware
+from support import facts
+from support.openai_server import openai_server
+from support.rag import FACTS, QUESTION, RIGHT, WRONG, make_retriever
+
+ASKED: Any = {"messages": [HumanMessage(QUESTION, id="asked")]}
+Run = Callable[..., Any]
+
+
+@pytest.fixture(params=["sync", "async"])
+def run(request: pytest.FixtureRequest) -> Iterator[Run]:
+    """Runs an agent; all runs of a test that are asynchronous share a loop, as a client does."""
+    loop = asyncio.new_event_loop()
+
+    def run(agent: Any, given: Any = ASKED, config: Any = None) -> Any:
+        if request.param == "sync":
+            return agent.invoke(given, config)
+        return loop.run_until_complete(agent.ainvoke(given, config))
+
+    yield run
+    loop.close()
+
+
+def thread(name: str = "1") -> Any:
+    return {"configurable": {"thread_id": name}}
+
+
+def kinds(found: Any) -> list[str]:
+    return [message.type for message in found["messages"]]
+
+
+def judged_by(seen: list[Sample], *verdicts: bool | None) -> Callable[[Sample], Evaluation]:
+    """An evaluator that notes what it is given and decides in this order, the last one for ever."""
+    coming = list(verdicts)
+
+    def judge(sample: Sample) -> Evaluation:
+        seen.append(sample)
+        passed = coming.pop(0) if len(coming) > 1 else coming[0]
+        error = "cannot tell" if passed is None else None
+        return Evaluation(name="judge", passed=passed, error=error)
+
+    return judge
+
+
+def test_a_right_answer_goes_through_unchanged(run: Run) -> None:
+    with openai_server(serving(search(), RIGHT)) as server:
+        tools = [search_tool(make_retriever())]
+        bare = run(make_agent(server, tools))["messages"][-1]
+    with openai_server(serving(search(), RIGHT)) as server:
+        checks = HallucinationMiddleware(checker(server))
+        found = run(make_agent(server, tools, checks))
+    assert kinds(found) == ["human", "ai", "tool", "ai"]
+    same = {"id": None, "response_metadata": {}}
+    assert found["messages"][-1].model_copy(update=same) == bare.model_copy(update=same)
+    assert "demur" not in found["messages"][-1].response_metadata
+
+
+def test_a_wrong_answer_is_answered_again_and_leaves_no_trace_in_the_history(run: Run) -> None:
+    with openai_server(serving(search(), WRONG, RIGHT)) as server:
+        checks = HallucinationMiddleware(checker(server))
+        agent = make_agent(server, [small_search], checks, checkpointer=InMemorySaver())
+        found = run(agent, config=thread())
+        state = agent.get_state(thread()).values
+        again = [one for one in server.requests if "does not hold" in str(one["messages"])]
+    assert kinds(found) == ["human", "ai", "tool", "ai"]
+    assert found["messages"][-1].text == RIGHT
+    assert "97" not in str([message.content for message in state["messages"]])
+    assert set(state) == {"messages"}
+    # What it was told came last, and named the claim and the passage that refutes it.
+    assert [message["role"] for message in again[0]["messages"]] == [
+        "user",
+        "assistant",
+        "tool",
+        "user",
+    ]
+    assert "97" in again[0]["messages"][-1]["content"]
+    assert FACTS[0] in again[0]["messages"][-1]["content"]
+
+
+def test_what_stays_wrong_is_refused_under_the_same_id(run: Run) -> None:
+    with openai_server(serving(search(), WRONG)) as server:
+        checks = HallucinationMiddleware(checker(server))
+        found = run(make_agent(server, [small_search], checks))
+        answer = found["messages"][-1]
+    assert kinds(found) == ["human", "ai", "tool", "ai"]
+    assert answer.text == REFUSAL
+    assert answer.response_metadata["demur"]["outcome"] == "abstained"
+    assert answer.response_metadata["demur"]["reason"]
+    assert answer.id
+    assert "97" not in repr(answer)
+
+
+def test_a_refusal_takes_the_place_of_the_message_it_stands_for(run: Run) -> None:
+    given: list[str | None] = []
+
+    class Listen(AgentMiddleware[Any, Any, Any]):
+        def wrap_model_call(self, request: Any, handler: Any) -> Any:
+            response = handler(request)
+            given.append(response.result[-1].id)
+            return response
+
+        async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+            response = await handler(request)
+            given.append(response.result[-1].id)
+            return response
+
+    with openai_server(serving(search(), WRONG)) as server:
+        checks = HallucinationMiddleware(checker(server), budget=Budget(attempts=1))
+        found = run(make_agent(server, [small_search], checks, Listen()))
+    assert [message.id for message in found["messages"] if message.type == "ai"] == given
+
+
+def test_the_note_stands_after_the_best_answer(run: Run) -> None:
+    with openai_server(serving(search(), WRONG)) as server:
+        checks = HallucinationMiddleware(checker(server), on_fail=Annotate())
+        found = run(make_agent(server, [small_search], checks))
+    answer = found["messages"][-1]
+    assert answer.text.startswith(WRONG)
+    assert answer.text != WRONG
+    assert answer.response_metadata["demur"]["outcome"] == "best_effort"
+
+
+def test_a_blocked_answer_raises_and_stays_out_of_the_state(run: Run) -> None:
+    with openai_server(serving(search(), WRONG)) as server:
+        checks = HallucinationMiddleware(checker(server), on_fail=Block())
+        agent = make_agent(server, [small_search], checks, checkpointer=InMemorySaver())
+        with pytest.raises(AnswerRejected) as caught:
+            run(agent, config=thread())
+        state = agent.get_state(thread()).values
+    assert caught.value.trace.outcome == "blocked"
+    assert kinds(state) == ["human", "ai", "tool"]
+
+
+@pytest.mark.parametrize("on_error", ["open", "closed", "raise"])
+def test_what_cannot_be_decided_is_treated_as_told(run: Run, on_error: Any) -> None:
+    with openai_server(serving(search(), WRONG)) as server:
+        checks = HallucinationMiddleware(judged_by([], None), on_error=on_error)
+        agent = make_agent(server, [small_search], checks)
+        if on_error == "raise":
+            with pytest.raises(EvaluatorFailed):
+                run(agent)
+            return
+        answer = run(agent)["messages"][-1]
+    assert answer.text == (WRONG if on_error == "open" else REFUSAL)
+
+
+class TestToolCalls:
+    def test_go_through_unjudged_and_without_the_text_beside_them(self, run: Run) -> None:
+        seen: list[Sample] = []
+        with openai_server(serving(search(text=REJECTED), RIGHT)) as server:
+            checks = HallucinationMiddleware(judged_by(seen, True))
+            found = run(make_agent(server, [small_search], checks))
+        assert [sample.answer for sample in seen] == [RIGHT]
+        call = found["messages"][1]
+        assert call.text == ""
+        assert [one["name"] for one in call.tool_calls] == ["search"]
+
+    def test_may_follow_a_rejected_answer(self, run: Run) -> None:
+        seen: list[Sample] = []
+        replies = [search("towers"), WRONG, search("the Amber Tower"), RIGHT]
+        with openai_server(serving(*replies)) as server:
+            checks = HallucinationMiddleware(judged_by(seen, False, True))
+            found = run(make_agent(server, [small_search], checks))
+        assert kinds(found) == ["human", "ai", "tool", "ai", "tool", "ai"]
+        assert found["messages"][3].response_metadata["demur"] == {"rejected": 1}
+        assert "demur" not in found["messages"][1].response_metadata
+        assert found["messages"][-1].text == RIGHT
+        assert [len(sample.contexts) for sample in seen] == [1, 2]
+
+    @pytest.mark.parametrize("attempts", [1, 2, 4])
+    def test_between_wrong_answers_do_not_stretch_the_budget(self, run: Run, attempts: int) -> None:
+        seen: list[Sample] = []
+        numbers = iter(range(100))
+
+        def speak(request: dict[str, Any]) -> Reply:
+            searched = request["messages"][-1]["role"] == "tool"
+            return f"It is {next(numbers)} metres tall." if searched else search()
+
+        with openai_server(speaking(speak)) as server:
+            budget = Budget(attempts=attempts)
+            checks = HallucinationMiddleware(judged_by(seen, False), budget=budget)
+            agent = make_agent(server, [small_search], checks, checkpointer=InMemorySaver())
+            found = run(agent, config=thread())
+            assert len(seen) == attempts
+            assert found["messages"][-1].text == REFUSAL
+            assert kinds(found).count("tool") == attempts
+            # Another question has all the attempts again.
+            again = run(agent, {"messages": [HumanMessage("And how wide?")]}, thread())
+        assert len(seen) == 2 * attempts
+        assert again["messages"][-1].text == REFUSAL
+
+
+class TestQuestionAndContexts:
+    def test_are_of_the_users_last_message(self, run: Run) -> None:
+        seen: list[Sample] = []
+        given = [
+            HumanMessage("What of the ferry?"),
+            AIMessage("", tool_calls=[{"name": "search", "args": {}, "id": "1"}]),
+            ToolMessage("It sails at noon.", tool_call_id="1"),
+            AIMessage("At noon."),
+            HumanMessage(QUESTION),
+        ]
+        with openai_server(serving(search(), RIGHT)) as server:
+            checks = HallucinationMiddleware(judged_by(seen, True))
+            run(make_agent(server, [small_search], checks), {"messages": given})
+            run(make_agent(server, [], checks), {"messages": given})
+        assert [sample.question for sample in seen] == [QUESTION, QUESTION]
+        assert [[one.page_content for one in sample.contexts] for sample in seen] == [
+            [FACTS[0]],
+            ["It sails at noon."],
+        ]
+
+    def test_are_documents_where_the_tool_returns_them(self, run: Run) -> None:
+        seen: list[Sample] = []
+        with openai_server(serving(search(), RIGHT)) as server:
+            checks = HallucinationMiddleware(judged_by(seen, True))
+            run(make_agent(server, [search_tool(make_retriever())], checks))
+        assert {"number": 0} in [document.metadata for document in seen[0].contexts]
+
+    def test_are_not_what_a_failed_tool_said(self, run: Run) -> None:
+        seen: list[Sample] = []
+        unknown = Calls((("fly", {}),))
+        with openai_server(serving(unknown, search(), RIGHT)) as server:
+            checks = HallucinationMiddleware(judged_by(seen, True))
+            found = run(make_agent(server, [small_search], checks))
+        assert found["messages"][2].status == "error"
+        assert [document.page_content for document in seen[0].contexts] == [FACTS[0]]
+
+    def test_are_found_where_the_caller_says(self, run: Run) -> None:
+        seen: list[Sample] = []
+        with openai_server(serving(RIGHT)) as server:
+            checks = HallucinationMiddleware(
+                judged_by(seen, True), contexts=lambda state: [str(len(state["messages"]))]
+            )
+            run(make_agent(server, [], checks))
+            lost = HallucinationMiddleware(judged_by(seen, True), contexts="library")
+            with pytest.raises(DemurError, match=r"contexts='library'.*'messages'"):
+                run(make_agent(server, [], lost))
+        assert [document.page_content for document in seen[0].contexts] == ["1"]
+
+    def test_are_of_retrievers_inside_the_model_call_if_no_tool_was_called(self, run: Run) -> None:
+        seen: list[Sample] = []
+        retriever = make_retriever()
+
+        class Augment(AgentMiddleware[Any, Any, Any]):
+            def wrap_model_call(self, request: Any, handler: Any) -> Any:
+                retriever.invoke(QUESTION)
+                return handler(request)
+
+            async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+                await retriever.ainvoke(QUESTION)
+                return await handler(request)
+
+        with openai_server(serving(RIGHT)) as server:
+            checks = HallucinationMiddleware(judged_by(seen, True))
+            run(make_agent(server, [], checks, Augment()))
+        assert FACTS[0] in [document.page_content for document in seen[0].contexts]
+
+
+class TestAnsweringAgain:
+    def test_with_messages_that_the_caller_makes(self, run: Run) -> None:
+        def shout(messages: list[Any], feedback: Feedback) -> list[Any]:
+            return [*messages, HumanMessage(f"NO! {feedback.text}")]
+
+        with openai_server(serving(search(), WRONG, RIGHT)) as server:
+            checks = HallucinationMiddleware(checker(server), with_feedback=shout)
+            found = run(make_agent(server, [small_search], checks))
+            told = [one for one in server.requests if "NO!" in str(one["messages"])]
+        assert found["messages"][-1].text == RIGHT
+        assert len(told) == 1
+
+    def test_by_a_model_in_the_agents_place(self, run: Run) -> None:
+        with openai_server([RIGHT]) as repairer, openai_server(serving(search(), WRONG)) as server:
+            checks = HallucinationMiddleware(checker(server), model=repairer.model())
+            found = run(make_agent(server, [small_search], checks))
+            assert len(repairer.requests) == 1
+        assert found["messages"][-1].text == RIGHT
+        assert kinds(found) == ["human", "ai", "tool", "ai"]
+
+    def test_from_what_a_retriever_found(self, run: Run) -> None:
+        seen: list[Sample] = []
+
+        def find(query: str) -> list[Document]:
+            return [Document(f"found for {query}")]
+
+        with openai_server(serving(search(), WRONG, RIGHT)) as server:
+            checks = HallucinationMiddleware(
+                judged_by(seen, False, True),
+                on_fail="retrieve",
+                retriever=as_retriever(find),
+            )
+            run(make_agent(server, [small_search], checks))
+            told = server.requests[-1]["messages"][-1]["content"]
+        assert f"found for {QUESTION}" in told
+        assert len(seen[1].contexts) == len(seen[0].contexts) + 1
+
+
+def as_retriever(find: Callable[[str], list[Document]]) -> Any:
+    from langchain_core.runnables import RunnableLambda
+
+    return RunnableLambda(find)
+
+
+class Height(BaseModel):
+    """How tall it is."""
+
+    metres: int
+
+
+class TestStructuredResponses:
+    strategies = pytest.mark.parametrize("strategy", [ToolStrategy, ProviderStrategy])
+
+    @staticmethod
+    def reply(strategy: Any, metres: int) -> Reply:
+        if strategy is ToolStrategy:
+            return Calls((("Height", {"metres": metres}),))
+        return f'{{"metres": {metres}}}'
+
+    @strategies
+    def test_are_judged_as_their_json(self, run: Run, strategy: Any) -> None:
+        seen: list[Sample] = []
+        replies = [search(), self.reply(strategy, 97), self.reply(strategy, 84)]
+        with openai_server(serving(*replies)) as server:
+            checks = HallucinationMiddleware(judged_by(seen, False, True))
+            agent = make_agent(server, [small_search], checks, response_format=strategy(Height))
+            found = run(agent)
+        assert found["structured_response"] == Height(metres=84)
+        answers = [re.sub(r"\s", "", sample.answer) for sample in seen]
+        assert answers == ['{"metres":97}', '{"metres":84}']
+        assert "97" not in str(found["messages"][-1].content)
+
+    @strategies
+    def test_are_left_out_where_they_do_not_hold(self, run: Run, strategy: Any) -> None:
+        with openai_server(serving(search(), self.reply(strategy, 97))) as server:
+            checks = HallucinationMiddleware(judged_by([], False))
+            agent = make_agent(server, [small_search], checks, response_format=strategy(Height))
+            found = run(agent)
+        assert found.get("structured_response") is None
+        assert kinds(found) == ["human", "ai", "tool", "ai"]
+        assert found["messages"][-1].text == REFUSAL
+        assert not found["messages"][-1].tool_calls
+
+
+@tool
+def ask_the_keeper(question: str) -> str:
+    """Ask the keeper of the tower."""
+    return str(interrupt(question))
+
+
+class TestInterrupts:
+    def test_of_a_tool_pass_and_are_taken_up_again(self, run: Run) -> None:
+        asks = Calls((("ask_the_keeper", {"question": "How tall?"}),))
+        with openai_server(serving(asks, WRONG, RIGHT)) as server:
+            checks = HallucinationMiddleware(checker(server))
+            agent = make_agent(server, [ask_the_keeper], checks, checkpointer=InMemorySaver())
+            stopped = run(agent, config=thread())
+            assert stopped["__interrupt__"][0].value == "How tall?"
+            found = run(agent, Command(resume=FACTS[0]), thread())
+        assert found["messages"][-1].text == RIGHT
+
+    def test_of_a_human_in_the_loop_pass(self, run: Run) -> None:
+        with openai_server(serving(search(), WRONG, RIGHT)) as server:
+            checks = HallucinationMiddleware(checker(server))
+            human = HumanInTheLoopMiddleware(interrupt_on={"search": True})
+            agent = make_agent(server, [small_search], checks, human, checkpointer=InMemorySaver())
+            assert "__interrupt__" in run(agent, config=thread())
+            found = run(agent, Command(resume={"decisions": [{"type": "approve"}]}), thread())
+        assert found["messages"][-1].text == RIGHT
+
+    def test_inside_the_model_call_pass(self, run: Run) -> None:
+        class Ask(AgentMiddleware[Any, Any, Any]):
+            def wrap_model_call(self, request: Any, handler: Any) -> Any:
+                interrupt("may I?")
+                return handler(request)
+
+            async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+                interrupt("may I?")
+                return await handler(request)
+
+        seen: list[Sample] = []
+        with openai_server(serving(RIGHT)) as server:
+            checks = HallucinationMiddleware(judged_by(seen, True))
+            agent = make_agent(server, [], checks, Ask(), checkpointer=InMemorySaver())
+            stopped = run(agent, config=thread())
+            assert stopped["__interrupt__"][0].value == "may I?"
+            assert not seen
+            assert run(agent, Command(resume=True), thread())["messages"][-1].text == RIGHT
+
+
+@tool("look")
+def look(item: int) -> str:
+    """Look at an item."""
+    return f"A list of items, with item {item}."
+
+
+@pytest.mark.parametrize("mode", ["threads", "tasks"])
+def test_many_threads_of_one_agent_share_nothing(mode: str) -> None:
+    """Each item's first answer is about the next item, and so wrong; every judge knows its own."""
+    asked = re.compile(r"What is item (\d+) like")
+
+    def speak(request: dict[str, Any]) -> Reply:
+        messages = request["messages"]
+        number = int(asked.findall(messages[0]["content"])[-1])
+        if messages[-1]["role"] == "tool":
+            return facts.answer(number + 1)
+        if messages[-1]["content"].startswith("Your answer was checked"):
+            return facts.answer(number)
+        return Calls((("look", {"item": number}),))
+
+    def judge(sample: Sample) -> Evaluation:
+        assert sample.question is not None
+        number = int(asked.findall(sample.question)[0])
+        assert [f"item {number}." in one.page_content for one in sample.contexts] == [True]
+        return Evaluation(name="judge", passed=sample.answer == facts.answer(number))
+
+    numbers = range(40)
+    with openai_server(speaking(speak)) as server:
+        checks = HallucinationMiddleware(judge)
+        agent = make_agent(server, [look], checks, checkpointer=InMemorySaver())
+
+        def given(number: int) -> Any:
+            return {"messages": [HumanMessage(facts.question(number))]}
+
+        def one(number: int) -> Any:
+            return agent.invoke(given(number), thread(str(number)))
+
+        async def all_of_them() -> list[Any]:
+            runs = [agent.ainvoke(given(n), thread(str(n))) for n in numbers]
+            return await asyncio.gather(*runs)
+
+        if mode == "threads":
+            with ThreadPoolExecutor(8) as pool:
+                found = list(pool.map(one, numbers))
+        else:
+            found = asyncio.run(all_of_them())
+    assert [one["messages"][-1].text for one in found] == [facts.answer(n) for n in numbers]
+    assert {tuple(kinds(one)) for one in found} == {("human", "ai", "tool", "ai")}
+
+
+class TestArguments:
+    def test_are_refused_where_they_are_given(self) -> None:
+        with pytest.raises(ValueError, match="needs an evaluator"):
+            HallucinationMiddleware()
+        with pytest.raises(TypeError, match="on_fail"):
+            HallucinationMiddleware(judged_by([], True), on_fail=3)
+        with pytest.raises(ValueError, match="on_error"):
+            HallucinationMiddleware(judged_by([], True), on_error="shrug")
+        with pytest.raises(ValueError, match="no-such"):
+            HallucinationMiddleware(judged_by([], True), model="no-such")
+
+    def test_a_response_without_an_answer_is_named(self, run: Run) -> None:
+        from langchain.agents.middleware import ModelResponse
+
+        class Swallow(AgentMiddleware[Any, Any, Any]):
+            def wrap_model_call(self, request: Any, handler: Any) -> Any:
+                return ModelResponse(result=[HumanMessage("no")])
+
+            async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+                return ModelResponse(result=[HumanMessage("no")])
+
+        with openai_server(serving(RIGHT)) as server:
+            checks = HallucinationMiddleware(judged_by([], True))
+            with pytest.raises(DemurError, match="HumanMessage"):
+                run(make_agent(server, [], checks, Swallow()))

@@ -1,0 +1,426 @@
+"""Nodes of graphs that are no agents, each guarded where it is added."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, TypedDict
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
+from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, MessagesState, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph.runtime import Runtime
+from langgraph.types import Command, interrupt
+from pydantic import BaseModel
+
+from agent_server import (
+    LETTERS,
+    REJECTED,
+    checker,
+    make_agent,
+    search,
+    serving,
+    small_search,
+)
+from demur import AnswerRejected, DemurError, Evaluation, Sample
+from demur.guard import Block, Budget, Feedback
+from demur.guard.recovery import REFUSAL
+from langchain_demur import guarded_node
+from support.openai_server import OpenAIServer, openai_server
+from support.rag import FACTS, QUESTION, RIGHT, WRONG, make_retriever
+
+ASKED: Any = {"messages": [HumanMessage(QUESTION, id="asked")]}
+THREAD: Any = {"configurable": {"thread_id": "1"}}
+MODES = ["values", "updates", "messages", "debug", "tasks", "checkpoints"]
+Run = Callable[..., Any]
+
+
+class Sources(MessagesState):
+    context: list[Document]
+
+
+def one_node(node: Any, schema: Any = Sources, name: str = "generate") -> Any:
+    graph = StateGraph(schema)
+    graph.add_node(name, node)
+    graph.set_entry_point(name)
+    return graph.compile(checkpointer=InMemorySaver())
+
+
+def judging(seen: list[Sample], *verdicts: bool) -> Callable[[Sample], Evaluation]:
+    coming = list(verdicts)
+
+    def judge(sample: Sample) -> Evaluation:
+        seen.append(sample)
+        return Evaluation(name="judge", passed=coming.pop(0) if len(coming) > 1 else coming[0])
+
+    return judge
+
+
+def saying(*texts: str) -> Callable[[Any], Any]:
+    """A node of a graph with messages that says these in order, and the last one for ever."""
+    coming = list(texts)
+
+    def node(state: Any) -> Any:
+        return {"messages": [AIMessage(coming.pop(0) if len(coming) > 1 else coming[0], id="a")]}
+
+    return node
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with openai_server(serving(REJECTED, RIGHT)) as server:
+        yield server
+
+
+class TestLeaks:
+    """A node is run on documents, is wrong, and then right."""
+
+    @staticmethod
+    def function(server: OpenAIServer) -> Any:
+        model = server.model()
+
+        def generate(state: Sources, config: RunnableConfig) -> Any:
+            # With the config by hand, as langgraph's documentation has it.
+            return {"messages": [model.invoke(state["messages"], config)]}
+
+        return generate
+
+    @staticmethod
+    def coroutine(server: OpenAIServer) -> Any:
+        model = server.model()
+
+        async def generate(state: Sources) -> Any:
+            return {"messages": [await model.ainvoke(state["messages"])]}
+
+        return generate
+
+    @staticmethod
+    def chain(server: OpenAIServer) -> Any:
+        prompt = ChatPromptTemplate.from_messages([MessagesPlaceholder("messages")])
+        chain = prompt | server.model() | RunnableLambda(lambda said: {"messages": [said]})
+        return chain.with_config(run_name="generate")  # as its node
+
+    @staticmethod
+    def agent(server: OpenAIServer) -> Any:
+        return make_agent(server, [])
+
+    @staticmethod
+    def agent_in_a_function(server: OpenAIServer) -> Any:
+        agent = make_agent(server, [])
+
+        def generate(state: Sources) -> Any:
+            return {"messages": [agent.invoke({"messages": state["messages"]})["messages"][-1]]}
+
+        return generate
+
+    KINDS = ("function", "coroutine", "chain", "agent", "agent_in_a_function")
+
+    def listen(self, kind: str, server: OpenAIServer, guarded: bool, mode: Any) -> str:
+        node = getattr(self, kind)(server)
+        graph = one_node(guarded_node(node, checker(server)) if guarded else node)
+        given = {**ASKED, "context": [Document(FACTS[0])]}
+        options: Any = {"stream_mode": mode, "subgraphs": True}
+        if kind != "coroutine":
+            return repr(list(graph.stream(given, THREAD, **options)))
+
+        async def collect() -> list[Any]:
+            return [chunk async for chunk in graph.astream(given, THREAD, **options)]
+
+        return repr(asyncio.run(collect()))
+
+    @pytest.mark.parametrize("mode", [*MODES, MODES], ids=[*MODES, "all"])
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_nothing_of_a_rejected_answer_is_streamed(
+        self, server: OpenAIServer, kind: str, mode: Any
+    ) -> None:
+        heard = self.listen(kind, server, True, mode)
+        assert not LETTERS & set(heard)
+        assert "does not hold" not in heard
+        assert RIGHT in heard
+
+    @pytest.mark.parametrize("mode", [*MODES, MODES], ids=[*MODES, "all"])
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_without_a_guard_it_is(self, server: OpenAIServer, kind: str, mode: Any) -> None:
+        assert set(self.listen(kind, server, False, mode)) >= LETTERS
+
+    @pytest.mark.parametrize("guarded", [True, False])
+    async def test_events_without_the_tag_nostream(
+        self, server: OpenAIServer, guarded: bool
+    ) -> None:
+        node = self.chain(server)
+        graph = one_node(guarded_node(node, checker(server)) if guarded else node)
+        given = {**ASKED, "context": [Document(FACTS[0])]}
+        events = graph.astream_events(given, THREAD, version="v2", exclude_tags=["nostream"])
+        heard = set(repr([event async for event in events]))
+        assert (LETTERS & heard) == (set() if guarded else LETTERS)
+
+
+class TestHistory:
+    def test_has_one_message_under_the_id_of_the_answer(self) -> None:
+        seen: list[Sample] = []
+        graph = one_node(guarded_node(saying(WRONG), judging(seen, False)))
+        found = graph.invoke({**ASKED, "context": [Document("x")]}, THREAD)
+        assert [(one.type, one.id) for one in found["messages"]] == [
+            ("human", "asked"),
+            ("ai", "a"),
+        ]
+        assert found["messages"][1].text == REFUSAL
+        assert found["messages"][1].response_metadata["demur"]["outcome"] == "abstained"
+
+    @pytest.mark.parametrize("how", ["sync", "async"])
+    def test_of_an_agent_as_a_node_has_neither_the_feedback_nor_the_text_of_steps(
+        self, how: str
+    ) -> None:
+        seen: list[Sample] = []
+        replies = [search(text=REJECTED), WRONG, RIGHT]
+        with openai_server(serving(*replies)) as server:
+            agent = make_agent(server, [small_search])
+            graph = one_node(guarded_node(agent, judging(seen, False, True)))
+            if how == "sync":
+                found = graph.invoke(ASKED, THREAD)
+            else:
+                found = asyncio.run(graph.ainvoke(ASKED, THREAD))
+        # The second run of the agent had the feedback and needed no search.
+        assert [one.type for one in found["messages"]] == ["human", "ai"]
+        assert found["messages"][-1].text == RIGHT
+        assert [len(sample.contexts) for sample in seen] == [1, 0]
+
+    def test_keeps_the_steps_of_an_agent_as_a_node(self) -> None:
+        seen: list[Sample] = []
+        with openai_server(serving(search(text=REJECTED), RIGHT)) as server:
+            graph = one_node(guarded_node(make_agent(server, [small_search]), judging(seen, True)))
+            found = graph.invoke(ASKED, THREAD)
+        assert [one.type for one in found["messages"]] == ["human", "ai", "tool", "ai"]
+        assert [one.text for one in found["messages"]] == [QUESTION, "", FACTS[0], RIGHT]
+        assert [document.page_content for document in seen[0].contexts] == [FACTS[0]]
+
+
+class Rag(TypedDict, total=False):
+    question: str
+    context: list[Document]
+    answer: str
+
+
+class Model(BaseModel):
+    messages: Annotated[list[AnyMessage], add_messages]
+    documents: list[Document] = []
+
+
+@dataclass
+class Record:
+    messages: Annotated[list[AnyMessage], add_messages]
+    documents: list[Document] = field(default_factory=list)
+
+
+class TestShapes:
+    def test_a_text_under_a_key(self) -> None:
+        seen: list[Sample] = []
+        graph = one_node(
+            guarded_node(lambda state: {"answer": WRONG}, judging(seen, False)), schema=Rag
+        )
+        found = graph.invoke({"question": QUESTION, "context": [Document(FACTS[0])]}, THREAD)
+        assert found["answer"] == REFUSAL
+        assert seen[0].question == QUESTION
+        assert [document.page_content for document in seen[0].contexts] == [FACTS[0]]
+
+    def test_a_key_that_the_caller_names(self) -> None:
+        class Odd(TypedDict, total=False):
+            asked: str
+            library: list[str]
+            said: str
+
+        seen: list[Sample] = []
+        node = guarded_node(
+            lambda state: {"said": WRONG},
+            judging(seen, False),
+            question="asked",
+            contexts="library",
+            answer="said",
+        )
+        found = one_node(node, schema=Odd).invoke({"asked": "a", "library": ["b"]}, THREAD)
+        assert found["said"] == REFUSAL
+        assert (seen[0].question, seen[0].contexts[0].page_content) == ("a", "b")
+
+    def test_contexts_by_a_function_of_the_state(self) -> None:
+        seen: list[Sample] = []
+        node = guarded_node(
+            saying(RIGHT), judging(seen, True), contexts=lambda state: [state["messages"][0].text]
+        )
+        one_node(node).invoke(ASKED, THREAD)
+        assert seen[0].contexts[0].page_content == QUESTION
+
+    def test_contexts_of_retrievers_in_the_node(self) -> None:
+        seen: list[Sample] = []
+        retriever = make_retriever()
+
+        def generate(state: Any) -> Any:
+            retriever.invoke(QUESTION)
+            return {"messages": AIMessage(RIGHT)}
+
+        one_node(guarded_node(generate, judging(seen, True))).invoke(ASKED, THREAD)
+        assert FACTS[0] in [document.page_content for document in seen[0].contexts]
+
+    @pytest.mark.parametrize("schema", [Model, Record])
+    def test_states_that_are_no_mappings(self, schema: Any) -> None:
+        seen: list[Sample] = []
+        told: list[Any] = []
+
+        def generate(state: Any) -> Any:
+            assert isinstance(state, schema)
+            told.append(state.messages[-1].text)
+            return {"messages": [AIMessage(WRONG if len(told) == 1 else RIGHT)]}
+
+        graph = one_node(guarded_node(generate, judging(seen, False, True)), schema=schema)
+        found = graph.invoke({**ASKED, "documents": [Document(FACTS[0])]}, THREAD)
+        assert found["messages"][-1].text == RIGHT
+        assert told[0] == QUESTION
+        assert "does not hold" in told[1]
+        assert seen[0].contexts[0].page_content == FACTS[0]
+
+    def test_commands(self) -> None:
+        seen: list[Sample] = []
+
+        def generate(state: Sources) -> Command[Literal["after"]]:
+            return Command(update={"messages": [AIMessage(WRONG)]}, goto="after")
+
+        graph = StateGraph(Sources)
+        graph.add_node(guarded_node(generate, judging(seen, False)))  # the name, from the function
+        graph.add_node("after", lambda state: {"context": [Document("came by")]})
+        graph.set_entry_point("generate")
+        found = graph.compile().invoke(ASKED)
+        assert found["messages"][-1].text == REFUSAL
+        assert found["context"][0].page_content == "came by"
+
+    def test_the_same_text_in_several_places_is_replaced_in_all(self) -> None:
+        class Both(MessagesState):
+            answer: str
+            drafts: list[str]
+
+        def generate(state: Any) -> Any:
+            texts = {"answer": WRONG, "drafts": [WRONG]}
+            return {"messages": [RemoveMessage(id="asked"), AIMessage(WRONG)], **texts}
+
+        found = one_node(guarded_node(generate, judging([], False)), schema=Both).invoke(
+            ASKED, THREAD
+        )
+        assert WRONG not in repr(found)
+        assert found["answer"] == REFUSAL
+
+    def test_what_has_no_answer_is_named(self) -> None:
+        judge = judging([], True)
+        with pytest.raises(DemurError, match=r"'context'.*answer='key'"):
+            guarded_node(lambda state: {"context": []}, judge)(ASKED)
+        with pytest.raises(DemurError, match="a text under 'said'"):
+            guarded_node(saying(RIGHT), judge, answer="said")(ASKED)
+        with pytest.raises(DemurError, match="NoneType"):
+            guarded_node(lambda state: None, judge)(ASKED)
+        with pytest.raises(DemurError, match="question='asked'"):
+            guarded_node(saying(RIGHT), judge, question="asked")(ASKED)
+
+
+class TestAsANode:
+    def test_it_gets_what_langgraph_injects(self) -> None:
+        got: list[Any] = []
+
+        @dataclass
+        class Context:
+            user: str
+
+        def generate(state: Sources, config: RunnableConfig, runtime: Runtime[Context]) -> Any:
+            got.append((config["configurable"]["thread_id"], runtime.context.user))
+            return {"messages": [AIMessage(RIGHT)]}
+
+        graph = StateGraph(Sources, context_schema=Context)
+        graph.add_node("generate", guarded_node(generate, judging([], True)))
+        graph.set_entry_point("generate")
+        graph.compile().invoke(ASKED, THREAD, context=Context("Ada"))
+        assert got == [("1", "Ada")]
+
+    @pytest.mark.parametrize("how", ["sync", "async"])
+    def test_an_interrupt_passes(self, how: str) -> None:
+        def generate(state: Any) -> Any:
+            return {"messages": [AIMessage(interrupt("what shall I say?"))]}
+
+        seen: list[Sample] = []
+        graph = one_node(guarded_node(RunnableLambda(generate), judging(seen, True)))
+        loop = asyncio.new_event_loop()
+
+        def run(given: Any) -> Any:
+            if how == "sync":
+                return graph.invoke(given, THREAD)
+            return loop.run_until_complete(graph.ainvoke(given, THREAD))
+
+        assert run(ASKED)["__interrupt__"][0].value == "what shall I say?"
+        assert not seen
+        assert run(Command(resume=RIGHT))["messages"][-1].text == RIGHT
+        loop.close()
+
+    def test_tools_called_between_wrong_answers_do_not_stretch_the_budget(self) -> None:
+        seen: list[Sample] = []
+        numbers = iter(range(100))
+
+        def answer(state: Any) -> Any:
+            if state["messages"][-1].type == "tool":
+                return {"messages": [AIMessage(f"It is {next(numbers)} metres tall.")]}
+            call = {"name": "search", "args": {"query": "tower"}, "id": f"c{len(seen)}"}
+            return {"messages": [AIMessage(REJECTED, tool_calls=[call])]}
+
+        node = guarded_node(answer, judging(seen, False), budget=Budget(attempts=3))
+        graph = StateGraph(MessagesState)
+        graph.add_node("answer", node)
+        graph.add_node("tools", ToolNode([small_search]))
+        graph.add_edge("tools", "answer")
+        graph.add_conditional_edges("answer", tools_condition, {"tools": "tools", END: END})
+        graph.set_entry_point("answer")
+        found = graph.compile().invoke(ASKED)
+        assert len(seen) == 3
+        assert found["messages"][-1].text == REFUSAL
+        assert not LETTERS & set(repr(found))
+
+    def test_a_blocked_answer_raises(self) -> None:
+        graph = one_node(guarded_node(saying(WRONG), judging([], False), on_fail=Block()))
+        with pytest.raises(AnswerRejected):
+            graph.invoke(ASKED, THREAD)
+
+    def test_feedback_by_the_caller(self) -> None:
+        def again(state: Any, feedback: Feedback) -> Any:
+            return {**state, "messages": [HumanMessage(f"No: {feedback.answer}")]}
+
+        told: list[str] = []
+
+        def generate(state: Any) -> Any:
+            told.append(state["messages"][-1].text)
+            return {"messages": [AIMessage(WRONG)]}
+
+        one_node(guarded_node(generate, judging([], False, True), with_feedback=again)).invoke(
+            ASKED, THREAD
+        )
+        assert told == [QUESTION, f"No: {WRONG}"]
+
+    def test_what_the_retriever_found_is_among_the_documents_of_the_state(self) -> None:
+        given: list[int] = []
+
+        def generate(state: Any) -> Any:
+            given.append(len(state["context"]))
+            return {"answer": WRONG if len(given) == 1 else RIGHT}
+
+        seen: list[Sample] = []
+        node = guarded_node(
+            generate,
+            judging(seen, False, True),
+            on_fail="retrieve",
+            retriever=RunnableLambda(lambda query: [Document("found")]),
+        )
+        state = {"question": QUESTION, "context": [Document(FACTS[0])]}
+        found = one_node(node, schema=Rag).invoke(state, THREAD)
+        assert found["answer"] == RIGHT
+        assert given == [1, 2]
+        assert [document.page_content for document in seen[1].contexts] == [FACTS[0], "found"]
+        assert len(found["context"]) == 1

@@ -1,0 +1,165 @@
+"""Cascade: cheap evaluators first, dear ones for what those leave open."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from pydantic import Field, field_validator
+
+from demur.evaluators.base import ClaimEvaluator, Evaluator, Found
+from demur.models.calls import Call, Outcome, Steps
+from demur.models.retry import CallPolicy
+from demur.schema import Claim, Evaluation, Sample
+
+
+class Cascade(Evaluator):
+    """Judge by the cheapest evaluator first, and ask a dearer one only about what that leaves open.
+
+    The first stage that judges claim by claim, as `RefChecker` does, finds the claims. A claim is
+    settled when a stage gives it a label and is sure of it; the last stage need not be sure. The
+    next stage is asked about the claims that are not settled, and only if their labels could change
+    whether the answer passes, by the rule of the last stage that judges claim by claim. A claim
+    that stays open has no label (its `error` says so), and `details["score_bounds"]` tells between
+    which values the score lies.
+
+    A stage that judges answers as a whole decides, or leaves the answer to the next stage. The
+    evaluation is that of the stage that decided: see there for `score` and `label`. It is
+    undetermined when no stage could decide. `details["stages"]` lists the stages that were asked,
+    with the number of claims put to each (None: the whole answer); usage is the sum, and
+    `details["usage_by_stage"]` has it by call and number of the stage.
+
+    Example:
+        >>> cheap = RefChecker("openai:gpt-4o-mini", checker="cross-encoder/nli-deberta-v3-base")
+        >>> Cascade([cheap, RefChecker("openai:gpt-4o-mini")]).invoke(sample).passed
+
+    Args:
+        stages: At least two evaluators, the cheapest first.
+        sure: The probability from which a label counts before the last stage, in (1/3, 1]. A label
+            that comes without a probability counts as sure.
+        call_policy: For stages that have none of their own.
+
+    Raises:
+        ValueError: There are fewer than two stages, one decides nothing for want of a threshold, or
+            one is itself a cascade; or `sure` is out of its range.
+        TypeError: A stage is no evaluator.
+    """
+
+    stages: tuple[Evaluator, ...]
+    sure: float = Field(default=0.9, gt=1 / 3, le=1, allow_inf_nan=False)
+
+    def __init__(self, stages: Sequence[Evaluator], *, sure: float = 0.9, **options: Any) -> None:
+        """See the class."""
+        fields: dict[str, Any] = {"stages": stages, "sure": sure}
+        super().__init__(**fields, **options)
+
+    @field_validator("stages", mode="before")
+    @classmethod
+    def _usable(cls, value: object) -> object:
+        if not isinstance(value, (list, tuple)):
+            raise TypeError(
+                "expected the stages in one list, the cheapest first, got "
+                f"{type(value).__name__}: Cascade([cheap, dear])"
+            )
+        for number, stage in enumerate(value, 1):
+            if not isinstance(stage, Evaluator):
+                raise TypeError(
+                    f"stage {number} is of type {type(stage).__name__}, expected an evaluator such "
+                    "as RefChecker"
+                )
+            if isinstance(stage, Cascade):
+                raise ValueError(f"stage {number} is a cascade: list its stages in this one")
+            if getattr(stage, "threshold", 0) is None:
+                raise ValueError(
+                    f"stage {number} ({stage.get_name()}) scores answers but decides nothing: give "
+                    "it a threshold"
+                )
+        if len(value) < 2:
+            raise ValueError(
+                f"expected at least two stages, the cheapest first, got {len(value)}: a single "
+                "evaluator is used by itself"
+            )
+        return tuple(value)
+
+    @property
+    def claim_level(self) -> bool:
+        """Whether all stages judge claim by claim."""
+        return all(stage.claim_level for stage in self.stages)
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        deciding = [stage for stage in self.stages if isinstance(stage, ClaimEvaluator)]
+        found: Found | None = None
+        told: list[dict[str, Any]] = []
+        for number, stage in enumerate(self.stages, 1):
+            about: dict[str, Any] = {"name": stage.get_name(), "claims": None}
+            if isinstance(stage, ClaimEvaluator):
+                begun = found or (yield from _of_stage(number, stage, stage._find(sample)))
+                if isinstance(begun, Found):
+                    found = yield from self._settle(number, stage, begun, about)
+                    ended = deciding[-1]._conclude(found.claims, found.details)
+                else:
+                    ended = begun
+            else:
+                ended = yield from _of_stage(number, stage, stage._steps(sample))
+            told.append(about)
+            if ended.passed is not None or ended.abstained:
+                break
+        details = {**ended.details, "stages": told}
+        return ended.model_copy(update={"name": self.get_name(), "details": details})
+
+    def _settle(
+        self, number: int, stage: ClaimEvaluator, found: Found, about: dict[str, Any]
+    ) -> Steps[Found]:
+        """The claims, with the labels that the stage is sure of where there were none."""
+        open_at = [at for at, claim in enumerate(found.claims) if claim.label is None]
+        asked = [found.claims[at] for at in open_at]
+        labelled = yield from _of_stage(number, stage, stage._label(found.sample, asked))
+        claims = list(found.claims)
+        for at, claim, sureness in zip(open_at, labelled.claims, labelled.sureness, strict=True):
+            final = number == len(self.stages) or sureness >= self.sure
+            claims[at] = claim if final or claim.label is None else _left_open(claim, sureness)
+        about.update(labelled.details, claims=len(asked))
+        return Found(found.sample, tuple(claims), found.details)
+
+
+def _left_open(claim: Claim, sureness: float) -> Claim:
+    why = (
+        f"{claim.label} is likely but not sure ({sureness:.2f}), and no later stage was asked: the "
+        "label could not change the decision"
+    )
+    return claim.model_copy(update={"label": None, "evidence": (), "error": why})
+
+
+def _of_stage(number: int, stage: Evaluator, steps: Steps[Any]) -> Steps[Any]:
+    """The steps of a stage, whose calls keep to the stage's policy and are accounted as its own."""
+    outcomes: Sequence[Outcome] | None = None
+    while True:
+        try:
+            calls = next(steps) if outcomes is None else steps.send(outcomes)
+        except StopIteration as stop:
+            return stop.value
+        outcomes = yield [_StageCall(call, number, stage.call_policy) for call in calls]
+
+
+@dataclass(frozen=True)
+class _StageCall:
+    """A call of one stage."""
+
+    call: Call
+    number: int
+    policy: CallPolicy | None
+
+    @property
+    def stage(self) -> str:
+        return f"{self.call.stage} {self.number}"
+
+    def at_once(self, policy: CallPolicy | None) -> int:
+        return self.call.at_once(self.policy or policy)
+
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+        return self.call.run(config, self.policy or policy)
+
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+        return await self.call.arun(config, self.policy or policy)

@@ -1,0 +1,91 @@
+"""From findings to judged claims: labels merged over windows, how sure they are, evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from demur.evaluators.base import Labelled
+from demur.evaluators.refchecker.aggregation import merge
+from demur.evaluators.refchecker.checking import Finding, Findings
+from demur.evaluators.refchecker.localization import find_evidence, index
+from demur.evaluators.refchecker.references import Window
+from demur.schema import Claim, ClaimLabel
+
+
+def judged(claims: Sequence[Claim], windows: Sequence[Window], findings: Findings) -> Labelled:
+    """The claims with their labels merged over the windows, and the evidence for them."""
+    sentences = [index(window) for window in windows]
+    labelled = []
+    sureness = []
+    for at, claim in enumerate(claims):
+        found = [of_window[at] for of_window in findings]
+        label = merge(finding.label for finding in found)
+        evidence = [
+            find_evidence(claim.text, of_window, label)
+            for finding, of_window in zip(found, sentences, strict=True)
+            if label is not None and finding.label is label and label is not ClaimLabel.NEUTRAL
+        ]
+        labelled.append(
+            claim.model_copy(
+                update={
+                    "label": label,
+                    "probabilities": _probabilities(found, label),
+                    "evidence": tuple(dict.fromkeys(e for e in evidence if e is not None)),
+                    "error": None if label else next(f.error for f in found if f.error),
+                }
+            )
+        )
+        sureness.append(_sureness(found, label))
+    return Labelled(tuple(labelled), tuple(sureness))
+
+
+def _probabilities(
+    findings: Sequence[Finding], label: ClaimLabel | None
+) -> dict[ClaimLabel, float] | None:
+    """Those of the window that is surest of the claim's label."""
+    if label is None:
+        return None
+    given = [f.probabilities for f in findings if f.label is label and f.probabilities]
+    return dict(max(given, key=lambda shares: shares[label])) if given else None
+
+
+def _sureness(findings: Sequence[Finding], label: ClaimLabel | None) -> float:
+    """How sure the merged label is, in [0, 1].
+
+    One window is enough to support a claim. That none does must be sure of every window: the claim
+    is contradicted if one window surely does and the others surely do not support it, and Neutral
+    if each window is.
+    """
+    if label is None:
+        return 0.0
+    given = [f.probabilities for f in findings if f.probabilities]
+    if not given:
+        return 1.0
+    surest = max(shares[label] for shares in given)
+    if label is ClaimLabel.ENTAILMENT:
+        return surest
+    if label is ClaimLabel.NEUTRAL:
+        return min(shares[label] for shares in given)
+    return min(surest, 1 - max(shares[ClaimLabel.ENTAILMENT] for shares in given))
+
+
+def counts_of(claims: Sequence[Claim]) -> Mapping[str, int]:
+    """How many claims have each label."""
+    return {label.value: sum(claim.label is label for claim in claims) for label in ClaimLabel}
+
+
+def explanation(claims: Sequence[Claim]) -> str:
+    """The labels of the claims in a sentence."""
+    counts = counts_of(claims)
+    noun = "claim" if len(claims) == 1 else "claims"
+    parts = [f"The references support {counts['Entailment']} of {len(claims)} {noun}"]
+    for label, words in (
+        ("Contradiction", "contradicted by them"),
+        ("Neutral", "not found in them"),
+    ):
+        if counts[label]:
+            parts.append(f"{counts[label]} {words}")
+    unlabelled = sum(claim.label is None for claim in claims)
+    if unlabelled:
+        parts.append(f"{unlabelled} without a label")
+    return ", ".join(parts) + "."

@@ -1,0 +1,102 @@
+"""What was found out within a guarded call is not paid for again.
+
+The call's scope (`demur.models.scope`) keeps it; outside of a guarded call nothing is kept.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from demur.evaluators.refchecker.checking import Checker, Finding, Findings
+from demur.evaluators.refchecker.references import Passage, Window, pack_again, window_text
+from demur.models.calls import Steps
+from demur.models.scope import current_scope
+from demur.models.together import side_by_side
+from demur.schema import ClaimLabel
+
+
+class Same:
+    """A key for one very object. It holds the object, whose `id` no other can get meanwhile."""
+
+    def __init__(self, held: object) -> None:
+        self._held = held
+
+    def __hash__(self) -> int:
+        return id(self._held)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self._held is other._held
+
+
+def memory(*key: Hashable) -> dict[Any, Any]:
+    """What this call keeps under a key; outside of a call, a dict that nobody else sees."""
+    scope = current_scope()
+    return {} if scope is None else scope.known.setdefault(("refchecker", *key), {})
+
+
+def stable_windows(found: Sequence[Passage], size: int) -> list[Window]:
+    """The passages in windows, those of earlier attempts first."""
+    known: dict[tuple[str, ...], None] = memory("windows", size)
+    windows = pack_again(found, size, list(known))
+    known.update(dict.fromkeys(tuple(passage.text for passage in window) for window in windows))
+    return windows
+
+
+def check_unknown(
+    check: Checker,
+    identity: Hashable,
+    claims: Sequence[str],
+    windows: Sequence[Window],
+    question: str | None,
+) -> Steps[tuple[Findings, int]]:
+    """Have the claims checked against the windows, but for what is known already.
+
+    A claim that is known to be supported by one window needs no other: its findings there are left
+    without label and error.
+
+    Args:
+        check: What to ask.
+        identity: Who is asked, and how: a finding is known only to the same.
+        claims: All different.
+        windows: What the claims are held against.
+        question: The one that was answered.
+
+    Returns:
+        The findings, and how many of them were known.
+    """
+    known: list[dict[str, Finding]] = [
+        memory("findings", identity, question, window_text(window)) for window in windows
+    ]
+    findings = [[of_window.get(claim, Finding()) for claim in claims] for of_window in known]
+    supported = {
+        claim
+        for of_window in findings
+        for claim, finding in enumerate(of_window)
+        if finding.label is ClaimLabel.ENTAILMENT
+    }
+    # Windows that lack the same claims are asked about together.
+    lacking: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for window, of_window in enumerate(findings):
+        unknown = tuple(
+            claim
+            for claim, finding in enumerate(of_window)
+            if finding.label is None and claim not in supported
+        )
+        if unknown:
+            lacking[unknown].append(window)
+    recalled = sum(finding.label is not None for of_window in findings for finding in of_window)
+    new = yield from side_by_side(
+        [
+            check([claims[at] for at in unknown], [windows[at] for at in places], question)
+            for unknown, places in lacking.items()
+        ]
+    )
+    for (unknown, places), asked in zip(lacking.items(), new, strict=True):
+        for window, answered in zip(places, asked, strict=True):
+            for claim, finding in zip(unknown, answered, strict=True):
+                findings[window][claim] = finding
+                if finding.label is not None:
+                    known[window][claims[claim]] = finding
+    return findings, recalled

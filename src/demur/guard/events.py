@@ -1,0 +1,82 @@
+"""What a guarded call tells callbacks while it goes on: custom events of LangChain.
+
+Their data are plain values, so that every tracer can write them down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
+from langchain_core.callbacks.base import BaseCallbackManager
+from langchain_core.runnables import RunnableConfig
+
+from demur.guard.trace import Trace, Verdict
+from demur.models.calls import Outcome
+from demur.models.retry import CallPolicy
+from demur.schema import Evaluation, Failure
+
+EVALUATION = "demur.evaluation"
+"""An evaluator judged: attempt, name, score, label, passed, error."""
+DECISION = "demur.decision"
+"""What is done about an attempt: attempt, verdict, action, failures."""
+OUTCOME = "demur.outcome"
+"""How the call ended: outcome, reason, limit, attempts, and the refusal of one that abstained."""
+REPLACE = "demur.replace"
+"""Of the text that was streamed, only the first `keep` characters still hold."""
+
+Event = tuple[str, Mapping[str, Any]]
+"""Name and data."""
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """A call that tells events, in their order."""
+
+    events: tuple[Event, ...]
+    stage: str = "events"
+
+    def at_once(self, policy: CallPolicy | None) -> int:
+        """It is alone."""
+        return 1
+
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+        """Tell them in this thread."""
+        if _heard(config):
+            for name, data in self.events:
+                dispatch_custom_event(name, data, config=config)
+        return Outcome()
+
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+        """Tell them in the running loop."""
+        if _heard(config):
+            for name, data in self.events:
+                await adispatch_custom_event(name, data, config=config)
+        return Outcome()
+
+
+def _heard(config: RunnableConfig) -> bool:
+    manager = config.get("callbacks")
+    return isinstance(manager, BaseCallbackManager) and bool(manager.handlers)
+
+
+def evaluation_event(attempt: int, found: Evaluation) -> Event:
+    """What an evaluator found of an attempt."""
+    told = ("name", "score", "label", "passed", "error")
+    return EVALUATION, {"attempt": attempt, **{name: getattr(found, name) for name in told}}
+
+
+def decision_event(
+    attempt: int, verdict: Verdict, action: str, failures: Sequence[Failure]
+) -> Event:
+    """What is done about an attempt."""
+    about = {"attempt": attempt, "verdict": verdict, "action": action}
+    return DECISION, {**about, "failures": [*map(str, failures)]}
+
+
+def outcome_event(trace: Trace, refusal: str | None) -> Event:
+    """How a call ended."""
+    told = {name: getattr(trace, name) for name in ("outcome", "reason", "limit")}
+    return OUTCOME, {**told, "attempts": len(trace.attempts), "refusal": refusal}

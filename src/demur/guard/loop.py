@@ -1,0 +1,297 @@
+"""A guarded call, from the chain's first answer to what leaves in the end.
+
+All of it is generators (`Steps`), so that it is written once for threads and for asyncio.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.runnables import Runnable
+
+from demur.guard.attempts import (
+    Answered,
+    ChainCall,
+    Ended,
+    Tried,
+    as_evaluation,
+    feedback_on,
+    verdict_of,
+)
+from demur.guard.capture import distinct
+from demur.guard.ending import conclude
+from demur.guard.events import (
+    Announcement,
+    Event,
+    decision_event,
+    evaluation_event,
+    outcome_event,
+)
+from demur.guard.feedback import Feedback
+from demur.guard.plan import Plan
+from demur.guard.recovery import Again, Final, Repair, Retrieve, choose, name_of
+from demur.guard.repair import repair_prompt
+from demur.guard.shapes import (
+    as_documents,
+    can_edit,
+    edit_answer,
+    find_answer,
+    find_contexts,
+    find_question,
+    kind_of,
+)
+from demur.guard.trace import Attempt, Guarded, Origin
+from demur.guard.widen import Widening
+from demur.models.calls import ChatCall, RunnableCall, Steps, ask
+from demur.models.isolation import without_delimiters
+from demur.models.scope import Limit, Scope
+from demur.schema import Evaluation, Sample, Usage
+
+
+class GuardedCall:
+    """One call of a guard. It belongs to that call alone, and so may keep what it learns."""
+
+    def __init__(self, plan: Plan, input: Any, kwargs: Mapping[str, Any]) -> None:
+        """The clock of the budget starts here."""
+        self.plan = plan
+        self.input = input
+        self.kwargs = kwargs
+        self.scope = Scope(account=plan.budget.open())
+        self.question = find_question(input, plan.question)
+        self.tried: list[Tried] = []
+        self._queries: tuple[str, ...] = ()
+        self._widens = False
+        self._started = time.monotonic()
+
+    def run(self) -> Steps[Guarded[Any]]:
+        """All of it."""
+        answered = yield from self._run_chain(self.input, "chain")
+        yield from self.judge(answered)
+        return (yield from self.finish())
+
+    def finish(self) -> Steps[Guarded[Any]]:
+        """What comes after the first attempt.
+
+        Raises:
+            AnswerRejected: Nothing is let through.
+            EvaluatorFailed: An evaluator could not decide, with `on_error="raise"`.
+        """
+        while True:
+            step = self._next()
+            if isinstance(step, Ended):
+                return (yield from self._conclude(step))
+            attempt, failures = self.tried[-1].attempt, self._feedback().failures
+            told = decision_event(len(self.tried), attempt.verdict, name_of(step), failures)
+            yield from self._announce(told)
+            answered = yield from self._answer_again(step)
+            if isinstance(answered, Ended):
+                return (yield from self._conclude(answered))
+            yield from self.judge(answered)
+
+    def chain_call(self, input: Any) -> ChainCall:
+        """The chain's next run."""
+        widening = Widening(self._queries)
+        return ChainCall(self.plan.chain, input, self.kwargs, len(self.tried) + 1, widening)
+
+    def answered(self, call: ChainCall, output: Any, origin: Origin) -> Answered:
+        """What a run of the chain gave.
+
+        Raises:
+            DemurError: There is no answer in it.
+        """
+        self._widens = self._widens or call.widening.met
+        text = find_answer(output, self.plan.answer)
+        contexts = find_contexts(call.input, output, call.capture.documents, self.plan.contexts)
+        abstained = _folded(text) in map(_folded, call.capture.refusals)
+        self._settle(call.capture.usage)
+        return Answered(output, text, contexts, origin, call.capture.usage, abstained)
+
+    def evaluate(self, sample: Sample) -> Steps[tuple[Evaluation, ...]]:
+        """What the evaluators find of a sample, side by side."""
+        outcomes = yield from ask(
+            [RunnableCall(one, sample, name) for name, one in self.plan.evaluators]
+        )
+        names = [name for name, _ in self.plan.evaluators]
+        return tuple(map(as_evaluation, names, outcomes))
+
+    def tell(self, evaluations: Sequence[Evaluation]) -> Steps[None]:
+        """Tell callbacks what was found of the coming attempt."""
+        number = len(self.tried) + 1
+        yield from self._announce(*(evaluation_event(number, one) for one in evaluations))
+
+    def record(self, answered: Answered, evaluations: Sequence[Evaluation]) -> None:
+        """Count an attempt."""
+        answers = [_folded(one.attempt.answer) for one in self.tried]
+        this = _folded(answered.text)
+        attempt = Attempt(
+            origin=answered.origin,
+            recovery=answered.recovery,
+            feedback=answered.feedback,
+            question=self.question,
+            answer=answered.text,
+            contexts=answered.contexts,
+            evaluations=tuple(evaluations),
+            verdict="abstained" if answered.abstained else verdict_of(evaluations),
+            usage=answered.usage,
+        )
+        same_as = answers.index(this) + 1 if this in answers else None
+        self.tried.append(Tried(attempt, answered.output, same_as))
+        self._settle()
+
+    # --- An answer and its verdict -----------------------------------------------------------
+
+    def _run_chain(self, input: Any, origin: Origin) -> Steps[Answered]:
+        call = self.chain_call(input)
+        (outcome,) = yield from ask([call])
+        return self.answered(call, outcome.value, origin)
+
+    def judge(self, answered: Answered) -> Steps[None]:
+        """Judge an answer, unless that is known, and count it as an attempt."""
+        this = _folded(answered.text), answered.contexts
+        known = next(
+            (t for t in self.tried if (_folded(t.attempt.answer), t.attempt.contexts) == this), None
+        )
+        if answered.abstained:
+            evaluations: Sequence[Evaluation] = ()
+        elif known is not None:
+            # Nothing new to judge; what it cost is counted where it was spent.
+            free = {"usage": Usage()}
+            evaluations = [one.model_copy(update=free) for one in known.attempt.evaluations]
+        else:
+            sample = Sample(
+                question=self.question, answer=answered.text, contexts=answered.contexts
+            )
+            evaluations = yield from self.evaluate(sample)
+            yield from self.tell(evaluations)
+        self.record(answered, evaluations)
+
+    # --- Another answer ----------------------------------------------------------------------
+
+    def _next(self) -> Again | Ended:
+        """What is done about the last attempt."""
+        last, number = self.tried[-1], len(self.tried)
+        exhausted = self.scope.account.exhausted if self.scope.account is not None else None
+        if last.attempt.verdict == "passed":
+            return Ended(f"attempt {number} passed")
+        if last.attempt.verdict == "abstained":
+            return Ended(f"attempt {number} is a refusal by a guard inside the chain")
+        if last.attempt.verdict == "undetermined":
+            if exhausted:
+                return self._out_of(exhausted)
+            undecided = next(e for e in last.attempt.evaluations if e.undetermined)
+            why = f"could not decide about attempt {number}: {undecided.error}"
+            return Ended(f"{undecided.name} {why}")
+        recovery = choose(self.plan.policy, self._feedback().failures)
+        if isinstance(recovery, Final):
+            return Ended(f"attempt {number} was rejected", recovery)
+        if last.same_as is not None:
+            return Ended(f"attempt {number} gave the answer of attempt {last.same_as} again")
+        if number >= self.plan.budget.attempts:
+            tries = f"{number} attempt{'s' if number > 1 else ''}"
+            return Ended(f"no answer passed in {tries}", limit="attempts")
+        return self._out_of(exhausted) if exhausted else recovery
+
+    def _out_of(self, limit: Limit, usage: Usage | None = None) -> Ended:
+        assert self.scope.account is not None
+        why = f"no answer passed, and {self.scope.account.describe(limit)}"
+        return Ended(why, limit=limit, usage=usage or Usage())
+
+    def _answer_again(self, recovery: Again) -> Steps[Answered | Ended]:
+        """Another answer, or why there is none."""
+        feedback = self._feedback(recovery.instruction)
+        if isinstance(recovery, Retrieve):
+            self._queries = tuple(dict.fromkeys([*self._queries, *feedback.queries]))
+            if self.plan.retriever is not None:
+                feedback = yield from _search(self.plan.retriever, feedback)
+        answered: Answered | Ended
+        if self._repairs(recovery):
+            answered = yield from self._repair(feedback)
+        elif self.plan.with_feedback is not None:
+            changed = self.plan.with_feedback(self.input, feedback)
+            answered = yield from self._run_chain(changed, "feedback")
+            contexts = distinct([*answered.contexts, *feedback.documents])
+            answered = replace(answered, contexts=contexts, feedback=feedback)
+        else:
+            answered = yield from self._run_chain(self.input, "chain")
+            if isinstance(recovery, Retrieve) and self._widens:
+                answered = replace(answered, feedback=feedback)
+        if isinstance(answered, Ended):
+            return answered
+        return replace(answered, recovery=name_of(recovery))
+
+    def _repairs(self, recovery: Again) -> bool:
+        """Whether it is the guard's model that answers now, and not the chain."""
+        if self.plan.chat is None or not can_edit(self.tried[-1].output, self.plan.answer):
+            return False
+        if isinstance(recovery, Repair):
+            return True
+        finds_more = isinstance(recovery, Retrieve) and self._widens
+        return self.plan.with_feedback is None and not finds_more
+
+    def _repair(self, feedback: Feedback) -> Steps[Answered | Ended]:
+        assert self.plan.chat is not None
+        last = self.tried[-1]
+        contexts = distinct([*last.attempt.contexts, *feedback.documents])
+        prompt = repair_prompt(feedback, contexts)
+        (outcome,) = yield from ask([ChatCall(self.plan.chat, prompt, "repair")])
+        text = "" if outcome.error else without_delimiters(outcome.value.text)
+        if not text:
+            exhausted = self.scope.account.exhausted if self.scope.account is not None else None
+            if outcome.error and exhausted:
+                return self._out_of(exhausted, outcome.usage)
+            why = outcome.error or "the model's reply is empty"
+            return Ended(f"the answer could not be repaired: {why}", usage=outcome.usage)
+        output = edit_answer(last.output, self.plan.answer, lambda _: text)
+        return Answered(output, text, contexts, "repair", outcome.usage, feedback=feedback)
+
+    # --- The end -----------------------------------------------------------------------------
+
+    def _conclude(self, ended: Ended) -> Steps[Guarded[Any]]:
+        usage = self._usage() + ended.usage
+        ending = conclude(self.plan, self.tried, ended, usage, time.monotonic() - self._started)
+        yield from self._announce(outcome_event(ending.trace, ending.refusal))
+        if ending.error is not None:
+            raise ending.error
+        return Guarded(ending.output, ending.trace)
+
+    def _feedback(self, instruction: str = "") -> Feedback:
+        """Why the last attempt was not let through."""
+        return feedback_on(self.tried[-1].attempt, len(self.tried), instruction)
+
+    def _usage(self) -> Usage:
+        return sum((one.attempt.cost for one in self.tried), Usage())
+
+    def _settle(self, further: Usage | None = None) -> None:
+        """Count what those calls spent that were not reserved."""
+        if self.scope.account is not None:
+            self.scope.account.settle_all(self._usage() + (further or Usage()))
+
+    # --- Callbacks ---------------------------------------------------------------------------
+
+    def _announce(self, *events: Event) -> Steps[None]:
+        yield from ask([Announcement(events)])
+
+
+def _search(retriever: Runnable[str, Any], feedback: Feedback) -> Steps[Feedback]:
+    """The feedback with what a retriever finds for its queries."""
+    searches = [RunnableCall(retriever, query, "retrieval") for query in feedback.queries]
+    outcomes = yield from ask(searches)
+    found: list[Document] = []
+    errors: list[str] = []
+    for outcome in outcomes:
+        documents = None if outcome.error else as_documents(outcome.value)
+        if documents is None:
+            returned = f"the retriever returned {kind_of(outcome.value)}, not documents"
+            errors.append(outcome.error or returned)
+        found += documents or ()
+    changes = {"documents": distinct(found), "errors": tuple(errors)}
+    return feedback.model_copy(update=changes)
+
+
+def _folded(answer: str) -> str:
+    """What an answer says, whatever its spacing and case."""
+    return " ".join(answer.split()).casefold()

@@ -1,0 +1,81 @@
+"""What the texts of the injection suite can do to a prompt, and to the reading of a reply."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from demur import ClaimLabel, Evaluation, RefChecker
+from demur.evaluators.refchecker.prompts import (
+    JOINT,
+    LOGPROBS,
+    PER_CLAIM,
+    SENTENCES,
+    TRIPLETS,
+    for_small_model,
+)
+from demur.models.isolation import as_shown
+from support.fakes import ScriptedModel, isolated
+from support.injections import CASES, INJECTIONS, bland, placed
+
+PROMPTS = (JOINT, PER_CLAIM, LOGPROBS, *map(for_small_model, (TRIPLETS, SENTENCES)))
+ALL = [
+    pytest.param(injection.text, id=f"{at}-{injection.family}")
+    for at, injection in enumerate(INJECTIONS)
+]
+
+
+def test_the_suite_holds_enough_texts_of_many_kinds() -> None:
+    assert len({injection.text for injection in INJECTIONS}) == len(INJECTIONS) >= 60
+    assert len({injection.family for injection in INJECTIONS}) >= 12
+    for injection in INJECTIONS:
+        plain = bland(len(injection.text))
+        assert abs(len(plain) - len(injection.text)) < 60 or len(injection.text) < 40
+        assert "ntail" not in plain
+
+
+@pytest.mark.parametrize("text", ALL)
+def test_no_text_brings_tags_tokens_or_hidden_signs_into_a_prompt(text: str) -> None:
+    for prompt in PROMPTS:
+        fields = dict.fromkeys(prompt.fields, f"Ann runs Crumb. {text}")
+        *_, shown = prompt.messages(**fields)
+        content = str(shown.content)
+        marks = [tag for field in prompt.fields for tag in (f"<{field}-", f"</{field}-")]
+        assert [found[: len(mark)] for found, mark in zip(_tags(content), marks, strict=True)] == (
+            marks
+        )
+        assert not {unicodedata.category(sign) for sign in content} & {"Cf", "Cn"}
+        assert all(sign.isprintable() or sign == "\n" for sign in content)
+
+
+def _tags(text: str) -> list[str]:
+    return re.findall(r"<[^<>\s][^<>]*>", text)
+
+
+def _judged(checker: str, case_at: int, place: str, text: str, quote: str) -> Evaluation:
+    """A judge that quotes what it was shown, and then says that the claim is contradicted."""
+    case = placed(CASES[case_at % len(CASES)], place, text)
+
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        if stage == "extraction":
+            return f"- {as_shown(case.claim)}"
+        field = {"joint": "claims", "claim": "claim"}[stage]
+        quoted = isolated("reference" if quote == "passage" else field, messages)
+        number = "1. " if stage == "joint" else ""
+        return f"{quoted}\n\n{number}Contradiction"
+
+    evaluator = RefChecker(ScriptedModel(script=script), checker=checker, claims="sentences")
+    return evaluator.invoke({"answer": case.claim, "contexts": [case.passage]})
+
+
+@pytest.mark.parametrize("checker", ["joint", "per_claim"])
+@pytest.mark.parametrize("place", ["passage", "claim"])
+def test_what_a_judge_quotes_before_its_verdict_is_no_verdict(checker: str, place: str) -> None:
+    for at, injection in enumerate(INJECTIONS):
+        found = _judged(checker, at, place, injection.text, quote=place)
+        assert [claim.label for claim in found.claims] == [ClaimLabel.CONTRADICTION], injection
+        assert found.passed is False

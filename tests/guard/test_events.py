@@ -1,0 +1,91 @@
+"""What callbacks are told of a guarded call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
+
+from demur import AnswerRejected, Block, Evaluation, Guard, Sample
+
+
+def judge(sample: Sample) -> Evaluation:
+    passed = "good" in sample.answer
+    return Evaluation(name="judge", score=float(passed), label="x", passed=passed)
+
+
+class _Told(BaseCallbackHandler):
+    def __init__(self) -> None:
+        self.events: list[tuple[str, Any]] = []
+
+    def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+        self.events.append((name, data))
+
+
+class _AsyncTold(AsyncCallbackHandler):
+    def __init__(self) -> None:
+        self.events: list[tuple[str, Any]] = []
+
+    async def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+        self.events.append((name, data))
+
+
+EXPECTED = [
+    (
+        "demur.evaluation",
+        {"attempt": 1, "name": "judge", "score": 0.0, "label": "x", "passed": False, "error": None},
+    ),
+    (
+        "demur.decision",
+        {"attempt": 1, "verdict": "failed", "action": "regenerate", "failures": ["other"]},
+    ),
+    (
+        "demur.evaluation",
+        {"attempt": 2, "name": "judge", "score": 1.0, "label": "x", "passed": True, "error": None},
+    ),
+    (
+        "demur.outcome",
+        {
+            "outcome": "recovered",
+            "reason": "attempt 2 passed",
+            "limit": None,
+            "attempts": 2,
+            "refusal": None,
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize("handler", [_Told, _AsyncTold])
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_each_score_and_decision_is_told(handler: type[Any], mode: str) -> None:
+    answers = iter(["bad", "good"])
+    guard, mine = Guard(lambda _: next(answers), judge), handler()
+    config: Any = {"callbacks": [mine]}
+    if mode == "sync":
+        guard.invoke("why?", config)
+    else:
+        asyncio.run(guard.ainvoke("why?", config))
+    assert mine.events == EXPECTED
+    assert json.loads(json.dumps(mine.events)) is not None
+
+
+async def test_they_are_among_the_streamed_events() -> None:
+    answers = iter(["bad", "good"])
+    guard = Guard(lambda _: next(answers), judge)
+    events = [event async for event in guard.astream_events("why?", version="v2")]
+    told = [(e["name"], e["data"]) for e in events if e["event"] == "on_custom_event"]
+    assert told == EXPECTED
+    (root,) = (e["run_id"] for e in events if not e["parent_ids"] and e["event"].endswith("_start"))
+    assert {e["run_id"] for e in events if e["event"] == "on_custom_event"} == {root}
+
+
+def test_a_block_is_told_before_it_is_raised() -> None:
+    mine = _Told()
+    with pytest.raises(AnswerRejected):
+        Guard(lambda _: "bad", judge, on_fail=Block()).invoke("why?", {"callbacks": [mine]})
+    assert mine.events[-1][0] == "demur.outcome"
+    assert mine.events[-1][1]["outcome"] == "blocked"

@@ -1,0 +1,178 @@
+"""Retrievers that find more when the chain answers again."""
+
+from __future__ import annotations
+
+import asyncio
+from operator import itemgetter
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
+
+from demur import Claim, ClaimLabel, Evaluation, Guard, Regenerate, Sample
+from demur.guard import widen
+from support.rag import FACTS, make_retriever
+
+
+class Echo(BaseRetriever):
+    """Finds `k` documents about each query."""
+
+    k: int = 2
+    asked: list[tuple[str, int]] = []  # noqa: RUF012  # a pydantic field
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        self.asked.append((query, self.k))
+        return [Document(f"{query} {number}") for number in range(self.k)]
+
+
+def neutral(*claims: str) -> Evaluation:
+    return Evaluation(
+        name="judge",
+        passed=False,
+        claims=tuple(Claim(text=claim, label=ClaimLabel.NEUTRAL) for claim in claims),
+    )
+
+
+def judge(sample: Sample) -> Evaluation:
+    """Wants four documents, and rejects what the answer says otherwise."""
+    if sample.answer.count("|") >= 3:
+        return Evaluation(name="judge", passed=True)
+    topic = sample.question
+    return neutral(f"{topic} is red", f"{topic} is heavy")
+
+
+def chain_over(retriever: Runnable[str, Any]) -> Runnable[Any, Any]:
+    return RunnablePassthrough.assign(context=itemgetter("question") | retriever) | {
+        "answer": lambda given: "|".join(one.page_content for one in given["context"])
+    }
+
+
+def run(runnable: Runnable[Any, Any], given: Any, mode: str) -> Any:
+    return runnable.invoke(given) if mode == "sync" else asyncio.run(runnable.ainvoke(given))
+
+
+@pytest.fixture(params=["sync", "async"])
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_a_retry_searches_for_what_failed_and_for_more(mode: str) -> None:
+    echo = Echo()
+    guard = Guard(chain_over(widen(echo)), judge)
+    found = run(guard.with_trace(), {"question": "it"}, mode)
+    assert found.trace.outcome == "recovered"
+    assert echo.asked[0] == ("it", 2)
+    assert sorted(echo.asked[1:]) == [("it", 4), ("it is heavy", 4), ("it is red", 4)]
+    first, second = found.trace.attempts
+    assert (first.recovery, second.recovery, second.origin) == (None, "retrieve", "chain")
+    assert second.feedback is not None
+    assert second.feedback.queries == ("it is red", "it is heavy")
+    assert [d.page_content for d in second.contexts][:5] == [
+        "it 0", "it 1", "it 2", "it 3", "it is red 0",
+    ]  # fmt: skip
+    assert len(second.contexts) == 12
+    assert echo.k == 2
+
+
+def test_outside_of_a_retry_it_does_what_the_retriever_does(mode: str) -> None:
+    echo = Echo()
+    documents = run(widen(echo), "it", mode)
+    assert [d.page_content for d in documents] == ["it 0", "it 1"]
+    assert echo.asked == [("it", 2)]
+
+
+def test_a_recovery_without_a_search_does_not_widen(mode: str) -> None:
+    echo = Echo()
+    guard = Guard(chain_over(widen(echo)), judge, on_fail=Regenerate())
+    found = run(guard.with_trace(), {"question": "it"}, mode)
+    assert found.trace.outcome == "abstained"
+    assert echo.asked == [("it", 2), ("it", 2)]
+
+
+def test_what_one_retry_found_the_next_has_too() -> None:
+    echo = Echo()
+    answers = iter(["first", "second", "third"])
+
+    def rejects(sample: Sample) -> Evaluation:
+        if sample.answer == "second":
+            claim = Claim(text="b", label=ClaimLabel.CONTRADICTION)
+            return Evaluation(name="judge", passed=False, claims=(claim,))
+        return neutral("a") if sample.answer == "first" else Evaluation(name="judge", passed=True)
+
+    chain = {"context": widen(echo), "answer": lambda _: next(answers)}
+    found = Guard(chain, rejects).with_trace().invoke("it")
+    assert [one.recovery for one in found.trace.attempts] == [None, "retrieve", "regenerate"]
+    assert sorted(echo.asked) == [("a", 4), ("a", 4), ("it", 2), ("it", 4), ("it", 4)]
+
+
+async def test_calls_at_once_know_nothing_of_each_other() -> None:
+    echo = Echo()
+
+    def picky(sample: Sample) -> Evaluation:
+        odd = int(sample.question or 0) % 2
+        return judge(sample) if odd else Evaluation(name="judge", passed=True)
+
+    guard = Guard(chain_over(widen(echo)), picky)
+    given: list[Any] = [{"question": str(number)} for number in range(40)]
+    await asyncio.gather(*map(guard.ainvoke, given))
+    guard.batch(given, {"max_concurrency": 8})
+    for number in range(40):
+        asked = sorted(query for query, _ in echo.asked if query.split()[0] == str(number))
+        retry = [f"{number}", f"{number} is heavy", f"{number} is red"]
+        assert asked == sorted(2 * ([str(number)] + (retry if number % 2 else [])))
+
+
+def test_a_guard_around_a_guard_widens_too() -> None:
+    echo = Echo()
+
+    def lax(sample: Sample) -> Evaluation:
+        return Evaluation(name="lax", passed=True)
+
+    found = (
+        Guard(Guard(chain_over(widen(echo)), lax), judge).with_trace().invoke({"question": "it"})
+    )
+    assert found.trace.outcome == "recovered"
+    assert [attempt.recovery for attempt in found.trace.attempts] == [None, "retrieve"]
+
+
+@pytest.mark.parametrize("factor", [1, 2, 3])
+def test_a_vector_stores_k_is_raised(factor: int) -> None:
+    store = make_retriever(k=1)
+
+    def wants_another(sample: Sample) -> Evaluation:
+        return neutral(FACTS[2]) if len(sample.contexts) < 2 else neutral("never there")
+
+    guard = Guard(chain_over(widen(store, factor=factor)), wants_another)
+    found = guard.with_trace().invoke({"question": "How tall is the Amber Tower in Lund?"})
+    second = [one.page_content for one in found.trace.attempts[1].contexts]
+    assert FACTS[0] in second
+    assert FACTS[2] in second  # what was searched for
+    assert store.search_kwargs == {"k": 1}
+
+
+def test_a_runnable_that_is_no_retriever_is_asked_as_it_is() -> None:
+    asked: list[str] = []
+
+    def search(query: str) -> list[Document]:
+        asked.append(query)
+        return [Document(query)]
+
+    found = (
+        Guard(chain_over(widen(RunnableLambda(search))), judge)
+        .with_trace()
+        .invoke({"question": "it"})
+    )
+    assert sorted(asked[:4]) == ["it", "it", "it is heavy", "it is red"]
+    assert len(found.trace.attempts[1].contexts) == 3
+
+
+def test_mistakes_show_at_once() -> None:
+    with pytest.raises(TypeError, match=r"widen expects a retriever.*got str"):
+        widen("notes")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="factor must be at least 1, got 0"):
+        widen(Echo(), factor=0)

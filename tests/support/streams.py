@@ -1,0 +1,196 @@
+"""Chains that stream what they are told to, judges of sentences, and a client that keeps to the
+contract of `demur.guard.streaming`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from pydantic import Field
+
+from demur import Evaluation, Sample
+from demur.evaluators.base import Evaluator
+from demur.guard.chunks import added
+from demur.guard.events import REPLACE
+from demur.models.calls import RunnableCall, Steps, ask
+
+PATIENCE = 5.0
+"""Seconds after which a test says that what it waits for does not come."""
+
+
+def wait(event: threading.Event) -> None:
+    if not event.wait(PATIENCE):
+        raise TimeoutError("it did not come")
+
+
+async def await_(event: threading.Event) -> None:
+    await asyncio.wait_for(_until(event), PATIENCE)
+
+
+async def _until(event: threading.Event) -> None:
+    while not event.is_set():
+        await asyncio.sleep(0.001)
+
+
+def by_words(text: str) -> list[str]:
+    """A text in the chunks that a model would give."""
+    return re.findall(r"\s*\S+\s*$|\s*\S+", text)
+
+
+class Telling(Runnable[Any, Any]):
+    """Gives its runs in order, the last one again and again, each chunk when nothing holds it."""
+
+    def __init__(self, *runs: Sequence[Any] | str) -> None:
+        self.runs = [by_words(run) if isinstance(run, str) else list(run) for run in runs]
+        self.inputs: list[Any] = []
+        self.told: list[Any] = []
+        """The chunks that were given by streams."""
+        self.under_way = 0
+        """Streams that were not ended or closed."""
+        self.hold: Callable[[Any], threading.Event | None] = lambda chunk: None
+        """What to wait for before a chunk is given."""
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
+        return reduce(added, self._next(input))
+
+    def stream(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Iterator[Any]:
+        run = self._next(input)
+        self.under_way += 1
+        try:
+            for chunk in run:
+                if (event := self.hold(chunk)) is not None:
+                    wait(event)
+                yield self._tell(chunk)
+        finally:
+            self.under_way -= 1
+
+    async def astream(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[Any]:
+        run = self._next(input)
+        self.under_way += 1
+        try:
+            for chunk in run:
+                await asyncio.sleep(0)
+                if (event := self.hold(chunk)) is not None:
+                    await await_(event)
+                yield self._tell(chunk)
+        finally:
+            self.under_way -= 1
+
+    def _next(self, input: Any) -> list[Any]:
+        self.inputs.append(input)
+        return self.runs[min(len(self.inputs), len(self.runs)) - 1]
+
+    def _tell(self, chunk: Any) -> Any:
+        if isinstance(chunk, Exception):
+            raise chunk
+        self.told.append(chunk)
+        return chunk
+
+
+def not_bad(sample: Sample) -> bool | None:
+    """Rejects what says "bad"; of what says "odd" it does not know."""
+    return None if "odd" in sample.answer else "bad" not in sample.answer
+
+
+class ByClaims(Evaluator):
+    """A judge of sentences."""
+
+    passes: Callable[[Sample], bool | None] = not_bad
+    """None: it cannot decide."""
+    hold: Callable[[str], threading.Event | None] = lambda answer: None
+    """What to wait for before an answer is judged."""
+    seen: list[Sample] = Field(default_factory=list)
+
+    @property
+    def claim_level(self) -> bool:
+        return True
+
+    @property
+    def answers(self) -> list[str]:
+        return [sample.answer for sample in self.seen]
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        self.seen.append(sample)
+        looking = RunnableLambda(self._look, self._alook)
+        (outcome,) = yield from ask([RunnableCall(looking, sample, "looking")])
+        if outcome.error is not None or outcome.value is None:
+            return Evaluation(name="judge", error=outcome.error or "it cannot be told")
+        why = "" if outcome.value else f"{sample.answer} is bad"
+        return Evaluation(name="judge", passed=outcome.value, explanation=why)
+
+    def _look(self, sample: Sample) -> bool | None:
+        if (event := self.hold(sample.answer)) is not None:
+            wait(event)
+        return self.passes(sample)
+
+    async def _alook(self, sample: Sample) -> bool | None:
+        if (event := self.hold(sample.answer)) is not None:
+            await await_(event)
+        return self.passes(sample)
+
+
+class Client(BaseCallbackHandler):
+    """Keeps to the contract: what was streamed to it is in `text` and `others`."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.others: dict[str, Any] = {}
+        self.chunks: list[Any] = []
+        self.replaced: list[Mapping[str, Any]] = []
+        self.on_text: Callable[[str], None] = lambda text: None
+        """Told of all text there is, whenever there is more."""
+
+    @property
+    def received(self) -> str:
+        """All text that ever came."""
+        return "".join(map(text_in, self.chunks))
+
+    def read(self, runnable: Runnable[Any, Any], given: Any, mode: str) -> Client:
+        """Read a stream to its end, sync or async."""
+        if mode == "sync":
+            for chunk in runnable.stream(given, {"callbacks": [self]}):
+                self.take(chunk)
+            return self
+        asyncio.run(self.aread(runnable, given))
+        return self
+
+    async def aread(self, runnable: Runnable[Any, Any], given: Any) -> Client:
+        async for chunk in runnable.astream(given, {"callbacks": [self]}):
+            self.take(chunk)
+        return self
+
+    def take(self, chunk: Any) -> None:
+        self.chunks.append(chunk)
+        self.text += text_in(chunk)
+        if isinstance(chunk, dict):
+            for key, value in chunk.items():
+                if key != "answer":
+                    self.others = added(self.others, {key: value})
+        self.on_text(self.text)
+
+    def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+        if name == REPLACE:
+            self.replaced.append(data)
+            self.text = self.text[: data["keep"]]
+            for key in data["keys"]:
+                del self.others[key]
+
+
+def text_in(chunk: Any) -> str:
+    """The answer's text in a chunk."""
+    if isinstance(chunk, dict):
+        chunk = chunk.get("answer", "")
+    return str(chunk.text) if isinstance(chunk, BaseMessage) else str(chunk)
