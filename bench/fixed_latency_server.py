@@ -4,7 +4,9 @@
 
 It runs in a process of its own, so that what it costs is not counted as the client's, and prints
 one line of JSON when it is ready: its URL, and what it counts tokens with. The tags in a prompt say
-what is asked for; the claims are taken from the answer, and every claim is supported.
+what is asked for; the claims are taken from the answer, and every claim is supported. A prompt
+without tags is answered with ten sentences, for each word of which it takes `--word` seconds more,
+streamed or not.
 """
 
 from __future__ import annotations
@@ -28,22 +30,24 @@ def main() -> None:
     """Serve until the process is ended."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")
-    asyncio.run(_serve(parser.parse_args().latency))
+    parser.add_argument("--word", type=float, default=0.02, help="seconds per word of an answer")
+    options = parser.parse_args()
+    asyncio.run(_serve(options.latency, options.word))
 
 
-async def _serve(latency: float) -> None:
+async def _serve(latency: float, word: float) -> None:
     count, counted_with = _tokenizer()
-    bodies: dict[bytes, bytes] = {}
+    replies: dict[bytes, list[bytes]] = {}
 
-    def respond(request: bytes) -> bytes:
+    def respond(request: bytes) -> list[bytes]:
         # A request that comes again costs nothing but the wait: no reply is late for want of CPU.
-        if request not in bodies:
-            bodies[request] = _response(json.loads(request), count)
-        return bodies[request]
+        if request not in replies:
+            replies[request] = _parts(json.loads(request), count)
+        return replies[request]
 
     loop = asyncio.get_running_loop()
     server = await loop.create_server(
-        lambda: _Connection(latency, respond), "127.0.0.1", 0, backlog=256
+        lambda: _Connection(latency, word, respond), "127.0.0.1", 0, backlog=256
     )
     port = server.sockets[0].getsockname()[1]
     print(json.dumps({"url": f"http://127.0.0.1:{port}/v1", "tokens": counted_with}), flush=True)
@@ -65,8 +69,11 @@ def _tokenizer() -> tuple[Callable[[str], int], str]:
 class _Connection(asyncio.Protocol):
     """As much of HTTP/1.1 as OpenAI's client speaks."""
 
-    def __init__(self, latency: float, respond: Callable[[bytes], bytes]) -> None:
+    def __init__(
+        self, latency: float, word: float, respond: Callable[[bytes], list[bytes]]
+    ) -> None:
         self._latency = latency
+        self._word = word
         self._respond = respond
         self._received = b""
 
@@ -83,12 +90,36 @@ class _Connection(asyncio.Protocol):
         self._received = b""  # a client waits for the reply before it sends the next request
         loop = asyncio.get_running_loop()
         due = loop.time() + self._latency
-        response = self._respond(body)
-        loop.call_at(due, partial(self._reply, response))
+        for at, part in enumerate(self._respond(body)):
+            loop.call_at(due + at * self._word, partial(self._reply, part))
 
     def _reply(self, response: bytes) -> None:
         if not self._transport.is_closing():
             self._transport.write(response)
+
+
+def _parts(request: dict[str, Any], count: Callable[[str], int]) -> list[bytes]:
+    """A response, in parts that are sent one after the other: as many as an answer has words."""
+    words = re.findall(r"\s*\S+", _reply_to(request["messages"][-1]["content"]))
+    if request.get("stream"):
+        return _stream(request, words)
+    asks = _TAGGED.search(request["messages"][-1]["content"])
+    return [*[b""] * (0 if asks else len(words) - 1), _response(request, count)]
+
+
+def _stream(request: dict[str, Any], words: list[str]) -> list[bytes]:
+    """Server-sent events in a chunked body."""
+    kind = {"object": "chat.completion.chunk", "created": 1, "model": request["model"]}
+    deltas: list[dict[str, str]] = [{"content": word} for word in words]
+    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": "stop"})
+    events = [json.dumps({"id": "chatcmpl-1", **kind, "choices": [one]}) for one in choices]
+    sent = [f"data: {event}\n\n".encode() for event in [*events, "[DONE]"]]
+    chunks = [b"%x\r\n%b\r\n" % (len(data), data) for data in sent]
+    fields = (b"HTTP/1.1 200 OK", b"Content-Type: text/event-stream", b"Transfer-Encoding: chunked")
+    head = b"\r\n".join([*fields, b"", b""])
+    # What ends the stream comes with the last word.
+    return [head + chunks[0], *chunks[1:-3], b"".join(chunks[-3:]) + b"0\r\n\r\n"]
 
 
 def _response(request: dict[str, Any], count: Callable[[str], int]) -> bytes:
@@ -123,7 +154,18 @@ def _reply_to(prompt: str) -> str:
         return "\n".join(f"{number}. Entailment" for number in numbers)
     if "claim" in tagged:
         return "Entailment"
+    if not tagged:
+        return " ".join(
+            f"The {name} mill has {at} floors and was built of grey stone."
+            for at, name in enumerate(_MILLS, 2)
+        )
     raise ValueError(f"expected a prompt of RefChecker, got: {prompt[:200]}")
+
+
+_MILLS = (
+    *("Alder", "Brack", "Corran", "Dunmar", "Eskel"),
+    *("Farrow", "Garvin", "Hollen", "Istra", "Jorund"),
+)
 
 
 _TAGGED = re.compile(r"<((\w+)-\w+)>\n(.*?)\n</\1>", re.DOTALL)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
@@ -21,13 +22,21 @@ from demur.guard.chunks import added
 from demur.guard.events import REPLACE
 from demur.models.calls import RunnableCall, Steps, ask
 
-PATIENCE = 5.0
+PATIENCE = 30.0
 """Seconds after which a test says that what it waits for does not come."""
 
 
 def wait(event: threading.Event) -> None:
     if not event.wait(PATIENCE):
         raise TimeoutError("it did not come")
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    patience = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < patience, "it did not come to that"
+        time.sleep(0.001)
 
 
 async def await_(event: threading.Event) -> None:
@@ -154,9 +163,19 @@ class Client(BaseCallbackHandler):
         """Told of all text there is, whenever there is more."""
 
     @property
+    def texts(self) -> list[str]:
+        """The text of each chunk."""
+        return [text_in(chunk) for chunk in self.chunks]
+
+    @property
     def received(self) -> str:
         """All text that ever came."""
-        return "".join(map(text_in, self.chunks))
+        return "".join(self.texts)
+
+    @property
+    def total(self) -> Any:
+        """The chunks put together."""
+        return reduce(added, self.chunks)
 
     def read(self, runnable: Runnable[Any, Any], given: Any, mode: str) -> Client:
         """Read a stream to its end, sync or async."""

@@ -26,7 +26,8 @@ LETTERS = frozenset("ЖЩЮ")
 class Calls:
     """A reply that calls tools."""
 
-    calls: tuple[tuple[str, dict[str, Any]], ...]
+    calls: tuple[tuple[str, dict[str, Any] | str], ...]
+    """Names, and arguments or what stands in their place."""
     text: str | None = None
     """Beside the calls."""
 
@@ -72,9 +73,12 @@ def _reply(reply: Reply, request: dict[str, Any], number: int) -> Answer:
                 "index": at,
                 "id": f"call-{number}-{at}",
                 "type": "function",
-                "function": {"name": name, "arguments": json.dumps(arguments)},
+                "function": {
+                    "name": name,
+                    "arguments": given if isinstance(given, str) else json.dumps(given),
+                },
             }
-            for at, (name, arguments) in enumerate(reply.calls)
+            for at, (name, given) in enumerate(reply.calls)
         ]
     reason = "tool_calls" if reply.calls else "stop"
     about = {"id": f"chatcmpl-{number}", "created": 1, "model": request["model"]}
@@ -112,7 +116,7 @@ def search_tool(retriever: BaseRetriever) -> BaseTool:
     )
 
 
-class Echo(AgentMiddleware[Any, Any, Any]):
+class Echo(AgentMiddleware[Any, Any]):
     """Writes what the model said to the custom stream, as a client's own middleware may."""
 
     def after_model(self, state: Any, runtime: Any) -> None:
@@ -122,7 +126,7 @@ class Echo(AgentMiddleware[Any, Any, Any]):
 def make_agent(
     server: OpenAIServer,
     tools: Sequence[BaseTool],
-    *middleware: AgentMiddleware[Any, Any, Any],
+    *middleware: AgentMiddleware[Any, Any],
     **options: Any,
 ) -> Any:
     """An agent of the server's model."""

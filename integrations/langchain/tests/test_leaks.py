@@ -26,7 +26,7 @@ from support.openai_server import OpenAIServer, openai_server
 from support.rag import QUESTION, RIGHT, make_retriever
 
 MODES = ["values", "updates", "messages", "custom", "debug", "tasks", "checkpoints"]
-THREAD: Any = {"configurable": {"thread_id": "1"}}
+THREAD: Any = {"configurable": {"thread_id": "1"}, "tags": ["production"]}
 
 
 @pytest.fixture(scope="module")
@@ -105,3 +105,15 @@ async def test_events_without_the_tag_nostream(
     if guarded:
         outcomes = [event["data"] for event in heard if event["name"] == "demur.outcome"]
         assert [one["outcome"] for one in outcomes] == ["recovered"]
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+@pytest.mark.filterwarnings("ignore:The v3 streaming protocol")
+def test_events_of_the_third_version(
+    server: OpenAIServer, retriever: BaseRetriever, guarded: bool
+) -> None:
+    agent = build(server, retriever, guarded, nested=False)
+    given = {"messages": [("human", QUESTION)]}
+    heard = list(agent.stream_events(given, THREAD, version="v3"))
+    assert leaked(heard) == (set() if guarded else LETTERS)
+    assert guarded == (RIGHT in repr(heard))

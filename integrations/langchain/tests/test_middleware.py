@@ -128,7 +128,7 @@ def test_what_stays_wrong_is_refused_under_the_same_id(run: Run) -> None:
 def test_a_refusal_takes_the_place_of_the_message_it_stands_for(run: Run) -> None:
     given: list[str | None] = []
 
-    class Listen(AgentMiddleware[Any, Any, Any]):
+    class Listen(AgentMiddleware[Any, Any]):
         def wrap_model_call(self, request: Any, handler: Any) -> Any:
             response = handler(request)
             given.append(response.result[-1].id)
@@ -189,6 +189,14 @@ class TestToolCalls:
         call = found["messages"][1]
         assert call.text == ""
         assert [one["name"] for one in call.tool_calls] == ["search"]
+
+    def test_that_are_garbled_end_the_agent_and_so_are_judged(self, run: Run) -> None:
+        garbled = Calls((("search", '{"query": '),), text=WRONG)
+        with openai_server(serving(garbled)) as server:
+            checks = HallucinationMiddleware(judged_by([], False))
+            found = run(make_agent(server, [small_search], checks))
+        assert kinds(found) == ["human", "ai"]
+        assert found["messages"][-1].text == REFUSAL
 
     def test_may_follow_a_rejected_answer(self, run: Run) -> None:
         seen: list[Sample] = []
@@ -277,7 +285,7 @@ class TestQuestionAndContexts:
         seen: list[Sample] = []
         retriever = make_retriever()
 
-        class Augment(AgentMiddleware[Any, Any, Any]):
+        class Augment(AgentMiddleware[Any, Any]):
             def wrap_model_call(self, request: Any, handler: Any) -> Any:
                 retriever.invoke(QUESTION)
                 return handler(request)
@@ -403,7 +411,7 @@ class TestInterrupts:
         assert found["messages"][-1].text == RIGHT
 
     def test_inside_the_model_call_pass(self, run: Run) -> None:
-        class Ask(AgentMiddleware[Any, Any, Any]):
+        class Ask(AgentMiddleware[Any, Any]):
             def wrap_model_call(self, request: Any, handler: Any) -> Any:
                 interrupt("may I?")
                 return handler(request)
@@ -486,7 +494,7 @@ class TestArguments:
     def test_a_response_without_an_answer_is_named(self, run: Run) -> None:
         from langchain.agents.middleware import ModelResponse
 
-        class Swallow(AgentMiddleware[Any, Any, Any]):
+        class Swallow(AgentMiddleware[Any, Any]):
             def wrap_model_call(self, request: Any, handler: Any) -> Any:
                 return ModelResponse(result=[HumanMessage("no")])
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
 from langchain_core.prompts import ChatPromptTemplate, MessagesPlaceholder
@@ -23,6 +24,7 @@ from pydantic import BaseModel
 from agent_server import (
     LETTERS,
     REJECTED,
+    Calls,
     checker,
     make_agent,
     search,
@@ -37,7 +39,7 @@ from support.openai_server import OpenAIServer, openai_server
 from support.rag import FACTS, QUESTION, RIGHT, WRONG, make_retriever
 
 ASKED: Any = {"messages": [HumanMessage(QUESTION, id="asked")]}
-THREAD: Any = {"configurable": {"thread_id": "1"}}
+THREAD: Any = {"configurable": {"thread_id": "1"}, "tags": ["production"]}
 MODES = ["values", "updates", "messages", "debug", "tasks", "checkpoints"]
 Run = Callable[..., Any]
 
@@ -206,6 +208,12 @@ class Rag(TypedDict, total=False):
     question: str
     context: list[Document]
     answer: str
+
+
+class Height(BaseModel):
+    """How tall it is."""
+
+    metres: int
 
 
 class Model(BaseModel):
@@ -388,6 +396,13 @@ class TestAsANode:
         graph = one_node(guarded_node(saying(WRONG), judging([], False), on_fail=Block()))
         with pytest.raises(AnswerRejected):
             graph.invoke(ASKED, THREAD)
+
+    def test_a_structured_response_is_refused(self) -> None:
+        reply = Calls((("Height", {"metres": 97}),))
+        with openai_server(serving(reply)) as server:
+            agent = make_agent(server, [], response_format=ToolStrategy(Height))
+            with pytest.raises(DemurError, match="HallucinationMiddleware"):
+                one_node(guarded_node(agent, judging([], True))).invoke(ASKED, THREAD)
 
     def test_feedback_by_the_caller(self) -> None:
         def again(state: Any, feedback: Feedback) -> Any:

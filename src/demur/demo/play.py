@@ -30,10 +30,11 @@ from demur.schema import Usage
 QUESTIONS = (
     "Which clock should I use to measure durations, and can it go backwards?",
     "How do I pick several different elements from a list at random?",
-    "How do I copy a list of lists so that the inner lists are copied too?",
+    "What does bisect return when the item is already in the list?",
 )
-"""What a programmer asks. The second and third describe a thing by words that its documentation
-does not use, so that the first search misses it and the model answers from memory."""
+"""What a programmer asks. The second describes a thing by words that its documentation does not
+use, so that the first search misses it and the model answers from memory; the third asks for a
+detail that a small model gets wrong with the documentation before it."""
 
 RETRIEVED = 2
 """Passages for a question, and, in another try, for each claim that failed: a small model reads

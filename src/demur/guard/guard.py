@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import reduce
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.language_models import BaseChatModel
@@ -191,9 +190,9 @@ class Guard(RunnableSerializable[Input, Output]):
         self, input: Input, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[Output]:
         """Answer in chunks that were checked; in how many, and when, is what `streaming` says."""
-        yield from self.transform(iter([input]), config, **kwargs)
+        return self.transform(iter([input]), config, **kwargs)
 
-    async def astream(
+    def astream(
         self, input: Input, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[Output]:
         """As `stream`, natively asynchronous."""
@@ -201,25 +200,19 @@ class Guard(RunnableSerializable[Input, Output]):
         async def inputs() -> AsyncIterator[Input]:
             yield input
 
-        # Closed with this, and not some time later: nothing of it is left running.
-        async with aclosing(self.atransform(inputs(), config, **kwargs)) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        return self.atransform(inputs(), config, **kwargs)
 
     def transform(
         self, input: Iterator[Input], config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[Output]:
         """As `stream`, on an input that comes in chunks, when all of it is there."""
-        yield from self._transform_stream_with_config(input, self._chunks, config, **kwargs)
+        return self._transform_stream_with_config(input, self._chunks, config, **kwargs)
 
-    async def atransform(
+    def atransform(
         self, input: AsyncIterator[Input], config: RunnableConfig | None = None, **kwargs: Any
-    ) -> AsyncGenerator[Output, None]:
+    ) -> AsyncIterator[Output]:
         """As `transform`, natively asynchronous."""
-        streamed = self._atransform_stream_with_config(input, self._achunks, config, **kwargs)
-        async with aclosing(cast(AsyncGenerator[Output, None], streamed)) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        return self._atransform_stream_with_config(input, self._achunks, config, **kwargs)
 
     def with_trace(self) -> Runnable[Input, Guarded[Output]]:
         """This guard as a Runnable that returns the output together with its `Trace`."""
@@ -274,29 +267,32 @@ class Guard(RunnableSerializable[Input, Output]):
         config: RunnableConfig,
         **kwargs: Any,
     ) -> Iterator[Output]:
-        for input in _summed([*inputs]):
-            if self.streaming == "buffer":
-                yield self._output(input, run_manager, config, **kwargs)
-            else:
-                child = patch_config(config, callbacks=run_manager.get_child())
-                yield from stream(GuardedCall(self._plan, input, kwargs), child)
+        if self.streaming == "sentence":
+            child = patch_config(config, callbacks=run_manager.get_child())
+            return stream(self._plan, inputs, kwargs, child)
+        return self._buffered(inputs, run_manager, config, **kwargs)
 
-    async def _achunks(
+    def _achunks(
         self,
         inputs: AsyncIterator[Input],
         run_manager: AsyncCallbackManagerForChainRun,
         config: RunnableConfig,
         **kwargs: Any,
     ) -> AsyncIterator[Output]:
-        for input in _summed([one async for one in inputs]):
-            if self.streaming == "buffer":
-                yield await self._aoutput(input, run_manager, config, **kwargs)
-            else:
-                child = patch_config(config, callbacks=run_manager.get_child())
-                call = GuardedCall(self._plan, input, kwargs)
-                async with aclosing(astream(call, child)) as chunks:
-                    async for chunk in chunks:
-                        yield chunk
+        if self.streaming == "sentence":
+            child = patch_config(config, callbacks=run_manager.get_child())
+            return astream(self._plan, inputs, kwargs, child)
+        return self._abuffered(inputs, run_manager, config, **kwargs)
+
+    def _buffered(self, inputs: Iterator[Input], *run: Any, **kwargs: Any) -> Iterator[Output]:
+        if given := list(inputs):
+            yield self._output(reduce(added, given), *run, **kwargs)
+
+    async def _abuffered(
+        self, inputs: AsyncIterator[Input], *run: Any, **kwargs: Any
+    ) -> AsyncIterator[Output]:
+        if given := [one async for one in inputs]:
+            yield await self._aoutput(reduce(added, given), *run, **kwargs)
 
     @property
     def InputType(self) -> type[Input]:  # noqa: N802  # LangChain's name
@@ -328,8 +324,3 @@ class Guard(RunnableSerializable[Input, Output]):
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)
         self.model_post_init(None)
-
-
-def _summed(chunks: Sequence[Input]) -> Sequence[Input]:
-    """All chunks of an input as one; none of none."""
-    return [reduce(added, chunks)] if chunks else []

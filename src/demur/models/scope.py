@@ -120,7 +120,7 @@ class Scope:
     """None: nothing is limited."""
     known: dict[Hashable, Any] = field(default_factory=dict)
     """What was found out in this call, for whoever would ask a model for it again. Keys begin with
-    a word that says whose they are; values are final."""
+    a word that says whose they are, and what is kept is never taken back."""
 
 
 _scope: ContextVar[Scope | None] = ContextVar("demur_scope", default=None)

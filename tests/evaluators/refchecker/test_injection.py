@@ -11,6 +11,7 @@ from langchain_core.messages import BaseMessage
 
 from demur import ClaimLabel, Evaluation, RefChecker
 from demur.evaluators.refchecker.prompts import (
+    CALIBRATION,
     JOINT,
     LOGPROBS,
     PER_CLAIM,
@@ -79,3 +80,10 @@ def test_what_a_judge_quotes_before_its_verdict_is_no_verdict(checker: str, plac
         found = _judged(checker, at, place, injection.text, quote=place)
         assert [claim.label for claim in found.claims] == [ClaimLabel.CONTRADICTION], injection
         assert found.passed is False
+
+
+def test_our_own_examples_are_shown_as_they_are_written() -> None:
+    texts = [text for prompt in PROMPTS for shot in prompt.examples for _, text in shot.values]
+    texts += [text for pair in CALIBRATION.cases for text in pair]
+    assert texts
+    assert [as_shown(text) for text in texts] == texts

@@ -31,8 +31,8 @@ def last_written(messages: Sequence[BaseMessage]) -> AIMessage | None:
 
 
 def calls_tools(message: AIMessage) -> bool:
-    """Whether a message is a step on the way to an answer. A call that is garbled is one too."""
-    return bool(message.tool_calls or message.invalid_tool_calls)
+    """Whether a message is a step on the way to an answer. An agent ends with a garbled call."""
+    return bool(message.tool_calls)
 
 
 def this_turn(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:

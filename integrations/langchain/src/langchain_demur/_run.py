@@ -113,18 +113,20 @@ def rejected_in(messages: Sequence[BaseMessage]) -> int:
     return int(counts[-1]) if counts else 0
 
 
-def held_back() -> RunnableConfig | None:
-    """The running graph's config without its stream, to which graphs inside it would write.
+def held_back(config: RunnableConfig | None = None) -> RunnableConfig | None:
+    """A config without the stream of the running graph, to which graphs inside it would write.
 
-    None outside of a graph, and in a task on Python 3.10, where langgraph cannot pass it on and
-    so streams nothing from inside either.
+    Args:
+        config: That of the running node; None for the one of the context. There is none outside of
+            a graph, nor in a task on Python 3.10; there langgraph streams nothing from inside.
     """
-    try:
-        config = get_config()
-    except RuntimeError:
-        return None
+    if config is None:
+        try:
+            config = get_config()
+        except RuntimeError:
+            return None
     configurable = {k: v for k, v in config.get("configurable", {}).items() if k != _STREAM}
-    return {"configurable": configurable}
+    return {**config, "configurable": configurable}
 
 
 def kind_of(value: Any) -> str:

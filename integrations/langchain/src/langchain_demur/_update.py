@@ -14,6 +14,7 @@ from langchain_demur._messages import calls_tools, last_written, without_text
 from langchain_demur._run import Call, NoAnswerYet, kind_of
 
 MESSAGES = "messages"
+_STRUCTURED = "structured_response"
 _ANSWERS = ("answer", "output", "result", "response", "generation")
 
 
@@ -56,6 +57,11 @@ def read_update(
     if not isinstance(values, Mapping):
         raise DemurError(
             f"a guarded node has to return a mapping as its update, got {kind_of(values)}"
+        )
+    if values.get(_STRUCTURED) is not None:
+        raise DemurError(
+            f"a guarded node cannot judge what is under {_STRUCTURED!r}: give the agent itself "
+            "HallucinationMiddleware"
         )
     values = dict(values)
     last: AIMessage | None = None

@@ -41,7 +41,7 @@ TellModel = Callable[[list[AnyMessage], Feedback], list[AnyMessage]]
 """From the messages that the model was sent, and what was wrong with its answer, to messages."""
 
 
-class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any, Any]):
+class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
     """Have every answer of an agent checked before it is streamed, stored or returned.
 
     What the model says without calling a tool is an answer. It is judged against what the tools

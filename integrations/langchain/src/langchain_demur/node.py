@@ -136,41 +136,44 @@ class _GuardedNode:
     def function(self, node: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(node)
         def guarded(state: Any, **injected: Any) -> Any:
-            return self._run(state, lambda state, config: node(state, **_with(injected, config)))
+            run = _with_config(node, injected)
+            return self._run(state, run, injected.get("config"))
 
         return guarded
 
     def afunction(self, node: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(node)
         async def guarded(state: Any, **injected: Any) -> Any:
-            def run(state: Any, config: RunnableConfig) -> Any:
-                return node(state, **_with(injected, config))
-
-            return await self._arun(state, run)
+            run = _with_config(node, injected)
+            return await self._arun(state, run, injected.get("config"))
 
         return guarded
 
     def runnable(self, node: Runnable[Any, Any]) -> Runnable[Any, Any]:
-        def run(state: Any) -> Any:
-            return self._run(state, node.invoke)
+        def run(state: Any, config: RunnableConfig) -> Any:
+            return self._run(state, node.invoke, config)
 
-        async def arun(state: Any) -> Any:
-            return await self._arun(state, node.ainvoke)
+        async def arun(state: Any, config: RunnableConfig) -> Any:
+            return await self._arun(state, node.ainvoke, config)
 
         return RunnableLambda(run, arun, name="demur:node")
 
-    def _run(self, state: Any, run: Callable[..., Any]) -> Any:
+    def _run(self, state: Any, run: Callable[..., Any], config: RunnableConfig | None) -> Any:
         call, given = _start(state, run)
+        guard = self._guards.after(call.rejected)
         try:
-            found = self._guards.after(call.rejected).invoke(given, held_back(), call=call)
+            found = guard.invoke(given, held_back(config), call=call)
         except NoAnswerYet as no_answer:
             return no_answer.step
         return found[_UPDATE].with_answer(found["answer"])
 
-    async def _arun(self, state: Any, run: Callable[..., Any]) -> Any:
+    async def _arun(
+        self, state: Any, run: Callable[..., Any], config: RunnableConfig | None
+    ) -> Any:
         call, given = _start(state, run)
+        guard = self._guards.after(call.rejected)
         try:
-            found = await self._guards.after(call.rejected).ainvoke(given, held_back(), call=call)
+            found = await guard.ainvoke(given, held_back(config), call=call)
         except NoAnswerYet as no_answer:
             return no_answer.step
         return found[_UPDATE].with_answer(found["answer"])
@@ -203,9 +206,13 @@ def _start(state: Any, run: Callable[..., Any]) -> tuple[Call, dict[str, Any]]:
     return call, {"documents": sources(messages), **values, _STATE: state}
 
 
-def _with(injected: dict[str, Any], config: RunnableConfig) -> dict[str, Any]:
-    """What langgraph passes to a function, with the config under which nothing is streamed."""
-    return {**injected, "config": config} if "config" in injected else injected
+def _with_config(node: Callable[..., Any], injected: dict[str, Any]) -> Callable[..., Any]:
+    """A node with what langgraph passes to it, but with the config under which nothing streams."""
+
+    def run(state: Any, config: RunnableConfig) -> Any:
+        return node(state, **{**injected, "config": config} if "config" in injected else injected)
+
+    return run
 
 
 def _ids(state: Any) -> set[str]:

@@ -66,37 +66,39 @@ def check_unknown(
     Returns:
         The findings, and how many of them were known.
     """
-    known: list[dict[str, Finding]] = [
-        memory("findings", identity, question, window_text(window)) for window in windows
-    ]
-    findings = [[of_window.get(claim, Finding()) for claim in claims] for of_window in known]
+    # Windows of equal text, as of a document that was found twice, are asked about once.
+    places = {window_text(window): window for window in windows}
+    known: dict[str, dict[str, Finding]] = {
+        text: memory("findings", identity, question, text) for text in places
+    }
+    findings = {
+        text: [found.get(claim, Finding()) for claim in claims] for text, found in known.items()
+    }
     supported = {
-        claim
-        for of_window in findings
-        for claim, finding in enumerate(of_window)
+        at
+        for found in findings.values()
+        for at, finding in enumerate(found)
         if finding.label is ClaimLabel.ENTAILMENT
     }
-    # Windows that lack the same claims are asked about together.
-    lacking: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    for window, of_window in enumerate(findings):
+    recalled = sum(finding.label is not None for found in findings.values() for finding in found)
+    # Those that lack the same claims are asked about together.
+    lacking: dict[tuple[int, ...], list[str]] = defaultdict(list)
+    for text, found in findings.items():
         unknown = tuple(
-            claim
-            for claim, finding in enumerate(of_window)
-            if finding.label is None and claim not in supported
+            at for at, finding in enumerate(found) if finding.label is None and at not in supported
         )
         if unknown:
-            lacking[unknown].append(window)
-    recalled = sum(finding.label is not None for of_window in findings for finding in of_window)
+            lacking[unknown].append(text)
     new = yield from side_by_side(
         [
-            check([claims[at] for at in unknown], [windows[at] for at in places], question)
-            for unknown, places in lacking.items()
+            check([claims[at] for at in unknown], [places[text] for text in texts], question)
+            for unknown, texts in lacking.items()
         ]
     )
-    for (unknown, places), asked in zip(lacking.items(), new, strict=True):
-        for window, answered in zip(places, asked, strict=True):
-            for claim, finding in zip(unknown, answered, strict=True):
-                findings[window][claim] = finding
+    for (unknown, texts), answers in zip(lacking.items(), new, strict=True):
+        for text, answered in zip(texts, answers, strict=True):
+            for at, finding in zip(unknown, answered, strict=True):
+                findings[text][at] = finding
                 if finding.label is not None:
-                    known[window][claims[claim]] = finding
-    return findings, recalled
+                    known[text][claims[at]] = finding
+    return [findings[window_text(window)] for window in windows], recalled

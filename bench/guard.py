@@ -1,0 +1,204 @@
+"""What a guard costs beside the bare chain, and how soon the first sentence of a stream leaves.
+
+    make bench        or: python -m bench.guard [--rounds 15] [--calls 40] [--latency 0.2]
+
+The overhead is that of an evaluator that answers at once, over chains that do, in turns with the
+bare chains. For the stream, ten sentences come from a server that gives a word every `--word`
+seconds, and are judged by RefChecker, whose calls take `--latency` each; both ways of streaming in
+turns. What is over its goal is said at the end, and is no failure: other work spoils the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import statistics
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_openai import ChatOpenAI
+
+from demur import Evaluation, Guard, RefChecker, Sample
+
+_MS_GOAL, _KB_GOAL, _FIRST_GOAL = 3.0, 200.0, 0.5
+
+Loop = asyncio.AbstractEventLoop
+Run = Callable[[], object]
+
+_PROMPT = ChatPromptTemplate.from_template("Answer: {input}")
+_GIVEN = {"input": "Which mills are there?"}
+_ANSWER = "There is the Alder mill. It has two floors."
+
+
+def at_once(sample: Sample) -> Evaluation:
+    """An evaluator that takes no time."""
+    return Evaluation(name="at once", score=1.0, passed=True)
+
+
+def _answer(given: dict[str, str]) -> str:
+    return _ANSWER
+
+
+CHAINS: dict[str, Runnable[Any, Any]] = {
+    "a function": RunnableLambda(_answer),
+    "prompt | model | parser": _PROMPT | FakeListChatModel(responses=[_ANSWER]) | StrOutputParser(),
+}
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--calls", type=int, default=40, help="per round")
+    parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")
+    parser.add_argument("--word", type=float, default=0.02, help="seconds per word of a stream")
+    parser.add_argument("--streams", type=int, default=3, help="streams of each kind")
+    options = parser.parse_args()
+    with closing(asyncio.new_event_loop()) as loop:
+        over = _overhead(options, loop)
+        print()
+        over += _first_sentence(options, loop)
+    print("\n" + ("\n".join(f"over the goal: {one}" for one in over) or "nothing is over its goal"))
+
+
+# --- A call --------------------------------------------------------------------------------------
+
+
+def _overhead(options: argparse.Namespace, loop: Loop) -> list[str]:
+    print(
+        "one call, ms of wall time             |  bare  guarded  more  ratio | KB more at its peak"
+    )
+    over = []
+    for name, chain in CHAINS.items():
+        guard: Guard[Any, Any] = Guard(chain, at_once)
+        for way in ("sync", "async"):
+            bare, guarded = _calls(chain, way, loop), _calls(guard, way, loop)
+            ms = _in_turns([bare, guarded], options.rounds, options.calls)
+            more, kb = ms[1] - ms[0], _peak(guarded) - _peak(bare)
+            print(
+                f"{name:<24} {way:<12} | {ms[0]:>5.2f} {ms[1]:>8.2f} {more:>5.2f} "
+                f"{ms[1] / ms[0]:>6.1f} | {kb:>5.0f}"
+            )
+            if more > _MS_GOAL or kb > _KB_GOAL:
+                over.append(f"{name}, {way}: {more:.2f} ms, {kb:.0f} KB")
+    return over
+
+
+def _calls(runnable: Runnable[Any, Any], way: str, loop: Loop) -> Callable[[int], None]:
+    def run(count: int) -> None:
+        for _ in range(count):
+            runnable.invoke(_GIVEN)
+
+    async def arun(count: int) -> None:
+        for _ in range(count):
+            await runnable.ainvoke(_GIVEN)
+
+    return run if way == "sync" else lambda count: loop.run_until_complete(arun(count))
+
+
+def _in_turns(runs: list[Callable[[int], None]], rounds: int, count: int) -> list[float]:
+    """Ms per call of each, the median over rounds in which a slow machine slows all."""
+    taken: list[list[float]] = [[] for _ in runs]
+    for run in runs:
+        run(count)
+    for _ in range(rounds):
+        for run, found in zip(runs, taken, strict=True):
+            started = time.perf_counter()
+            run(count)
+            found.append(1000 * (time.perf_counter() - started) / count)
+    return [statistics.median(found) for found in taken]
+
+
+def _peak(run: Callable[[int], None]) -> float:
+    """KB that one call takes at its peak, above what there was before."""
+    run(1)
+    gc.collect()
+    tracemalloc.start()
+    run(1)
+    before, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    run(1)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return (peak - before) / 1024
+
+
+# --- A stream ------------------------------------------------------------------------------------
+
+
+def _first_sentence(options: argparse.Namespace, loop: Loop) -> list[str]:
+    print("seconds until          | first sentence          | end")
+    print("                       | sentence  buffer  ratio | sentence  buffer  ratio")
+    over = []
+    with _server(options) as url:
+        model = ChatOpenAI(base_url=url, api_key="none", model="none", max_retries=0)
+        chain = _PROMPT | model | StrOutputParser()
+        checker = RefChecker(model, checker="joint")
+        guards = [
+            Guard(chain, checker, contexts=_contexts, streaming=streaming)
+            for streaming in ("sentence", "buffer")
+        ]
+        for way in ("sync", "async"):
+            read = _read if way == "sync" else lambda guard: loop.run_until_complete(_aread(guard))
+            found: list[list[tuple[float, float]]] = [[], []]
+            for _ in range(options.streams + 1):
+                for guard, times in zip(guards, found, strict=True):
+                    times.append(read(guard))
+            # The first of each opened the connections.
+            first = [statistics.median(one for one, _ in times[1:]) for times in found]
+            end = [statistics.median(one for _, one in times[1:]) for times in found]
+            print(
+                f"{'ten sentences, ' + way:<22} | {first[0]:>8.2f} {first[1]:>7.2f} "
+                f"{first[0] / first[1]:>6.2f} | {end[0]:>8.2f} {end[1]:>7.2f} "
+                f"{end[0] / end[1]:>6.2f}"
+            )
+            if first[0] / first[1] > _FIRST_GOAL:
+                over.append(f"first sentence, {way}: {first[0] / first[1]:.2f} of buffering")
+    return over
+
+
+def _contexts(output: Any) -> list[str]:
+    return ["The mills were built of grey stone."]
+
+
+def _read(guard: Guard[Any, Any]) -> tuple[float, float]:
+    """Seconds until the first text, and until the end."""
+    started, first = time.perf_counter(), 0.0
+    for _ in guard.stream(_GIVEN):
+        first = first or time.perf_counter() - started
+    return first, time.perf_counter() - started
+
+
+async def _aread(guard: Guard[Any, Any]) -> tuple[float, float]:
+    started, first = time.perf_counter(), 0.0
+    async for _ in guard.astream(_GIVEN):
+        first = first or time.perf_counter() - started
+    return first, time.perf_counter() - started
+
+
+@contextmanager
+def _server(options: argparse.Namespace) -> Iterator[str]:
+    """The server's URL while it runs."""
+    command = [sys.executable, "-m", "bench.fixed_latency_server"]
+    command += ["--latency", str(options.latency), "--word", str(options.word)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield json.loads(process.stdout.readline())["url"]
+        finally:
+            process.terminate()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,254 @@
+"""An answer as it is generated: its sentences, their verdicts, and what of it may leave.
+
+Nothing here waits for anything: `demur.guard.streaming` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.runnables.utils import AddableDict
+
+from demur.guard.attempts import Answered, accepts
+from demur.guard.chunks import Form, added, last_chunks, other_keys, read_chunk
+from demur.guard.events import REPLACE, Announcement
+from demur.guard.loop import GuardedCall
+from demur.guard.recovery import Annotate
+from demur.guard.shapes import CONTEXT_KEYS, find_answer, find_contexts
+from demur.guard.trace import Guarded
+from demur.models.calls import Steps
+from demur.schema import Evaluation, Sample
+from demur.text import sentences, words
+
+_AT_ONCE = 16
+"""Sentences that are judged at a time."""
+_BREAK = "\n\n"
+"""Between what was streamed and what corrects it, for clients that do not know the event."""
+
+
+class StreamedAnswer:
+    """The first answer of a guarded call, as it is generated, judged and let go by sentences."""
+
+    def __init__(self, call: GuardedCall) -> None:
+        """Nothing has happened yet."""
+        self.call = call
+        self.chain = call.chain_call(call.input)
+        self.over = False
+        """Whether what still happens is of no use to anyone."""
+        self._reader = call.plan.answer
+        # A best effort is the whole answer, so one may be needed after a sentence has failed.
+        self._cuts = not any(isinstance(one, Annotate) for one in call.plan.policy.values())
+        self._output: Any = None
+        self._text = ""
+        self._form: Form | None = None
+        self._whole = False
+        """Whether the answer can only be judged as a whole, when it is there."""
+        self._answered: Answered | None = None
+        """Set when the chain has ended."""
+        self._spans: list[tuple[int, int]] = []
+        """The sentences that are complete."""
+        self._asked = 0
+        self._found: dict[int, tuple[Evaluation, ...]] = {}
+        self._gone = 0
+        """How many sentences have left."""
+        self._leaving: list[Any] = []
+        """Chunks without text that are to leave."""
+        self._waiting: list[AddableDict] = []
+        """Chunks without text that leave when there is an answer."""
+        self._others = AddableDict()
+        """The other keys that have left."""
+
+    # --- What happens ------------------------------------------------------------------------
+
+    def feed(self, chunk: Any) -> None:
+        """The chain gave a chunk."""
+        self._output = chunk if self._output is None else added(self._output, chunk)
+        part = None if self._whole else read_chunk(chunk, self._reader)
+        if part is None:
+            self._whole = True
+            return
+        if part.others:
+            self._waiting.append(part.others)
+        if part.form is not None:
+            self._form = self._form or part.form
+        if self._form is not None or set(part.others) <= set(CONTEXT_KEYS):
+            self._leaving += self._waiting
+            self._waiting.clear()
+        if part.text:
+            self._text += part.text
+            self._cut(ended=False)
+
+    def end(self) -> None:
+        """The chain has ended."""
+        self._answered = self.call.answered(self.chain, self._output, "chain")
+        if self._answered.text != self._text or self._answered.abstained:
+            self._whole = True
+        else:
+            self._cut(ended=True)
+
+    def judged(self, at: int, found: tuple[Evaluation, ...]) -> None:
+        """A sentence was judged."""
+        self._found[at] = found
+
+    # --- What is to be done --------------------------------------------------------------------
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing more can leave before the call is finished."""
+        if self._cuts and not self._whole and not all(map(self._accepted, self._found)):
+            return True
+        return self._answered is not None and (self._whole or len(self._found) == len(self._spans))
+
+    def to_judge(self) -> list[tuple[int, Sample]]:
+        """The sentences whose judgement can begin, each once, with their numbers."""
+        last = min(len(self._spans), len(self._found) + _AT_ONCE)
+        if self._whole or self.settled or self._asked >= last:
+            return []
+        contexts = self._contexts()
+        if contexts is None:
+            return []
+        numbers = range(self._asked, last)
+        self._asked = last
+        return [(at, self._sample(at, contexts)) for at in numbers]
+
+    def judge(self, sample: Sample) -> Steps[tuple[Evaluation, ...]]:
+        """Judge a sentence."""
+        found = yield from self.call.evaluate(sample)
+        if not self.over:
+            yield from self.call.tell(found)
+        return found
+
+    def leaving(self) -> Iterator[Any]:
+        """The chunks that can leave, each once."""
+        for others in self._leaving:
+            self._others = self._others + others
+            yield others
+        self._leaving.clear()
+        while self._form is not None and self._accepted(self._gone):
+            start, end = self._sent, self._spans[self._gone][1]
+            self._gone += 1
+            yield self._form.chunk(self._text[start:end])
+
+    # --- The end -------------------------------------------------------------------------------
+
+    def finish(self) -> Steps[list[Any]]:
+        """Do what is done about the answer.
+
+        Returns:
+            The chunks that are left, and the announcements that go between them.
+        """
+        answered = self._answered or self.call.answered(self.chain, self._output, "chain")
+        if self._whole or not self._spans:
+            yield from self.call.judge(answered)
+        else:
+            self.call.record(answered, [*self._evaluations()])
+        return list(self._rest((yield from self.call.finish())))
+
+    def _rest(self, guarded: Guarded[Any]) -> Iterator[Any]:
+        output = guarded.output
+        if not self._sent and not self._others:
+            yield output
+            return
+        text = find_answer(output, self._reader)
+        ends = [0, *(end for _, end in self._spans[: self._gone])]
+        keep = max(end for end in ends if text.startswith(self._text[:end]))
+        others = other_keys(output, self._reader)
+        stale = [
+            key
+            for key, value in self._others.items()
+            if key not in others or not _same(value, others[key])
+        ]
+        if keep < self._sent and self._form is not None:
+            yield self._form.chunk(_BREAK)
+        if keep < self._sent or stale:
+            yield Announcement(((REPLACE, {"keep": keep, "keys": stale}),))
+        fresh = {k: v for k, v in others.items() if k not in self._others or k in stale}
+        yield from last_chunks(output, self._reader, self._form, text[keep:], fresh)
+
+    # --- Sentences -----------------------------------------------------------------------------
+
+    def _cut(self, ended: bool) -> None:
+        """Find the sentences that are complete.
+
+        One is when a whole word of the next is there: "Dr." goes on with a name, "3." with digits.
+        One without a letter, such as the number of a list's item, is the next one's.
+        """
+        start = self._spans[-1][1] if self._spans else 0
+        found = sentences(rest := self._text[start:])
+        if not ended and found:
+            begun = rest[found[-1][0] : found[-1][1]]
+            word = next(words(begun), None)
+            complete = word is not None and word[2] < len(begun)
+            found = found[:-1] if complete else found[:-2]
+        begin: int | None = None
+        for at, (first, end) in enumerate(found):
+            begin = first if begin is None else begin
+            if any(map(str.isalpha, rest[first:end])) or (ended and at == len(found) - 1):
+                self._spans.append((start + begin, start + end))
+                begin = None
+
+    def _sample(self, at: int, contexts: Sequence[Document]) -> Sample:
+        start, end = self._spans[at]
+        return Sample(
+            question=self.call.question,
+            answer=self._text[start:end],
+            contexts=tuple(contexts),
+            preceding=self._text[:start],
+        )
+
+    def _contexts(self) -> Sequence[Document] | None:
+        """What sentences are held against; None where that is not known yet."""
+        if self._answered is not None:
+            return self._answered.contexts
+        if self.chain.capture.refusals:
+            return None  # it may be one, and those are not judged
+        reader = self.call.plan.contexts
+        try:
+            found = find_contexts(
+                self.chain.input, self._output, self.chain.capture.documents, reader
+            )
+        except Exception:  # half an output need not have them: with all of it, it is an error
+            return None
+        return found if found or reader is not None else None
+
+    def _accepted(self, at: int) -> bool:
+        lets_open = self.call.plan.on_error == "open"
+        return at in self._found and all(
+            accepts(one) or (lets_open and one.undetermined) for one in self._found[at]
+        )
+
+    def _evaluations(self) -> Iterator[Evaluation]:
+        for at in sorted(self._found):
+            for evaluation in self._found[at]:
+                yield _moved(evaluation, self._spans[at][0])
+
+    @property
+    def _sent(self) -> int:
+        """How many characters have left."""
+        return self._spans[self._gone - 1][1] if self._gone else 0
+
+
+def _moved(evaluation: Evaluation, by: int) -> Evaluation:
+    """An evaluation of a sentence, with places in the whole answer."""
+    claims = tuple(
+        claim
+        if claim.span is None
+        else claim.model_copy(
+            update={
+                "span": claim.span.model_copy(
+                    update={"start": claim.span.start + by, "end": claim.span.end + by}
+                )
+            }
+        )
+        for claim in evaluation.claims
+    )
+    return evaluation.model_copy(update={"claims": claims})
+
+
+def _same(one: object, other: object) -> bool:
+    try:
+        return one is other or bool(one == other)
+    except Exception:  # arrays and tables compare into something that is no truth
+        return False

@@ -1,0 +1,242 @@
+"""Streaming as applications use it: chains of LangChain, a real endpoint, RefChecker, langgraph."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from operator import itemgetter
+from typing import Any
+
+import pytest
+from langchain_classic.chains import create_retrieval_chain
+from langchain_classic.chains.combine_documents import create_stuff_documents_chain
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnablePassthrough
+
+from demur import Annotate, Guard, RefChecker
+from demur.models.retry import CallPolicy
+from demur.models.scope import current_scope
+from support.openai_server import Answer, OpenAIServer, openai_server
+from support.rag import QUESTION, application, make_retriever
+from support.streams import Client, await_, until
+
+PROMPT = ChatPromptTemplate.from_template("From {context} answer: {input}")
+RIGHT = "The Amber Tower is 84 metres tall. It was opened in 1911. There are 302 steps."
+WRONG = "The Amber Tower is 84 metres tall. It was opened in 6065. There are 302 steps."
+MARK = "6"
+"""Stands in nothing that is right."""
+
+
+def _joined(documents: list[Document]) -> str:
+    return "\n".join(document.page_content for document in documents)
+
+
+def _text(model: BaseChatModel, retriever: BaseRetriever) -> Runnable[Any, Any]:
+    return _message(model, retriever) | StrOutputParser()
+
+
+def _message(model: BaseChatModel, retriever: BaseRetriever) -> Runnable[Any, Any]:
+    asked = {"context": itemgetter("input") | retriever | _joined, "input": itemgetter("input")}
+    return asked | PROMPT | model
+
+
+def _mapping(model: BaseChatModel, retriever: BaseRetriever) -> Runnable[Any, Any]:
+    return RunnablePassthrough.assign(documents=itemgetter("input") | retriever).assign(
+        answer={"context": itemgetter("documents"), "input": itemgetter("input")} | PROMPT | model
+    )
+
+
+def _retrieval(model: BaseChatModel, retriever: BaseRetriever) -> Runnable[Any, Any]:
+    return create_retrieval_chain(retriever, create_stuff_documents_chain(model, PROMPT))
+
+
+Build = Callable[[BaseChatModel, BaseRetriever], Runnable[Any, Any]]
+CHAINS: dict[str, Build] = {
+    "text": _text,
+    "message": _message,
+    "a message in a mapping": _mapping,
+    "create_retrieval_chain": _retrieval,
+}
+
+
+@pytest.fixture(scope="module")
+def retriever() -> BaseRetriever:
+    return make_retriever(k=4)
+
+
+@pytest.fixture(params=CHAINS)
+def build(request: pytest.FixtureRequest) -> Build:
+    return CHAINS[request.param]
+
+
+@pytest.fixture(params=["sync", "async"])
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def guarded(server: OpenAIServer, chain: Runnable[Any, Any], **options: Any) -> Guard[Any, Any]:
+    checker = RefChecker(server.model(), checker="joint")
+    return Guard(chain, checker, **{"streaming": "sentence", **options})
+
+
+GIVEN = {"input": QUESTION}
+
+
+def test_a_right_answer_is_streamed_by_sentences(
+    build: Build, mode: str, retriever: BaseRetriever
+) -> None:
+    with openai_server(application(RIGHT)) as server:
+        chain = build(server.model(stream_usage=True), retriever)
+        bare = chain.invoke(GIVEN)
+        client = Client().read(guarded(server, chain), GIVEN, mode)
+    assert client.text == RIGHT
+    texts = [text for text in client.texts if text]
+    assert texts == [
+        "The Amber Tower is 84 metres tall.",
+        " It was opened in 1911.",
+        " There are 302 steps.",
+    ]
+    if isinstance(bare, dict):
+        assert client.others == {key: bare[key] for key in bare if key != "answer"}
+    if isinstance(bare, AIMessage):
+        whole = client.total
+        assert whole.text == RIGHT
+        assert whole.usage_metadata == bare.usage_metadata
+        assert whole.response_metadata["finish_reason"] == "stop"
+
+
+def test_a_wrong_sentence_is_not_seen_and_is_corrected(
+    build: Build, mode: str, retriever: BaseRetriever
+) -> None:
+    with openai_server(application(WRONG, RIGHT)) as server:
+        chain = build(server.model(), retriever)
+        client = Client().read(guarded(server, chain), GIVEN, mode)
+    assert client.text == RIGHT
+    assert MARK not in client.received
+
+
+def test_what_was_spent_is_counted(mode: str, retriever: BaseRetriever) -> None:
+    """A best effort runs to its end, so that all of it is known."""
+    ended: list[Any] = []
+
+    class Told(Client):
+        def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+            super().on_custom_event(name, data, **kwargs)
+            ended.extend([data] if name == "demur.outcome" else [])
+
+    with openai_server(application(WRONG)) as server:
+        guard = guarded(server, _text(server.model(), retriever), on_fail=Annotate())
+        client = Told().read(guard, GIVEN, mode)
+        assert client.text.startswith(f"{WRONG}\n\n")
+        assert [one["outcome"] for one in ended] == ["best_effort"]
+        # The chain's; of each sentence the extraction, and the check of what was found.
+        assert len(server.requests) == 1 + 2 * 3
+    assert current_scope() is None
+
+
+# --- langgraph -----------------------------------------------------------------------------------
+
+
+def _streamed(node: Callable[[Any], Any]) -> list[BaseMessage]:
+    """What a graph of this node lets out while it runs, as messages."""
+    graph = pytest.importorskip("langgraph.graph")
+
+    builder = graph.StateGraph(graph.MessagesState)
+    builder.add_node("answer", node)
+    builder.add_edge(graph.START, "answer")
+    compiled = builder.compile()
+    given = {"messages": [("user", QUESTION)]}
+    return [message for message, _ in compiled.stream(given, stream_mode="messages")]
+
+
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+def test_langgraph_streams_no_token_of_what_was_not_accepted(
+    way: str, streaming: str, retriever: BaseRetriever
+) -> None:
+    with openai_server(application(WRONG, RIGHT)) as server:
+        guard = guarded(server, _text(server.model(), retriever), streaming=streaming)
+
+        def node(state: Any) -> dict[str, Any]:
+            asked = {"input": state["messages"][-1].text}
+            if way == "invoke":
+                return {"messages": [AIMessage(guard.invoke(asked))]}
+            client = Client().read(guard, asked, "sync")
+            return {"messages": [AIMessage(client.text)]}
+
+        messages = _streamed(node)
+    # Not the chain's tokens, and not the judge's: the node's own message.
+    assert [str(message.text) for message in messages] == [RIGHT]
+
+
+def test_langgraph_streams_the_bare_chains_tokens(retriever: BaseRetriever) -> None:
+    """So that the test above can fail."""
+    with openai_server(application(WRONG)) as server:
+        chain = _text(server.model(streaming=True), retriever)
+
+        def node(state: Any) -> dict[str, Any]:
+            return {"messages": [AIMessage(chain.invoke({"input": state["messages"][-1].text}))]}
+
+        messages = _streamed(node)
+    assert len(messages) > 3
+    assert any(MARK in str(message.text) for message in messages[:-1])
+
+
+# --- Nothing is held -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def slow_judge() -> Iterator[tuple[OpenAIServer, threading.Event]]:
+    """A server that does not judge the second sentence, and an event for when it is asked to."""
+    asked = threading.Event()
+    answer = application(RIGHT)
+
+    def script(request: dict[str, Any], number: int) -> Answer:
+        prompt = request["messages"][-1]["content"]
+        if "1911" in prompt and "<answer-" in prompt and "302" not in prompt:
+            asked.set()
+            return Answer("", delay=3600)
+        return Answer(answer(request, number))
+
+    with openai_server(script) as server:
+        yield server, asked
+
+
+@pytest.mark.parametrize("leave", ["aclose", "cancel", "timeout"])
+async def test_a_reader_that_leaves_frees_the_slots(
+    leave: str, slow_judge: tuple[OpenAIServer, threading.Event], retriever: BaseRetriever
+) -> None:
+    server, asked = slow_judge
+    judge, policy = server.model(), CallPolicy(max_concurrency=1)
+    checker = RefChecker(judge, checker="joint", call_policy=policy)
+    guard = Guard(_text(server.model(), retriever), checker, streaming="sentence")
+    before = asyncio.all_tasks()
+
+    async def read() -> None:
+        stream = guard.astream(GIVEN)
+        async for _ in stream:
+            if leave == "aclose":
+                await await_(asked)
+                await stream.aclose()  # type: ignore[attr-defined]
+
+    reading = asyncio.ensure_future(asyncio.wait_for(read(), 1) if leave == "timeout" else read())
+    await await_(asked)
+    if leave == "cancel":
+        reading.cancel()
+    (ended,) = await asyncio.gather(reading, return_exceptions=True)
+    kinds = {"aclose": type(None), "cancel": asyncio.CancelledError}
+    assert isinstance(ended, kinds.get(leave, (TimeoutError, asyncio.TimeoutError)))
+    assert asyncio.all_tasks() == before
+    # The one slot is free, and the server is asked nothing more for the one who left.
+    requests = len(server.requests)
+    found = await checker.ainvoke({"answer": "It is 84 metres.", "contexts": ["84"]})
+    assert found.passed
+    assert len(server.requests) == requests + 2
+
+
