@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 IN_VENV := .venv/bin/python -m
+# Two at a time; those on the real model come alone, since they use all cores themselves.
+QUICK_TESTS := $(IN_VENV) pytest -n 2 -m 'not real'
 
 .PHONY: help demo test check bench clean env-run env-dev weights
 
@@ -18,14 +20,15 @@ demo: env-run
 	@$(IN_VENV) demur demo
 
 test: env-dev weights
-	$(IN_VENV) pytest
+	$(QUICK_TESTS)
+	$(IN_VENV) pytest -m real
 
 check: env-dev
 	$(IN_VENV) ruff check .
 	$(IN_VENV) ruff format --check .
 	$(IN_VENV) mypy
 	.venv/bin/lint-imports
-	$(IN_VENV) pytest -m 'not real'
+	$(QUICK_TESTS)
 
 bench: env-dev
 	$(IN_VENV) bench.import_time

@@ -24,7 +24,7 @@ from demur.models.retry import CallPolicy
 from demur.models.scope import current_scope
 from support.openai_server import Answer, OpenAIServer, openai_server
 from support.rag import QUESTION, application, make_retriever
-from support.streams import Client, await_, until
+from support.streams import Client, await_
 
 PROMPT = ChatPromptTemplate.from_template("From {context} answer: {input}")
 RIGHT = "The Amber Tower is 84 metres tall. It was opened in 1911. There are 302 steps."
@@ -238,5 +238,3 @@ async def test_a_reader_that_leaves_frees_the_slots(
     found = await checker.ainvoke({"answer": "It is 84 metres.", "contexts": ["84"]})
     assert found.passed
     assert len(server.requests) == requests + 2
-
-

@@ -12,11 +12,12 @@ from functools import reduce
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from pydantic import Field
 
-from demur import Evaluation, Sample
+from demur import Evaluation, Guard, Sample
 from demur.evaluators.base import Evaluator
 from demur.guard.chunks import added
 from demur.guard.events import REPLACE
@@ -147,6 +148,26 @@ class ByClaims(Evaluator):
         if (event := self.hold(sample.answer)) is not None:
             await await_(event)
         return self.passes(sample)
+
+
+GOOD = "One is good. Two is good too.  Three is as good.\n"
+DOCUMENTS = [Document("One, two and three.")]
+
+
+def by_sentences(text: str) -> list[str]:
+    """A text as it is to leave: white space goes with what follows."""
+    return re.findall(r"\s*[^.]*\.|\s+$", text)
+
+
+def no_contexts(output: Any) -> list[Document]:
+    """Says that there are none, and that none need be waited for."""
+    return []
+
+
+def guard(chain: Any, judge: Any = None, **options: Any) -> Guard[Any, Any]:
+    """One that streams by sentences."""
+    options = {"streaming": "sentence", "contexts": no_contexts, **options}
+    return Guard(chain, judge or ByClaims(), **options)
 
 
 class Client(BaseCallbackHandler):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,8 @@ from support.rag import application
 REJECTED = "ЖЩЮ 97"
 """An answer that no source supports, in letters that nothing else here is written in."""
 LETTERS = frozenset("ЖЩЮ")
+TASKS_HAVE_CONTEXT = sys.version_info >= (3, 11)
+"""Before, langgraph passes its config to no task: no interrupts and no writer there."""
 
 
 @dataclass(frozen=True)

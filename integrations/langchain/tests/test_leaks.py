@@ -14,6 +14,7 @@ from langgraph.graph import MessagesState, StateGraph
 from agent_server import (
     LETTERS,
     REJECTED,
+    TASKS_HAVE_CONTEXT,
     Echo,
     checker,
     make_agent,
@@ -57,6 +58,8 @@ def build(server: OpenAIServer, retriever: BaseRetriever, guarded: bool, nested:
 def listen(graph: Any, how: str, mode: Any, nested: bool) -> list[Any]:
     """All that a client gets."""
     given = {"messages": [("human", QUESTION)]}
+    if how == "async" and "custom" in mode and not TASKS_HAVE_CONTEXT:
+        pytest.skip("langgraph has no writer for tasks on this Python")
     options: dict[str, Any] = {"stream_mode": mode, "subgraphs": nested}
     if how == "sync":
         return list(graph.stream(given, THREAD, **options))
@@ -102,7 +105,7 @@ async def test_events_without_the_tag_nostream(
     heard = [event async for event in events]
     assert leaked(heard) == (set() if guarded else LETTERS)
     assert guarded == (RIGHT in repr(heard))
-    if guarded:
+    if guarded and TASKS_HAVE_CONTEXT:
         outcomes = [event["data"] for event in heard if event["name"] == "demur.outcome"]
         assert [one["outcome"] for one in outcomes] == ["recovered"]
 

@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 from agent_server import (
     REJECTED,
+    TASKS_HAVE_CONTEXT,
     Calls,
     Reply,
     checker,
@@ -54,6 +55,13 @@ def run(request: pytest.FixtureRequest) -> Iterator[Run]:
 
     yield run
     loop.close()
+
+
+@pytest.fixture
+def run_in_context(run: Run, request: pytest.FixtureRequest) -> Run:
+    if not TASKS_HAVE_CONTEXT and request.node.callspec.params["run"] == "async":
+        pytest.skip("langgraph has no interrupts for tasks on this Python")
+    return run
 
 
 def thread(name: str = "1") -> Any:
@@ -122,7 +130,7 @@ def test_what_stays_wrong_is_refused_under_the_same_id(run: Run) -> None:
     assert answer.response_metadata["demur"]["outcome"] == "abstained"
     assert answer.response_metadata["demur"]["reason"]
     assert answer.id
-    assert "97" not in repr(answer)
+    assert "97" not in repr(answer.model_dump(exclude={"id"}))
 
 
 def test_a_refusal_takes_the_place_of_the_message_it_stands_for(run: Run) -> None:
@@ -401,16 +409,18 @@ class TestInterrupts:
             found = run(agent, Command(resume=FACTS[0]), thread())
         assert found["messages"][-1].text == RIGHT
 
-    def test_of_a_human_in_the_loop_pass(self, run: Run) -> None:
+    def test_of_a_human_in_the_loop_pass(self, run_in_context: Run) -> None:
         with openai_server(serving(search(), WRONG, RIGHT)) as server:
             checks = HallucinationMiddleware(checker(server))
             human = HumanInTheLoopMiddleware(interrupt_on={"search": True})
             agent = make_agent(server, [small_search], checks, human, checkpointer=InMemorySaver())
-            assert "__interrupt__" in run(agent, config=thread())
-            found = run(agent, Command(resume={"decisions": [{"type": "approve"}]}), thread())
+            assert "__interrupt__" in run_in_context(agent, config=thread())
+            found = run_in_context(
+                agent, Command(resume={"decisions": [{"type": "approve"}]}), thread()
+            )
         assert found["messages"][-1].text == RIGHT
 
-    def test_inside_the_model_call_pass(self, run: Run) -> None:
+    def test_inside_the_model_call_pass(self, run_in_context: Run) -> None:
         class Ask(AgentMiddleware[Any, Any]):
             def wrap_model_call(self, request: Any, handler: Any) -> Any:
                 interrupt("may I?")
@@ -424,10 +434,12 @@ class TestInterrupts:
         with openai_server(serving(RIGHT)) as server:
             checks = HallucinationMiddleware(judged_by(seen, True))
             agent = make_agent(server, [], checks, Ask(), checkpointer=InMemorySaver())
-            stopped = run(agent, config=thread())
+            stopped = run_in_context(agent, config=thread())
             assert stopped["__interrupt__"][0].value == "may I?"
             assert not seen
-            assert run(agent, Command(resume=True), thread())["messages"][-1].text == RIGHT
+            assert (
+                run_in_context(agent, Command(resume=True), thread())["messages"][-1].text == RIGHT
+            )
 
 
 @tool("look")

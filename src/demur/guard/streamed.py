@@ -69,11 +69,13 @@ class StreamedAnswer:
         if part is None:
             self._whole = True
             return
+        self._form = self._form or part.form
+        # Contexts leave at once. What the other keys hold may be meant for the answer, until there
+        # is one.
+        early = set(part.others) <= set(CONTEXT_KEYS)
         if part.others:
-            self._waiting.append(part.others)
-        if part.form is not None:
-            self._form = self._form or part.form
-        if self._form is not None or set(part.others) <= set(CONTEXT_KEYS):
+            (self._leaving if early else self._waiting).append(part.others)
+        if self._form is not None:
             self._leaving += self._waiting
             self._waiting.clear()
         if part.text:

@@ -129,7 +129,7 @@ async def astream(
     tasks: set[asyncio.Task[None]] = set()
 
     def begin(work: Callable[[], Coroutine[Any, Any, Event]]) -> None:
-        tasks.add(asyncio.create_task(_atell(inbox, work)))
+        tasks.add(asyncio.create_task(_atell(streamed, inbox, work)))
 
     begin(partial(_aread, streamed, config, inbox))
     try:
@@ -139,6 +139,7 @@ async def astream(
                 begin(partial(_ajudge, streamed, at, sample, config))
             for chunk in streamed.leaving():
                 yield chunk
+        streamed.over = True
         await _stop(tasks)
         with within_scope(call.scope):
             rest, _ = await adrive(streamed.finish(), config, None)
@@ -148,6 +149,7 @@ async def astream(
             else:
                 yield item
     finally:
+        streamed.over = True
         await _stop(tasks)
 
 
@@ -171,19 +173,24 @@ async def _ajudge(
 
 
 async def _atell(
-    inbox: asyncio.Queue[Event], work: Callable[[], Coroutine[Any, Any, Event]]
+    streamed: StreamedAnswer,
+    inbox: asyncio.Queue[Event],
+    work: Callable[[], Coroutine[Any, Any, Event]],
 ) -> None:
     try:
         event = await work()
     except BaseException as error:
+        if streamed.over:  # it was stopped; kept, the error would hold on to the chain's streams
+            return
         event = partial(_throw, error)
     inbox.put_nowait(event)
 
 
 async def _stop(tasks: set[asyncio.Task[None]]) -> None:
     """Have tasks end, and wait until they have."""
-    for task in tasks:
+    running = [task for task in tasks if not task.done()]
+    for task in running:
         task.cancel()
-    if tasks:
-        await asyncio.wait(tasks)
+    if running:  # a loop that ends closes generators side by side, and none may wait for another
+        await asyncio.wait(running)
     tasks.clear()
