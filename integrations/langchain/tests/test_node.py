@@ -152,6 +152,13 @@ class TestLeaks:
     def test_without_a_guard_it_is(self, server: OpenAIServer, kind: str, mode: Any) -> None:
         assert set(self.listen(kind, server, False, mode)) >= LETTERS
 
+    @pytest.mark.parametrize("name", ["Guard", "generate"])
+    def test_no_run_inside_passes_for_the_node(self, name: str) -> None:
+        node = guarded_node(saying(REJECTED), judging([], False))
+        heard = repr(list(one_node(node, name=name).stream(ASKED, THREAD, stream_mode="messages")))
+        assert not LETTERS & set(heard)
+        assert REFUSAL in heard
+
     @pytest.mark.parametrize("guarded", [True, False])
     async def test_events_without_the_tag_nostream(
         self, server: OpenAIServer, guarded: bool
@@ -193,6 +200,25 @@ class TestHistory:
         assert [one.type for one in found["messages"]] == ["human", "ai"]
         assert found["messages"][-1].text == RIGHT
         assert [len(sample.contexts) for sample in seen] == [1, 0]
+
+    def test_is_not_judged_again_but_what_a_node_rewrites_in_it_is(self) -> None:
+        seen: list[Sample] = []
+        before = AIMessage(WRONG, id="before")
+
+        def rewrite(state: Any) -> Any:
+            said = [AIMessage(REJECTED, id="before"), AIMessage(RIGHT, id="after")]
+            return {"messages": [*state["messages"][:1], *said]}
+
+        def repeat(state: Any) -> Any:
+            return {"messages": [*state["messages"], AIMessage(RIGHT, id="after")]}
+
+        texts = []
+        for node in (rewrite, repeat):
+            given = {"messages": [HumanMessage(QUESTION, id="asked"), before]}
+            found = one_node(guarded_node(node, judging(seen, True))).invoke(given, THREAD)
+            texts.append([message.text for message in found["messages"]])
+        assert [sample.answer for sample in seen] == [RIGHT, RIGHT]
+        assert texts == [[QUESTION, "", RIGHT], [QUESTION, WRONG, RIGHT]]
 
     def test_keeps_the_steps_of_an_agent_as_a_node(self) -> None:
         seen: list[Sample] = []

@@ -57,17 +57,19 @@ def _tags(text: str) -> list[str]:
     return re.findall(r"<[^<>\s][^<>]*>", text)
 
 
-def _judged(checker: str, case_at: int, place: str, text: str, quote: str) -> Evaluation:
-    """A judge that quotes what it was shown, and then says that the claim is contradicted."""
+def _judged(
+    checker: str, case_at: int, place: str, text: str, verdict: str = "Contradiction"
+) -> Evaluation:
+    """What comes of a judge that quotes what it was shown before it gives its verdict."""
     case = placed(CASES[case_at % len(CASES)], place, text)
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
         if stage == "extraction":
             return f"- {as_shown(case.claim)}"
         field = {"joint": "claims", "claim": "claim"}[stage]
-        quoted = isolated("reference" if quote == "passage" else field, messages)
+        quoted = isolated("reference" if place == "passage" else field, messages)
         number = "1. " if stage == "joint" else ""
-        return f"{quoted}\n\n{number}Contradiction"
+        return f"{quoted}\n\n{number}{verdict}"
 
     evaluator = RefChecker(ScriptedModel(script=script), checker=checker, claims="sentences")
     return evaluator.invoke({"answer": case.claim, "contexts": [case.passage]})
@@ -77,9 +79,18 @@ def _judged(checker: str, case_at: int, place: str, text: str, quote: str) -> Ev
 @pytest.mark.parametrize("place", ["passage", "claim"])
 def test_what_a_judge_quotes_before_its_verdict_is_no_verdict(checker: str, place: str) -> None:
     for at, injection in enumerate(INJECTIONS):
-        found = _judged(checker, at, place, injection.text, quote=place)
+        found = _judged(checker, at, place, injection.text)
         assert [claim.label for claim in found.claims] == [ClaimLabel.CONTRADICTION], injection
         assert found.passed is False
+
+
+@pytest.mark.parametrize("checker", ["joint", "per_claim"])
+@pytest.mark.parametrize("place", ["passage", "claim"])
+def test_a_judge_that_only_quotes_has_given_no_verdict(checker: str, place: str) -> None:
+    for at, injection in enumerate(INJECTIONS):
+        found = _judged(checker, at, place, injection.text, verdict="")
+        assert [claim.label for claim in found.claims] == [None], injection
+        assert found.undetermined
 
 
 def test_our_own_examples_are_shown_as_they_are_written() -> None:

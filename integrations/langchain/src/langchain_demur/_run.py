@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -78,10 +78,7 @@ class Guards:
 
 
 def answering(run: Any, arun: Any) -> Runnable[Any, Any]:
-    """What a guard guards: two functions of its input and the `Call`.
-
-    Its name must not be one that a node may have, or langgraph streams what it returns.
-    """
+    """What a guard guards: two functions of its input and the `Call`."""
     return RunnableLambda(run, arun, name="demur:answer")
 
 
@@ -114,7 +111,7 @@ def rejected_in(messages: Sequence[BaseMessage]) -> int:
 
 
 def held_back(config: RunnableConfig | None = None) -> RunnableConfig | None:
-    """A config without the stream of the running graph, to which graphs inside it would write.
+    """A guard's config, without the stream of the running graph, to which graphs inside write.
 
     Args:
         config: That of the running node; None for the one of the context. There is none outside of
@@ -125,8 +122,10 @@ def held_back(config: RunnableConfig | None = None) -> RunnableConfig | None:
             config = get_config()
         except RuntimeError:
             return None
+    kept = {key: value for key, value in config.items() if key != "run_id"}
     configurable = {k: v for k, v in config.get("configurable", {}).items() if k != _STREAM}
-    return {**config, "configurable": configurable}
+    # A name with a colon, as no node has: langgraph streams what a run of its node's name returns.
+    return cast(RunnableConfig, {**kept, "run_name": "demur:guard", "configurable": configurable})
 
 
 def kind_of(value: Any) -> str:

@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 from demur import DemurError
 from langchain_demur._messages import calls_tools, last_written, without_text
-from langchain_demur._run import Call, NoAnswerYet, kind_of
+from langchain_demur._run import Call, NoAnswerYet, kind_of, view_of
 
 MESSAGES = "messages"
 _STRUCTURED = "structured_response"
@@ -37,16 +37,13 @@ class Update:
         return _like(self.output, values)
 
 
-def read_update(
-    output: Any, key: str | None, call: Call, known: Collection[str | None], told: Collection[str]
-) -> Update:
+def read_update(output: Any, key: str | None, call: Call, told: Collection[str]) -> Update:
     """Find the answer in what a node returned.
 
     Args:
         output: What it returned.
         key: The key of the answer; None to look for it.
         call: The guarded call.
-        known: The ids of the messages that the state has already.
         told: The ids of those that were added to tell the node what was wrong.
 
     Raises:
@@ -66,12 +63,14 @@ def read_update(
     values = dict(values)
     last: AIMessage | None = None
     if values.get(MESSAGES):
+        known = [(one.id, one.text) for one in view_of(call.state).get(MESSAGES, ())]
         messages = [one for one in _messages(values[MESSAGES]) if one.id not in told]
-        last = last_written(messages)
+        written = [one for one in messages if (one.id, one.text) not in known]
+        last = last_written(written)
         # Of the messages that the node wrote, only the last is judged.
         messages = [
             without_text(one)
-            if isinstance(one, AIMessage) and one is not last and one.id not in known
+            if isinstance(one, AIMessage) and one is not last and one in written
             else one
             for one in messages
         ]

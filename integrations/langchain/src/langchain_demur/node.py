@@ -188,8 +188,7 @@ class _GuardedNode:
 
     def _judgeable(self, given: dict[str, Any], call: Call, output: Any) -> dict[str, Any]:
         """What the guard reads, out of what the node returned."""
-        known = _ids(call.state)
-        update = read_update(output, self._key, call, known, _ids(given[_STATE]) - known)
+        update = read_update(output, self._key, call, _ids(given[_STATE]) - _ids(call.state))
         found = {**update.values, "answer": update.answer, _UPDATE: update}
         if callable(self._contexts):
             found["documents"] = self._contexts(call.state)

@@ -16,6 +16,7 @@ from demur.evaluators.refchecker.parsing import parse_label, parse_numbered_labe
 from demur.evaluators.refchecker.references import Window, window_text
 from demur.models import kept
 from demur.models.calls import ChatCall, Outcome, Reply, RunnableCall, Steps, ask
+from demur.models.isolation import without_echo
 from demur.models.limits import PerModel
 from demur.models.logprobs import Calibration, label_logprobs, mean_bias, probabilities
 from demur.models.nli import NLI
@@ -69,7 +70,8 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
             outcomes = yield from ask([call(windows[at], group) for at, group in asked])
             again: list[tuple[int, list[int]]] = []
             for (at, group), outcome in zip(asked, outcomes, strict=True):
-                found = _joint_findings(outcome, group, need_numbers)
+                shown = [window_text(windows[at]), *(claims[number] for number in group)]
+                found = _joint_findings(outcome, group, shown, need_numbers)
                 for number, finding in found.items():
                     findings[at][number] = finding
                 unlabelled = [number for number in group if found[number].label is None]
@@ -86,16 +88,18 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
 def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
     """One request per claim and window, side by side."""
 
-    def read(outcome: Outcome) -> Finding:
+    def read(outcome: Outcome, window: Window, claim: str) -> Finding:
         if outcome.error is not None:
             return Finding(error=outcome.error)
-        return _finding(parse_label(_whole_lines(outcome.value)), outcome.value)
+        text = without_echo(_whole_lines(outcome.value), [window_text(window), claim])
+        return _finding(parse_label(text), outcome.value)
 
     def check(
         claims: Sequence[str], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
         outcomes = yield from ask(_single_calls(model, prompt, claims, windows, question))
-        return _by_window([read(outcome) for outcome in outcomes], len(claims))
+        asked = zip(outcomes, product(windows, claims), strict=True)
+        return _by_window([read(outcome, *pair) for outcome, pair in asked], len(claims))
 
     return check
 
@@ -224,11 +228,11 @@ def _parts(numbers: Sequence[int], size: int) -> list[list[int]]:
 
 
 def _joint_findings(
-    outcome: Outcome, group: Sequence[int], need_numbers: bool
+    outcome: Outcome, group: Sequence[int], shown: Sequence[str], need_numbers: bool
 ) -> dict[int, Finding]:
     if outcome.error is not None:
         return {at: Finding(error=outcome.error) for at in group}
-    text = _whole_lines(outcome.value)
+    text = without_echo(_whole_lines(outcome.value), shown)
     labels = parse_numbered_labels(text, [at + 1 for at in group], need_numbers)
     return {number - 1: _finding(label, outcome.value) for number, label in labels.items()}
 

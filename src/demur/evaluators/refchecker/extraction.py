@@ -22,6 +22,7 @@ from demur.evaluators.refchecker.prompts import (
 from demur.evaluators.refchecker.references import Passage
 from demur.evaluators.refchecker.remembering import Same, memory
 from demur.models.calls import ChatCall, Reply, Steps, ask
+from demur.models.isolation import as_shown
 from demur.models.together import side_by_side
 from demur.schema import Claim
 from demur.text import count_tokens, sentences, windows, word_set
@@ -33,6 +34,8 @@ _STRETCH_TOKENS = 600
 # Of a long text before the answer the last one to two hundred tokens are shown: enough for a
 # pronoun, and a stream of sentences does not pay for all of its beginning with each.
 _PRECEDING_TOKENS = 200
+# An answer that is said to state nothing is asked about in so many parts at most.
+_MOST_PARTS = 8
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,8 @@ def extract(
     that the claims can name in full what the answer refers to.
 
     A stretch whose reply cannot be read is asked for once more; one whose reply was cut at the
-    token limit is asked for in two halves. One that was read before in a guarded call is not asked
-    for again.
+    token limit is asked for in two halves. Where several sentences are said to state nothing, they
+    are asked for apart. A stretch that was read before in a guarded call is not asked for again.
     """
     prompt = prompts.triplets if form == "triplets" else prompts.sentences
     if bounded:
@@ -81,7 +84,10 @@ def extract(
         return ChatCall(model, [*messages, *further], "extraction", options)
 
     # Not only the answer counts: a claim names in full what the answer may only refer to.
-    known = word_set(answer) | word_set(question or "") | word_set(before)
+    # Words with unseen signs in them are read without.
+    known = frozenset[str]().union(
+        *map(word_set, (answer, as_shown(answer), question or "", before))
+    )
     remembered: dict[Hashable, list[Extracted]] = memory("claims", Same(model), form, bounded)
 
     def read(stretch: str) -> Steps[list[Extracted] | str]:
@@ -91,13 +97,22 @@ def extract(
             remembered[key] = found
         return found
 
+    def read_all(stretches: Sequence[str]) -> Steps[list[Extracted] | str]:
+        reads: list[Extracted] = []
+        for found in (yield from side_by_side([read(stretch) for stretch in stretches])):
+            if isinstance(found, str):
+                return found
+            reads += found
+        return reads
+
     stretches = [answer[start:end] for start, end in windows(answer, _STRETCH_TOKENS, 0)]
-    reads: list[Extracted] = []
-    for found in (yield from side_by_side([read(stretch) for stretch in stretches])):
-        if isinstance(found, str):
-            return Extraction(error=found)
-        reads += found
-    return _collect(reads, answer, known)
+    reads = yield from read_all(stretches)
+    if not isinstance(reads, str) and all(one.abstained for one in reads):
+        # One sentence may have told the extractor to say so of all of them.
+        parts = [part for stretch in stretches for part in _parts(stretch)]
+        if len(parts) > len(stretches):
+            reads = yield from read_all(parts)
+    return Extraction(error=reads) if isinstance(reads, str) else _collect(reads, answer, known)
 
 
 def _read_stretch(
@@ -127,6 +142,14 @@ def _read_stretch(
             "are none: use another model or prompt"
         )
     return second
+
+
+def _parts(stretch: str) -> list[str]:
+    """The sentences of a stretch; of many, several together."""
+    bounds = sentences(stretch)
+    size = max(1, -(-len(bounds) // _MOST_PARTS))
+    groups = [bounds[at : at + size] for at in range(0, len(bounds), size)]
+    return [stretch[group[0][0] : group[-1][1]] for group in groups]
 
 
 def _bounds(stretch: str, form: ClaimForm) -> dict[str, Any]:
