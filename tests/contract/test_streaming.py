@@ -226,10 +226,12 @@ async def test_a_reader_that_leaves_frees_the_slots(
                 await await_(asked)
                 await stream.aclose()  # type: ignore[attr-defined]
 
-    reading = asyncio.ensure_future(asyncio.wait_for(read(), 1) if leave == "timeout" else read())
+    reading = asyncio.ensure_future(read())
     await await_(asked)
     if leave == "cancel":
         reading.cancel()
+    elif leave == "timeout":
+        reading = asyncio.ensure_future(asyncio.wait_for(reading, 0.01))
     (ended,) = await asyncio.gather(reading, return_exceptions=True)
     kinds = {"aclose": type(None), "cancel": asyncio.CancelledError}
     assert isinstance(ended, kinds.get(leave, (TimeoutError, asyncio.TimeoutError)))

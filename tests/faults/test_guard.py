@@ -110,7 +110,12 @@ def test_nothing_unchecked_leaves_and_no_call_is_lost(mode: str) -> None:
     assert sum(one.trace.usage.calls for one in found) == requests
     outcomes = Counter((number % 2, one.trace.outcome) for number, one in enumerate(found))
     # What is so, passes. What is not, is asked for once more, and is the same again.
-    assert set(outcomes) == {(0, "passed"), (0, "evaluator_failed"), (1, "abstained"), (1, "evaluator_failed")}
+    assert set(outcomes) == {
+        (0, "passed"),
+        (0, "evaluator_failed"),
+        (1, "abstained"),
+        (1, "evaluator_failed"),
+    }
     assert outcomes[0, "passed"] + outcomes[1, "abstained"] > COUNT / 2
     for number, one in enumerate(found):
         passed = one.trace.outcome == "passed"

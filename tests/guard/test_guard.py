@@ -368,13 +368,19 @@ def test_an_abstention_is_accepted() -> None:
 
 
 def test_without_contexts_an_evaluator_that_needs_them_cannot_decide(mode: str) -> None:
-    checker = RefChecker(scripted("unused"), checker="joint")
+    checker = RefChecker(scripted('("it", "is", "tall")'), checker="joint")
     chain = Chain("It is tall.")
     found = traced(Guard(chain, checker), "why?", mode)
     assert (found.output, found.trace.outcome) == (REFUSAL, "evaluator_failed")
     assert "RefChecker could not decide about attempt 1" in found.trace.reason
     assert "nothing to check the answer against" in found.trace.reason
     assert len(chain.inputs) == 1  # another answer would not help
+
+
+def test_an_answer_that_states_nothing_passes_without_contexts(mode: str) -> None:
+    checker = RefChecker(scripted("No claims"), checker="joint")
+    found = traced(Guard(Chain("Hello!"), checker), "why?", mode)
+    assert (found.output, found.trace.outcome) == ("Hello!", "passed")
 
 
 def test_an_evaluator_that_raises_could_not_decide(mode: str) -> None:

@@ -23,7 +23,7 @@ from demur.guard.chunks import added
 from demur.guard.events import REPLACE
 from demur.models.calls import RunnableCall, Steps, ask
 
-PATIENCE = 4.0
+PATIENCE = 30.0
 """Seconds after which a test says that what it waits for does not come."""
 
 

@@ -149,13 +149,23 @@ def test_a_threshold_that_nothing_uses_is_warned_about() -> None:
 # --- The three settings --------------------------------------------------------------------------
 
 
-def test_without_references_and_retriever_it_is_undetermined_before_any_call() -> None:
+def test_claims_without_references_and_retriever_are_undetermined() -> None:
     model = scripted(TWO)
     found = check(model, {"question": "x", "answer": "Oslo is in Norway."})
     assert found.undetermined
     assert found.passed is None
     assert "retriever" in found.error
-    assert model.stages == []
+    assert model.stages == ["extraction"]
+
+
+def test_an_answer_that_states_nothing_needs_no_references() -> None:
+    def never(query: str) -> list[Document]:
+        raise AssertionError(query)
+
+    for options in ({}, {"retriever": RunnableLambda(never)}):
+        found = check(scripted("No claims"), {"answer": "Good morning!"}, **options)
+        assert found.abstained
+        assert found.error is None
 
 
 def test_without_references_a_retriever_finds_them_by_the_question() -> None:

@@ -47,7 +47,8 @@ class RefChecker(ClaimEvaluator):
     """Split an answer into claims and label each against the references.
 
     The references are the sample's contexts, and its `reference` if given. Without any, they are
-    what `retriever` finds for the question (for the answer, if there is none).
+    what `retriever` finds for the question (for the answer, if there is none). An answer that
+    states nothing needs none.
 
     The evaluation's `score` is the entailed share of the claims, in [0, 1]; its `label` is
     "Entailment", "Neutral", "Contradiction", or "Abstain" for an answer that states nothing to
@@ -153,22 +154,6 @@ class RefChecker(ClaimEvaluator):
     def _find(self, sample: Sample) -> Steps[Found | Evaluation]:
         if not sample.answer.strip():
             return self._undetermined("the answer is empty: there is nothing to check")
-        details: dict[str, Any] = {}
-        if not _any_text(sample.contexts, sample.reference):
-            if self.retriever is None:
-                return self._undetermined(NO_REFERENCES)
-            query = sample.question or sample.answer
-            (outcome,) = yield from ask([RunnableCall(self.retriever, query, "retrieval")])
-            if outcome.error is not None:
-                return self._undetermined(f"the retriever failed: {outcome.error}")
-            contexts = Sample(answer="", contexts=outcome.value).contexts
-            if not _any_text(contexts, None):
-                return self._undetermined("the retriever found no text to check the answer against")
-            sample = sample.model_copy(update={"contexts": contexts})
-            details["retrieved"] = [
-                {"id": document.id, "page_content": document.page_content} for document in contexts
-            ]
-
         extraction = yield from extract(
             self._chat,
             sample.answer,
@@ -178,19 +163,42 @@ class RefChecker(ClaimEvaluator):
             _is_local(self._chat),
             sample.preceding,
         )
+        details: dict[str, Any] = {"checker": self._mode}
         if extraction.dropped:
             details["dropped_claims"] = list(extraction.dropped)
-        without_claims = {"checker": self._mode, **details}
         if extraction.error is not None:
-            return self._undetermined(extraction.error, details=without_claims)
+            return self._undetermined(extraction.error, details=details)
         if extraction.abstained:
             return Evaluation(
                 name=self.get_name(),
                 label=ABSTAIN,
                 explanation="The answer states nothing that could be checked.",
-                details=without_claims,
+                details=details,
             )
-        return Found(sample, extraction.claims, details)
+        referenced = yield from self._referenced(sample)
+        if isinstance(referenced, str):
+            return self._undetermined(referenced, details=details)
+        if referenced is not sample:
+            details["retrieved"] = [
+                {"id": document.id, "page_content": document.page_content}
+                for document in referenced.contexts
+            ]
+        return Found(referenced, extraction.claims, details)
+
+    def _referenced(self, sample: Sample) -> Steps[Sample | str]:
+        """The sample with references, or why there are none."""
+        if _any_text(sample.contexts, sample.reference):
+            return sample
+        if self.retriever is None:
+            return NO_REFERENCES
+        query = sample.question or sample.answer
+        (outcome,) = yield from ask([RunnableCall(self.retriever, query, "retrieval")])
+        if outcome.error is not None:
+            return f"the retriever failed: {outcome.error}"
+        contexts = Sample(answer="", contexts=outcome.value).contexts
+        if not _any_text(contexts, None):
+            return "the retriever found no text to check the answer against"
+        return sample.model_copy(update={"contexts": contexts})
 
     def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[Labelled]:
         windows = self._windows(sample)
