@@ -12,7 +12,7 @@ help:
 	@echo 'make demo    watch a guarded chain answer questions, on local models alone (fetches them once, 1.1 GB)'
 	@echo 'make test    run every test, those on the real local model too'
 	@echo 'make check   lint, types, the floors of the house, the quick tests'
-	@echo 'make bench   measure how long the import takes, and how the calls are scheduled'
+	@echo 'make bench   measure how long the import takes, and how the calls are scheduled, what a guard adds'
 	@echo 'make clean   remove .venv and what tools left behind (the model stays)'
 
 demo: env-run
@@ -33,6 +33,7 @@ check: env-dev
 bench: env-dev
 	$(IN_VENV) bench.import_time
 	$(IN_VENV) bench.scheduling
+	$(IN_VENV) bench.guard
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist

@@ -17,8 +17,9 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
 
-from demur.models.calls import ChatCall, Outcome, Reply, RunnableCall, Steps, adrive, ask, drive
+from demur.models.calls import ChatCall, RunnableCall, Steps, adrive, ask, drive
 from demur.models.retry import CallPolicy
+from demur.models.tries import Outcome, Reply
 from support.fakes import ScriptedModel
 from support.openai_server import Answer, openai_server
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from conftest import _offline
+from support.offline import offline
 
-__all__ = ["_offline"]
+__all__ = ["offline"]

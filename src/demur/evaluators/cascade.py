@@ -10,8 +10,9 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field, field_validator
 
 from demur.evaluators.base import ClaimEvaluator, Evaluator, Found
-from demur.models.calls import Call, Outcome, Steps
+from demur.models.calls import Call, Steps
 from demur.models.retry import CallPolicy
+from demur.models.tries import Outcome
 from demur.schema import Claim, Evaluation, Sample
 
 

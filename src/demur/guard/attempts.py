@@ -17,9 +17,10 @@ from demur.guard.feedback import Feedback
 from demur.guard.recovery import Final
 from demur.guard.trace import Attempt, Limited, Origin, Verdict
 from demur.guard.widen import Widening, while_widening
-from demur.models.calls import NO_STREAM, Outcome
+from demur.models.calls import NO_STREAM
 from demur.models.retry import CallPolicy
 from demur.models.scope import within_scope
+from demur.models.tries import Outcome
 from demur.schema import Evaluation, Usage
 
 

@@ -12,7 +12,8 @@ from langchain_core.documents import Document
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from demur.guard.events import OUTCOME
-from demur.models.calls import JUDGE, reported_usage
+from demur.models.calls import JUDGE
+from demur.models.tries import reported_usage
 from demur.schema import Usage
 
 
@@ -38,12 +39,14 @@ class Capture(BaseCallbackHandler):
     @property
     def documents(self) -> tuple[Document, ...]:
         """What the chain's retrievers returned, in the order they were asked, without repeats."""
-        return distinct(d for documents in self._retrieved.values() for d in documents)
+        return distinct(d for documents in [*self._retrieved.values()] for d in documents)
 
     @property
     def usage(self) -> Usage:
-        """What the chain's model calls cost, those that failed included."""
-        return sum(self._usage.values(), Usage())
+        """What the chain's model calls cost, those included that failed or were cut short."""
+        # Copies first: a chain that is being streamed writes from another thread.
+        usage = {**dict.fromkeys([*self._started], Usage(calls=1)), **dict(self._usage)}
+        return sum(usage.values(), Usage())
 
     def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
         """Note where the run belongs."""

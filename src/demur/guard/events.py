@@ -14,8 +14,8 @@ from langchain_core.callbacks.base import BaseCallbackManager
 from langchain_core.runnables import RunnableConfig
 
 from demur.guard.trace import Trace, Verdict
-from demur.models.calls import Outcome
 from demur.models.retry import CallPolicy
+from demur.models.tries import Outcome
 from demur.schema import Evaluation, Failure
 
 EVALUATION = "demur.evaluation"

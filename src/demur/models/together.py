@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TypeVar
 
-from demur.models.calls import Outcome, Steps
+from demur.models.calls import Steps
+from demur.models.tries import Outcome
 
 T = TypeVar("T")
 

@@ -13,8 +13,7 @@ from langchain_core.runnables.base import RunnableLike
 from langgraph.config import get_config
 
 from demur import DemurError, Evaluation, Guard, resolve_model
-from demur.guard import Budget, Feedback
-from demur.guard.recovery import Recovery
+from demur.guard import Budget, Feedback, Recovery
 from langchain_demur._messages import MARK, marked, this_turn
 
 OnFail = Mapping[str, Recovery | str] | Recovery | str | None

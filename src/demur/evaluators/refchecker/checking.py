@@ -15,12 +15,13 @@ from langchain_core.runnables import RunnableLambda
 from demur.evaluators.refchecker.parsing import parse_label, parse_numbered_labels
 from demur.evaluators.refchecker.references import Window, window_text
 from demur.models import kept
-from demur.models.calls import ChatCall, Outcome, Reply, RunnableCall, Steps, ask
+from demur.models.calls import ChatCall, RunnableCall, Steps, ask
 from demur.models.isolation import without_echo
 from demur.models.limits import PerModel
 from demur.models.logprobs import Calibration, label_logprobs, mean_bias, probabilities
 from demur.models.nli import NLI
 from demur.models.prompts import Prompt
+from demur.models.tries import Outcome, Reply
 from demur.schema import ClaimLabel
 from demur.text import count_tokens
 

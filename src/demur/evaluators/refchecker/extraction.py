@@ -21,9 +21,10 @@ from demur.evaluators.refchecker.prompts import (
 )
 from demur.evaluators.refchecker.references import Passage
 from demur.evaluators.refchecker.remembering import Same, memory
-from demur.models.calls import ChatCall, Reply, Steps, ask
+from demur.models.calls import ChatCall, Steps, ask
 from demur.models.isolation import as_shown
 from demur.models.together import side_by_side
+from demur.models.tries import Reply
 from demur.schema import Claim
 from demur.text import count_tokens, sentences, windows, word_set
 
