@@ -20,16 +20,17 @@ _UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-# Joiners count between letters of scripts that write with them, and a variation selector behind a
-# sign; but not several in a row.
-_STRAY = re.compile(
-    r"[\u200c\u200d]{2,}|[\ufe00-\ufe0f]{2,}"
-    r"|(?<![^\x00-\x7f])[\u200c\u200d\ufe00-\ufe0f]|[\u200c\u200d](?![^\x00-\x7f])"
+# Joiners count between signs of scripts that write with them, and a variation selector behind a
+# sign; in longer rows, or beside plain letters, they only hide what they stand in.
+_JOINED = re.compile(
+    r"([^\x00-\x7f\u200c\u200d\ufe00-\ufe0f]?)([\u200c\u200d\ufe00-\ufe0f]+)(?=([^\x00-\x7f]?))"
 )
+_SELECTOR = re.compile(r"[\ufe00-\ufe0f]")
+_JOINER = re.compile(r"[\ufe00-\ufe0f]?[\u200c\u200d]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 # What may be a delimiter, or a control token of some model: servers read `<|im_end|>` in a message
 # as the end of that message, and each vocabulary has tokens of its own in these two forms.
-_TAG = re.compile(r"<(?=(?:[^\W\d]|[/|\uff5c!?])[^<>]{0,100}>)")
+_TAG = re.compile(r"<(?=(?:[^\W\d]|[/|\uff5c!?])[^>]{0,100}>)")
 _BRACKETS = re.compile(r"\[(?=/?[A-Z][A-Z_]{2,30}\])")
 _LESS, _BRACKET = "\u02c2", "\u2045"
 """Signs that look like `<` and `[`, and that no tokenizer takes for them."""
@@ -63,9 +64,16 @@ def as_shown(text: str) -> str:
     Signs that show nothing are left out, control characters become spaces, and what could be read
     as a delimiter or as a control token loses its first sign to one that looks like it.
     """
+    text = _CONTROL.sub(" ", text)
     if not text.isascii():
-        text = _STRAY.sub("", _UNSEEN.sub("", text))
-    return _BRACKETS.sub(_BRACKET, _TAG.sub(_LESS, _CONTROL.sub(" ", text)))
+        text = _JOINED.sub(_without_strays, _UNSEEN.sub("", text))
+    return _BRACKETS.sub(_BRACKET, _TAG.sub(_LESS, text))
+
+
+def _without_strays(found: re.Match[str]) -> str:
+    before, run, after = found.groups()
+    used = _SELECTOR.fullmatch(run) or (after and _JOINER.fullmatch(run))
+    return f"{before}{run}" if before and used else before
 
 
 def as_written(reply: str) -> str:
