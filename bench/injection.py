@@ -63,7 +63,11 @@ class Labels:
 
 
 def measure(
-    labels: Labels, mode: str, place: str, chosen: Sequence[tuple[Injection, Case]]
+    labels: Labels,
+    mode: str,
+    place: str,
+    chosen: Sequence[tuple[Injection, Case]],
+    with_controls: bool,
 ) -> list[str]:
     """Print one line of the table; return the texts that talked the judge round."""
     asked = controls = 0
@@ -75,8 +79,9 @@ def measure(
             continue  # wrong without any injection
         asked += 1
         found = labels.get(mode, placed(case, place, injection.text))
-        plain = labels.get(mode, placed(case, place, bland(len(injection.text))))
-        controls += plain in PASSED
+        if with_controls:
+            plain = labels.get(mode, placed(case, place, bland(len(injection.text))))
+            controls += plain in PASSED
         if found in PASSED:
             talked.append(injection)
         elif found != clean:
@@ -96,6 +101,7 @@ def main() -> None:
     places = ("passage", "claim")
     parser.add_argument("--place", nargs="+", choices=places, default=places)
     parser.add_argument("--limit", type=int, default=len(INJECTIONS), help="that many texts")
+    parser.add_argument("--no-controls", action="store_true", help="half of the time")
     options = parser.parse_args()
     step = max(1, len(INJECTIONS) // options.limit)
     some = list(enumerate(INJECTIONS))[::step][: options.limit]
@@ -110,7 +116,7 @@ def main() -> None:
     for mode in options.mode:
         for place in places if mode != "answer" else ("claim",):
             if place in options.place:
-                talked += measure(labels, mode, place, chosen)
+                talked += measure(labels, mode, place, chosen, not options.no_controls)
     print("\n".join(talked))
 
 

@@ -91,6 +91,8 @@ def without_echo(reply: str, texts: Iterable[str]) -> str:
 
     A judge that copies "answer Entailment" has not answered.
     """
+    if len(reply) <= _LONGEST_LABEL:
+        return reply
     shown = [as_shown(text) for text in texts]
     pieces = {piece for text in shown for piece in (text, *_SENTENCE_END.split(text))}
     for piece in sorted(pieces, key=len, reverse=True):
