@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -424,7 +425,11 @@ def test_an_interrupt_does_not_wait_for_the_replies() -> None:
         env = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "NO_PROXY": "*"}
         command = ["check", "--answer", "Paris is in France and has a river.", "--reference", FACT]
         command += ["--model", "openai:x", "--checker", "per_claim"]
-        running = subprocess.Popen([sys.executable, "-m", "demur", *command], env=env)
+        # A shell's background job, as CI may be, would hand on that interrupts are to be ignored.
+        listen = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+        running = subprocess.Popen(
+            [sys.executable, "-m", "demur", *command], env=env, preexec_fn=listen
+        )
         try:
             asked.wait(timeout=60)
             running.send_signal(signal.SIGINT)
