@@ -29,12 +29,11 @@ from demur.schema import Usage
 
 QUESTIONS = (
     "Which clock should I use to measure durations, and can it go backwards?",
-    "How do I pick several different elements from a list at random?",
-    "What does bisect return when the item is already in the list?",
+    "Does textwrap.dedent remove all leading whitespace?",
+    "Does copy.copy copy nested objects too?",
 )
-"""What a programmer asks. The second describes a thing by words that its documentation does not
-use, so that the first search misses it and the model answers from memory; the third asks for a
-detail that a small model gets wrong with the documentation before it."""
+"""What a programmer asks. A small model answers the second too boldly, with claims that are not in
+the passages, and the third against them."""
 
 RETRIEVED = 2
 """Passages for a question, and, in another try, for each claim that failed: a small model reads
