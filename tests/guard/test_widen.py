@@ -12,8 +12,9 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 
-from demur import Claim, ClaimLabel, Evaluation, Guard, Regenerate, Sample
+from demur import Budget, Claim, ClaimLabel, Evaluation, Guard, Regenerate, Sample
 from demur.guard import widen
+from support.fakes import ScriptedModel
 from support.rag import FACTS, make_retriever
 
 
@@ -176,3 +177,22 @@ def test_mistakes_show_at_once() -> None:
         widen("notes")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="factor must be at least 1, got 0"):
         widen(Echo(), factor=0)
+
+
+def test_where_the_chain_repeats_itself_the_guards_model_answers(mode: str) -> None:
+    def lacking(sample: Sample) -> Evaluation:
+        passed = sample.answer == "repaired"
+        return Evaluation(name="judge", passed=True) if passed else neutral("it is red")
+
+    chain = {"context": widen(Echo()), "answer": lambda _: "so"}
+    model = ScriptedModel(script=lambda stage, messages: "repaired")
+    found = run(Guard(chain, lacking, model=model).with_trace(), "it", mode)
+    assert found.trace.outcome == "recovered"
+    assert [one.recovery for one in found.trace.attempts] == [None, "retrieve", "repair"]
+    assert [one.origin for one in found.trace.attempts] == ["chain", "chain", "repair"]
+    assert "it is red 0" in str(model.requests[0][-1].content)
+    # A model that repeats it as well is the end.
+    model = ScriptedModel(script=lambda stage, messages: "so")
+    guard = Guard(chain, lacking, model=model, budget=Budget(attempts=9))
+    found = run(guard.with_trace(), "it", mode)
+    assert found.trace.reason == "attempt 3 gave the answer of attempt 1 again"

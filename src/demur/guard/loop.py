@@ -188,12 +188,16 @@ class GuardedCall:
         recovery = choose(self.plan.policy, self._feedback().failures)
         if isinstance(recovery, Final):
             return Ended(f"attempt {number} was rejected", recovery)
-        if last.same_as is not None:
+        # Where the chain repeats itself, the guard's model may still find another answer.
+        repeats = last.same_as is not None
+        if repeats and (last.attempt.origin == "repair" or not self._can_repair()):
             return Ended(f"attempt {number} gave the answer of attempt {last.same_as} again")
         if number >= self.plan.budget.attempts:
             tries = f"{number} attempt{'s' if number > 1 else ''}"
             return Ended(f"no answer passed in {tries}", limit="attempts")
-        return self._out_of(exhausted) if exhausted else recovery
+        if exhausted:
+            return self._out_of(exhausted)
+        return Repair(recovery.instruction) if repeats else recovery
 
     def _out_of(self, limit: Limit, usage: Usage | None = None) -> Ended:
         assert self.scope.account is not None
@@ -225,12 +229,14 @@ class GuardedCall:
 
     def _repairs(self, recovery: Again) -> bool:
         """Whether it is the guard's model that answers now, and not the chain."""
-        if self.plan.chat is None or not can_edit(self.tried[-1].output, self.plan.answer):
-            return False
-        if isinstance(recovery, Repair):
-            return True
+        if isinstance(recovery, Repair) or not self._can_repair():
+            return self._can_repair()
         finds_more = isinstance(recovery, Retrieve) and self._widens
         return self.plan.with_feedback is None and not finds_more
+
+    def _can_repair(self) -> bool:
+        editable = can_edit(self.tried[-1].output, self.plan.answer)
+        return self.plan.chat is not None and editable
 
     def _repair(self, feedback: Feedback) -> Steps[Answered | Ended]:
         assert self.plan.chat is not None
