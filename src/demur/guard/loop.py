@@ -174,7 +174,7 @@ class GuardedCall:
     def _next(self) -> Again | Ended:
         """What is done about the last attempt."""
         last, number = self.tried[-1], len(self.tried)
-        exhausted = self.scope.account.exhausted if self.scope.account is not None else None
+        exhausted = self._exhausted
         if last.attempt.verdict == "passed":
             return Ended(f"attempt {number} passed")
         if last.attempt.verdict == "abstained":
@@ -198,6 +198,11 @@ class GuardedCall:
         if exhausted:
             return self._out_of(exhausted)
         return Repair(recovery.instruction) if repeats else recovery
+
+    @property
+    def _exhausted(self) -> Limit | None:
+        """The limit of the budget that was reached, if one was."""
+        return None if self.scope.account is None else self.scope.account.exhausted
 
     def _out_of(self, limit: Limit, usage: Usage | None = None) -> Ended:
         assert self.scope.account is not None
@@ -246,9 +251,8 @@ class GuardedCall:
         (outcome,) = yield from ask([ChatCall(self.plan.chat, prompt, "repair")])
         text = "" if outcome.error else without_delimiters(outcome.value.text)
         if not text:
-            exhausted = self.scope.account.exhausted if self.scope.account is not None else None
-            if outcome.error and exhausted:
-                return self._out_of(exhausted, outcome.usage)
+            if outcome.error and self._exhausted:
+                return self._out_of(self._exhausted, outcome.usage)
             why = outcome.error or "the model's reply is empty"
             return Ended(f"the answer could not be repaired: {why}", usage=outcome.usage)
         output = edit_answer(last.output, self.plan.answer, lambda _: text)
