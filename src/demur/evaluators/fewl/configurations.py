@@ -1,0 +1,87 @@
+"""Every row of the papers' tables, as arguments of `FEWL`.
+
+A name is a row's, and behind it what differs from the papers' first choice. On the right the
+tables that have the row:
+
+    single                  one reference answer, no penalty       v1 1, 3; v2 1, 2, 7, 8, 10, 14
+    single-penalty          with the laziness penalty              the same
+    single-best             the answer of highest expertise        v2 15
+    multi                   five answers, no penalty               as single
+    fewl                    weights by expertise, penalty ("ours") all
+    fewl-uniform            uniform weights                        v1 2, 10; v2 12, 13
+    fewl-ideal              weights by labelled answers            the same
+    ...-js, ...-kl          another divergence                     v2 16
+    ...-random              random in place of near questions      v1 9; v2 11
+    ...-mean-one            weights of mean one                    none: what demur takes by default
+
+The tables' reference models are the caller's to give, and so is the similarity: "hhem" for v2's
+main tables, "hhem-1.0" for v1's and for v2's tables 7 (second rows), 8 and 10 to 16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from types import MappingProxyType
+from typing import Any
+
+_BASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "single": ("one reference answer", {"weighting": "first", "penalty": False}),
+    "single-penalty": (
+        "one reference answer, laziness penalty",
+        {"weighting": "first", "penalty": True},
+    ),
+    "single-best": (
+        "the reference answer of highest expertise",
+        {"weighting": "best", "penalty": False},
+    ),
+    "multi": ("all reference answers alike", {"weighting": "uniform", "penalty": False}),
+    "fewl-uniform": (
+        "all reference answers alike, laziness penalty",
+        {"weighting": "uniform", "penalty": True},
+    ),
+    "fewl": (
+        "reference answers by expertise, laziness penalty",
+        {"weighting": "expertise", "penalty": True},
+    ),
+    "fewl-ideal": (
+        "reference answers by labelled answers, laziness penalty",
+        {"weighting": "ideal", "penalty": True},
+    ),
+}
+_DIVERGENCES = {
+    "": ("", {"divergence": "tv"}),
+    "-js": (", Jensen-Shannon", {"divergence": "js"}),
+    "-kl": (", KL", {"divergence": "kl"}),
+}
+_NEIGHBORS = {
+    "": ("", {"neighbor_choice": "nearest"}),
+    "-random": (" of random questions", {"neighbor_choice": "random"}),
+}
+_NORMALIZATIONS = {
+    "": ("", {"normalization": "paper"}),
+    "-mean-one": (", weights of mean one", {"normalization": "mean_one"}),
+}
+
+
+def _all() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    for (base, (text, options)), divergence, neighbors, normalization in product(
+        _BASES.items(), _DIVERGENCES.items(), _NEIGHBORS.items(), _NORMALIZATIONS.items()
+    ):
+        if neighbors[0] and not options["penalty"]:
+            continue
+        if normalization[0] and options["weighting"] in ("first", "best"):
+            continue  # of one reference the weight is 1 either way
+        name = f"{base}{divergence[0]}{neighbors[0]}{normalization[0]}"
+        parts = (neighbors[1], divergence[1], normalization[1])
+        merged = {**options, **{key: value for _, more in parts for key, value in more.items()}}
+        yield name, text + "".join(words for words, _ in parts), merged
+
+
+CONFIGURATIONS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {name: MappingProxyType(dict(options)) for name, _, options in _all()}
+)
+"""From the names to arguments of `FEWL`."""
+
+DESCRIPTIONS: Mapping[str, str] = MappingProxyType({name: text for name, text, _ in _all()})
+"""From the names to what they mean, in a few words."""

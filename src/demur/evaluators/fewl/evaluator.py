@@ -1,0 +1,439 @@
+"""FEWL: an answer scored without a gold answer, by weighted references (arXiv 2402.10412)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, TypeGuard
+
+import numpy as np
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from pydantic import Field, JsonValue, PrivateAttr, field_validator
+
+from demur.evaluators.base import Evaluator
+from demur.evaluators.fewl import terms
+from demur.evaluators.fewl.fitting import Fitted, Learned, afit, fit
+from demur.evaluators.fewl.formula import DivergenceName, Floats, Normalization
+from demur.evaluators.fewl.neighbors import Asked, Neighbor, NeighborStore
+from demur.evaluators.fewl.parsing import Pairs
+from demur.evaluators.fewl.prompts import FEWLPrompts
+from demur.evaluators.fewl.references import References
+from demur.evaluators.fewl.terms import Score, Similarities, Texts, Weighting
+from demur.models.calls import RunnableCall, Steps, adrive, ask, drive
+from demur.models.resolve import resolve_model
+from demur.models.similarity import Similarity, resolve_similarity
+from demur.models.tries import Outcome
+from demur.schema import Evaluation, Failure, Sample
+
+Expertise = Literal["similarity", "agreement"]
+NeighborChoice = Literal["nearest", "random"]
+_N_ANSWERS, _N_WRONG, _K_NEIGHBORS, _CEILING = 5, 25, 25, 0.8
+
+_AT_ONCE = 16
+_FITTING: RunnableConfig = {}
+
+FACTUAL, NON_FACTUAL = "factual", "non-factual"
+"""The labels of an answer that reaches the threshold, and of one that does not."""
+
+_UNIFORM = (
+    "FEWL has too few usable pairs of wrong and corrected answers for some questions, and weighs "
+    "the references alike there (details['warnings'] says where): another generator may write "
+    "better ones"
+)
+
+
+class FEWL(Evaluator):
+    """Score an answer by reference models, weighted by expertise, less a laziness penalty.
+
+    No gold answer is needed, but one of the references at least must know (v1, section 6). What the
+    references said of a question is kept in `neighbors`, where later questions find it: a question
+    costs a call of each reference model and one of the generator the first time, and none later.
+
+    The evaluation's `score` is equation 4's: higher is better, within (-0.5, 0.5) for total
+    variation. Scores of other models, similarities or options are not comparable. With a
+    `threshold`, `label` is "factual" or "non-factual". `failure` is "vague" for a rejected answer
+    that resembles what the references say of other questions at least as much as what they say of
+    this one. `details` holds every term, so that the score can be worked out by hand: `weights`,
+    `similarities`, `penalties` (one per reference answer, in their order; None without penalty),
+    `expertise`, `answers`, `pairs_used`, `pairs_dropped`, `neighbors_used`, `neighbors`,
+    `warnings`. Undetermined (`error` says why): no question, an empty answer, a reference that
+    failed, or with "ideal" no labelled answers.
+
+    Example:
+        >>> fewl = FEWL("openai:gpt-4o-mini", neighbors=NeighborStore("neighbors"))
+        >>> fewl.fit(past_questions)
+        >>> fewl.invoke({"question": q, "answer": a}).score
+
+    Args:
+        references: One chat model, which gives several diversified answers in one call, or a list
+            of them, which give one each. Models or names for `resolve_model`.
+        generator: Who writes the wrong and corrected answers. None: the first reference.
+        similarity: A name, model or callable for `resolve_similarity`: "cosine", "hhem", ...
+        n_answers: How many answers a lone reference gives (the papers: 5).
+        n_wrong: How many pairs of wrong and corrected answers are asked for (the papers: 25).
+        k_neighbors: How many other questions the penalty looks at (the papers: 25).
+        max_neighbor_similarity: Questions as alike as this, or more, are paraphrases and do not
+            count (v1, section D.4).
+        weighting: "expertise": Algorithm 1. "uniform". "best": the reference with the highest
+            expertise alone (v2, section D.10). "ideal": expertise by labelled answers, in
+            `Sample.metadata["correct"]` and `["incorrect"]`, for tables only (v1, table 2).
+            "first": the first reference answer alone, the "single" of the papers' tables.
+        penalty: Whether the laziness penalty is subtracted.
+        divergence: "tv", "js" or "kl" (v2, section D.11).
+        normalization: "paper": weights sum to 1. "mean_one": N times that, so that truthfulness
+            keeps its scale beside the penalty.
+        temperature: Of the softmax over expertise.
+        neighbors: What the references said of other questions. None: a store in this process's
+            memory, which is empty at first.
+        threshold: Answers that score less fail. None: nothing is decided.
+        expertise: "similarity": equation 2. "agreement": each reference is asked with which wrong
+            and corrected answers it agrees, a call for each reference answer more (v1, section 2.1
+            and figure 4).
+        neighbor_choice: "nearest" questions, or "random" ones (v1 table 9, v2 table 11).
+        min_pairs: With fewer usable pairs the weights are uniform, with a warning.
+        prompts: Other prompts in place of ours.
+        call_policy: Retries, time limits and concurrency; None: as fits the model.
+
+    Raises:
+        ValueError: An argument is out of its range, or `neighbors` holds what other references
+            said, or was asked otherwise.
+        TypeError: A reference is no chat model, or `similarity` nothing that scores pairs.
+        DemurError: A model or a package is not at hand.
+    """
+
+    references: Any
+    generator: Any = None
+    similarity: Any = "cosine"
+    n_answers: int = Field(default=_N_ANSWERS, ge=1)
+    n_wrong: int = Field(default=_N_WRONG, ge=1)
+    k_neighbors: int = Field(default=_K_NEIGHBORS, ge=1)
+    max_neighbor_similarity: float = Field(default=_CEILING, gt=-1, le=1, allow_inf_nan=False)
+    weighting: Weighting = "expertise"
+    penalty: bool = True
+    divergence: DivergenceName = "tv"
+    normalization: Normalization = "mean_one"
+    temperature: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    neighbors: NeighborStore | None = None
+    threshold: float | None = Field(default=None, allow_inf_nan=False)
+    expertise: Expertise = "similarity"
+    neighbor_choice: NeighborChoice = "nearest"
+    min_pairs: int = Field(default=3, ge=1)
+    prompts: FEWLPrompts = Field(default_factory=FEWLPrompts)
+
+    _asks: References = PrivateAttr()
+    _alike: Similarity = PrivateAttr()
+    _store: NeighborStore = PrivateAttr()
+
+    def __init__(
+        self,
+        references: str | BaseChatModel | Sequence[str | BaseChatModel],
+        **options: Any,
+    ) -> None:
+        """See the class."""
+        fields: dict[str, Any] = {"references": references}
+        super().__init__(**fields, **options)
+
+    @field_validator("references")
+    @classmethod
+    def _some(cls, value: object) -> object:
+        if isinstance(value, (list, tuple)):
+            if not value:
+                raise ValueError("expected a chat model or several, got an empty list")
+            return tuple(value)
+        return value
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Find the parts that the fields name, so that a mistake shows now and not in a call."""
+        super().model_post_init(context)
+        several = isinstance(self.references, tuple)
+        models = tuple(map(resolve_model, self.references if several else (self.references,)))
+        generator = models[0] if self.generator is None else resolve_model(self.generator)
+        diversified = None if several else self.n_answers
+        self._asks = References(models, generator, diversified, self.n_wrong, self.prompts)
+        self._alike = resolve_similarity(self.similarity)
+        self._store = NeighborStore() if self.neighbors is None else self.neighbors
+        self._store.bind(self._asks.who, self._asks.how)
+
+    # --- The evaluation ---------------------------------------------------------------------
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        unfit = self._unfit(sample)
+        if unfit is not None:
+            return self._undetermined(unfit)
+        question = str(sample.question)
+        asked = yield from self._learn(question, self._by_pairs)
+        if isinstance(asked, str):
+            return self._undetermined(asked)
+        near: Sequence[Neighbor] = ()
+        if self.penalty:
+            found = yield from _local(partial(self._neighbors, question), "neighbors")
+            if found.error is not None:
+                return self._undetermined(f"neighbouring questions cannot be had: {found.error}")
+            near = found.value
+        texts = self._texts(sample, asked, near)
+        scores = yield from _local(partial(self._alike.scores, texts.pairs()), "similarity")
+        if scores.error is not None:
+            return self._undetermined(f"the similarity failed: {scores.error}")
+        return self._conclude(texts, asked, near, texts.read(scores.value))
+
+    def fit(
+        self,
+        questions: Iterable[str],
+        *,
+        pairs: bool = False,
+        at_once: int = _AT_ONCE,
+        progress: Callable[[Fitted], None] | None = None,
+    ) -> Fitted:
+        """Have the references answer questions, so that later ones have neighbours.
+
+        What is known is not asked again, also after an interrupt or a kill: each answer is kept as
+        soon as all references have given theirs to its question.
+
+        Args:
+            questions: Any questions; repeated ones count once.
+            pairs: Whether to ask for wrong and corrected answers as well, which the questions need
+                when they are scored themselves.
+            at_once: How many are asked at a time; the policy's limit holds beside it.
+            progress: Told after each question.
+
+        Returns:
+            How many are known now, which could not be learned and why, and what it cost.
+        """
+        learn = partial(self._fit_one, with_pairs=pairs and self._by_pairs)
+        return fit(learn, _distinct(questions), _positive(at_once), progress or _silent)
+
+    async def afit(
+        self,
+        questions: Iterable[str],
+        *,
+        pairs: bool = False,
+        at_once: int = _AT_ONCE,
+        progress: Callable[[Fitted], None] | None = None,
+    ) -> Fitted:
+        """As `fit`, natively asynchronous."""
+        learn = partial(self._afit_one, with_pairs=pairs and self._by_pairs)
+        return await afit(learn, _distinct(questions), _positive(at_once), progress or _silent)
+
+    def _fit_one(self, question: str, with_pairs: bool) -> Learned:
+        asked, ledger = drive(self._learn(question, with_pairs), _FITTING, self.call_policy)
+        return question, asked if isinstance(asked, str) else None, ledger
+
+    async def _afit_one(self, question: str, with_pairs: bool) -> Learned:
+        asked, ledger = await adrive(self._learn(question, with_pairs), _FITTING, self.call_policy)
+        return question, asked if isinstance(asked, str) else None, ledger
+
+    @property
+    def _by_pairs(self) -> bool:
+        """Whether wrong and corrected answers decide the weights."""
+        return self.weighting in ("expertise", "best")
+
+    def _unfit(self, sample: Sample) -> str | None:
+        """Why the sample cannot be scored, if it cannot."""
+        if not (sample.question or "").strip():
+            return "there is no question: FEWL asks the references what the sample's question asks"
+        if not sample.answer.strip():
+            return "the answer is empty: there is nothing to score"
+        if self.weighting == "ideal":
+            for side in ("correct", "incorrect"):
+                texts = sample.metadata.get(side)
+                if not _are_texts(texts):
+                    return (
+                        "weighting='ideal' compares the references with labelled answers: "
+                        f"expected a list of texts in metadata[{side!r}], got {texts!r}"
+                    )
+        return None
+
+    def _learn(self, question: str, with_pairs: bool) -> Steps[Asked | str]:
+        """What the references say of a question; they are asked only what is not known yet.
+
+        Args:
+            question: The question.
+            with_pairs: Whether wrong and corrected answers are wanted too.
+
+        Returns:
+            What is then kept in the store, or why it cannot be had.
+        """
+        found = yield from _local(partial(self._store.get, question), "known")
+        if found.error is not None:
+            return f"what is known cannot be read: {found.error}"
+        known: Asked | None = found.value
+        asks = self._asks
+        answer_calls = [] if known else asks.answer_calls(question)
+        lacks_pairs = with_pairs and (known is None or known.pairs is None)
+        pair_calls = [asks.pairs_call(question)] if lacks_pairs else []
+        outcomes = yield from ask([*answer_calls, *pair_calls])
+        answers = known.answers if known else asks.answers(outcomes[: len(answer_calls)])
+        if isinstance(answers, str):
+            return answers
+        asked = known or Asked(question, answers)
+        # What was paid for is kept even if something else failed.
+        failure = None
+        if lacks_pairs:
+            pairs = asks.pairs(outcomes[-1])
+            if isinstance(pairs, str):
+                failure = pairs
+            else:
+                asked = replace(asked, pairs=pairs)
+        if with_pairs and self.expertise == "agreement" and asked.agreement is None:
+            asked = yield from self._agree(asked)
+        if asked != known:
+            kept = yield from _local(partial(self._store.add_many, [asked]), "keeping")
+            if kept.error is not None:
+                return f"what the references said cannot be kept: {kept.error}"
+        return failure or asked
+
+    def _agree(self, asked: Asked) -> Steps[Asked]:
+        """With how much each reference agrees; left open where that cannot be told."""
+        if asked.pairs is None or len(asked.pairs.usable) < self.min_pairs:
+            return asked
+        calls = self._asks.agreement_calls(asked.question, asked.answers, asked.pairs)
+        outcomes = yield from ask(calls)
+        agreement = self._asks.agreement(outcomes, asked.pairs)
+        return asked if isinstance(agreement, str) else replace(asked, agreement=agreement)
+
+    def _neighbors(self, question: str) -> list[Neighbor]:
+        find = self._store.random if self.neighbor_choice == "random" else self._store.nearest
+        return find(question, self.k_neighbors, self.max_neighbor_similarity)
+
+    def _texts(self, sample: Sample, asked: Asked, near: Sequence[Neighbor]) -> Texts:
+        corrected: Sequence[str] = ()
+        wrong: Sequence[str] = ()
+        if self.weighting == "ideal":
+            corrected, wrong = sample.metadata["correct"], sample.metadata["incorrect"]
+        elif self._by_pairs and self.expertise == "similarity" and self._enough(asked.pairs):
+            wrong, corrected = zip(*asked.pairs.usable, strict=True)
+        references = asked.answers[:1] if self.weighting == "first" else asked.answers
+        return Texts(
+            sample.answer,
+            references,
+            tuple(corrected),
+            tuple(wrong),
+            tuple(one.answers for one in near),
+        )
+
+    def _enough(self, pairs: Pairs | None) -> TypeGuard[Pairs]:
+        return pairs is not None and len(pairs.usable) >= self.min_pairs
+
+    def _conclude(
+        self, texts: Texts, asked: Asked, near: Sequence[Neighbor], found: Similarities
+    ) -> Evaluation:
+        expertise = found.expertise
+        if self._by_pairs and self.expertise == "agreement" and asked.agreement is not None:
+            expertise = np.asarray(asked.agreement)
+        score = terms.score(
+            found,
+            expertise,
+            self.weighting == "best",
+            self.divergence,
+            self.normalization,
+            self.temperature,
+        )
+        passed = None if self.threshold is None else score.value >= self.threshold
+        return Evaluation(
+            name=self.get_name(),
+            score=score.value,
+            label={True: FACTUAL, False: NON_FACTUAL, None: None}[passed],
+            passed=passed,
+            failure=_failure(score) if passed is False else None,
+            explanation=_explanation(score),
+            details={
+                "weights": score.weights.tolist(),
+                "similarities": score.similarities.tolist(),
+                "penalties": None if score.penalties is None else score.penalties.tolist(),
+                "expertise": None if score.expertise is None else score.expertise.tolist(),
+                "answers": list(texts.references),
+                "counted": list(score.used),
+                "pairs_used": len(texts.wrong) if self.weighting != "ideal" else 0,
+                "pairs_dropped": _dropped(asked.pairs) if self._by_pairs else {},
+                "neighbors_used": len(near),
+                "neighbors": [one.question for one in near],
+                "warnings": self._warnings(asked, expertise, len(near)),
+            },
+        )
+
+    def _warnings(self, asked: Asked, expertise: Floats | None, near: int) -> list[JsonValue]:
+        """In what the score is less than it was asked to be."""
+        found: list[JsonValue] = []
+        if self._by_pairs and expertise is None:
+            usable = len(asked.pairs.usable) if asked.pairs else 0
+            found.append(
+                f"uniform weights: {usable} usable pairs of wrong and corrected answers, fewer "
+                f"than min_pairs={self.min_pairs}"
+                if usable < self.min_pairs
+                else "uniform weights: with what the references agree could not be read"
+            )
+            # Told once, in words that do not change from question to question.
+            warnings.warn(_UNIFORM, stacklevel=2)
+        if self.penalty and near < self.k_neighbors:
+            found.append(
+                f"the penalty is of {near} neighbouring questions instead of {self.k_neighbors}"
+                if near
+                else "no penalty: there are no neighbouring questions yet"
+            )
+        return found
+
+    def _undetermined(self, error: str) -> Evaluation:
+        return Evaluation(name=self.get_name(), error=error, explanation=error)
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Leave out what the fields name: it is found again on the other side."""
+        return {**super().__getstate__(), "__pydantic_private__": None}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        self.model_post_init(None)
+
+
+def _local(work: Callable[[], Any], stage: str) -> Steps[Outcome]:
+    """Work of this process that would hold up an event loop."""
+    (outcome,) = yield from ask([RunnableCall(RunnableLambda(lambda _: work()), None, stage)])
+    return outcome
+
+
+def _are_texts(value: object) -> bool:
+    return (
+        isinstance(value, (list, tuple))
+        and bool(value)
+        and all(isinstance(text, str) for text in value)
+    )
+
+
+def _distinct(questions: Iterable[str]) -> list[str]:
+    if isinstance(questions, str):
+        raise TypeError(f"expected a list of questions, got one text: {questions!r}")
+    return list(dict.fromkeys(questions))
+
+
+def _positive(at_once: int) -> int:
+    if at_once < 1:
+        raise ValueError(f"at_once must be at least 1, got {at_once}")
+    return at_once
+
+
+def _silent(now: Fitted) -> None:
+    """Report nothing."""
+
+
+def _failure(score: Score) -> Failure:
+    """Vague: no more like what was said of this question than like what was said of others."""
+    lazy = score.laziness
+    return Failure.VAGUE if lazy is not None and lazy >= score.truthfulness else Failure.OTHER
+
+
+def _explanation(score: Score) -> str:
+    said = f"The answer's similarity to the {len(score.used)} reference answers that count is"
+    penalty = (
+        ""
+        if score.laziness is None
+        else f", to what they say of other questions {score.laziness:.2f}"
+    )
+    return f"{said} {score.truthfulness:.2f}{penalty}; that makes a score of {score.value:.3f}."
+
+
+def _dropped(pairs: Pairs | None) -> dict[str, JsonValue]:
+    return {
+        name: getattr(pairs, name) if pairs else 0 for name in ("same", "repeated", "incomplete")
+    }

@@ -1,0 +1,174 @@
+"""What models wrote -> answers, wrong and corrected pairs, yes or no. No model, no network."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from demur.models.isolation import without_delimiters
+
+# --- Answers ------------------------------------------------------------------------------------
+
+_NUMBERED = re.compile(r"^[ \t>*_#]*(?:answer\s*)?(\d{1,3})\s*[.):][*_]*[ \t]*", re.I | re.M)
+_BULLET = re.compile(r"^[ \t>]*[-*\u2022][ \t]+", re.M)
+_QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019", "[": "]"}
+
+
+def parse_answers(reply: str, n: int, truncated: bool = False) -> tuple[str, ...]:
+    """The answers that a reply gives, at most `n`, in its order.
+
+    Read are numbered items, else bullets, else lines; with `n` 1 the whole reply is the answer.
+
+    Args:
+        reply: What the model wrote.
+        n: How many answers it was asked for.
+        truncated: Whether it was cut at its limit: then the last of several is left out.
+    """
+    text = without_delimiters(reply)
+    if n == 1:
+        answer = _tidy(_NUMBERED.sub("", text, count=1))
+        return (answer,) if answer else ()
+    items = _items(text)
+    found = [answer for item in items if (answer := _tidy(item))]
+    if truncated and len(found) > 1:
+        found.pop()
+    return tuple(found[:n])
+
+
+def _items(text: str) -> list[str]:
+    for mark in (_NUMBERED, _BULLET):
+        starts = list(mark.finditer(text))
+        if starts:
+            ends = [found.start() for found in starts[1:]] + [len(text)]
+            return [text[one.end() : end] for one, end in zip(starts, ends, strict=True)]
+    return text.splitlines()
+
+
+def _tidy(text: str) -> str:
+    """On one line, without the marks that a model puts around a text."""
+    text = " ".join(text.split()).strip("*_ ")
+    while len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[0] not in text[1:-1]:
+        text = text[1:-1].strip()
+    return text
+
+
+# --- Wrong and corrected pairs --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Wrong answers with their corrections (v1, section 2.1), and what was dropped."""
+
+    usable: tuple[tuple[str, str], ...] = ()
+    """Wrong answer, corrected answer."""
+    same: int = 0
+    """Dropped, since both sides say the same."""
+    repeated: int = 0
+    """Dropped, since there was one like it."""
+    incomplete: int = 0
+    """Dropped, since one side is missing or empty."""
+
+
+# Where a side begins. On a line of its own a number may be missing; within a line it may not, since
+# an answer may speak of "the wrong answer:" itself.
+_SIDE = re.compile(
+    r"(?:^[\s>*_#-]*(?:(?P<first>\d{1,3})\s*[.):])?|(?<=\s)[*_]*(?P<inner>\d{1,3})\s*[.):])[\s*_]*"
+    r"(?P<kind>(?:non|not)[\s\u2010-\u2015-]*(?:wrong|false)|corrected|correct|right|wrong|incorrect"
+    r"|false)"
+    r"\s+(?:answer|statement)(?:\s*\#?(?P<last>\d{1,3}))?[*_\s]*[:\uff1a][*_]*",
+    re.I | re.M,
+)
+_WRONG = {"wrong", "incorrect", "false"}
+
+
+@dataclass(frozen=True)
+class _Side:
+    wrong: bool
+    number: int | None
+    text: str
+
+
+def parse_pairs(reply: str, truncated: bool = False) -> Pairs:
+    """The pairs in a reply that keeps, more or less, to the papers' numbered template.
+
+    The template is "1. Wrong Answer: ..." and "1. Non-Wrong Answer: ..."; read as well are other
+    words for the two sides, markup, missing numbers, both sides on a line, and all wrong answers
+    before all others.
+
+    Args:
+        reply: What the model wrote.
+        truncated: Whether it was cut at its limit: then its last side does not count.
+    """
+    sides = list(_sides(without_delimiters(reply)))
+    if truncated and sides:
+        sides[-1] = _Side(sides[-1].wrong, sides[-1].number, "")
+    usable: dict[tuple[str, str], tuple[str, str]] = {}
+    same = repeated = incomplete = 0
+    for wrong, corrected in _matched(sides):
+        said = normalized(wrong), normalized(corrected)
+        if not all(said):
+            incomplete += 1
+        elif said[0] == said[1]:
+            same += 1
+        elif said in usable:
+            repeated += 1
+        else:
+            usable[said] = (wrong, corrected)
+    return Pairs(tuple(usable.values()), same, repeated, incomplete)
+
+
+def _sides(text: str) -> Iterator[_Side]:
+    heads = list(_SIDE.finditer(text))
+    ends = [head.start() for head in heads[1:]] + [len(text)]
+    for head, end in zip(heads, ends, strict=True):
+        number = head["first"] or head["inner"] or head["last"]
+        body = _tidy(text[head.end() : end])
+        wrong = head["kind"].lower() in _WRONG
+        yield _Side(wrong, int(number) if number else None, body)
+
+
+def _matched(sides: Sequence[_Side]) -> Iterator[tuple[str, str]]:
+    """Wrong and corrected texts by their numbers, else by their order; "" for a side not there."""
+    numbers = [(side.wrong, side.number) for side in sides]
+    if None not in {side.number for side in sides} and len(set(numbers)) == len(numbers):
+        texts = {(side.wrong, side.number): side.text for side in sides}
+        for number in dict.fromkeys(side.number for side in sides):
+            yield texts.get((True, number), ""), texts.get((False, number), "")
+        return
+    waiting: str | None = None
+    for side in sides:
+        if side.wrong:
+            if waiting is not None:
+                yield waiting, ""
+            waiting = side.text
+        else:
+            yield waiting or "", side.text
+            waiting = None
+    if waiting is not None:
+        yield waiting, ""
+
+
+def normalized(text: str) -> str:
+    """The text without case, marks and spacing: what two texts that say the same have in common."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(re.findall(r"\w+", folded))
+
+
+# --- Yes or no ------------------------------------------------------------------------------------
+
+_VERDICT = re.compile(
+    r"^[\s>*_#-]*(\d{1,3})\s*[.):=-]?[\s*_]*(?:statement\s*)?[:-]?[\s*_]*(yes|no)\b", re.I | re.M
+)
+
+
+def parse_agreement(reply: str, n: int) -> tuple[bool | None, ...]:
+    """For each of `n` numbered statements whether the reply says yes; None where it says nothing.
+
+    Of several verdicts on one statement the last counts.
+    """
+    said: dict[int, bool] = {}
+    for number, word in _VERDICT.findall(without_delimiters(reply)):
+        said[int(number)] = word.lower() == "yes"
+    return tuple(said.get(at) for at in range(1, n + 1))

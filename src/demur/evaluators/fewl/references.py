@@ -1,0 +1,145 @@
+"""What is asked of the models about a question, and what their replies say."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+from demur.evaluators.fewl.parsing import Pairs, parse_agreement, parse_answers, parse_pairs
+from demur.evaluators.fewl.prompts import FEWLPrompts, numbered
+from demur.models.calls import ChatCall
+from demur.models.fingerprints import model_fingerprint
+from demur.models.resolve import is_local
+from demur.models.tries import Outcome
+
+# What an item may take at most, so that a small model does not run on.
+_ANSWER_TOKENS, _PAIR_TOKENS, _LINE_TOKENS = 48, 64, 6
+
+
+@dataclass(frozen=True)
+class References:
+    """Who is asked: several models for an answer each, or one for several diversified answers.
+
+    The papers' experiments do the latter, to save calls (v1, section 4.2).
+    """
+
+    models: tuple[BaseChatModel, ...]
+    generator: BaseChatModel
+    """Who writes the wrong and corrected pairs."""
+    diversified: int | None
+    """How many answers a lone model gives in one reply; None: each model gives one."""
+    n_wrong: int
+    """How many pairs are asked for."""
+    prompts: FEWLPrompts = field(default_factory=FEWLPrompts)
+
+    @property
+    def who(self) -> str:
+        """The reference answers' origin, in a line: other origins have other answers."""
+        models = ", ".join(model_fingerprint(model) for model in self.models)
+        return f"{self.diversified} answers of {models}" if self.diversified else models
+
+    @property
+    def how(self) -> str:
+        """What all replies depend on beside the reference models, in a line."""
+        pairs = f"{self.n_wrong} pairs of {model_fingerprint(self.generator)}"
+        prompts = hashlib.sha256(repr(self.prompts).encode()).hexdigest()[:12]
+        return f"{pairs}, prompts ({prompts})"
+
+    def answer_calls(self, question: str) -> list[ChatCall]:
+        """The calls that ask for reference answers: one for each model."""
+        n = self.diversified
+        prompt = numbered(self.prompts.answers, n) if n else self.prompts.answer
+        if n == 1:
+            prompt = self.prompts.answer
+        messages = prompt.messages(question=question)
+        most = _ANSWER_TOKENS * (n or 1)
+        return [ChatCall(one, messages, "reference", _bounded(one, most)) for one in self.models]
+
+    def answers(self, outcomes: Sequence[Outcome]) -> tuple[str, ...] | str:
+        """The reference answers in those calls' outcomes, or why there are none."""
+        found: list[str] = []
+        for at, outcome in enumerate(outcomes, start=1):
+            who = "the reference model" if len(outcomes) == 1 else f"reference model {at}"
+            if outcome.error is not None:
+                return f"{who} gave no answer: {outcome.error}"
+            reply = outcome.value
+            read = parse_answers(reply.text, self.diversified or 1, reply.truncated)
+            if not read:
+                return f"{who} gave no answer that can be read: {reply.text[:80]!r}"
+            found += read
+        return tuple(found)
+
+    def pairs_call(self, question: str) -> ChatCall:
+        """The one call that asks for all wrong and corrected answers (v2, section D.3)."""
+        messages = numbered(self.prompts.pairs, self.n_wrong).messages(question=question)
+        most = _PAIR_TOKENS * self.n_wrong
+        return ChatCall(self.generator, messages, "pairs", _bounded(self.generator, most))
+
+    def pairs(self, outcome: Outcome) -> Pairs | str:
+        """The pairs in that call's outcome, or why there are none."""
+        if outcome.error is not None:
+            return f"the model that writes wrong answers gave none: {outcome.error}"
+        return parse_pairs(outcome.value.text, outcome.value.truncated)
+
+    def agreement_calls(
+        self, question: str, answers: Sequence[str], pairs: Pairs
+    ) -> list[ChatCall]:
+        """One call for each reference answer: with which of the statements does it agree?
+
+        v1, section 2.1 and figure 4: expertise by asking instead of by similarity.
+        """
+        lines = (f"{at}. {text}" for at, (text, _) in enumerate(_statements(pairs), start=1))
+        statements = "\n".join(lines)
+        most = _LINE_TOKENS * 2 * len(pairs.usable)
+        calls = []
+        for at, answer in enumerate(answers):
+            model = self.models[at if len(self.models) > 1 else 0]
+            messages = self.prompts.agreement.messages(
+                question=question, answer=answer, statements=statements
+            )
+            calls.append(ChatCall(model, messages, "agreement", _bounded(model, most)))
+        return calls
+
+    def agreement(self, outcomes: Sequence[Outcome], pairs: Pairs) -> tuple[float, ...] | str:
+        """Each reference's expertise, or why that cannot be told.
+
+        It is the share of corrected answers that the reference agrees with, less that of wrong
+        ones.
+        """
+        statements = _statements(pairs)
+        found = []
+        for at, outcome in enumerate(outcomes, start=1):
+            if outcome.error is not None:
+                return f"reference {at} was asked with what it agrees, and failed: {outcome.error}"
+            said = parse_agreement(outcome.value.text, len(statements))
+            shares = {}
+            for wanted in (True, False):
+                replies = [
+                    agrees
+                    for agrees, (_, corrected) in zip(said, statements, strict=True)
+                    if corrected is wanted and agrees is not None
+                ]
+                if not replies:
+                    return (
+                        f"reference {at} was asked with what it agrees, and its reply cannot be "
+                        f"read: {outcome.value.text[:80]!r}"
+                    )
+                shares[wanted] = sum(replies) / len(replies)
+            found.append(shares[True] - shares[False])
+        return tuple(found)
+
+
+def _statements(pairs: Pairs) -> list[tuple[str, bool]]:
+    """Wrong and corrected answers, mixed, so that their places tell nothing; True: corrected."""
+    sides = [(text, at == 1) for pair in pairs.usable for at, text in enumerate(pair)]
+    random.Random(repr(pairs.usable)).shuffle(sides)
+    return sides
+
+
+def _bounded(model: BaseChatModel, most: int) -> dict[str, Any]:
+    return {"max_tokens": most} if is_local(model) else {}

@@ -1,0 +1,295 @@
+from collections.abc import Callable
+from math import exp, inf, log, nan, tanh
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from numpy.typing import NDArray
+
+from demur.evaluators.fewl.formula import (
+    DIVERGENCES,
+    expertise,
+    fewl,
+    laziness,
+    single_best,
+    truthfulness,
+    weights,
+)
+
+Array = NDArray[np.float64]
+
+NAMES = ["tv", "js", "kl"]
+EXACT = {"rtol": 0, "atol": 1e-12}
+
+# One question, worked by hand: three references, two pairs, two neighbours, one answer.
+CORRECTED = [[0.9, 0.4], [0.5, 0.6], [0.2, 0.3]]
+WRONG = [[0.1, 0.2], [0.6, 0.3], [0.7, 0.1]]
+R = [0.9 - 0.2, 0.6 - 0.6, 0.3 - 0.7]
+SIMILARITIES = [0.8, 0.5, 0.1]
+NEIGHBOURS = [[0.2, 0.4], [0.1, 0.1], [0.6, 0.0]]
+PENALTIES = [0.3, 0.1, 0.3]
+TOTAL = exp(0.7) + exp(0.0) + exp(-0.4)
+OURS = [exp(0.7) / TOTAL, exp(0.0) / TOTAL, exp(-0.4) / TOTAL]
+UNIFORM = [1 / 3, 1 / 3, 1 / 3]
+
+G_STAR = {
+    "tv": lambda v: tanh(v) / 2,
+    "js": lambda v: log(2 / (1 + exp(-v))),
+    "kl": lambda v: v,
+}
+F_STAR = {
+    "tv": lambda u: u,
+    "js": lambda u: -log(2 - exp(u)),
+    "kl": lambda u: exp(u - 1),
+}
+
+
+def by_hand(name: str, lambdas: list[float], penalty: bool = True) -> float:
+    """Equation 4 term by term, in plain arithmetic."""
+    g, f = G_STAR[name], F_STAR[name]
+    first = g(lambdas[0] * 0.8) - (f(g(0.3)) if penalty else 0)
+    second = g(lambdas[1] * 0.5) - (f(g(0.1)) if penalty else 0)
+    third = g(lambdas[2] * 0.1) - (f(g(0.3)) if penalty else 0)
+    return (first + second + third) / 3
+
+
+# -- known values ------------------------------------------------------------------------------
+
+
+def test_expertise_is_the_best_agreement_with_corrected_less_that_with_wrong_answers() -> None:
+    assert_allclose(expertise(CORRECTED, WRONG), R, **EXACT)
+
+
+def test_wrong_and_corrected_answers_need_not_be_as_many() -> None:
+    assert_allclose(expertise([[0.4, 0.9, 0.1]], [[0.3]]), [0.6], **EXACT)
+
+
+def test_weights_are_the_softmax_of_expertise() -> None:
+    assert_allclose(weights(R), OURS, **EXACT)
+    assert_allclose(weights(R, normalization="mean_one"), [3 * share for share in OURS], **EXACT)
+
+
+def test_the_temperature_divides_the_expertise() -> None:
+    total = exp(0.7 / 0.1) + exp(0.0) + exp(-0.4 / 0.1)
+    expected = [exp(7.0) / total, 1 / total, exp(-4.0) / total]
+    assert_allclose(weights(R, temperature=0.1), expected, **EXACT)
+
+
+def test_equal_expertise_gives_uniform_weights() -> None:
+    assert_allclose(weights([0.4, 0.4, 0.4]), UNIFORM, **EXACT)
+
+
+def test_the_single_best_reference_is_the_first_with_the_highest_expertise() -> None:
+    assert single_best([0.1, 0.3, 0.3, 0.2]) == 1
+
+
+def test_truthfulness_weighs_each_similarity() -> None:
+    assert_allclose(
+        truthfulness(SIMILARITIES, [0.5, 0.3, 0.2]), [0.8 * 0.5, 0.5 * 0.3, 0.1 * 0.2], **EXACT
+    )
+
+
+def test_laziness_is_the_mean_over_neighbours() -> None:
+    assert_allclose(laziness(NEIGHBOURS), PENALTIES, **EXACT)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("penalty", [True, False], ids=["penalty", "no penalty"])
+@pytest.mark.parametrize(
+    "lambdas",
+    [OURS, UNIFORM, [3 * share for share in OURS], [1.0, 1.0, 1.0]],
+    ids=["expertise", "uniform", "expertise of mean one", "uniform of mean one"],
+)
+def test_the_score_is_equation_4(name: str, penalty: bool, lambdas: list[float]) -> None:
+    score = fewl(SIMILARITIES, lambdas, PENALTIES if penalty else None, name)
+    assert_allclose(score, by_hand(name, lambdas, penalty), **EXACT)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("tv", tanh(0.8) / 2 - tanh(0.3) / 2),
+        ("js", log(2 / (1 + exp(-0.8))) + log(2 - 2 / (1 + exp(-0.3)))),
+        ("kl", 0.8 - exp(0.3 - 1)),
+    ],
+)
+def test_the_best_reference_alone_is_scored_with_its_whole_weight(
+    name: str, expected: float
+) -> None:
+    best = single_best(R)
+    alone = weights([R[best]])
+    assert alone.tolist() == weights([R[best]], normalization="mean_one").tolist() == [1.0]
+    score = fewl([SIMILARITIES[best]], alone, [PENALTIES[best]], name)
+    assert_allclose(score, expected, **EXACT)
+
+
+def test_a_penalty_of_zero_is_not_the_same_as_none_with_kl() -> None:
+    without = fewl([0.5], [1.0], None, "kl")
+    assert_allclose(without, 0.5, **EXACT)
+    assert_allclose(fewl([0.5], [1.0], [0.0], "kl"), 0.5 - exp(-1), **EXACT)
+    for name in ("tv", "js"):
+        assert_allclose(fewl([0.5], [1.0], [0.0], name), fewl([0.5], [1.0], None, name), **EXACT)
+
+
+# -- properties --------------------------------------------------------------------------------
+
+SHARES = st.floats(0, 1)
+SIGNED = st.floats(-1, 1)
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> tuple[Array, Array, Array]:
+    """Expertise (N,), similarities (A, N) and neighbours (A, N, K)."""
+    references, answers = draw(st.integers(1, 5)), draw(st.integers(1, 3))
+    kinds = draw(st.integers(1, 4))
+
+    def table(element: st.SearchStrategy[float], *shape: int) -> Array:
+        size = int(np.prod(shape))
+        return np.reshape(draw(st.lists(element, min_size=size, max_size=size)), shape)
+
+    return (
+        table(SIGNED, references),
+        table(SHARES, answers, references),
+        table(SHARES, answers, references, kinds),
+    )
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=6), st.floats(1e-3, 1e3))
+def test_weights_sum_to_one_or_to_their_number(scores: list[float], temperature: float) -> None:
+    assert_allclose(weights(scores, temperature).sum(), 1, **EXACT)
+    assert_allclose(weights(scores, temperature, "mean_one").sum(), len(scores), **EXACT)
+
+
+@given(st.lists(SIGNED, min_size=1, max_size=6), st.floats(-10, 10))
+def test_only_differences_of_expertise_count(scores: list[float], shift: float) -> None:
+    assert_allclose(weights(np.add(scores, shift)), weights(scores), **EXACT)
+
+
+@given(st.lists(SIGNED, min_size=2, max_size=6))
+def test_a_high_temperature_makes_the_weights_uniform(scores: list[float]) -> None:
+    assert_allclose(weights(scores, 1e13), np.full(len(scores), 1 / len(scores)), **EXACT)
+
+
+@pytest.mark.parametrize(
+    ("scores", "temperature"), [([1e308, -1e308, 0.0], 1.0), ([1.0, 0.999, -1.0], 1e-300)]
+)
+def test_extreme_expertise_leaves_the_best_alone(scores: list[float], temperature: float) -> None:
+    assert weights(scores, temperature).tolist() == [1.0, 0.0, 0.0]
+
+
+@given(questions(), st.sampled_from(NAMES), st.data())
+def test_the_order_of_references_does_not_matter(
+    question: tuple[Array, Array, Array], name: str, data: st.DataObject
+) -> None:
+    scores, similarities, neighbours = question
+    order = data.draw(st.permutations(range(len(scores))))
+    straight = fewl(similarities, weights(scores), laziness(neighbours), name)
+    shuffled = fewl(
+        similarities[:, order], weights(scores[order]), laziness(neighbours[:, order]), name
+    )
+    assert_allclose(shuffled, straight, **EXACT)
+
+
+@given(questions(), st.sampled_from(NAMES), st.data())
+def test_a_closer_answer_never_scores_lower(
+    question: tuple[Array, Array, Array], name: str, data: st.DataObject
+) -> None:
+    scores, similarities, neighbours = question
+    i = data.draw(st.integers(0, len(scores) - 1))
+    closer = similarities.copy()
+    closer[:, i] = np.maximum(closer[:, i], data.draw(SHARES))
+    before = fewl(similarities, weights(scores), laziness(neighbours), name)
+    assert np.all(fewl(closer, weights(scores), laziness(neighbours), name) >= before - 1e-15)
+
+
+@given(questions(), st.sampled_from(NAMES), st.data())
+def test_a_closer_neighbour_never_raises_the_score(
+    question: tuple[Array, Array, Array], name: str, data: st.DataObject
+) -> None:
+    scores, similarities, neighbours = question
+    i = data.draw(st.integers(0, len(scores) - 1))
+    closer = neighbours.copy()
+    closer[:, i, 0] = np.maximum(closer[:, i, 0], data.draw(SHARES))
+    before = fewl(similarities, weights(scores), laziness(neighbours), name)
+    assert np.all(fewl(similarities, weights(scores), laziness(closer), name) <= before + 1e-15)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_similarity_raises_and_the_penalty_lowers_the_score_strictly(name: str) -> None:
+    score = fewl([0.5, 0.5], UNIFORM[:2], [0.2, 0.2], name)
+    assert fewl([0.6, 0.5], UNIFORM[:2], [0.2, 0.2], name) > score
+    assert fewl([0.5, 0.5], UNIFORM[:2], [0.2, 0.3], name) < score
+
+
+@given(questions(), st.sampled_from(NAMES), st.booleans())
+def test_answers_together_score_as_one_by_one(
+    question: tuple[Array, Array, Array], name: str, penalty: bool
+) -> None:
+    scores, similarities, neighbours = question
+    lambdas = weights(scores)
+    lazy = laziness(neighbours) if penalty else None
+    together = fewl(similarities, lambdas, lazy, name)
+    assert together.shape == (len(similarities),)
+    one_by_one = [
+        fewl(similarities[a], lambdas, lazy[a] if lazy is not None else None, name)
+        for a in range(len(similarities))
+    ]
+    assert together.tolist() == [float(score) for score in one_by_one]
+
+
+@given(questions(), st.sampled_from(NAMES))
+def test_scores_are_finite_and_those_of_total_variation_bounded(
+    question: tuple[Array, Array, Array], name: str
+) -> None:
+    scores, similarities, neighbours = question
+    found = fewl(
+        similarities, weights(scores, normalization="mean_one"), laziness(neighbours), name
+    )
+    assert np.isfinite(found).all()
+    if name == "tv":
+        assert np.all(np.abs(found) < 0.5)
+
+
+# -- refusals ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: expertise(np.empty((2, 0)), WRONG[:2]), r"corrected: .*at least one entry"),
+        (lambda: expertise(CORRECTED, np.empty((3, 0))), r"wrong: .*at least one entry"),
+        (lambda: expertise(CORRECTED, WRONG[:2]), "one row per reference"),
+        (lambda: expertise([0.5], [0.5]), r"\(\.\.\., references, corrected answers\)"),
+        (lambda: expertise([[1.1]], [[0.1]]), r"corrected: expected values in \[0, 1\], got 1.1"),
+        (lambda: expertise([[0.1]], [[-0.1]]), r"wrong: expected values in \[0, 1\], got -0.1"),
+        (lambda: weights([]), "at least one"),
+        (lambda: weights([[0.1]]), "one number per reference"),
+        (lambda: weights([nan]), "expertise: .*missing"),
+        (lambda: weights([inf]), "expertise: expected finite"),
+        (lambda: weights(["high"]), "expertise: expected an array of numbers"),
+        (lambda: weights([0.1], temperature=0), "temperature: expected a positive number"),
+        (lambda: weights([0.1], temperature=nan), "temperature: expected a positive number"),
+        (lambda: weights([0.1], normalization="sum"), "'paper' or 'mean_one'"),
+        (lambda: single_best([]), "at least one"),
+        (lambda: laziness(np.empty((2, 0))), r"neighbours: .*at least one entry"),
+        (lambda: laziness([0.5]), r"neighbours: .*got shape \(1,\)"),
+        (lambda: fewl([], [], None), r"similarities: .*at least one entry"),
+        (lambda: fewl([0.5, None], [0.5, 0.5], None), "similarities: .*missing"),
+        (lambda: fewl([0.5], [0.5, 0.5], None), r"weights: .*shape \(1,\), got \(2,\)"),
+        (lambda: fewl([0.5], [-0.5], None), "weights: expected none below 0"),
+        (lambda: fewl([[0.5]], [1], [0.5]), r"penalties: .*\(1, 1\), got \(1,\)"),
+        (lambda: fewl([0.5], [1], [1.5]), "penalties: expected values in"),
+        (lambda: fewl([0.5], [1], None, "hellinger"), "'tv', 'js', 'kl'"),
+        (lambda: DIVERGENCES["js"].f_star(log(2)), "below log 2"),
+        (lambda: DIVERGENCES["tv"].f_star(0.6), "total variation"),
+    ],
+)
+def test_bad_input_is_refused_with_the_reason(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_what_rounding_puts_beyond_the_unit_interval_is_accepted() -> None:
+    assert_allclose(fewl([1 + 1e-12], [1.0], [-1e-12]), tanh(1) / 2, rtol=0, atol=1e-11)

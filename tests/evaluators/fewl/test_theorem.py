@@ -1,0 +1,183 @@
+"""What Theorem 3.4 promises of FEWL, and what it does not.
+
+The theorem is about equation 5 with the best g there is, which is the density ratio's, and about
+answers that lose what the references know on the way from the best answerer's: h -> A* -> A. The
+practical score, equation 4, has a fixed g*, a similarity where the ratio would stand, and the
+weights inside g*. Of that score the theorem says nothing, and the tests below show it failing.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from demur.evaluators.fewl.formula import DIVERGENCES, fewl, weights
+
+Array = NDArray[np.float64]
+
+NAMES = ["tv", "js", "kl"]
+
+
+def xlogx(v: Array) -> Array:
+    return np.where(v > 0, v * np.log(np.where(v > 0, v, 1)), 0)
+
+
+# D_f(P || Q) = sum of q f(p / q), with f(1) = 0
+F: dict[str, Callable[[Array], Array]] = {
+    "tv": lambda v: np.abs(v - 1) / 2,
+    "js": lambda v: xlogx(v) - (v + 1) * np.log((v + 1) / 2),
+    "kl": xlogx,
+}
+
+# the g of equation 8's supremum at a density ratio v: f'(v)
+OPTIMAL: dict[str, Callable[[Array], Array]] = {
+    "tv": lambda v: np.sign(v - 1) / 2,
+    "js": lambda v: np.log(2 * v / (1 + v)),
+    "kl": lambda v: 1 + np.log(v),
+}
+
+
+def equation_5(name: str, joint: Array, g: Array | None = None) -> float:
+    """E_P[g] - E_Q[f*(g)] over the joint distribution of answer and reference answer."""
+    apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    possible = apart > 0
+    p, q = joint[possible], apart[possible]
+    with np.errstate(divide="ignore"):
+        g = OPTIMAL[name](p / q) if g is None else g[possible]
+    gained = np.sum(p[p > 0] * g[p > 0])
+    return float(gained - np.sum(q * DIVERGENCES[name].f_star(g)))
+
+
+def information(name: str, joint: Array) -> float:
+    """I_f(A; h): the f-divergence of the joint distribution from the product of its marginals."""
+    apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    possible = apart > 0
+    return float(np.sum(apart[possible] * F[name](joint[possible] / apart[possible])))
+
+
+@st.composite
+def channels(draw: st.DrawFn, inputs: int, outputs: int) -> Array:
+    """A random transition matrix; entries may be zero, as in a deterministic mapping."""
+    parts = st.lists(st.integers(0, 5), min_size=outputs, max_size=outputs).filter(any)
+    rows = np.array([draw(parts) for _ in range(inputs)], dtype=float)
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> tuple[list[Array], Array]:
+    """Joint distributions of A* with each reference, and a channel from A* to another answer."""
+    size = draw(st.integers(2, 4))
+    best = draw(channels(1, size))[0]
+    references = [draw(channels(size, size)) for _ in range(draw(st.integers(1, 3)))]
+    return [best[:, None] * to for to in references], draw(channels(size, size))
+
+
+@given(chains(), st.sampled_from(NAMES))
+def test_with_the_optimal_g_equation_5_is_the_mutual_information(
+    chain: tuple[list[Array], Array], name: str
+) -> None:
+    for joint in chain[0]:
+        assert equation_5(name, joint) == pytest.approx(information(name, joint), abs=1e-9)
+
+
+@given(chains(), st.sampled_from(NAMES), st.data())
+def test_no_other_g_gives_more(
+    chain: tuple[list[Array], Array], name: str, data: st.DataObject
+) -> None:
+    joint = chain[0][0]
+    values = st.lists(st.floats(-5, 5), min_size=joint.size, max_size=joint.size)
+    g = DIVERGENCES[name].g_star(np.reshape(data.draw(values), joint.shape))
+    assert equation_5(name, joint, g) <= equation_5(name, joint) + 1e-9
+
+
+@given(chains(), st.sampled_from(NAMES), st.data())
+def test_the_best_answerer_scores_highest(
+    chain: tuple[list[Array], Array], name: str, data: st.DataObject
+) -> None:
+    """Theorem 3.4: for each reference, hence for any constant weights (equation 6)."""
+    joints, worse = chain
+    lambdas = weights(data.draw(st.lists(st.floats(-1, 1), min_size=3, max_size=3))[: len(joints)])
+    best = [equation_5(name, joint) for joint in joints]
+    other = [equation_5(name, worse.T @ joint) for joint in joints]
+    assert all(b >= o - 1e-9 for b, o in zip(best, other, strict=True))
+    assert lambdas @ best >= lambdas @ other - 1e-9
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answerer_who_knows_nothing_scores_strictly_lower(name: str) -> None:
+    joint = np.array([[0.4, 0.1], [0.1, 0.4]])
+    guessing = np.full((2, 2), 0.5)
+    assert equation_5(name, guessing.T @ joint) == pytest.approx(0, abs=1e-12)
+    assert equation_5(name, joint) > 0.1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_who_swaps_every_answer_scores_the_same(name: str) -> None:
+    """The inequality is not strict: information says nothing of which answer is the true one."""
+    joint = np.array([[0.4, 0.1], [0.1, 0.4]])
+    always_wrong = np.array([[0.0, 1.0], [1.0, 0.0]])
+    assert equation_5(name, always_wrong.T @ joint) == pytest.approx(equation_5(name, joint))
+
+
+# -- what does not carry over to equation 4 ----------------------------------------------------
+
+FIVE = np.zeros(5)  # five references of equal expertise
+PAPER, MEAN_ONE = weights(FIVE), weights(FIVE, normalization="mean_one")
+
+
+def score(similarity: float, penalty: float, lambdas: Array, name: str = "tv") -> float:
+    return float(fewl(np.full(5, similarity), lambdas, np.full(5, penalty), name))
+
+
+@pytest.mark.parametrize(
+    ("name", "penalty"), [("tv", 0.3), ("js", 0.3), ("kl", 0.5)], ids=lambda value: str(value)
+)
+def test_with_weights_that_sum_to_one_junk_beats_the_right_answer(
+    name: str, penalty: float
+) -> None:
+    """The right answer is 0.9 similar to every reference answer; junk is similar to nothing.
+
+    The weights divide the truthfulness by five and leave the penalty whole: 0.18 against 0.3. The
+    same answers scored by one reference, or with weights of mean one, come out the right way.
+    """
+    right, junk = (0.9, penalty), (0.0, 0.0)
+    assert score(*right, PAPER, name) < score(*junk, PAPER, name)
+    assert score(*right, MEAN_ONE, name) > score(*junk, MEAN_ONE, name)
+    one = weights([0.0])
+    assert fewl([0.9], one, [penalty], name) > fewl([0.0], one, [0.0], name)
+
+
+@given(st.integers(1, 30), st.floats(0.01, 1), st.floats(0.01, 1))
+def test_by_total_variation_an_answer_beats_junk_if_its_similarity_over_n_exceeds_its_penalty(
+    references: int, similarity: float, penalty: float
+) -> None:
+    uniform = weights(np.zeros(references))
+    right = fewl(np.full(references, similarity), uniform, np.full(references, penalty))
+    margin = similarity / references - penalty
+    if abs(margin) > 1e-9:
+        assert (right > 0) == (margin > 0)
+
+
+def test_even_weights_of_mean_one_prefer_junk_where_every_neighbour_is_on_the_topic() -> None:
+    """A narrow store: the right answer is about as similar to the answers to other questions."""
+    right, junk = (0.6, 0.5), (0.2, 0.0)
+    assert score(*right, MEAN_ONE) < score(*junk, MEAN_ONE)
+
+
+def test_no_weights_help_where_no_reference_knows() -> None:
+    """All five share a misconception, and the wrong answer repeats it (v1, limitation 1)."""
+    right, misconception = (0.5, 0.1), (0.9, 0.1)
+    for lambdas in (PAPER, MEAN_ONE):
+        assert score(*right, lambdas) < score(*misconception, lambdas)
+
+
+def test_at_temperature_one_an_expert_is_outvoted_by_two_who_do_not_know() -> None:
+    """A lead of less than log 2 in expertise, of a scale from -1 to 1, weighs less than two."""
+    expertise = [0.4, -0.1, -0.1]
+    right, wrong = [0.9, 0.2, 0.2], [0.2, 0.9, 0.9]
+    assert fewl(right, weights(expertise), None) < fewl(wrong, weights(expertise), None)
+    sharp = weights(expertise, temperature=0.1)
+    assert fewl(right, sharp, None) > fewl(wrong, sharp, None)
