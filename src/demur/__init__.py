@@ -2,6 +2,7 @@
 
 from demur.errors import DemurError, LocalModelError, MissingExtraError, ModelCallError
 from demur.evaluators.cascade import Cascade
+from demur.evaluators.fewl import FEWL
 from demur.evaluators.refchecker import RefChecker
 from demur.guard import (
     Abstain,
@@ -22,6 +23,7 @@ from demur.schema import Claim, ClaimLabel, Evaluation, Evidence, Failure, Sampl
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "FEWL",
     "Abstain",
     "Annotate",
     "AnswerRejected",

@@ -15,6 +15,7 @@ from demur import DemurError, RefChecker, Sample
 from demur.models.nli import NLI, load_nli
 from demur.schema import ClaimLabel
 from support.fakes import scripted
+from support.tiny import tiny_cross_encoder
 
 pytest.importorskip("sentence_transformers")
 
@@ -23,54 +24,6 @@ SAMPLE = Sample(
     contexts=["Oslo lies in Norway. " * 200, "It was founded a long time ago."],
 )
 TRIPLETS = '("Oslo", "is in", "Norway")\n("Oslo", "is", "old")'
-
-
-def tiny_cross_encoder(folder: Path, classes: list[str]) -> str:
-    """Save a BERT of two layers with random weights, and a vocabulary of its own."""
-    import torch
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-    from transformers import BertConfig, BertForSequenceClassification, PreTrainedTokenizerFast
-
-    torch.manual_seed(7)
-    words = [
-        "oslo",
-        "is",
-        "in",
-        "norway",
-        "old",
-        "lies",
-        "it",
-        "was",
-        "founded",
-        "long",
-        "ago",
-        ".",
-    ]
-    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    vocabulary = {word: at for at, word in enumerate(specials + words)}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token="[PAD]",
-        unk_token="[UNK]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-        model_max_length=512,
-    ).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        id2label=dict(enumerate(classes)),
-        label2id={name: at for at, name in enumerate(classes)},
-    )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    return str(folder)
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from demur.errors import DemurError, MissingExtraError
+from demur.models.encoders import load_cross_encoder
 from demur.schema import ClaimLabel
 
 _STEMS = {
@@ -26,9 +26,9 @@ class NLI:
 
     def __init__(self, encoder: Any, batch_size: int = 32) -> None:
         """Wrap a `sentence_transformers.CrossEncoder`, which is not changed."""
+        self.encoder = encoder
         self.labels = _class_labels(encoder)
         self.batch_size = batch_size
-        self._encoder = encoder
         self._lock = threading.Lock()
 
     def predict(self, pairs: Sequence[tuple[str, str]]) -> list[dict[ClaimLabel, float]]:
@@ -38,7 +38,7 @@ class NLI:
         # Equal pairs are scored once; sorted by length, a batch is padded least.
         unique = sorted(dict.fromkeys(pairs), key=lambda pair: len(pair[0]) + len(pair[1]))
         with self._lock:
-            scores = self._encoder.predict(
+            scores = self.encoder.predict(
                 unique,
                 batch_size=self.batch_size,
                 activation_fn=torch.nn.Softmax(dim=-1),
@@ -58,21 +58,9 @@ def load_nli(name: str) -> NLI:
     Raises:
         MissingExtraError: sentence-transformers is not installed.
         DemurError: The model cannot be had.
-        ValueError: It is no three-way NLI model.
+        ValueError: It is no cross-encoder, or no three-way NLI model.
     """
-    try:
-        from sentence_transformers import CrossEncoder
-    except ImportError as error:
-        raise MissingExtraError(
-            "sentence-transformers", "similarity", "checking by a cross-encoder"
-        ) from error
-    try:
-        return NLI(CrossEncoder(name))
-    except OSError as error:
-        raise DemurError(
-            f"the cross-encoder {name!r} cannot be loaded: {error}. Give a folder that holds the "
-            "model, or a name on the Hugging Face hub and a connection to it."
-        ) from error
+    return NLI(load_cross_encoder(name))
 
 
 def _class_labels(encoder: Any) -> list[ClaimLabel]:

@@ -51,6 +51,12 @@ def resolve_model(model: str | BaseChatModel) -> BaseChatModel:
     )
 
 
+def is_local(model: BaseChatModel) -> bool:
+    """Whether the model runs in this process."""
+    # By its type's name, since importing the class would import langchain-openai.
+    return model._llm_type == "demur-local"
+
+
 def _openai(name: str, **endpoint: str) -> BaseChatModel:
     from langchain_openai import ChatOpenAI
     from openai import OpenAIError

@@ -6,13 +6,15 @@ import contextvars
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from functools import partial
+from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 _IDLE_SECONDS = 10.0
 
@@ -56,6 +58,31 @@ def in_background(work: Callable[[], None]) -> None:
         inbox = SimpleQueue()
         threading.Thread(target=_serve, args=(inbox,), daemon=True, name="demur-call").start()
     inbox.put(partial(contextvars.copy_context().run, work))
+
+
+def as_completed(work: Callable[[T], R], items: Iterable[T], at_once: int) -> Iterator[R]:
+    """What `work` makes of each item, in the order in which that is ready.
+
+    Items are taken as there is room for them. When the caller stops to listen, nothing further is
+    begun, and nothing is waited for. An exception of `work` is raised here.
+    """
+    ready: SimpleQueue[Future[R]] = SimpleQueue()
+
+    def begin(item: T) -> None:
+        future: Future[R] = Future()
+        future.add_done_callback(ready.put)
+        in_background(partial(settle, future, partial(work, item)))
+
+    waiting, at_work = iter(items), 0
+    while True:
+        for item in islice(waiting, at_once - at_work):
+            begin(item)
+            at_work += 1
+        if not at_work:
+            return
+        future = ready.get()
+        at_work -= 1
+        yield future.result()
 
 
 def _serve(inbox: _Inbox) -> None:

@@ -24,7 +24,7 @@ from demur.evaluators.refchecker.references import Window, passages
 from demur.evaluators.refchecker.remembering import Same, check_unknown, stable_windows
 from demur.models.calls import RunnableCall, Steps, ask
 from demur.models.nli import NLI, load_nli
-from demur.models.resolve import resolve_model
+from demur.models.resolve import is_local, resolve_model
 from demur.schema import ABSTAIN, Claim, Evaluation, Sample
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class RefChecker(ClaimEvaluator):
         if not isinstance(self.checker, str):
             self._mode, self._nli = "nli", NLI(self.checker)
         elif self.checker in _MODES:
-            auto = "logprobs" if _is_local(self._chat) else "joint"
+            auto = "logprobs" if is_local(self._chat) else "joint"
             self._mode = auto if self.checker == "auto" else self.checker
         else:
             self._mode, self._nli = "nli", load_nli(self.checker)
@@ -160,7 +160,7 @@ class RefChecker(ClaimEvaluator):
             sample.question,
             self.claims,
             self.prompts,
-            _is_local(self._chat),
+            is_local(self._chat),
             sample.preceding,
         )
         details: dict[str, Any] = {"checker": self._mode}
@@ -264,11 +264,6 @@ class RefChecker(ClaimEvaluator):
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)
         self.model_post_init(None)
-
-
-def _is_local(model: BaseChatModel) -> bool:
-    # By its type's name, since importing the class would import langchain-openai.
-    return model._llm_type == "demur-local"
 
 
 def _any_text(contexts: Sequence[Document], reference: str | None) -> bool:

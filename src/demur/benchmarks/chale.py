@@ -1,0 +1,224 @@
+"""FEWL on CHALE: how often the right answer scores above the half and the wholly wrong one.
+
+    python -m demur.benchmarks.chale --data DIR --recording REC.jsonl --record 150
+    python -m demur.benchmarks.chale --data DIR --recording REC.jsonl.gz
+
+The first asks a model, the local one by default, for reference answers and for wrong and corrected
+pairs, and appends its replies to the recording; started again it goes on where it stopped. The
+second scores every configuration of the papers' tables from the recording, without a model, beside
+the trivial floor. DIR holds `chale/chale.jsonl`. Rows with markup, and those whose half wrong
+answer is the wrong one, are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatResult
+
+from demur.errors import DemurError
+from demur.evaluators.fewl import FEWL, NeighborStore, ranking
+from demur.evaluators.fewl.configurations import CONFIGURATIONS
+from demur.evaluators.fewl.neighbors import Asked
+from demur.evaluators.fewl.parsing import normalized
+from demur.evaluators.fewl.references import References
+from demur.models.calls import ask, drive
+from demur.models.resolve import resolve_model
+from demur.models.similarity import resolve_similarity
+from demur.models.tries import Outcome, Reply
+from demur.schema import Sample
+
+Side: TypeAlias = Literal["non_hallu", "half_hallu", "hallu"]
+SIDES: tuple[Side, ...] = ("non_hallu", "half_hallu", "hallu")
+Scores: TypeAlias = dict[Side, list[float | None]]
+
+
+@dataclass(frozen=True)
+class Item:
+    """A question with its three answers."""
+
+    key: str
+    question: str
+    answers: Mapping[Side, str]
+
+
+def items(folder: Path, seed: int = 0) -> list[Item]:
+    """The rows that can be used, in an order that the seed decides."""
+    found = []
+    with (folder / "chale" / "chale.jsonl").open(encoding="utf-8") as file:
+        for row in map(json.loads, file):
+            if not (row["flags"]["markup_in_answers"] or row["flags"]["half_equals_hallu"]):
+                answers: dict[Side, str] = {side: row[side] for side in SIDES}
+                found.append(Item(row["id"], row["question"], answers))
+    return sorted(found, key=lambda one: hashlib.sha256(f"{seed}:{one.question}".encode()).digest())
+
+
+# --- Recording ----------------------------------------------------------------------------------
+
+
+def record(item: Item, references: References) -> dict[str, Any]:
+    """A model's replies about a question, and what they cost."""
+    calls = [*references.answer_calls(item.question), references.pairs_call(item.question)]
+    outcomes, _ = drive(ask(calls), {}, None)
+    failed = next((outcome.error for outcome in outcomes if outcome.error is not None), None)
+    if failed is not None:
+        raise DemurError(f"no reply about {item.key}: {failed}")
+    row: dict[str, Any] = {"id": item.key, "question_sha256": _sha256(item.question)}
+    for name, outcome in zip(("answers", "pairs"), outcomes, strict=True):
+        cost = outcome.usage.model_dump(include={"input_tokens", "output_tokens", "seconds"})
+        reply: Reply = outcome.value
+        row[name] = {"reply": reply.text, "truncated": reply.truncated, **cost}
+    return row
+
+
+def recorded(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a recording, plain or compressed."""
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
+        yield from map(json.loads, file)
+
+
+def said(item: Item, row: Mapping[str, Any], references: References) -> Asked:
+    """What the replies of a recording's row say."""
+    if row["question_sha256"] != _sha256(item.question):
+        raise DemurError(f"the recording of {item.key} is of another question than the data's")
+    answers, pairs = (
+        Outcome(Reply(row[name]["reply"], row[name]["truncated"])) for name in ("answers", "pairs")
+    )
+    read, wrong = references.answers([answers]), references.pairs(pairs)
+    if isinstance(read, str) or isinstance(wrong, str):
+        raise DemurError(f"the recording of {item.key} cannot be read: {read}, {wrong}")
+    return Asked(item.question, read, wrong)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# --- Scoring ------------------------------------------------------------------------------------
+
+
+def floor(item: Item, side: Side) -> float:
+    """The share of the answer's words that stand in the question: what knows nothing at all."""
+    words = normalized(item.answers[side]).split()
+    asked = set(normalized(item.question).split())
+    return sum(word in asked for word in words) / len(words) if words else 0.0
+
+
+def scores(evaluator: FEWL, chosen: Sequence[Item]) -> Scores:
+    """What a configuration gives each answer."""
+    labels = {"correct": ["non_hallu"], "incorrect": ["half_hallu", "hallu"]}
+    found: Scores = {side: [] for side in SIDES}
+    for item in chosen:
+        metadata = {
+            name: [item.answers[side] for side in SIDES if side in sides]
+            for name, sides in labels.items()
+        }
+        for side in SIDES:
+            sample = Sample(question=item.question, answer=item.answers[side], metadata=metadata)
+            found[side].append(evaluator.invoke(sample).score)
+    return found
+
+
+def line(name: str, found: Scores) -> str:
+    """A row of the table: how often the right answer scores higher, with 95 % intervals."""
+    cells = []
+    for side in SIDES[1:]:
+        over = ranking.preference(found["non_hallu"], found[side])
+        if over.rate is None or over.interval is None:
+            cells.append("- | -")
+        else:
+            low, high = (100 * bound for bound in over.interval)
+            cells.append(f"{100 * over.rate:.1f} [{low:.1f}, {high:.1f}] | {over.ties}")
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+HEAD = "| configuration | NH > HH, % | ties | NH > H, % | ties |\n|---|---|---|---|---|"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Record what is missing, or print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--data", type=Path, required=True, help="folder with chale/")
+    parser.add_argument("--recording", type=Path, required=True, help="JSON lines; .gz to read")
+    parser.add_argument("--record", type=int, default=0, help="record so many questions")
+    parser.add_argument("--model", default="local", help="whom to ask")
+    parser.add_argument("--n-answers", type=int, default=5)
+    parser.add_argument("--n-wrong", type=int, default=5)
+    parser.add_argument("--k-neighbors", type=int, default=25)
+    parser.add_argument("--similarity", default="cosine")
+    parser.add_argument("--temperature", type=float, default=1.0)
+    parser.add_argument("--config", nargs="+", default=list(CONFIGURATIONS), metavar="NAME")
+    parser.add_argument("--limit", type=int, help="score so many questions")
+    options = parser.parse_args(arguments)
+    known = items(options.data)
+    if options.record:
+        return _record(options, known[: options.record])
+    return _tables(options, {item.key: item for item in known})
+
+
+def _record(options: argparse.Namespace, wanted: Sequence[Item]) -> int:
+    model = resolve_model(options.model)
+    references = References((model,), model, options.n_answers, options.n_wrong)
+    path: Path = options.recording
+    done = {row["id"] for row in recorded(path)} if path.exists() else set()
+    lacking = [item for item in wanted if item.key not in done]
+    with path.open("a", encoding="utf-8") as out:
+        for at, item in enumerate(lacking, start=1):
+            out.write(json.dumps(record(item, references)) + "\n")
+            out.flush()
+            sys.stderr.write(f"{len(wanted) - len(lacking) + at} of {len(wanted)} questions\n")
+    return 0
+
+
+class _Recorded(BaseChatModel):
+    """Stands for the model whose replies were recorded, and has no others."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "recorded"
+
+    def _generate(self, messages: list[BaseMessage], *arguments: Any, **options: Any) -> ChatResult:
+        raise DemurError("the recording holds no reply to this: record it with --record")
+
+
+def _tables(options: argparse.Namespace, known: Mapping[str, Item]) -> int:
+    model = _Recorded()
+    references = References((model,), model, options.n_answers, options.n_wrong)
+    rows = list(recorded(options.recording))[: options.limit]
+    chosen = [known[row["id"]] for row in rows]
+    store = NeighborStore()
+    store.add_many([said(item, row, references) for item, row in zip(chosen, rows, strict=True)])
+    similarity = resolve_similarity(options.similarity)
+    words: Scores = {side: [floor(item, side) for item in chosen] for side in SIDES}
+    sys.stdout.write(f"{len(chosen)} questions\n\n{HEAD}\n")
+    sys.stdout.write(line("floor: words of the question", words) + "\n")
+    for name in options.config:
+        evaluator = FEWL(
+            model,
+            similarity=similarity,
+            n_answers=options.n_answers,
+            n_wrong=options.n_wrong,
+            k_neighbors=options.k_neighbors,
+            temperature=options.temperature,
+            neighbors=store,
+            **CONFIGURATIONS[name],
+        )
+        sys.stdout.write(line(name, scores(evaluator, chosen)) + "\n")
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

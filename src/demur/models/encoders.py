@@ -1,0 +1,128 @@
+"""Classifiers of pairs of texts, on torch: loaded once per process, or refused with the reason."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from typing import Any
+
+from demur.errors import DemurError, MissingExtraError
+
+HHEM = "vectara/hallucination_evaluation_model"
+# Commits and not tags: the first of them brings code, which is run.
+HHEM_2_1 = "8e4a2e6e96c708cc76c2344f7e4757df2515292c"
+"""HHEM-2.1-Open, its last commit of October 2025."""
+HHEM_1_0 = "58383384656cbaec2949a75a41f20e891e90a73b"
+"""HHEM-1.0-Open, a cross-encoder: what the branch `hhem-1.0-open` holds."""
+
+_SMALL = 10_000
+"""Numbers in a parameter that is read for a fingerprint: biases, norms, most heads."""
+
+
+@cache
+def load_cross_encoder(name: str, revision: str | None = None) -> Any:
+    """A `sentence_transformers.CrossEncoder`, by its name on the Hugging Face hub or its folder.
+
+    Raises:
+        MissingExtraError: sentence-transformers is not installed.
+        DemurError: The model cannot be had.
+        ValueError: It is no cross-encoder.
+    """
+    try:
+        from sentence_transformers import CrossEncoder
+    except ImportError as error:
+        raise MissingExtraError(
+            "sentence-transformers", "similarity", "scoring by a cross-encoder"
+        ) from error
+    try:
+        encoder = CrossEncoder(name, revision=revision)
+    except OSError as error:
+        raise _unavailable(f"the cross-encoder {name!r}", revision, error) from error
+    made = encoder.model.config.architectures or []
+    if not any("SequenceClassification" in one for one in made):
+        # The library would give it a last layer of random numbers, and say so in a log only.
+        raise ValueError(
+            f"{name!r} is no cross-encoder: its weights are those of {', '.join(made) or 'nothing'}"
+            ", which have no classifier. For the cosine of a bi-encoder's embeddings give the "
+            f"model itself: SentenceTransformer({name!r})"
+        )
+    return encoder
+
+
+@cache
+def load_hhem(name: str = HHEM, revision: str | None = HHEM_2_1) -> Any:
+    """HHEM-2.1-Open, or another model whose own code has a `predict(pairs)`. That code is run.
+
+    Of `google/flan-t5-base`, which HHEM's code asks for, only shape and tokenizer are fetched.
+
+    Raises:
+        MissingExtraError: sentence-transformers is not installed.
+        DemurError: The model cannot be had, or this transformers does not read its weights.
+    """
+    try:
+        from transformers import AutoConfig
+        from transformers.dynamic_module_utils import get_class_from_dynamic_module
+    except ImportError as error:
+        raise MissingExtraError("sentence-transformers", "similarity", "HHEM") from error
+    try:
+        config = AutoConfig.from_pretrained(name, revision=revision, trust_remote_code=True)
+        model_class = get_class_from_dynamic_module(
+            config.auto_map["AutoModelForSequenceClassification"],
+            name,
+            revision=revision,
+            code_revision=revision,
+        )
+        model, found = _finished(model_class).from_pretrained(
+            name, config=config, revision=revision, output_loading_info=True
+        )
+    except OSError as error:
+        raise _unavailable(f"the model {name!r}", revision, error) from error
+    if found["missing_keys"] or found["mismatched_keys"]:
+        raise DemurError(
+            f"the weights of {name!r} do not fit what this version of transformers makes of its "
+            f"code: {sorted(map(str, found['missing_keys'])) or found['mismatched_keys']} would be "
+            "random numbers. An older transformers may read them: pip install 'transformers<5'"
+        )
+    return model.eval()
+
+
+def _finished(model_class: Any) -> Any:
+    """The class, whose constructor then ends as transformers 5 asks for, and HHEM's does not.
+
+    Without it loading fails. Only to add the attribute whose absence is complained about would be
+    worse: the embeddings are then not tied, stay random, and scores come out that mean nothing.
+    """
+
+    def construct(self: Any, config: Any) -> None:
+        model_class.__init__(self, config)
+        self.post_init()
+
+    return type(
+        model_class.__name__,
+        (model_class,),
+        {"__init__": construct, "__module__": model_class.__module__},
+    )
+
+
+def _unavailable(what: str, revision: str | None, error: OSError) -> DemurError:
+    advice = (
+        "Give a folder that holds the model, or a name on the Hugging Face hub and a connection "
+        "to it."
+        if revision is None
+        else "It is fetched once, over a connection to the Hugging Face hub; without one a copy of "
+        "another machine's cache serves (HF_HOME), with HF_HUB_OFFLINE=1."
+    )
+    return DemurError(f"{what} cannot be loaded: {str(error).rstrip('.')}. {advice}")
+
+
+def weights_fingerprint(model: Any) -> str:
+    """A hash of a torch model's shape and of its small parameters, which training changes too.
+
+    Cheap beside a hash of all weights, the same in every process, and needs no file.
+    """
+    found = hashlib.sha256()
+    for name, parameter in sorted(model.named_parameters()):
+        found.update(f"{name} {tuple(parameter.shape)}\n".encode())
+        if parameter.numel() <= _SMALL:
+            found.update(parameter.detach().cpu().float().numpy().tobytes())
+    return found.hexdigest()[:16]

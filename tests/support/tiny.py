@@ -1,0 +1,138 @@
+"""Models of torch, tiny and with random weights, saved as the large ones are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+_WORDS = ["oslo", "is", "in", "norway", "old", "lies", "it", "was", "founded", "long", "ago", "."]
+
+_CODE = """
+import torch
+from transformers import AutoConfig, AutoTokenizer, PretrainedConfig, PreTrainedModel
+from transformers import T5ForTokenClassification
+
+
+class TinyConfig(PretrainedConfig):
+    model_type = "tiny-pairs"
+
+    def __init__(self, base="", **options):
+        super().__init__(**options)
+        self.base = base
+
+
+class TinyPairs(PreTrainedModel):
+    config_class = TinyConfig
+
+    def __init__(self, config):  # as HHEM's: it does not end with post_init
+        super().__init__(config)
+        self.inner = T5ForTokenClassification(AutoConfig.from_pretrained(config.base))
+        self.reader = AutoTokenizer.from_pretrained(config.base)
+
+    def predict(self, pairs):
+        texts = [f"{premise} is {hypothesis}" for premise, hypothesis in pairs]
+        with torch.no_grad():
+            logits = self.inner(**self.reader(texts, return_tensors="pt", padding=True)).logits
+        return logits[:, 0].softmax(-1)[:, 1]
+"""
+
+
+def _tokenizer(folder: Path, **names: Any) -> int:
+    """Save a tokenizer of whole words; the size of its vocabulary."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    vocabulary = {word: at for at, word in enumerate(specials + _WORDS)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="[PAD]",
+        unk_token="[UNK]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=512,
+        **names,
+    ).save_pretrained(folder)
+    return len(vocabulary)
+
+
+def _shape(vocabulary: int, **options: Any) -> Any:
+    from transformers import BertConfig
+
+    return BertConfig(
+        vocab_size=vocabulary,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        **options,
+    )
+
+
+def tiny_cross_encoder(folder: Path, classes: list[str]) -> str:
+    """Save a BERT of two layers that classifies pairs."""
+    import torch
+    from transformers import BertForSequenceClassification
+
+    torch.manual_seed(7)
+    config = _shape(
+        _tokenizer(folder),
+        id2label=dict(enumerate(classes)),
+        label2id={name: at for at, name in enumerate(classes)},
+    )
+    BertForSequenceClassification(config).save_pretrained(folder)
+    return str(folder)
+
+
+def tiny_bi_encoder(folder: Path) -> str:
+    """Save a BERT of two layers without a classifier."""
+    import torch
+    from transformers import BertModel
+
+    torch.manual_seed(7)
+    BertModel(_shape(_tokenizer(folder))).save_pretrained(folder)
+    return str(folder)
+
+
+def tiny_pair_model(folder: Path) -> Any:
+    """Save a T5 whose own code scores pairs, as HHEM-2.1-Open is published.
+
+    Returns:
+        The T5 that the code wraps.
+    """
+    import torch
+    from safetensors.torch import save_file
+    from transformers import T5Config, T5ForTokenClassification
+
+    base = folder / "base"
+    size = _tokenizer(base, model_input_names=["input_ids", "attention_mask"])
+    config = T5Config(vocab_size=size, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2)
+    config.save_pretrained(base)
+    model = T5ForTokenClassification(config).eval()
+    torch.manual_seed(7)  # other versions of transformers begin with other numbers
+    for _, parameter in sorted(model.named_parameters()):
+        torch.nn.init.normal_(parameter, std=0.6)
+    # Once, as transformers 4 saved embeddings that the encoder shares.
+    weights = {
+        f"inner.{name}": value.clone()
+        for name, value in model.state_dict().items()
+        if "embed_tokens" not in name
+    }
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "tiny_pairs.py").write_text(_CODE)
+    settings = {
+        "model_type": "tiny-pairs",
+        "base": str(base),
+        "architectures": ["TinyPairs"],
+        "auto_map": {
+            "AutoConfig": "tiny_pairs.TinyConfig",
+            "AutoModelForSequenceClassification": "tiny_pairs.TinyPairs",
+        },
+    }
+    (folder / "config.json").write_text(json.dumps(settings))
+    return model
