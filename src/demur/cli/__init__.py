@@ -1,4 +1,4 @@
-"""`demur check`, `demur demo`, `demur models pull`.
+"""`demur check`, `demur score`, `demur demo`, `demur models pull`.
 
 Exit codes: 0 passed, 1 failed, 2 undetermined or abstained, 64 wrong usage, 70 a fault in demur
 itself, 130 interrupted. A pipeline that asks "may this answer go out?" can act on them alone.
@@ -7,11 +7,9 @@ itself, 130 interrupted. A pipeline that asks "may this answer go out?" can act 
 from __future__ import annotations
 
 import contextlib
-import os
-import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -19,29 +17,30 @@ from typing import Annotated, Any
 
 import typer
 from langchain_core.language_models import BaseChatModel
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 
 from demur import RefChecker, __version__, display, resolve_model
+from demur.cli import progress
+from demur.cli.console import (
+    FAILED,
+    FAULT,
+    INTERRUPTED,
+    PASSED,
+    UNDECIDED,
+    USAGE,
+    complain,
+    errors,
+    escaped,
+    output,
+    pipe_may_close,
+    reason,
+)
+from demur.cli.score import score
 from demur.errors import DemurError
 from demur.schema import Evaluation
-
-PASSED, FAILED, UNDECIDED, USAGE, FAULT, INTERRUPTED = 0, 1, 2, 64, 70, 130
 
 # Newer typer carries a copy of click inside, older typer depends on it: its error class is reached
 # through one that both export. BadParameter < UsageError < ClickException.
 _ClickError: Any = typer.BadParameter.__mro__[2]
-
-# Characters that JSON may hold as they are and a terminal may obey.
-_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 _TEXT = "Text, @FILE to read a file, - for standard input, or @@TEXT for a text that begins with @."
 
@@ -87,10 +86,10 @@ def run(argv: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
     except DemurError as error:
-        _complain(str(error))
+        complain(str(error))
         return UNDECIDED
     except Exception:
-        _complain(f"this is a fault in demur:\n{traceback.format_exc()}")
+        complain(f"this is a fault in demur:\n{traceback.format_exc()}")
         return FAULT
 
 
@@ -156,7 +155,7 @@ def check(
         "threshold": threshold,
     }
     # Libraries that print must not spoil the JSON.
-    with contextlib.redirect_stdout(sys.stderr), _errors().status("checking the claims"):
+    with contextlib.redirect_stdout(sys.stderr), errors().status("checking the claims"):
         evaluation = _evaluate(
             model,
             {name: value for name, value in options.items() if value is not None},
@@ -166,11 +165,11 @@ def check(
                 "question": texts[-1][0] if question is not None else None,
             },
         )
-    with _pipe_may_close():
+    with pipe_may_close():
         if as_json:
-            typer.echo(_json(evaluation))
+            typer.echo(escaped(evaluation.model_dump_json()))
         else:
-            display.show(_output(), evaluation, _names(contexts))
+            display.show(output(), evaluation, _names(contexts))
     return {True: PASSED, False: FAILED, None: UNDECIDED}[evaluation.passed]
 
 
@@ -194,11 +193,14 @@ def demo(
     from demur.demo.play import play
 
     try:
-        with _pipe_may_close():
-            play(_output(), _resolve(model), traces)
+        with pipe_may_close():
+            play(output(), _resolve(model), traces)
     except KeyboardInterrupt:
-        _errors().print("stopped")
+        errors().print("stopped")
         raise
+
+
+app.command()(score)
 
 
 @models.command()
@@ -207,50 +209,10 @@ def pull() -> None:
     from demur.models.weights import EVERY
     from demur.models.weights import pull as pull_file
 
-    with _progress() as report:
+    with progress.downloads() as report:
         paths = [pull_file(partial(report, one.file), manifest=one) for one in EVERY]
     for path in paths:
         typer.echo(path)
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[str, str, int, int], None]]:
-    """Reports of a file, what is being done, bytes done, bytes in all: bars, or lines in a log."""
-    errors = _errors()
-    if not errors.is_terminal:
-        yield _lines(errors)
-        return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=errors) as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def move(file: str, what: str, done: int, total: int) -> None:
-            if file not in tasks:
-                tasks[file] = bar.add_task(file, total=total)
-            description = display.one_line(f"{file}, {what}")
-            bar.update(tasks[file], description=description, completed=done, total=total)
-
-        yield move
-
-
-def _lines(console: Console) -> Callable[[str, str, int, int], None]:
-    """Progress for a log: a line for every tenth of the way, instead of a bar."""
-    shown: set[tuple[str, str, int]] = set()
-
-    def move(file: str, what: str, done: int, total: int) -> None:
-        tenth = 10 * done // total if total else 0
-        if (file, what, tenth) not in shown:
-            shown.add((file, what, tenth))
-            line = display.one_line(f"{file}, {what}: {tenth * 10} % of {total:,} bytes")
-            display.say(console, line)
-
-    return move
 
 
 def _evaluate(model: str, options: dict[str, Any], sample: dict[str, Any]) -> Evaluation:
@@ -259,7 +221,7 @@ def _evaluate(model: str, options: dict[str, Any], sample: dict[str, Any]) -> Ev
     try:
         evaluator = RefChecker(chat, **options)
     except (ValueError, TypeError) as error:
-        raise typer.BadParameter(_reason(error)) from error
+        raise typer.BadParameter(reason(error)) from error
     return evaluator.invoke(sample)
 
 
@@ -267,15 +229,7 @@ def _resolve(model: str) -> BaseChatModel:
     try:
         return resolve_model(model)
     except ValueError as error:
-        raise typer.BadParameter(_reason(error), param_hint="--model") from error
-
-
-def _reason(error: Exception) -> str:
-    """What is wrong with an argument, without the frame that pydantic puts around it."""
-    details = getattr(error, "errors", None)
-    if not callable(details):
-        return str(error)
-    return "; ".join(str(detail["msg"]).removeprefix("Value error, ") for detail in details())
+        raise typer.BadParameter(reason(error), param_hint="--model") from error
 
 
 def _read_all(given: Sequence[tuple[str, str]]) -> list[tuple[str, str | None]]:
@@ -318,36 +272,7 @@ def _names(contexts: Sequence[tuple[str, str | None]]) -> list[str]:
     ]
 
 
-def _json(evaluation: Evaluation) -> str:
-    """The evaluation as JSON; what a terminal may obey is written as an escape."""
-    return _UNSAFE_IN_JSON.sub(
-        lambda match: f"\\u{ord(match.group()):04x}", evaluation.model_dump_json()
-    )
-
-
-@contextlib.contextmanager
-def _pipe_may_close() -> Iterator[None]:
-    """Go on when nobody reads the output any more: the exit code is still the verdict's."""
-    try:
-        yield
-        sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):  # rich turns the one into the other
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def _need_subcommand(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         typer.echo(context.get_help(), err=True)
         raise typer.Exit(USAGE)
-
-
-def _output() -> Console:
-    return Console(highlight=False)
-
-
-def _errors() -> Console:
-    return Console(stderr=True, highlight=False)
-
-
-def _complain(message: str) -> None:
-    display.say(_errors(), "demur:", display.harmless(message), style="bold red")

@@ -1,0 +1,103 @@
+"""What a scored data set comes to, as a terminal, a pipe or a program reads it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from demur import display
+from demur.schema import Usage
+from demur.scoring import Summary
+
+Prices = tuple[float, float]
+"""Of a million tokens of prompts, and of replies."""
+
+
+def spent(usage: Usage, prices: Prices | None) -> str:
+    """What it cost, in words."""
+    tokens = f"{usage.calls:,} calls, {usage.input_tokens:,} + {usage.output_tokens:,} tokens"
+    return tokens if prices is None else f"{tokens}, cost {cost(usage, prices):,.4f}"
+
+
+def cost(usage: Usage, prices: Prices) -> float:
+    """What it cost, in the money of the prices."""
+    return (usage.input_tokens * prices[0] + usage.output_tokens * prices[1]) / 1e6
+
+
+def as_json(summary: Summary, prices: Prices | None) -> dict[str, Any]:
+    """The summary as JSON values."""
+    figures = []
+    for one in summary.figures:
+        plain = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
+        plain["usage"] = one.usage.model_dump()
+        if prices is not None:
+            plain["cost"] = cost(one.usage, prices)
+        figures.append(plain)
+    above = [dataclasses.asdict(one) for one in summary.above]
+    return {
+        "rows": summary.rows,
+        "answers": summary.answers,
+        "figures": figures,
+        "spent": summary.spent.model_dump(),
+        "above": above,
+    }
+
+
+def show(console: Console, summary: Summary, prices: Prices | None) -> None:
+    """Print the summary."""
+    heads = ["", "answers", "undetermined", "mean score", "95 %", "passed", "calls"]
+    heads += ["tokens in", "tokens out", "seconds", *(["cost"] if prices else [])]
+    rows = []
+    for one in summary.figures:
+        usage = one.usage
+        row = [
+            *(one.evaluator, f"{one.answers:,}", f"{one.undetermined:,}"),
+            "-" if one.mean is None else f"{one.mean:.4f}",
+            _range(one.interval, "{:.4f} to {:.4f}"),
+            f"{one.passed / one.decided:.1%} of {one.decided:,}" if one.decided else "-",
+            *(f"{usage.calls:,}", f"{usage.input_tokens:,}", f"{usage.output_tokens:,}"),
+            f"{usage.seconds:,.1f}",
+        ]
+        rows.append([*row, f"{cost(usage, prices):,.4f}"] if prices else row)
+    _table(console, heads, rows)
+    if summary.spent.calls:
+        display.say(console, f"on references: {spent(summary.spent, prices)}")
+    if summary.above:
+        heads = ["scored above", "", "wins", "95 %", "rows", "ties", "missing"]
+        rows = []
+        for above in summary.above:
+            found = above.preference
+            compared = found.wins + found.ties + found.losses
+            rows.append(
+                [
+                    above.evaluator,
+                    f"{above.first} > {'all others' if above.other is None else above.other}",
+                    "-" if found.rate is None else f"{found.rate:.1%}",
+                    _range(found.interval, "{:.1%} to {:.1%}"),
+                    *(f"{compared:,}", f"{found.ties:,}", f"{found.missing:,}"),
+                ]
+            )
+        _table(console, heads, rows)
+
+
+def _range(interval: tuple[float, float] | None, form: str) -> str:
+    return "-" if interval is None else form.format(*interval)
+
+
+def _table(console: Console, heads: list[str], rows: list[list[str]]) -> None:
+    """A table on a terminal; lines with tabs in a pipe."""
+    if not console.is_terminal:
+        for row in [heads, *rows]:
+            console.file.write("\t".join(map(display.one_line, row)) + "\n")  # print has no tabs
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in heads:
+        table.add_column(head, justify="left" if head in ("", "scored above") else "right")
+    for row in rows:
+        table.add_row(*(Text(display.one_line(cell)) for cell in row))
+    console.print(table)

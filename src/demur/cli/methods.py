@@ -1,0 +1,196 @@
+"""The methods that `demur score` knows: from what the command line says to evaluators."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+from demur import RefChecker, resolve_model
+from demur.evaluators.base import Evaluator
+from demur.evaluators.fewl import FEWL, Fitted, NeighborStore
+from demur.evaluators.fewl.configurations import CONFIGURATIONS, DESCRIPTIONS
+from demur.models.retry import CallPolicy, policy_for
+from demur.models.similarity import resolve_similarity
+from demur.schema import Sample
+
+Options = Mapping[str, Any]
+"""What was given on the command line, by the names of the function's arguments."""
+Check = Callable[[Sample], str | None]
+"""Says what a sample lacks to be scored, or None."""
+
+_AT_ONCE = 16
+_FEWL_DEFAULT = "fewl-mean-one"
+_PAIRED = ("expertise", "best")
+
+
+Prepare = Callable[[Iterable[str], Callable[[Fitted], None]], Fitted]
+"""Has something asked about all questions before the first answer is scored, and tells how far it
+is after each."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a data set is scored."""
+
+    evaluators: Mapping[str, Evaluator]
+    """By the names that the results give them."""
+    settings: Mapping[str, Any]
+    """All that a score depends on, as JSON."""
+    prepare: Prepare | None = None
+    close: Callable[[], None] = lambda: None
+    """Called at a good end."""
+
+
+@dataclass(frozen=True)
+class Maker:
+    """How a method is made of options."""
+
+    options: Sequence[str]
+    """Those that it knows."""
+    check: Callable[[Options], Check]
+    """What is asked of a sample before the method is made."""
+    make: Callable[[Options, Path], Method]
+    """From the options, and the file of results beside which it may keep things. Raises ValueError
+    or TypeError where an option's value is of no use."""
+    configurations: Mapping[str, str] = field(default_factory=dict)
+    """What `--config` may name, each with what it means."""
+
+
+# -- RefChecker ------------------------------------------------------------------------------------
+
+
+def _refchecker(options: Options, results: Path) -> Method:
+    names = ("checker", "claims", "aggregation", "threshold")
+    arguments = {name: options[name] for name in names if name in options}
+    model = options.get("model", "local")
+    chat = resolve_model(model)
+    evaluator = RefChecker(chat, **arguments, call_policy=_policy(chat, options))
+    settings = {"model": model, **{name: getattr(evaluator, name) for name in names}}
+    return Method({"refchecker": evaluator}, settings)
+
+
+def _has_references(sample: Sample) -> str | None:
+    texts = [sample.reference, *(context.page_content for context in sample.contexts)]
+    if any(text and text.strip() for text in texts):
+        return None
+    return (
+        "it has nothing to check the answer against: expected contexts (a list of texts) or a "
+        "reference; --field contexts=NAME names another field"
+    )
+
+
+# -- FEWL ------------------------------------------------------------------------------------------
+
+
+def _fewl(options: Options, results: Path) -> Method:
+    chosen = _configurations(options)
+    names = options.get("references", ["local"])
+    if len(names) > 1 and "n_answers" in options:
+        raise ValueError("n_answers: of several references each gives one answer; leave it out")
+    models = [resolve_model(name) for name in names]
+    generator = options.get("generator")
+    counts = {
+        name: options.get(name, FEWL.model_fields[name].default)
+        for name in ("n_answers", "n_wrong", "k_neighbors")
+    }
+    similarity = resolve_similarity(options.get("similarity", "cosine"))
+    asked = {"references": names, "generator": generator, **counts}
+    store = _store(options, results, asked)
+    evaluators = {
+        name: FEWL(
+            models if len(models) > 1 else models[0],
+            generator=None if generator is None else resolve_model(generator),
+            similarity=similarity,
+            neighbors=store,
+            threshold=options.get("threshold"),
+            call_policy=_policy(models[0], options),
+            **counts,
+            **CONFIGURATIONS[name],
+        )
+        for name in chosen
+    }
+    places = ("threshold", "neighbors", "neighbors_collection")
+    settings = {
+        **asked,
+        "similarity": similarity.fingerprint,
+        **{name: options.get(name) for name in places},
+        "config": {name: dict(CONFIGURATIONS[name]) for name in chosen},
+    }
+    # One that needs the pairs, if any does: all share the store.
+    of_pairs = [one for one in evaluators.values() if one.weighting in _PAIRED]
+    first = next(iter([*of_pairs, *evaluators.values()]))
+
+    def prepare(questions: Iterable[str], progress: Callable[[Fitted], None]) -> Fitted:
+        at_once = options.get("max_concurrency", _AT_ONCE)
+        return first.fit(questions, pairs=bool(of_pairs), at_once=at_once, progress=progress)
+
+    return Method(evaluators, settings, prepare, store.close)
+
+
+def _configurations(options: Options) -> list[str]:
+    names: list[str] = [*dict.fromkeys(options.get("config", [_FEWL_DEFAULT]))]
+    for name in names:
+        if name not in CONFIGURATIONS:
+            close = difflib.get_close_matches(name, CONFIGURATIONS, 3)
+            hint = f"did you mean {' or '.join(close)}? " if close else ""
+            raise ValueError(f"unknown config {name!r}: {hint}--list-configs lists them")
+    return names
+
+
+def _store(options: Options, results: Path, asked: Mapping[str, Any]) -> NeighborStore:
+    """The store that was named; else one beside the results, so that no answer is paid for twice.
+
+    There each set of references has a collection of its own.
+    """
+    named = {"collection": options.get("neighbors_collection")}
+    if "neighbors" not in options:
+        who = {name: value for name, value in asked.items() if name != "k_neighbors"}
+        digest = hashlib.sha256(json.dumps(who, sort_keys=True).encode()).hexdigest()[:12]
+        named["collection"] = named["collection"] or f"fewl-{digest}"
+    place = options.get("neighbors", results.with_suffix(".neighbors"))
+    return NeighborStore(place, **{name: value for name, value in named.items() if value})
+
+
+def _fewl_check(options: Options) -> Check:
+    ideal = any(CONFIGURATIONS[name]["weighting"] == "ideal" for name in _configurations(options))
+
+    def check(sample: Sample) -> str | None:
+        if not (sample.question or "").strip():
+            return "it has no question; --field question=NAME names another field"
+        for side in ("correct", "incorrect") if ideal else ():
+            texts = sample.metadata.get(side)
+            if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+                return (
+                    f"a configuration with ideal weights needs a list of texts in metadata "
+                    f"{side!r}; --field metadata.{side}=NAME names another field"
+                )
+        return None
+
+    return check
+
+
+def _policy(model: BaseChatModel, options: Options) -> CallPolicy | None:
+    """The model's own policy with another number of calls at a time, if one was given."""
+    most = options.get("max_concurrency")
+    return None if most is None else replace(policy_for(model, None), max_concurrency=most)
+
+
+_FEWL_OPTIONS = (
+    *("config", "references", "generator", "similarity", "neighbors", "neighbors_collection"),
+    *("n_answers", "n_wrong", "k_neighbors", "threshold", "max_concurrency"),
+)
+_REFCHECKER_OPTIONS = (
+    *("model", "checker", "claims", "aggregation", "threshold", "max_concurrency"),
+)
+
+METHODS: dict[str, Maker] = {
+    "fewl": Maker(_FEWL_OPTIONS, _fewl_check, _fewl, DESCRIPTIONS),
+    "refchecker": Maker(_REFCHECKER_OPTIONS, lambda options: _has_references, _refchecker),
+}

@@ -1,0 +1,106 @@
+"""How far something is: bars on a terminal, lines in a log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+
+from demur import display
+from demur.cli.console import errors
+
+Report = Callable[[str, str, int, int], None]
+"""Is told the task, what there is to say of it now, how much is done, and how much there is."""
+
+_LINE_SECONDS = 60.0
+
+
+@contextmanager
+def downloads() -> Iterator[Report]:
+    """Of files, in bytes."""
+    console = errors()
+    if not console.is_terminal:
+        yield _download_lines(console)
+        return
+    with _bars(console, DownloadColumn(), TransferSpeedColumn()) as report:
+        yield report
+
+
+@contextmanager
+def counts() -> Iterator[Report]:
+    """Of things that are counted."""
+    console = errors()
+    if not console.is_terminal:
+        yield _count_lines(console)
+        return
+    with _bars(console, MofNCompleteColumn()) as report:
+        yield report
+
+
+@contextmanager
+def _bars(console: Console, *columns: ProgressColumn) -> Iterator[Report]:
+    description = TextColumn("{task.description}", markup=False)
+    with Progress(
+        description, BarColumn(), *columns, TimeRemainingColumn(), console=console
+    ) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def move(task: str, note: str, done: int, total: int) -> None:
+            text = display.one_line(f"{task}, {note}")
+            if task not in tasks:  # what was done before says nothing of the speed
+                tasks[task] = bar.add_task(text, total=total, completed=done)
+            bar.update(tasks[task], description=text, completed=done, total=total)
+
+        yield move
+
+
+def _download_lines(console: Console) -> Report:
+    """A line for every tenth of the way."""
+    shown: set[tuple[str, str, int]] = set()
+
+    def move(task: str, note: str, done: int, total: int) -> None:
+        tenth = 10 * done // total if total else 0
+        if (task, note, tenth) not in shown:
+            shown.add((task, note, tenth))
+            line = display.one_line(f"{task}, {note}: {tenth * 10} % of {total:,} bytes")
+            display.say(console, line)
+
+    return move
+
+
+def _count_lines(console: Console) -> Report:
+    """A line for every tenth of the way, and for every minute."""
+    begun: dict[str, tuple[float, int]] = {}
+    shown: dict[str, tuple[float, int]] = {}
+
+    def move(task: str, note: str, done: int, total: int) -> None:
+        now, tenth = time.monotonic(), 10 * done // total if total else 0
+        started, before = begun.setdefault(task, (now, done))
+        last, last_tenth = shown.get(task, (now, -1))
+        if tenth == last_tenth and now - last < _LINE_SECONDS:
+            return
+        shown[task] = now, tenth
+        left = (now - started) / (done - before) * (total - done) if done > before else 0.0
+        rest = f", about {_duration(left)} left" if left else ""
+        display.say(console, display.one_line(f"{task}, {note}: {done:,} of {total:,}{rest}"))
+
+    return move
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}"

@@ -1,0 +1,300 @@
+"""`demur score`: a data set of answers, from a file of JSON lines to another."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from demur import __version__, display
+from demur.cli import figures
+from demur.cli.console import (
+    INTERRUPTED,
+    PASSED,
+    UNDECIDED,
+    USAGE,
+    complain,
+    errors,
+    escaped,
+    output,
+    pipe_may_close,
+    reason,
+)
+from demur.cli.figures import Prices
+from demur.cli.methods import METHODS, Maker, Method, Prepare
+from demur.cli.progress import Report, counts
+from demur.errors import DemurError
+from demur.evaluators.fewl import Fitted
+from demur.schema import Usage
+from demur.scoring import (
+    Data,
+    Progress,
+    Run,
+    ScoringError,
+    open_run,
+    read_fields,
+    read_input,
+    summarise,
+)
+
+_ROWS_AT_ONCE = 16
+_MODEL = "local, local:FILE.gguf, openai:NAME or ollama:NAME"
+
+
+def score(
+    file: Annotated[
+        str | None, typer.Argument(help="A file of JSON lines, or - for standard input.")
+    ] = None,
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "fewl",
+    config: Annotated[
+        list[str] | None,
+        typer.Option(help="A configuration of the method; may be repeated. See --list-configs."),
+    ] = None,
+    list_configs: Annotated[
+        bool, typer.Option("--list-configs", help="List the method's configurations.")
+    ] = False,
+    references: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"fewl: who answers the questions, {_MODEL}. May be repeated: one gives several "
+            "answers, several give one each."
+        ),
+    ] = None,
+    generator: Annotated[
+        str | None, typer.Option(help="fewl: who writes wrong and corrected answers.")
+    ] = None,
+    similarity: Annotated[
+        str | None, typer.Option(help="fewl: how alike two texts are, such as cosine or hhem.")
+    ] = None,
+    neighbors: Annotated[
+        str | None,
+        typer.Option(help="fewl: the folder or URL of the Chroma that keeps what was answered."),
+    ] = None,
+    neighbors_collection: Annotated[
+        str | None, typer.Option(help="fewl: the collection there.")
+    ] = None,
+    n_answers: Annotated[
+        int | None, typer.Option(min=1, help="fewl: answers of a single reference.")
+    ] = None,
+    n_wrong: Annotated[
+        int | None, typer.Option(min=1, help="fewl: pairs of wrong and corrected answers.")
+    ] = None,
+    k_neighbors: Annotated[
+        int | None, typer.Option(min=0, help="fewl: neighbours of a question.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help=f"refchecker: who reads, {_MODEL}. [default: local]")
+    ] = None,
+    checker: Annotated[str | None, typer.Option(help="refchecker: as demur check has it.")] = None,
+    claims: Annotated[str | None, typer.Option(help="refchecker: triplets or sentences.")] = None,
+    aggregation: Annotated[
+        str | None, typer.Option(help="refchecker: strict, soft or major.")
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="The score at which an answer passes.")
+    ] = None,
+    fields: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--field",
+            help="Where the rows hold what, such as question=prompt, answers=good,bad or "
+            "metadata.correct=best_answers; may be repeated.",
+        ),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Score the first rows only.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", dir_okay=False, help="The results. [default: FILE.scores.jsonl]"
+        ),
+    ] = None,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Begin anew; results that are there are put aside.")
+    ] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Score again what was left undetermined.")
+    ] = False,
+    max_concurrency: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Rows at a time, and calls to one model. [default: 16, and as it bears]"
+        ),
+    ] = None,
+    price_in: Annotated[
+        float | None, typer.Option(min=0, help="Price of a million tokens of prompts.")
+    ] = None,
+    price_out: Annotated[
+        float | None, typer.Option(min=0, help="Price of a million tokens of replies.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as one line of JSON.")
+    ] = False,
+) -> int:
+    """Score a data set of answers, and go on where an earlier run was stopped.
+
+    Each line of FILE is an object with a question and an answer, or with several answers that have
+    names. Findings are written one by one: the same command goes on after any end. docs/score.md
+    describes both files.
+
+    Exit codes: 0 all is determined, 2 something is not, 64 wrong usage or input, 130 interrupted.
+    """
+    maker = METHODS.get(method)
+    if maker is None:
+        raise typer.BadParameter(
+            f"expected one of {', '.join(METHODS)}, got {method!r}", param_hint="--method"
+        )
+    if list_configs:
+        with pipe_may_close():
+            for name, line in maker.configurations.items():
+                typer.echo(f"{name}: {line}")
+        return PASSED
+    if file is None:
+        raise typer.BadParameter("a file is expected, or - for standard input", param_hint="FILE")
+    of_method = {
+        "config": config or None,
+        "references": references or None,
+        "generator": generator,
+        "similarity": similarity,
+        "neighbors": neighbors,
+        "neighbors_collection": neighbors_collection,
+        "n_answers": n_answers,
+        "n_wrong": n_wrong,
+        "k_neighbors": k_neighbors,
+        "model": model,
+        "checker": checker,
+        "claims": claims,
+        "aggregation": aggregation,
+        "threshold": threshold,
+        "max_concurrency": max_concurrency,
+    }
+    given = {name: value for name, value in of_method.items() if value is not None}
+    _known(maker, method, given)
+    prices = None if price_in is None and price_out is None else (price_in or 0.0, price_out or 0.0)
+    try:
+        with contextlib.redirect_stdout(sys.stderr), _file(file, out) as (path, name, target):
+            with _usable():
+                data = Data(path, name, read_fields(fields or ()), maker.check(given), limit)
+            with read_input(data) as rows:
+                with _usable():
+                    chosen = maker.make(given, target)
+                with open_run(
+                    rows,
+                    chosen.evaluators,
+                    target,
+                    settings={"demur": __version__, "method": method, **chosen.settings},
+                    rows_at_once=max_concurrency or _ROWS_AT_ONCE,
+                    restart=restart,
+                    retry=retry,
+                ) as run:
+                    if not _carry_out(run, chosen, prices):
+                        return INTERRUPTED
+                    summary = summarise(run.ledger, run.evaluators)
+                chosen.close()
+    except ScoringError as error:
+        complain(str(error))
+        return USAGE
+    with pipe_may_close():
+        if as_json:
+            typer.echo(
+                escaped(json.dumps({"results": str(target), **figures.as_json(summary, prices)}))
+            )
+        else:
+            figures.show(output(), summary, prices)
+            display.say(output(), f"results: {target}")
+    return UNDECIDED if any(one.undetermined for one in summary.figures) else PASSED
+
+
+def _known(maker: Maker, method: str, given: Iterable[str]) -> None:
+    """Refuse an option that the method does not know, instead of ignoring it."""
+    for name in given:
+        if name not in maker.options:
+            option = "--" + name.replace("_", "-")
+            raise typer.BadParameter(f"it has no effect with --method {method}", param_hint=option)
+
+
+@contextlib.contextmanager
+def _usable() -> Iterator[None]:
+    """Tell of values that are of no use as of wrong usage."""
+    try:
+        yield
+    except DemurError:
+        raise
+    except (ValueError, TypeError) as error:
+        raise typer.BadParameter(reason(error)) from error
+
+
+@contextlib.contextmanager
+def _file(file: str, out: Path | None) -> Iterator[tuple[Path, str, Path]]:
+    """The input, what to call it, and the file of results. Standard input is read to its end."""
+    if file != "-":
+        path = Path(file)
+        yield path, file, out or path.with_name(f"{path.stem}.scores.jsonl")
+        return
+    if out is None:
+        raise typer.BadParameter("standard input has no name to call results by: give -o")
+    with tempfile.TemporaryDirectory(prefix="demur-") as folder:
+        path = Path(folder) / "rows.jsonl"
+        with path.open("wb") as spooled:
+            shutil.copyfileobj(sys.stdin.buffer, spooled)
+        yield path, "standard input", out
+
+
+def _carry_out(run: Run, method: Method, prices: Prices | None) -> bool:
+    """Score what is missing; False after an interrupt."""
+    if run.results.aside:
+        display.say(errors(), f"the earlier results are in {run.results.aside}")
+    if run.results.cut:
+        display.say(
+            errors(),
+            f"{run.results.path} ended in a line that was not whole: {run.results.cut} bytes cut",
+        )
+    try:
+        with counts() as report:
+            if method.prepare is not None and run.done < run.total:
+                _prepare(run, method.prepare, report, prices)
+            run.score(partial(_report, report, prices))
+    except KeyboardInterrupt:
+        display.say(
+            errors(),
+            f"stopped: {run.done:,} of {run.total:,} are in {run.results.path}; the same command "
+            "goes on",
+        )
+        return False
+    return True
+
+
+def _prepare(run: Run, prepare: Prepare, report: Report, prices: Prices | None) -> None:
+    """Have the references asked about all questions, and write down what each cost."""
+    before = Usage()
+
+    def told(now: Fitted) -> None:
+        nonlocal before
+        if now.usage.calls > before.calls:
+            run.spend(_difference(now.usage, before))
+            before = now.usage
+        failed = f"{len(now.failed):,} failed, " if now.failed else ""
+        note = f"{failed}{figures.spent(now.usage, prices)}"
+        report("asking the references", note, now.done + len(now.failed), now.questions)
+
+    fitted = prepare(run.questions(), told)
+    if fitted.failed and not fitted.done:  # a wrong key, say: each answer would tell it again
+        _, why = fitted.failed[0]
+        raise DemurError(f"not one of {fitted.questions:,} questions could be asked: {why}")
+
+
+def _difference(now: Usage, before: Usage) -> Usage:
+    values = {name: value - getattr(before, name) for name, value in now}
+    return Usage(**values)
+
+
+def _report(report: Report, prices: Prices | None, now: Progress) -> None:
+    open_cases = f"{now.undetermined:,} undetermined, " if now.undetermined else ""
+    report("scoring", f"{open_cases}{figures.spent(now.usage, prices)}", now.done, now.total)

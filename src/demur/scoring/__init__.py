@@ -1,0 +1,26 @@
+"""Data sets of answers, scored: rows of a file in, lines of results out, resumable at any point."""
+
+from demur.scoring.ledger import Ledger
+from demur.scoring.results import Found, Results, ScoringError
+from demur.scoring.rows import Data, Row, read_fields
+from demur.scoring.run import Input, Progress, Run, open_run, read_input
+from demur.scoring.summary import Above, Figures, Summary, summarise
+
+__all__ = [
+    "Above",
+    "Data",
+    "Figures",
+    "Found",
+    "Input",
+    "Ledger",
+    "Progress",
+    "Results",
+    "Row",
+    "Run",
+    "ScoringError",
+    "Summary",
+    "open_run",
+    "read_fields",
+    "read_input",
+    "summarise",
+]

@@ -1,0 +1,105 @@
+"""What is to be scored and what was found, as numbers, in a database that memory does not hold."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any
+
+from demur.schema import Evaluation, Usage
+from demur.scoring.rows import Row
+
+_TABLES = """
+pragma journal_mode = off;
+create table answers (
+    key text primary key, row text not null, name text, place integer not null,
+    line integer not null
+) without rowid;
+create table found (
+    key text not null, evaluator text not null, score real, passed integer,
+    undetermined integer not null, abstained integer not null, calls integer not null,
+    cached integer not null, input_tokens integer not null, output_tokens integer not null,
+    seconds real not null, primary key (key, evaluator)
+) without rowid;
+create table spent (
+    calls integer not null, cached integer not null, input_tokens integer not null,
+    output_tokens integer not null, seconds real not null
+);
+"""
+
+
+class Ledger:
+    """The answers of a data set and the figures of their evaluations.
+
+    It is a temporary SQLite database, which goes to the disk by itself as it grows, so that a data
+    set may have more rows than memory would hold keys. It lasts as long as the process; what is to
+    stay is in the results' file. For one thread.
+    """
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("")
+        self._database.executescript(_TABLES)
+
+    def add(self, row: Row) -> None:
+        """Take in the answers of a row.
+
+        Raises:
+            ValueError: One has the key of another.
+        """
+        for place, name in enumerate(row.samples):
+            key = row.key(name)
+            try:
+                self._database.execute(
+                    "insert into answers values (?, ?, ?, ?, ?)",
+                    (key, row.id, name, place, row.line),
+                )
+            except sqlite3.IntegrityError:
+                ((line,),) = self.select("select line from answers where key = ?", key)
+                raise ValueError(
+                    f"id: {key!r} is on line {line} already, and each is expected once"
+                ) from None
+
+    def note(self, key: str, evaluator: str, evaluation: Evaluation) -> bool:
+        """Take in what was found.
+
+        Returns:
+            Whether the answer is one of those to be scored, and had no finding of the evaluator.
+        """
+        if not self.count("select count(*) from answers where key = ?", key):
+            return False
+        figures = (
+            *(key, evaluator, evaluation.score, evaluation.passed),
+            *(evaluation.undetermined, evaluation.abstained),
+            *_numbers(evaluation.usage),
+        )
+        places = ", ".join("?" * len(figures))
+        insert = f"insert or ignore into found values ({places})"
+        return self._database.execute(insert, figures).rowcount > 0
+
+    def spend(self, usage: Usage) -> None:
+        """Take in what was spent on no answer of its own."""
+        self._database.execute("insert into spent values (?, ?, ?, ?, ?)", _numbers(usage))
+
+    def lacks(self, key: str, evaluator: str) -> bool:
+        """Whether an answer is still to be scored by an evaluator."""
+        return not self.count(
+            "select count(*) from found where key = ? and evaluator = ?", key, evaluator
+        )
+
+    def count(self, query: str, *values: Any) -> int:
+        """The one number that a query gives."""
+        ((number,),) = self.select(query, *values)
+        return int(number)
+
+    def select(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """What a query gives, row by row."""
+        return self._database.execute(query, values)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._database.close()
+
+
+def _numbers(usage: Usage) -> tuple[int | float, ...]:
+    tokens = (usage.input_tokens, usage.output_tokens)
+    return (usage.calls, usage.cached, *tokens, usage.seconds)

@@ -1,0 +1,291 @@
+"""The file of results: one line for each finding, appended whole, and never by two at a time.
+
+The first line says what the results are of: the input's hash, and the settings. A finding is on its
+way to the disk as soon as it is there, in one write, so that a killed process loses none; only when
+the machine itself stops may the last seconds be missing, and the last line be torn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from pydantic import ValidationError
+
+from demur.errors import DemurError, MissingExtraError
+from demur.schema import Evaluation, Usage
+from demur.text import replace_surrogates
+
+_KIND = "demur_scores"
+_VERSION = 1
+_SYNC_SECONDS = 5.0
+_MORE = "--restart begins anew and keeps this file under another name"
+
+
+class ScoringError(DemurError, ValueError):
+    """A data set cannot be scored as asked; nothing was spent."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one evaluator found of one answer."""
+
+    key: str
+    evaluator: str
+    evaluation: Evaluation
+
+
+class Results:
+    """The open file, locked against other processes. A context manager.
+
+    Args:
+        path: Where it is, or will be.
+        input: What tells the input, as JSON: `sha256` is compared, and `fields`.
+        settings: What tells how it is scored, as JSON.
+        restart: Whether to put a file that is there aside.
+
+    Raises:
+        ScoringError: Another process writes it, it holds something else, or results of another
+            input or of other settings; the message says which.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        input: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        restart: bool = False,
+    ) -> None:
+        self.path = path
+        self.cut = 0
+        """Bytes of a torn last line that were cut off."""
+        self.aside: Path | None = None
+        """Where results were put that were there before."""
+        header = {_KIND: _VERSION, "input": input, "settings": settings}
+        self._header = json.loads(json.dumps(header))
+        self._synced = time.monotonic()
+        if not path.parent.is_dir():  # the lock would make one
+            raise ScoringError(f"cannot write {path}: there is no folder {path.parent}")
+        with contextlib.ExitStack() as opened:
+            opened.enter_context(_lock(path))
+            if restart and path.exists():
+                self.aside = _free_name(path)
+                path.rename(self.aside)
+            self._file = opened.enter_context(_appending(path))
+            self._mend()
+            self._opened = opened.pop_all()
+
+    def __enter__(self) -> Results:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        with self._opened:
+            try:
+                self._sync()
+            except DemurError:
+                if error is None:  # one that is on its way says more
+                    raise
+
+    def lines(self) -> Iterator[Found | Usage]:
+        """What each line holds, in the order in which it was written."""
+        with self.path.open("rb") as file:
+            next(file)
+            for number, raw in enumerate(file, start=2):
+                yield self._read(raw, number)
+
+    def _read(self, raw: bytes, number: int) -> Found | Usage:
+        try:
+            line = json.loads(raw)
+            if "spent" in line:
+                return Usage.model_validate(line["spent"])
+            evaluation = Evaluation.model_validate(line["evaluation"])
+            return Found(str(line["key"]), str(line["evaluator"]), evaluation)
+        except (ValueError, KeyError, TypeError) as error:
+            why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+            raise ScoringError(
+                f"{self.path}, line {number} is no finding ({why}): mend it; {_MORE}"
+            ) from error
+
+    def append(self, line: Mapping[str, Any]) -> None:
+        """Write a line."""
+        self._write(line)
+        # The page cache outlives this process; the disk outlives the machine.
+        if time.monotonic() - self._synced > _SYNC_SECONDS:
+            self._sync()
+
+    def forget_undetermined(self) -> None:
+        """Take out the findings that decide nothing, so that they are missing like any other."""
+        rest = self.path.with_name(f".{self.path.name}.retry")
+        with self.path.open("rb") as lines, rest.open("wb") as out:
+            out.write(next(lines))
+            for raw, held in zip(lines, self.lines(), strict=True):
+                if isinstance(held, Usage) or not held.evaluation.undetermined:
+                    out.write(raw)
+            out.flush()
+            os.fsync(out.fileno())
+        # In one step: whenever this is killed, there is the old file or the new one.
+        rest.replace(self.path)
+        self._file.close()
+        self._file = self._opened.enter_context(_appending(self.path))
+
+    def _mend(self) -> None:
+        """Leave whole lines, the first of which is ours."""
+        size = self.path.stat().st_size
+        whole = _end_of_last_line(self.path)
+        with self.path.open("rb") as file:
+            first = file.readline()
+        ours = _line(self._header)
+        if whole == 0 and ours.startswith(first):  # nothing, or not even the first line was written
+            self._cut(0, size)
+            self._write(self._header)
+            return
+        self._compare(first)
+        self._cut(whole, size)
+
+    def _cut(self, whole: int, size: int) -> None:
+        if whole < size:
+            os.truncate(self.path, whole)
+            self.cut = size - whole
+
+    def _compare(self, first: bytes) -> None:
+        try:
+            header = json.loads(first)
+            version = header[_KIND]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ScoringError(
+                f"{self.path} is there and holds no results of demur score: -o names another file"
+            ) from error
+        if version != _VERSION:
+            raise ScoringError(
+                f"{self.path} holds results of another version of demur score ({version}, expected "
+                f"{_VERSION}): -o names another file; {_MORE}"
+            )
+        theirs, ours = header["input"], self._header["input"]
+        if theirs["sha256"] != ours["sha256"]:
+            raise ScoringError(
+                f"{self.path} holds results of {theirs['name']} with other content than "
+                f"{ours['name']} has now: -o names another file; {_MORE}"
+            )
+        differences = [
+            *_differences(theirs.get("fields"), ours.get("fields"), "field"),
+            *_differences(header["settings"], self._header["settings"]),
+        ]
+        if differences:
+            raise ScoringError(
+                f"{self.path} holds results of other settings: {'; '.join(differences)}. Give the "
+                f"same, or -o another file; {_MORE}"
+            )
+
+    def _write(self, value: Mapping[str, Any]) -> None:
+        line = _line(value)
+        try:
+            written = self._file.write(line)
+            while written < len(line):  # a disk that is all but full takes a part
+                written += self._file.write(line[written:])
+        except OSError as error:
+            with contextlib.suppress(OSError):  # else the next run does it
+                os.truncate(self.path, _end_of_last_line(self.path))
+            raise self._failure(error) from error
+
+    def _sync(self) -> None:
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self._failure(error) from error
+        self._synced = time.monotonic()
+
+    def _failure(self, error: OSError) -> DemurError:
+        return DemurError(
+            f"cannot write {self.path}: {error.strerror}. What was found before is kept; the same "
+            "command goes on"
+        )
+
+
+def _line(value: Mapping[str, Any]) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return replace_surrogates(text).encode() + b"\n"
+
+
+def _appending(path: Path) -> FileIO:
+    try:
+        return FileIO(path, "ab")
+    except OSError as error:
+        raise ScoringError(f"cannot write {path}: {error.strerror}") from error
+
+
+@contextlib.contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    try:
+        from filelock import FileLock, Timeout
+    except ImportError as error:
+        raise MissingExtraError("filelock", "cli", "demur score") from error
+    lock = FileLock(path.with_name(f".{path.name}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise ScoringError(
+            f"another run writes {path} at this moment: wait for its end, or -o another file"
+        ) from error
+    except OSError as error:
+        raise ScoringError(f"cannot write beside {path}: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _end_of_last_line(path: Path) -> int:
+    """How many bytes the whole lines of a file have."""
+    step = 1 << 16
+    with path.open("rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        while end > 0:
+            begin = max(0, end - step)
+            file.seek(begin)
+            at = file.read(end - begin).rfind(b"\n")
+            if at >= 0:
+                return begin + at + 1
+            end = begin
+    return 0
+
+
+def _free_name(path: Path) -> Path:
+    """A name beside `path` that is not taken: earlier results are not written over."""
+    at, free = 1, path.with_name(f"{path.name}.bak")
+    while free.exists():
+        at += 1
+        free = path.with_name(f"{path.name}.bak{at}")
+    return free
+
+
+def _differences(theirs: Any, ours: Any, place: str = "") -> list[str]:
+    """Where two JSON values differ, in words."""
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        names = dict.fromkeys([*theirs, *ours])
+        return [
+            difference
+            for name in names
+            for difference in _differences(
+                theirs.get(name), ours.get(name), f"{place} {name}".strip()
+            )
+        ]
+    if theirs == ours:
+        return []
+    return [f"{place} was {_shown(theirs)} and is {_shown(ours)}"]
+
+
+def _shown(value: Any) -> str:
+    return "not given" if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,187 @@
+"""Rows: what a line may hold, and what is said of one that holds something else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from demur.scoring import Data, read_fields
+
+
+def _data(path: Path, *rows: Any, fields: tuple[str, ...] = (), **options: Any) -> Data:
+    lines = [row if isinstance(row, bytes) else json.dumps(row).encode() for row in rows]
+    path.write_bytes(b"\n".join(lines) + b"\n")
+    return Data(path, path.name, read_fields(fields), **options)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "rows.jsonl"
+
+
+def test_a_row_holds_the_fields_of_a_sample(path: Path) -> None:
+    row = {
+        "id": "q1",
+        "question": "Q?",
+        "answer": "A.",
+        "contexts": ["one", {"page_content": "two", "metadata": {"source": "x"}}],
+        "reference": "R.",
+        "preceding": "Before.",
+        "metadata": {"correct": ["A."]},
+        "other": 1,
+    }
+    (found,) = _data(path, row).rows()
+    sample = found.samples[None]
+    assert (found.id, found.line, found.key(None)) == ("q1", 1, "q1")
+    assert (sample.question, sample.answer, sample.reference) == ("Q?", "A.", "R.")
+    assert [context.page_content for context in sample.contexts] == ["one", "two"]
+    assert sample.contexts[1].metadata == {"source": "x"}
+    assert (sample.preceding, sample.metadata) == ("Before.", {"correct": ["A."]})
+
+
+def test_named_answers_keep_their_order_and_share_the_rest(path: Path) -> None:
+    (row,) = _data(
+        path, {"id": 7, "question": "Q?", "answers": {"good": "yes", "bad": "no"}}
+    ).rows()
+    assert {name: sample.answer for name, sample in row.samples.items()} == {
+        "good": "yes",
+        "bad": "no",
+    }
+    assert [*row.samples] == ["good", "bad"]
+    assert {sample.question for sample in row.samples.values()} == {"Q?"}
+    assert row.key("bad") == "7:bad"
+
+
+def test_fields_may_have_other_names(path: Path) -> None:
+    data = _data(
+        path,
+        {"prompt": "Q?", "good": "yes", "bad": "no", "best": ["yes"], "question": "another"},
+        fields=("question=prompt", "answers=good,bad", "metadata.correct=best"),
+    )
+    (row,) = data.rows()
+    assert {name: sample.answer for name, sample in row.samples.items()} == {
+        "good": "yes",
+        "bad": "no",
+    }
+    assert row.samples["good"].question == "Q?"
+    assert row.samples["good"].metadata == {"correct": ["yes"]}
+
+
+def test_a_single_field_for_answers_is_an_object_or_a_text(path: Path) -> None:
+    fields = ("answers=candidates",)
+    (row,) = _data(path, {"candidates": {"a": "1"}}, fields=fields).rows()
+    assert row.samples["a"].answer == "1"
+    (row,) = _data(path, {"candidates": "1"}, fields=fields).rows()
+    assert row.samples["candidates"].answer == "1"
+
+
+def test_without_an_id_the_key_is_of_line_and_content(path: Path) -> None:
+    one, two = _data(path, {"answer": "a"}, {"answer": "a"}).rows()
+    assert one.id.startswith("1-")
+    assert two.id.startswith("2-")
+    assert one.id[2:] == two.id[2:]
+    (other,) = _data(path, {"answer": "b"}).rows()
+    assert other.id != one.id
+
+
+def test_blank_lines_a_mark_and_windows_line_ends(path: Path) -> None:
+    path.write_bytes(b'\xef\xbb\xbf{"answer": "a"}\r\n\r\n  \n{"answer": "b"}')
+    rows = [*Data(path, "rows").rows()]
+    assert [(row.line, row.samples[None].answer) for row in rows] == [(1, "a"), (4, "b")]
+
+
+def test_the_limit_is_of_rows(path: Path) -> None:
+    assert len([*_data(path, *[{"answer": "a"}] * 5, limit=3).rows()]) == 3
+
+
+def test_what_the_method_needs_is_asked_of_each_row(path: Path) -> None:
+    data = _data(path, {"answer": "a"}, check=lambda sample: f"no luck with {sample.answer}")
+    with pytest.raises(ValueError, match="no luck with a"):
+        next(data.rows())
+
+
+@pytest.mark.parametrize(
+    ("row", "fields", "said"),
+    [
+        (b"{", (), "not JSON"),
+        (b"\xff", (), "not UTF-8 text \\(byte 0\\)"),
+        (b"[" * 100_000, (), "nested too deeply"),
+        (b'{"answer": "a", "metadata": {"x": NaN}}', (), "NaN is no JSON value"),
+        (b'{"id": ' + b"9" * 5000 + b"}", (), "digits"),
+        ([1], (), "expected an object, got a list"),
+        ({}, (), "no answer.*'answer'"),
+        ({"question": "Q?"}, ("answer=reply",), "no field 'reply'"),
+        ({"answer": None}, (), "answer: .*got null"),
+        ({"answer": 3}, (), "answer: .*got the number 3"),
+        ({"answer": "a", "answers": {"b": "c"}}, (), "both an answer and answers"),
+        ({"answers": {}}, (), "got an object that is empty"),
+        ({"answers": ["a"]}, (), "answers: expected an object from names to texts, got a list"),
+        ({"answers": {"bad": None}}, (), "answer 'bad': .*got null"),
+        ({"good": "a", "bad": None}, ("answers=good,bad",), "answer 'bad': .*got null"),
+        ({"good": "a"}, ("answers=good,bad",), "no field 'bad'"),
+        (b'{"answers": {"\\ud800": "a", "\\udfff": "b"}}', (), "two answers .* the same name"),
+        ({"answer": "a", "question": ["Q"]}, (), "question: .*got a list"),
+        ({"answer": "a", "contexts": [1]}, (), "contexts: item 0"),
+        ({"answer": "a", "metadata": "m"}, (), "metadata: .*got a text"),
+        ({"answer": "a", "metadata": 1, "x": 1}, ("metadata.y=x",), "metadata: expected an object"),
+        ({"answer": "a", "id": True}, (), "id: expected a text or a whole number"),
+        ({"answer": "a", "id": ""}, (), "id: .*got a text that is empty"),
+        ({"answer": "a", "id": 1.5}, (), "id: .*got the number 1.5"),
+    ],
+)
+def test_what_is_wrong_with_a_line_is_said(
+    path: Path, row: Any, fields: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(ValueError, match=said):
+        next(_data(path, row, fields=fields).rows())
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["question"], "expected TARGET=FIELD"),
+        (["question="], "expected TARGET=FIELD"),
+        (["query=prompt"], "'query=prompt'"),
+        (["metadata.=x"], "expected TARGET=FIELD"),
+        (["answers=a,,b"], "expected TARGET=FIELD"),
+        (["id=a", "id=b"], "id is given twice: 'a' and 'b'"),
+    ],
+)
+def test_a_mapping_that_says_nothing_is_refused(given: list[str], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        read_fields(given)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+
+
+@example(row={"id": "\ud800", "answer": "a\udfff"})
+@given(
+    row=st.dictionaries(
+        st.sampled_from(["id", "question", "answer", "answers", "contexts", "metadata"]), _JSON
+    )
+)
+def test_any_row_is_read_or_refused_with_a_reason(
+    row: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    data = Data(tmp_path_factory.getbasetemp() / "any.jsonl", "any")
+    raw = json.dumps(row).encode()
+    found = said = None
+    try:
+        found = data.row(1, raw)
+    except ValueError as error:
+        said = str(error)
+    if found is None:
+        assert said
+    else:
+        assert found.samples
+        assert all(found.key(name).encode() for name in found.samples)  # no lone surrogates

@@ -1,0 +1,191 @@
+"""Runs: every answer is scored once, whatever ends them, and nothing that was found is lost."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from demur import DemurError, Evaluation, Sample
+from demur.scoring import Data, Progress
+from support.evaluators import Scripted, undetermined
+from support.scoring import findings, keys, length, rows, run_on
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Data:
+    return rows(tmp_path / "rows.jsonl", 20)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "scores.jsonl"
+
+
+def test_a_line_for_each_answer_and_evaluator(tmp_path: Path, out: Path) -> None:
+    data = rows(tmp_path / "rows.jsonl", 5, answers=3)
+    evaluators = {
+        "len": Scripted(script=length),
+        "half": Scripted(script=lambda sample: length(sample) / 2),
+    }
+    seen: list[Progress] = []
+    run_on(data, out, evaluators, do=lambda run: run.score(seen.append))
+    assert keys(out) == {
+        (f"q{row}:n{name}", evaluator): 1
+        for row in range(5)
+        for name in range(3)
+        for evaluator in evaluators
+    }
+    samples = {row.key(name): s for row in data.rows() for name, s in row.samples.items()}
+    for line in findings(out):
+        evaluation = Evaluation.model_validate(line["evaluation"])
+        share = 1 if line["evaluator"] == "len" else 0.5
+        assert evaluation.score == pytest.approx(share * length(samples[line["key"]]))
+        assert line["key"] == f"{line['row']}:{line['answer']}"
+    assert [now.done for now in seen] == [*range(31)]
+    assert {now.total for now in seen} == {30}
+
+
+def test_a_second_run_asks_for_nothing(data: Data, out: Path) -> None:
+    run_on(data, out)
+    before = out.read_bytes()
+    again = Scripted(script=length)
+    run_on(data, out, {"len": again})
+    assert again.asked == []
+    assert out.read_bytes() == before
+
+
+def test_a_larger_limit_goes_on(data: Data, out: Path) -> None:
+    def limited(limit: int | None) -> Data:
+        return Data(data.path, data.name, limit=limit)
+
+    run_on(limited(5), out)
+    assert run_on(limited(5), out, do=lambda run: (run.done, run.total)) == (5, 5)
+    assert run_on(limited(None), out, do=lambda run: (run.done, run.total)) == (5, 20)
+    run_on(limited(None), out)
+    assert len(keys(out)) == 20
+    assert run_on(limited(5), out, do=lambda run: (run.done, run.total)) == (5, 5)
+
+
+def test_no_more_rows_than_told_are_under_way(tmp_path: Path, out: Path) -> None:
+    lock, now, most = threading.Lock(), 0, 0
+    full = threading.Barrier(4)
+
+    def script(sample: Sample) -> float:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        full.wait(timeout=60)  # four are reached; a fifth would be counted before the next four
+        with lock:
+            now -= 1
+        return 1.0
+
+    run_on(rows(tmp_path / "rows.jsonl", 16), out, {"len": Scripted(script=script)})
+    assert most == 4
+
+
+def test_rows_are_read_as_they_are_needed(tmp_path: Path, out: Path) -> None:
+    read: list[str] = []
+
+    def check(sample: Sample) -> str | None:
+        read.append(sample.answer)
+        return None
+
+    ahead = []
+
+    def script(sample: Sample) -> float:
+        ahead.append(len(read) - len(ahead))
+        return 1.0
+
+    plain = rows(tmp_path / "rows.jsonl", 200)
+    data = Data(plain.path, plain.name, check=check)
+    run_on(
+        data,
+        out,
+        {"len": Scripted(script=script)},
+        do=lambda run: (read.clear(), run.score()),
+        rows_at_once=2,
+    )
+    assert len(ahead) == 200
+    assert max(ahead) <= 4
+
+
+# -- what may end it -------------------------------------------------------------------------------
+
+
+def test_an_interrupt_keeps_what_was_found_and_waits_for_nothing(data: Data, out: Path) -> None:
+    never = threading.Event()
+
+    def script(sample: Sample) -> float:
+        if sample.answer.startswith(("answer 7 ", "answer 8 ")):
+            never.wait()
+        return length(sample)
+
+    def interrupt(now: Progress) -> None:
+        if now.done == 10:
+            raise KeyboardInterrupt
+
+    first = Scripted(script=script)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_on(data, out, {"len": first}, do=lambda run: run.score(interrupt))
+        found = keys(out)
+        assert len(found) >= 10
+        second = Scripted(script=length)
+        run_on(data, out, {"len": second})
+    finally:
+        never.set()
+    assert keys(out) == {(f"q{row}", "len"): 1 for row in range(20)}
+    assert len(second.asked) == 20 - len(found)
+
+
+def test_an_error_of_demur_ends_the_run_and_keeps_what_was_found(data: Data, out: Path) -> None:
+    def script(sample: Sample) -> float | Exception:
+        gone = sample.answer.startswith("answer 9 ")
+        return DemurError("the model is gone") if gone else length(sample)
+
+    with pytest.raises(DemurError, match="the model is gone"):
+        run_on(data, out, {"len": Scripted(script=script)})
+    found = keys(out)
+    assert 6 <= len(found) < 20
+    second = Scripted(script=length)
+    run_on(data, out, {"len": second})
+    assert keys(out) == {(f"q{row}", "len"): 1 for row in range(20)}
+    assert len(second.asked) == 20 - len(found)
+
+
+def test_an_evaluator_that_breaks_on_one_answer_decides_nothing_of_it(
+    data: Data, out: Path
+) -> None:
+    def script(sample: Sample) -> float | Exception:
+        broken = sample.answer.startswith("answer 9 ")
+        return ZeroDivisionError("by zero") if broken else length(sample)
+
+    run_on(data, out, {"len": Scripted(script=script)})
+    errors = {line["key"]: line["evaluation"]["error"] for line in findings(out)}
+    assert len(errors) == 20
+    assert {key for key, error in errors.items() if error} == {"q9"}
+    assert errors["q9"] == "a fault of the evaluator: ZeroDivisionError: by zero"
+
+
+def test_what_is_undetermined_is_scored_again_only_when_asked(data: Data, out: Path) -> None:
+    def script(sample: Sample) -> float | Evaluation:
+        return undetermined("no reply") if "answer 1" in sample.answer else length(sample)
+
+    run_on(data, out, {"len": Scripted(script=script)})
+    held = {line["key"]: line for line in findings(out)}
+    assert sum(line["evaluation"]["error"] == "no reply" for line in held.values()) == 11
+    same = Scripted(script=length)
+    run_on(data, out, {"len": same})
+    assert same.asked == []
+    again = Scripted(script=length)
+    run_on(data, out, {"len": again}, retry=True)
+    assert len(again.asked) == 11
+    assert keys(out) == {(f"q{row}", "len"): 1 for row in range(20)}
+    now = {line["key"]: line for line in findings(out)}
+    assert all(
+        now[key] == line for key, line in held.items() if line["evaluation"]["error"] is None
+    )
+    assert not any(line["evaluation"]["error"] for line in now.values())

@@ -1,0 +1,384 @@
+"""`demur score`: as a process that is killed, interrupted and started again, and what it prints."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demur import Evaluation, Sample, Usage, cli
+from demur.cli.methods import METHODS, Maker, Method
+from demur.evaluators.fewl import Fitted
+from support.evaluators import Scripted, undetermined
+from support.openai_server import Answer, OpenAIServer, openai_server
+
+# -- as a process ----------------------------------------------------------------------------------
+
+
+def _cities(path: Path, count: int) -> Path:
+    rows = [
+        {"id": f"row {at}", "answer": f"City{at} is in France.", "reference": f"City{at}, France."}
+        for at in range(count)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def _city(request: Mapping[str, Any]) -> str:
+    found: list[str] = re.findall(r"City\d+", json.dumps(request["messages"]))
+    return found[-1]
+
+
+def _reply(request: Mapping[str, Any]) -> str:
+    """Claims when asked for claims, else labels."""
+    reads_claims = "Entailment" in json.dumps(request["messages"])
+    return "1. Entailment" if reads_claims else f'("{_city(request)}", "is in", "France")'
+
+
+class _Child:
+    """`demur score` with RefChecker as a process of its own: two requests an answer."""
+
+    def __init__(self, server: OpenAIServer, file: Path, *options: str) -> None:
+        env = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "NO_PROXY": "*"}
+        command = ["score", str(file), "--method", "refchecker", "--model", "openai:x"]
+        # A shell's background job, as CI may be, would hand on that interrupts are to be ignored.
+        listen = partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "demur", *command, "--checker", "joint", *options],
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=listen,
+        )
+
+    def end(self) -> tuple[int, str, str]:
+        out, err = self.process.communicate(timeout=120)
+        return self.process.returncode, out.decode(), err.decode()
+
+
+def _wait(until: Callable[[], bool], child: _Child) -> None:
+    ends = time.monotonic() + 120
+    while not until() and child.process.poll() is None:
+        assert time.monotonic() < ends
+        time.sleep(0.005)
+
+
+def _keys(file: Path) -> Counter[str]:
+    lines = file.read_text().splitlines()[1:]
+    return Counter(json.loads(line)["key"] for line in lines)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are others on Windows")
+def test_killed_at_any_moment_it_loses_nothing_and_asks_little_again(tmp_path: Path) -> None:
+    draw, rows, at_once, kills = random.Random(), 60, 4, 4
+    file = _cities(tmp_path / "cities.jsonl", rows)
+    out = tmp_path / "cities.scores.jsonl"
+    asked: Counter[str] = Counter()
+
+    def script(request: dict[str, Any], number: int) -> Answer:
+        asked[_city(request)] += 1
+        return Answer(_reply(request), delay=0.02)
+
+    with openai_server(script) as server:
+        for _ in range(kills):
+            before, more = len(server.requests), draw.randrange(1, 25)
+            child = _Child(server, file, "--max-concurrency", str(at_once))
+            _wait(lambda: len(server.requests) >= before + more, child)  # noqa: B023
+            time.sleep(draw.random() * 0.05)
+            child.process.kill()
+            assert child.end()[0] == -signal.SIGKILL
+        code, shown, err = _Child(server, file, "--max-concurrency", str(at_once), "--json").end()
+    assert code == 0, err
+    assert _keys(out) == {f"row {at}": 1 for at in range(rows)}
+    again = {city: count - 2 for city, count in asked.items() if count > 2}
+    assert len(asked) == rows
+    assert sum(-(-count // 2) for count in again.values()) <= kills * at_once
+    summary = json.loads(shown)
+    (figures,) = summary["figures"]
+    assert (summary["rows"], figures["answers"], figures["mean"]) == (rows, rows, 1.0)
+    assert figures["usage"]["calls"] == 2 * rows
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are others on Windows")
+def test_an_interrupt_waits_for_no_reply_and_says_how_to_go_on(tmp_path: Path) -> None:
+    file, out = _cities(tmp_path / "cities.jsonl", 12), tmp_path / "found.jsonl"
+    held, answer = threading.Semaphore(0), threading.Event()
+
+    def script(request: dict[str, Any], number: int) -> str:
+        if _city(request) in ("City6", "City7"):
+            held.release()
+            answer.wait()
+        return _reply(request)
+
+    with openai_server(script) as server:
+        try:
+            child = _Child(server, file, "--max-concurrency", "2", "-o", str(out))
+            assert held.acquire(timeout=60)
+            assert held.acquire(timeout=60)
+            _wait(lambda: out.exists() and len(out.read_text().splitlines()) == 7, child)
+            child.process.send_signal(signal.SIGINT)
+            code, shown, err = child.end()
+        finally:
+            answer.set()
+            child.process.kill()
+        assert code == 130
+        assert shown == ""
+        assert f"stopped: 6 of 12 are in {out}; the same command goes on" in err
+        assert _keys(out) == {f"row {at}": 1 for at in range(6)}
+        before = len(server.requests)
+        code, shown, err = _Child(server, file, "-o", str(out)).end()
+        assert code == 0, err
+        assert len(server.requests) - before == 2 * 6
+    assert _keys(out) == {f"row {at}": 1 for at in range(12)}
+
+
+def test_two_processes_on_one_file_are_refused(tmp_path: Path) -> None:
+    file = _cities(tmp_path / "cities.jsonl", 2)
+    asked, answer = threading.Event(), threading.Event()
+
+    def script(request: dict[str, Any], number: int) -> str:
+        asked.set()
+        answer.wait(timeout=60)
+        return _reply(request)
+
+    with openai_server(script) as server:
+        first = _Child(server, file)
+        assert asked.wait(timeout=60)
+        second = _Child(server, file).end()
+        answer.set()
+        assert first.end()[0] == 0
+        assert len(server.requests) == 4
+    assert second[0] == 64
+    assert "another run writes" in second[2]
+
+
+# -- in this process -------------------------------------------------------------------------------
+
+
+def _score(sample: Sample) -> Evaluation:
+    """Higher for longer answers; none for one that asks for none."""
+    if "nothing" in sample.answer:
+        return undetermined("it says nothing")
+    score = len(sample.answer) / 10
+    return Evaluation(name="x", score=score, passed=score >= 0.5)
+
+
+_COST = Usage(calls=2, input_tokens=1000, output_tokens=100, seconds=0.5)
+
+
+def _any(options: Mapping[str, Any]) -> Callable[[Sample], str | None]:
+    return lambda sample: None
+
+
+@pytest.fixture(autouse=True)
+def scripted(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """A method "scripted" of two evaluators; gives the options that it was made with."""
+    made: list[dict[str, Any]] = []
+
+    def make(options: Mapping[str, Any], results: Path) -> Method:
+        made.append(dict(options))
+        if options.get("threshold") == 9:
+            raise ValueError("threshold: expected less than 9")
+        evaluators = {name: Scripted(script=_score, cost=_COST) for name in ("first", "second")}
+        return Method(evaluators, dict(options))
+
+    maker = Maker(("threshold",), _any, make, {"first": "one", "second": "two"})
+    monkeypatch.setitem(METHODS, "scripted", maker)
+    return made
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.jsonl"
+    rows = [
+        {"question": "Q1", "answers": {"good": "aaaaaaaa", "bad": "aaa"}},
+        {"question": "Q2", "answers": {"good": "aaaa", "bad": "aaaa"}},
+        {"question": "Q3", "answers": {"good": "aaaaaa", "bad": "aaaaaaa"}},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def _run(*arguments: object) -> int:
+    return cli.run(["score", "--method", "scripted", *map(str, arguments)])
+
+
+def test_the_summary_as_lines(file: Path, capsys: Any) -> None:
+    assert _run(file, "--price-in", 2, "--price-out", 10) == 0
+    out, err = capsys.readouterr()
+    lines = [line.split("\t") for line in out.splitlines()]
+    figures = dict(zip(lines[0], lines[1], strict=True))
+    assert figures[""] == "first"
+    assert (figures["answers"], figures["undetermined"]) == ("6", "0")
+    assert figures["mean score"] == f"{32 / 60:.4f}"
+    assert figures["passed"] == "50.0% of 6"
+    assert (figures["calls"], figures["tokens in"], figures["seconds"]) == ("12", "6,000", "3.0")
+    assert figures["cost"] == f"{(6000 * 2 + 600 * 10) / 1e6:.4f}"
+    compared = dict(zip(lines[3], lines[4], strict=True))
+    assert compared[""] == "good > bad"
+    assert (compared["wins"], compared["rows"], compared["ties"]) == ("33.3%", "3", "1")
+    assert lines[-1] == [f"results: {file.with_name('rows.scores.jsonl')}"]
+    assert "scoring" in err
+    assert "12 of 12" in err
+    assert "24 calls, 12,000 + 1,200 tokens, cost 0.0360" in err
+
+
+def test_the_summary_as_json(file: Path, capsys: Any) -> None:
+    assert _run(file, "--json", "--price-in", 2) == 0
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1
+    summary = json.loads(out)
+    assert (summary["rows"], summary["answers"]) == (3, 6)
+    assert summary["results"] == str(file.with_name("rows.scores.jsonl"))
+    first, second = summary["figures"]
+    assert (first["evaluator"], second["evaluator"]) == ("first", "second")
+    assert first["mean"] == pytest.approx(32 / 60)
+    assert first["cost"] == pytest.approx(0.012)
+    assert first["usage"]["calls"] == 12
+    above = summary["above"][0]
+    assert (above["first"], above["other"]) == ("good", "bad")
+    assert (above["preference"]["wins"], above["preference"]["ties"]) == (1, 1)
+
+
+def test_undetermined_answers_end_with_2_and_are_told(file: Path, capsys: Any) -> None:
+    with file.open("a") as more:
+        more.write('{"question": "Q4", "answer": "nothing"}\n')
+    assert _run(file) == 2
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1].split("\t")[:3] == ["first", "7", "1"]
+    assert "2 undetermined, " in err
+    assert _run(file) == 2
+    assert _run(file, "--retry") == 2
+
+
+def test_fields_limit_and_out(file: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "found.jsonl"
+    assert _run(file, "--field", "answer=question", "--limit", 2, "-o", out) == 64
+    file.write_text('{"question": "Q1", "x": "a", "y": "bb"}\n' * 3)
+    assert _run(file, "--field", "answers=x,y", "--limit", 2, "-o", out, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["answers"] == 4
+    keys = _keys(out)
+    assert len(keys) == 4
+    assert {key.partition(":")[2] for key in keys} == {"x", "y"}
+
+
+def test_standard_input(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripted: Any, capsys: Any
+) -> None:
+    def give(text: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+
+    rows = b'{"answer": "abc"}\n{"answer": "abcdef"}\n'
+    give(rows)
+    assert _run("-") == 64
+    assert "-o" in capsys.readouterr().err
+    out = tmp_path / "found.jsonl"
+    for _ in range(2):
+        give(rows)
+        assert _run("-", "-o", out) == 0
+    assert [*_keys(out).values()] == [2, 2]  # once for each of the two evaluators
+    give(rows + rows)
+    assert _run("-", "-o", out) == 64
+    assert "standard input" in capsys.readouterr().err
+
+
+def test_a_restart_and_a_cut_are_told(file: Path, capsys: Any) -> None:
+    assert _run(file) == 0
+    assert _run(file, "--threshold", 0.7) == 64
+    assert "threshold was not given and is 0.7" in re.sub(r"\s+", " ", capsys.readouterr().err)
+    assert _run(file, "--threshold", 0.7, "--restart") == 0
+    aside = file.with_name("rows.scores.jsonl.bak")
+    assert f"the earlier results are in {aside}" in capsys.readouterr().err
+    assert aside.exists()
+    with file.with_name("rows.scores.jsonl").open("ab") as torn:
+        torn.write(b'{"key": "x')
+    assert _run(file, "--threshold", 0.7) == 0
+    assert "not whole: 10 bytes cut" in capsys.readouterr().err
+
+
+def test_configurations_are_listed(capsys: Any) -> None:
+    assert _run("--list-configs") == 0
+    assert capsys.readouterr().out == "first: one\nsecond: two\n"
+
+
+def test_what_the_method_does_first_sees_every_question_once_scoring_is_due(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    seen: list[list[str]] = []
+
+    def prepare(questions: Iterable[str], progress: Callable[[Fitted], None]) -> Fitted:
+        seen.append([*questions])
+        now = Fitted(3)
+        for done in range(1, 4):
+            now = replace(now, done=done, usage=now.usage + _COST)
+            progress(now)
+        return now
+
+    method = Method({"first": Scripted(script=_score)}, {}, prepare)
+    monkeypatch.setitem(METHODS, "scripted", Maker((), _any, lambda *_: method))
+    for _ in range(2):
+        assert _run(file, "--json") == 0
+        out, err = capsys.readouterr()
+        assert json.loads(out)["spent"] == (_COST + _COST + _COST).model_dump()
+    assert seen == [["Q1", "Q2", "Q3"]]
+    assert "asking" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "FILE"),
+        (["gone.jsonl"], "cannot read gone.jsonl"),
+        (["FILE", "--method", "guess"], "expected one of"),
+        (["FILE", "--checker", "joint"], "--checker"),
+        (["FILE", "--threshold", "9"], "expected less than 9"),
+        (["FILE", "--field", "prompt"], "expected TARGET=FIELD"),
+        (["FILE", "--field", "answers=good,worst"], "no field 'good'"),
+        (["FILE", "--limit", "0"], "--limit"),
+        (["FILE", "-o", "FILE"], "is the input itself"),
+        (["FILE", "-o", "gone/found.jsonl"], "no folder gone"),
+    ],
+    ids=range(10),
+)
+def test_wrong_usage_ends_with_64(file: Path, capsys: Any, arguments: list[str], said: str) -> None:
+    assert _run(*[str(file) if one == "FILE" else one for one in arguments]) == 64
+    out, err = capsys.readouterr()
+    assert out == ""
+    plain = re.sub(r"[\s│]+", " ", err)
+    assert said in plain
+    assert "Traceback" not in err
+    assert not file.with_name("rows.scores.jsonl").exists()
+
+
+def test_refchecker_wants_references(
+    file: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    assert cli.run(["score", str(file), "--method", "refchecker", "--model", "openai:x"]) == 64
+    assert "line 1: it has nothing to check the answer against" in capsys.readouterr().err
+
+
+def test_text_from_the_file_cannot_steer_the_terminal(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "rows.jsonl"
+    names = {"a\x1b[31m": "aaaa", "b\u202e\x9b": "aa"}
+    path.write_text(json.dumps({"answers": names}) + "\n")
+    assert _run(path) == 0
+    assert _run(path, "--json") == 0
+    out = capsys.readouterr().out
+    assert not set("\x1b\x9b\u202e") & set(out)
+    assert json.loads(out.splitlines()[-1])["above"][0]["first"] == "a\x1b[31m"
