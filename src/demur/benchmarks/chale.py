@@ -18,7 +18,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -26,6 +26,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
+from demur.benchmarks.agreement import Agreement
 from demur.errors import DemurError
 from demur.evaluators.fewl import FEWL, NeighborStore, ranking
 from demur.evaluators.fewl.configurations import CONFIGURATIONS
@@ -34,7 +35,7 @@ from demur.evaluators.fewl.parsing import normalized
 from demur.evaluators.fewl.references import References
 from demur.models.calls import ask, drive
 from demur.models.resolve import resolve_model
-from demur.models.similarity import resolve_similarity
+from demur.models.similarity import Similarity, resolve_similarity
 from demur.models.tries import Outcome, Reply
 from demur.schema import Sample
 
@@ -157,7 +158,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--n-answers", type=int, default=5)
     parser.add_argument("--n-wrong", type=int, default=5)
     parser.add_argument("--k-neighbors", type=int, default=25)
-    parser.add_argument("--similarity", default="cosine")
+    parser.add_argument(
+        "--similarity",
+        default="cosine",
+        help="as FEWL takes it; or agreement: --model says whether two answers agree",
+    )
+    parser.add_argument(
+        "--drop-alike",
+        type=float,
+        default=1.0,
+        help="drop pairs whose sides are at least so similar",
+    )
     parser.add_argument("--temperature", type=float, default=1.0)
     parser.add_argument("--config", nargs="+", default=list(CONFIGURATIONS), metavar="NAME")
     parser.add_argument("--limit", type=int, help="score so many questions")
@@ -182,6 +193,22 @@ def _record(options: argparse.Namespace, wanted: Sequence[Item]) -> int:
     return 0
 
 
+def _usable(asked: Sequence[Asked]) -> str:
+    """How good the recorded replies are, in a line."""
+    pairs = [one.pairs for one in asked if one.pairs is not None]
+    usable = sum(len(one.usable) for one in pairs) / len(asked)
+    answers = sum(len(one.answers) for one in asked) / len(asked)
+    distinct = sum(len({normalized(text) for text in one.answers}) for one in asked) / len(asked)
+    thin = sum(len(one.usable) < 3 for one in pairs)
+    same = sum(one.same for one in pairs)
+    repeated = sum(one.repeated for one in pairs)
+    return (
+        f"{len(asked)} questions; {answers:.1f} answers each, {distinct:.1f} of them distinct; "
+        f"{usable:.1f} usable pairs each ({same} with equal sides and {repeated} repeated were "
+        f"dropped), fewer than 3 for {thin} questions"
+    )
+
+
 class _Recorded(BaseChatModel):
     """Stands for the model whose replies were recorded, and has no others."""
 
@@ -193,16 +220,32 @@ class _Recorded(BaseChatModel):
         raise DemurError("the recording holds no reply to this: record it with --record")
 
 
+def _without_alike(asked: Asked, similarity: Similarity, most: float) -> Asked:
+    """Without the pairs whose sides are as alike as `most`, or more."""
+    if asked.pairs is None or most >= 1:
+        return asked
+    pairs = asked.pairs.usable
+    kept = [
+        pair for pair, score in zip(pairs, similarity.scores(pairs), strict=True) if score < most
+    ]
+    return replace(asked, pairs=replace(asked.pairs, usable=tuple(kept)))
+
+
 def _tables(options: argparse.Namespace, known: Mapping[str, Item]) -> int:
     model = _Recorded()
     references = References((model,), model, options.n_answers, options.n_wrong)
     rows = list(recorded(options.recording))[: options.limit]
     chosen = [known[row["id"]] for row in rows]
+    similarity = resolve_similarity(
+        Agreement(resolve_model(options.model))
+        if options.similarity == "agreement"
+        else options.similarity
+    )
     store = NeighborStore()
-    store.add_many([said(item, row, references) for item, row in zip(chosen, rows, strict=True)])
-    similarity = resolve_similarity(options.similarity)
+    asked = [said(item, row, references) for item, row in zip(chosen, rows, strict=True)]
+    store.add_many([_without_alike(one, similarity, options.drop_alike) for one in asked])
     words: Scores = {side: [floor(item, side) for item in chosen] for side in SIDES}
-    sys.stdout.write(f"{len(chosen)} questions\n\n{HEAD}\n")
+    sys.stdout.write(f"{_usable(asked)}\n\n{HEAD}\n")
     sys.stdout.write(line("floor: words of the question", words) + "\n")
     for name in options.config:
         evaluator = FEWL(
