@@ -170,7 +170,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="drop pairs whose sides are at least so similar",
     )
     parser.add_argument("--temperature", type=float, default=1.0)
-    parser.add_argument("--config", nargs="+", default=list(CONFIGURATIONS), metavar="NAME")
+    parser.add_argument(
+        "--config",
+        nargs="+",
+        default=list(CONFIGURATIONS),
+        choices=list(CONFIGURATIONS),
+        metavar="NAME",
+    )
     parser.add_argument("--limit", type=int, help="score so many questions")
     options = parser.parse_args(arguments)
     known = items(options.data)

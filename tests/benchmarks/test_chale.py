@@ -1,0 +1,194 @@
+"""The benchmark on CHALE: what is chosen, recorded, read again and printed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import BaseMessage
+
+from demur import DemurError
+from demur.benchmarks import chale
+from demur.benchmarks.agreement import Agreement, share_of_yes
+from demur.evaluators.fewl import NeighborStore
+from demur.evaluators.fewl.references import References
+from support.fakes import ScriptedModel, isolated
+from support.openai_server import Answer, openai_server
+
+
+class Apart(Embeddings):
+    """Questions that are not alike: each number in a direction of its own."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[float(int(text[-1]) == at) for at in range(10)] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+
+COLOURS = ("red", "green", "blue", "grey")
+
+
+def _write_data(folder: Path, questions: int = 4) -> None:
+    (folder / "chale").mkdir()
+    rows: list[dict[str, Any]] = [
+        {
+            "id": f"c{at}",
+            "question": f"which colour has thing {at}",
+            "non_hallu": f"{COLOURS[at % 4]} . It is painted .",
+            "half_hallu": f"{COLOURS[(at + 1) % 4]} . It is painted .",
+            "hallu": f"{COLOURS[(at + 2) % 4]} . It was found .",
+            "flags": {"markup_in_answers": False, "half_equals_hallu": False},
+        }
+        for at in range(questions)
+    ]
+    unusable = [
+        {**rows[0], "id": name, "flags": {**rows[0]["flags"], name: True}}
+        for name in ("markup_in_answers", "half_equals_hallu")
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in [*rows, *unusable])
+    (folder / "chale" / "chale.jsonl").write_text(text)
+
+
+def _reply(question: str, pairs: bool) -> str:
+    colour = COLOURS[int(question.rsplit(" ", 1)[1]) % 4]
+    if pairs:
+        wrong = [other for other in COLOURS if other != colour]
+        return "\n".join(
+            f"{at}. Wrong Answer: It is {one}.\n{at}. Non-Wrong Answer: {one} is no part of it."
+            for at, one in enumerate(wrong, start=1)
+        )
+    return f"1. {colour} . It is painted .\n2. The thing is {colour}."
+
+
+def _script(stage: str, messages: Sequence[BaseMessage]) -> str:
+    return _reply(isolated("question", messages), stage == "pairs")
+
+
+def _references(model: ScriptedModel) -> References:
+    return References((model,), model, 2, 3)
+
+
+def test_rows_with_markup_or_two_equal_wrong_answers_are_left_out(tmp_path: Path) -> None:
+    _write_data(tmp_path)
+    found = chale.items(tmp_path)
+    assert sorted(item.key for item in found) == ["c0", "c1", "c2", "c3"]
+    assert chale.items(tmp_path) == found
+    assert [item.key for item in chale.items(tmp_path, seed=3)] != [item.key for item in found]
+
+
+def test_what_is_recorded_is_read_again(tmp_path: Path) -> None:
+    _write_data(tmp_path)
+    item = chale.items(tmp_path)[0]
+    references = _references(ScriptedModel(script=_script))
+    row = json.loads(json.dumps(chale.record(item, references)))
+
+    asked = chale.said(item, row, references)
+
+    assert asked.question == item.question
+    assert len(asked.answers) == 2
+    assert asked.pairs is not None
+    assert len(asked.pairs.usable) == 3
+    with pytest.raises(DemurError, match="another question"):
+        chale.said(item, {**row, "question_sha256": "0"}, references)
+    with pytest.raises(DemurError, match="cannot be read"):
+        chale.said(item, {**row, "answers": {"reply": " ", "truncated": False}}, references)
+
+
+def test_a_failing_model_is_no_recording(tmp_path: Path) -> None:
+    _write_data(tmp_path)
+
+    def broken(stage: str, messages: Sequence[BaseMessage]) -> str:
+        raise ValueError("out of order")
+
+    with pytest.raises(DemurError, match="out of order"):
+        chale.record(chale.items(tmp_path)[0], _references(ScriptedModel(script=broken)))
+
+
+def test_the_floor_is_the_share_of_words_that_the_question_has() -> None:
+    item = chale.Item(
+        "c",
+        "Who wrote it?",
+        {"non_hallu": "Ann wrote it.", "hallu": "...", "half_hallu": "Nobody."},
+    )
+    assert chale.floor(item, "non_hallu") == pytest.approx(2 / 3)
+    assert chale.floor(item, "half_hallu") == 0
+    assert chale.floor(item, "hallu") == 0
+
+
+def test_recording_goes_on_where_it_stopped_and_the_table_needs_no_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write_data(tmp_path)
+    recording = tmp_path / "recording.jsonl"
+    monkeypatch.setattr(chale, "NeighborStore", partial(NeighborStore, embedding=Apart()))
+    common = ["--data", str(tmp_path), "--n-answers", "2", "--n-wrong", "3"]
+
+    def serve(request: dict[str, Any], number: int) -> Answer:
+        text = request["messages"][-1]["content"]
+        question = next(line for line in text.splitlines() if line.startswith("which"))
+        return Answer(_reply(question, "wrong" in text.splitlines()[-1]))
+
+    with openai_server(serve) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        record = [*common, "--recording", str(recording), "--model", "openai:m"]
+        assert chale.main([*record, "--record", "2"]) == 0
+        assert chale.main([*record, "--record", "4"]) == 0
+        requests = len(server.requests)
+    assert requests == 2 * 4
+
+    packed = tmp_path / "recording.jsonl.gz"
+    packed.write_bytes(gzip.compress(recording.read_bytes()))
+    capsys.readouterr()
+    names = ["single", "fewl", "fewl-ideal", "fewl-js-random-mean-one"]
+    tables = [*common, "--recording", str(packed), "--similarity", "rouge", "--config", *names]
+    assert chale.main(tables) == 0
+    printed = capsys.readouterr().out
+    assert "4 questions; 2.0 answers each, 2.0 of them distinct; 3.0 usable pairs each" in printed
+    rows = {line.split(" | ")[0].strip("| "): line for line in printed.splitlines()}
+    assert "| 100.0 [100.0, 100.0] | 0 | 100.0 [100.0, 100.0] | 0 |" in rows["single"]
+    assert set(names) <= set(rows)
+
+
+def test_pairs_whose_sides_are_alike_can_be_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write_data(tmp_path)
+    monkeypatch.setattr(chale, "NeighborStore", partial(NeighborStore, embedding=Apart()))
+    references = _references(ScriptedModel(script=_script))
+    recording = tmp_path / "recording.jsonl"
+    rows = [chale.record(item, references) for item in chale.items(tmp_path)]
+    recording.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    common = ["--data", str(tmp_path), "--recording", str(recording), "--n-answers", "2"]
+    common += ["--n-wrong", "3", "--similarity", "rouge", "--config", "fewl"]
+    with pytest.warns(UserWarning, match="too few usable pairs"):
+        assert chale.main([*common, "--drop-alike", "0.01"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("tokens", "share"),
+    [
+        ({"yes": math.log(0.6), "no": math.log(0.2), "maybe": -2.0}, 0.75),
+        ({"Yes": math.log(0.3), " yes": math.log(0.3), "NO.": math.log(0.2)}, 0.75),
+        ({"no": -0.1}, 0.0),
+    ],
+)
+def test_the_share_of_yes(tokens: dict[str, float], share: float) -> None:
+    assert share_of_yes(tokens) == pytest.approx(share)
+
+
+def test_agreement_says_what_it_cannot_read() -> None:
+    with pytest.raises(DemurError, match="neither yes nor no"):
+        share_of_yes({"perhaps": -0.1})
+    silent = Agreement(FakeListChatModel(responses=["yes"]))
+    with pytest.raises(DemurError, match="log-probabilities"):
+        silent([("a", "b")])

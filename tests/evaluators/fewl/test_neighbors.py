@@ -1,0 +1,583 @@
+"""The store of neighbours over a real Chroma: in memory, in a folder, on a server."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from demur.errors import DemurError, LocalModelError, MissingExtraError
+from demur.evaluators.fewl import entries
+from demur.evaluators.fewl.neighbors import Asked, Neighbor, NeighborStore
+from demur.evaluators.fewl.parsing import Pairs
+from demur.models import recent
+from support.chroma_server import chroma_server
+from support.vectors import Told
+
+pytest.importorskip("chromadb")
+pytest.importorskip("filelock")
+
+PAIRS = Pairs((("a dog", "a cat"), ("two", "three")), same=1, repeated=2, incomplete=3)
+STRANGE = "1 1 | was heißt \u200d👩\u200d🚀 {x} \x00 \ud800?"
+
+
+@pytest.fixture
+def store() -> NeighborStore:
+    return NeighborStore(embedding=Told())
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with chroma_server(tmp_path_factory.mktemp("chroma") / "data") as url:
+        yield url
+
+
+@pytest.fixture(params=["memory", "folder", "server"])
+def anywhere(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Callable[[], NeighborStore]]:
+    """Opens the same store, again and again where it outlives the object."""
+    kept: list[NeighborStore] = []
+
+    def open_one() -> NeighborStore:
+        if request.param == "memory":
+            kept[1:] = kept or [NeighborStore(embedding=Told())]
+            return kept[0]
+        path = tmp_path if request.param == "folder" else request.getfixturevalue("server")
+        collection = f"test-{tmp_path.name}"
+        kept.append(NeighborStore(path, collection=collection, embedding=Told()))
+        return kept[-1]
+
+    yield open_one
+    for one in kept:
+        one.close()
+
+
+def fill(store: NeighborStore, questions: list[str]) -> None:
+    store.add_many([Asked(question, (f"of {question}",)) for question in questions])
+
+
+def names(found: list[Neighbor]) -> list[str]:
+    return [one.question for one in found]
+
+
+# --- What is kept ---------------------------------------------------------------------------------
+
+
+def test_what_is_added_is_read_again(anywhere: Callable[[], NeighborStore]) -> None:
+    anywhere().add("1 0 | why?", ["because", ""], PAIRS, [0.25, -1])
+    anywhere().add("0 1 | how?", ["so"])
+    again = anywhere()
+    assert again.get("1 0 | why?") == Asked("1 0 | why?", ("because", ""), PAIRS, (0.25, -1.0))
+    assert again.get("0 1 | how?") == Asked("0 1 | how?", ("so",))
+    assert again.get("who?") is None
+    assert again.get_many(["who?", "0 1 | how?", "who?"])[1:] == [again.get("0 1 | how?"), None]
+    assert (len(again), sorted(again.questions())) == (2, ["0 1 | how?", "1 0 | why?"])
+    assert again.nearest("2 1 | what?", 5, 1.0) == [
+        Neighbor("1 0 | why?", ("because", ""), pytest.approx(2 / 5**0.5)),
+        Neighbor("0 1 | how?", ("so",), pytest.approx(1 / 5**0.5)),
+    ]
+
+
+def test_strange_texts_come_back_with_lone_surrogates_replaced(
+    anywhere: Callable[[], NeighborStore],
+) -> None:
+    anywhere().add(STRANGE, [STRANGE, "x" * 50_000], Pairs(((STRANGE, "b"),)))
+    expected = STRANGE.replace("\ud800", "\ufffd")
+    assert anywhere().get(STRANGE) == Asked(
+        expected, (expected, "x" * 50_000), Pairs(((expected, "b"),))
+    )
+    assert names(anywhere().nearest("0 1 | q", 3, 0.8)) == [expected]
+
+
+def test_a_question_is_known_whatever_its_white_space_and_form(store: NeighborStore) -> None:
+    store.add("1 0 | Who is  Ren\u00e9e?\n", ["an astronaut"])
+    for same in ("1 0 | Who is Rene\u0301e?", " 1 0 | Who  is\tRen\u00e9e? "):
+        assert store.get(same) == Asked("1 0 | Who is  Ren\u00e9e?\n", ("an astronaut",))
+        assert store.nearest(same, 3, 1.0) == []
+    assert store.get("1 0 | who is Ren\u00e9e?") is None
+    store.add("1 0 | Who is Ren\u00e9e?", ["nobody"])
+    assert [one.answers for one in store.entries()] == [("nobody",)]
+
+
+def test_a_later_add_keeps_pairs_and_agreement_of_the_same_answers_only(
+    anywhere: Callable[[], NeighborStore],
+) -> None:
+    store = anywhere()
+    store.add("1 0 | q", ["a", "b"], PAIRS)
+    store.add("1 0 | q", ["a", "b"], agreement=[0, 1])
+    store.add("1 0 | q", ["a", "b"])
+    assert store.get("1 0 | q") == Asked("1 0 | q", ("a", "b"), PAIRS, (0, 1))
+    store.add("1 0 | q", ["a", "c"])
+    assert store.get("1 0 | q") == Asked("1 0 | q", ("a", "c"))
+    store.add("1 0 | q", ["a", "c"], Pairs(same=4))
+    assert store.get("1 0 | q") == Asked("1 0 | q", ("a", "c"), Pairs(same=4))
+
+
+def test_of_a_question_given_twice_at_once_the_last_counts(store: NeighborStore) -> None:
+    store.add_many([Asked("1 0 | q", ("first",)), Asked("1 0 |  q", ("last",))])
+    assert [one.answers for one in store.entries()] == [("last",)]
+    store.add_many([])
+    assert len(store) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((" \n", ["a"]), "expected a question, got ' "),
+        (("q", []), r"expected one answer per reference, as text, for 'q'; got \(\)"),
+        (("q", [None]), "expected one answer per reference, as text"),
+        (("q", "because"), "expected a list of answers, one per reference, got 'because'"),
+        (("q", ["a", "b"], None, [1.0]), "expected 2 finite numbers, one per answer to 'q'"),
+        (("q", ["a"], None, [float("nan")]), "expected 1 finite numbers"),
+        (("q", ["a"], "pairs"), "pairs"),
+    ],
+    ids=["question", "none", "no text", "text", "too few", "nan", "pairs"],
+)
+def test_what_cannot_be_kept_is_refused(
+    store: NeighborStore, arguments: tuple[Any, ...], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        store.add(*arguments)
+    assert len(store) == 0
+
+
+# --- Vectors --------------------------------------------------------------------------------------
+
+
+def test_a_vector_is_computed_once_and_of_a_known_question_not_again(tmp_path: Path) -> None:
+    told = Told()
+    store = NeighborStore(tmp_path, embedding=told)
+    store.nearest("1 0 | q", 3, 0.8)
+    store.add("1 0 | q", ["a"])
+    store.add("1 0 | q", ["a"], PAIRS)
+    store.random("1 0 | q", 3, 0.8)
+    assert told.texts == ["1 0 | q"]
+    store.close()
+    again = Told()
+    store = NeighborStore(tmp_path, embedding=again)
+    store.add("1 0 | q", ["b"])
+    store.nearest_many(["1 0 | q", "0 1 | r"], 3, 0.8)
+    assert again.texts == ["0 1 | r"]
+    store.close()
+
+
+@pytest.mark.parametrize("vectors", [[], [[1.0, float("nan")]], [1.0], [[1.0], [2.0]]], ids=str)
+def test_vectors_that_are_none_are_refused(vectors: Any) -> None:
+    told = Told()
+    told.embed_documents = lambda texts: vectors  # type: ignore[method-assign]
+    store = NeighborStore(embedding=told)
+    with pytest.raises(ValueError, match="expected a vector of finite numbers for each of 1"):
+        store.add("q", ["a"])
+    assert len(store) == 0
+
+
+def test_vectors_of_another_length_are_told(store: NeighborStore) -> None:
+    store.add("1 0 | q", ["a"])
+    for use in (lambda: store.add("1 0 0 | r", ["a"]), lambda: store.nearest("1 | s", 1, 1.0)):
+        with pytest.raises(DemurError, match=r"cannot be used: .*dimension of 2"):
+            use()
+
+
+# --- Neighbours -----------------------------------------------------------------------------------
+
+
+def test_paraphrases_and_the_question_itself_are_no_neighbours(store: NeighborStore) -> None:
+    fill(store, ["1 0 | q", *(f"1 0.{at:03} | same" for at in range(60)), "1 2 | a", "0 1 | b"])
+    found = store.nearest("1 0 | q", 2, 0.8)
+    assert found == [
+        Neighbor("1 2 | a", ("of 1 2 | a",), pytest.approx(1 / 5**0.5)),
+        Neighbor("0 1 | b", ("of 0 1 | b",), pytest.approx(0)),
+    ]
+    assert sorted(names(store.random("1 0 | q", 2, 0.8))) == ["0 1 | b", "1 2 | a"]
+    assert store.nearest("1 0 | q", 1, 0.8) == found[:1]
+
+
+def test_a_thin_store_gives_what_there_is(store: NeighborStore) -> None:
+    for find in (store.nearest, store.random):
+        assert find("1 0 | q", 25, 0.8) == []
+    fill(store, ["0 1 | only"])
+    for find in (store.nearest, store.random):
+        assert names(find("1 0 | q", 25, 0.8)) == ["0 1 | only"]
+        assert find("0 1 | only", 25, 1.0) == []
+
+
+def test_many_at_once_are_as_one_by_one(
+    store: NeighborStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = [f"{at % 7} {at % 11 - 5} | {at}" for at in range(1, 60)]
+    fill(store, questions)
+    asked = [*questions[:10], "3 1 | new", questions[0]]
+    together = store.nearest_many(asked, 5, 0.9)
+    assert together == [store.nearest(question, 5, 0.9) for question in asked]
+    assert store.nearest_many([], 5, 0.9) == []
+
+
+def test_random_ones_depend_on_question_seed_and_content_alone() -> None:
+    questions = [f"{at} {90 - at} | {at}" for at in range(1, 90)]
+    first, second = NeighborStore(embedding=Told()), NeighborStore(embedding=Told())
+    fill(first, questions)
+    for question in reversed(questions):
+        second.add(question, [f"of {question}"])
+    found = first.random("1 0 | q", 10, 0.7)
+    again = second.random("1 0 | q", 10, 0.7)
+    assert names(found) == names(again)
+    assert len(set(names(found))) == 10
+    assert all(one.similarity < 0.7 for one in found)
+    assert names(first.random("1 0 | q", 10, 0.7, seed=1)) != names(found)
+    assert names(first.random("1 0 | r", 10, 0.7)) != names(found)
+    drawn = [one for seed in range(200) for one in names(first.random("0 -1 | q", 5, 0.7, seed))]
+    counts = [drawn.count(question) for question in questions]
+    assert sum(counts) == 1000
+    assert max(counts) < 35  # of about 11 each
+
+
+def test_random_ones_are_drawn_from_what_was_added_since(store: NeighborStore) -> None:
+    fill(store, ["0 1 | a"])
+    assert len(store.random("1 0 | q", 9, 0.8)) == 1
+    fill(store, ["0 2 | b"])
+    assert len(store.random("1 0 | q", 9, 0.8)) == 2
+
+
+@pytest.mark.parametrize(
+    ("k", "ceiling", "message"),
+    [
+        (0, 0.8, "k must be at least 1, got 0"),
+        (3, 1.5, "max_similarity is a cosine, from -1 to 1, got 1.5"),
+        (3, float("nan"), "max_similarity is a cosine, from -1 to 1, got nan"),
+    ],
+    ids=["k", "ceiling", "nan"],
+)
+def test_impossible_wishes_are_refused(
+    store: NeighborStore, k: int, ceiling: float, message: str
+) -> None:
+    for find in (store.nearest, store.random):
+        with pytest.raises(ValueError, match=message):
+            find("1 0 | q", k, ceiling)
+
+
+def test_answers_that_another_process_replaced_count_after_a_while(
+    server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(recent, "time", SimpleNamespace(monotonic=lambda: now))
+    one, other = (
+        NeighborStore(server, collection=tmp_path.name + "-x", embedding=Told()) for _ in "ab"
+    )
+    one.add("1 0 | q", ["old"])
+    other.add("1 0 | q", ["new"])
+    now = 299
+    assert one.nearest("0 1 | r", 3, 0.8)[0].answers == ("old",)
+    now = 301
+    assert one.nearest("0 1 | r", 3, 0.8)[0].answers == ("new",)
+    one.add("1 0 | q", ["newest"])
+    assert one.nearest("0 1 | r", 3, 0.8)[0].answers == ("newest",)
+
+
+# --- Whose answers --------------------------------------------------------------------------------
+
+
+def test_the_first_binding_decides_and_others_are_refused(
+    anywhere: Callable[[], NeighborStore],
+) -> None:
+    anywhere().add("1 0 | by hand", ["a"])
+    assert anywhere().binding() == {}
+    anywhere().bind("two models", "prompts-1")
+    anywhere().bind("two models", "prompts-1")
+    with pytest.raises(ValueError, match="made with other references: two models, and wanted is"):
+        anywhere().bind("three models", "prompts-1")
+    with pytest.raises(ValueError, match=r"other prompts: prompts-1.* give another collection"):
+        anywhere().bind("two models", "prompts-2")
+    assert anywhere().binding() == {"references": "two models", "prompts": "prompts-1"}
+    assert anywhere().get("1 0 | by hand") is not None
+
+
+def test_another_embedding_model_is_refused(tmp_path: Path) -> None:
+    NeighborStore(tmp_path, embedding=Told("one")).close()
+    with pytest.raises(ValueError, match="made with another embedding model: one, and this one is"):
+        NeighborStore(tmp_path, embedding=Told("two"))
+    beside = NeighborStore(tmp_path, collection="another", embedding=Told("two"))
+    assert len(beside) == 0
+    beside.close()
+
+
+# --- Places ---------------------------------------------------------------------------------------
+
+
+def test_stores_in_memory_are_private_and_gone_with_their_object() -> None:
+    import chromadb
+
+    first, second = NeighborStore(embedding=Told()), NeighborStore(embedding=Told())
+    first.add("1 0 | q", ["a"])
+    assert (len(first), len(second)) == (1, 0)
+    held = {one.name for one in chromadb.EphemeralClient().list_collections()}
+    name = first._name
+    del first
+    gc.collect()
+    left = {one.name for one in chromadb.EphemeralClient().list_collections()}
+    assert name in held
+    assert name not in left
+
+
+def test_a_client_of_the_users_own() -> None:
+    import chromadb
+
+    client = chromadb.EphemeralClient()
+    NeighborStore(client=client, collection="of-the-user", embedding=Told()).add("1 0 | q", ["a"])
+    assert len(NeighborStore(client=client, collection="of-the-user", embedding=Told())) == 1
+    with pytest.raises(ValueError, match="path and client both say where the store is"):
+        NeighborStore("somewhere", client=client)
+
+
+def test_a_store_of_a_folder_or_server_is_pickled_and_one_in_memory_not(
+    tmp_path: Path, server: str, store: NeighborStore
+) -> None:
+    for path in (tmp_path, server):
+        first = NeighborStore(path, collection="pickled", embedding=Told())
+        first.add("1 0 | q", ["a"])
+        again = pickle.loads(pickle.dumps(first))
+        assert again.get("1 0 | q") == Asked("1 0 | q", ("a",))
+        assert repr(again) == repr(first)
+        first.close()
+        again.close()
+    with pytest.raises(TypeError, match="cannot be pickled, since it lives in this process"):
+        pickle.dumps(store)
+
+
+def test_a_relative_folder_stays_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = NeighborStore("here", embedding=Told())
+    written = pickle.dumps(store)
+    monkeypatch.chdir("/")
+    again = pickle.loads(written)
+    assert repr(again) == repr(store)
+    store.close()
+    again.close()
+
+
+def test_a_server_that_went_away_is_told(tmp_path: Path) -> None:
+    with chroma_server(tmp_path / "data") as url:
+        store = NeighborStore(url, embedding=Told())
+        store.add("1 0 | q", ["a"])
+    for use in (lambda: store.get("1 0 | q"), lambda: store.nearest("1 0 | q", 1, 1.0)):
+        with pytest.raises(DemurError, match=f"Chroma in {url} cannot be used"):
+            use()
+
+
+def test_an_entry_that_is_not_ours_is_told(store: NeighborStore) -> None:
+    store._collection.upsert(["x"], embeddings=[[1, 0]], metadatas=[{"said": "hello"}])
+    with pytest.raises(DemurError, match=r"keeps under x cannot be read: .* Delete that"):
+        store.nearest("0 1 | q", 1, 0.8)
+
+
+# --- Many at once, and kills ----------------------------------------------------------------------
+
+
+def test_threads_add_and_look_up_at_once(anywhere: Callable[[], NeighborStore]) -> None:
+    store = anywhere()
+
+    def use(thread: int) -> None:
+        for at in range(12):
+            question = f"{thread + 1} {at - 5} | {thread} {at}"
+            store.add(question, ["a", question])
+            assert store.get(question) == Asked(question, ("a", question))
+            assert question not in names(store.nearest(question, 5, 1.0))
+            assert question not in names(store.random(question, 5, 1.0))
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(use, range(6)))
+    assert len(set(store.questions())) == 72
+
+
+ADDING = """
+import sys
+from demur.evaluators.fewl.neighbors import NeighborStore
+from demur.evaluators.fewl.parsing import Pairs
+from support.vectors import Told
+
+path, name, start, count, shared = sys.argv[1:]
+store = NeighborStore(path, collection=name, embedding=Told())
+print("open", flush=True)
+for at in range(int(start), int(start) + int(count)):
+    question = f"{at} 1 | question {at}"
+    store.add(question, [f"answer to {question}"])
+    store.add(shared, ["one", "two"], Pairs(same=at) if at % 2 else None)
+    print(question, flush=True)
+"""
+
+
+def adding(path: object, name: str, start: int, count: int) -> subprocess.Popen[str]:
+    """Another process that adds questions, and tells of each when it is kept."""
+    command = [sys.executable, "-c", ADDING, str(path), name, str(start), str(count), "0 1 | both"]
+    paths = {"PYTHONPATH": ":".join(entry for entry in sys.path if entry)}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=paths)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "open\n"
+    return process
+
+
+def test_processes_on_one_server_lose_nothing(server: str) -> None:
+    writers = [adding(server, "writers", start, 15) for start in (100, 200, 300)]
+    told = [line.strip() for writer in writers for line in writer.communicate()[0].splitlines()]
+    assert [writer.returncode for writer in writers] == [0, 0, 0]
+    assert len(told) == 45
+    store = NeighborStore(server, collection="writers", embedding=Told())
+    assert sorted(store.questions()) == sorted([*told, "0 1 | both"])
+    both = store.get("0 1 | both")
+    assert both is not None
+    assert both.answers == ("one", "two")
+    assert both.pairs is not None  # that a process wrote, whoever added without pairs since
+    assert len(store.nearest("-1 0 | q", 200, 1.0)) == 46
+
+
+@pytest.mark.parametrize("served", [False, True], ids=["folder", "server"])
+def test_a_kill_loses_nothing_that_was_told_as_kept(
+    served: bool, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    path = request.getfixturevalue("server") if served else tmp_path
+    chance = random.Random(7)
+    told: list[str] = []
+    for at in range(4):
+        process = adding(path, "killed", 1 + 1000 * at, 1000)
+        assert process.stdout is not None
+        told += [process.stdout.readline().strip() for _ in range(chance.randrange(1, 12))]
+        time.sleep(chance.uniform(0, 0.03))  # somewhere in the next one
+        process.kill()
+        rest = process.communicate()[0].splitlines(keepends=True)
+        assert process.returncode == -signal.SIGKILL
+        told += [line.strip() for line in rest if line.endswith("\n")]
+        store = NeighborStore(path, collection="killed", embedding=Told())
+        found = set(store.questions())
+        assert found >= {*told, "0 1 | both"}
+        for question, one in zip(told, store.get_many(told), strict=True):
+            assert one == Asked(question, (f"answer to {question}",))
+        assert {*names(store.nearest("-1 0 | q", len(found) + 9, 1.0))} >= found
+        store.close()
+
+
+# --- Files ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["kept.jsonl", "kept.jsonl.gz"])
+def test_a_file_holds_all_of_a_store(name: str, tmp_path: Path, store: NeighborStore) -> None:
+    store.add(STRANGE, ["a\u2028b", ""], PAIRS, [1, 2])
+    fill(store, [f"{at} 1 | q" for at in range(1, 450)])
+    store.bind("two models", "prompts-1")
+    store.export(tmp_path / name)
+    again = NeighborStore(embedding=Told("another"))
+    assert again.load(str(tmp_path / name)) == 450
+    assert list(again.entries()) == list(store.entries())
+    assert again.binding() == store.binding()
+    again.export(tmp_path / f"again-{name}")
+    assert (tmp_path / f"again-{name}").read_bytes() == (tmp_path / name).read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"again-{name}", name]
+    (first, *_) = store.questions()
+    again.add(first, ["changed"])
+    again.load(tmp_path / name)
+    assert list(again.entries()) == list(store.entries())
+
+
+def test_a_file_of_others_is_refused_and_one_of_nobody_not(
+    tmp_path: Path, store: NeighborStore
+) -> None:
+    fill(store, ["1 0 | q"])
+    store.export(tmp_path / "nobody.jsonl")
+    store.bind("two models", "prompts-1")
+    store.export(tmp_path / "two.jsonl")
+    other = NeighborStore(embedding=Told())
+    other.bind("three models", "prompts-1")
+    with pytest.raises(ValueError, match="other references: three models, and wanted is two"):
+        other.load(tmp_path / "two.jsonl")
+    assert len(other) == 0
+    assert other.load(tmp_path / "nobody.jsonl") == 1
+
+
+def test_what_stands_in_a_files_place_stays_when_writing_fails(
+    tmp_path: Path, store: NeighborStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(store, ["1 0 | q", "0 1 | r"])
+    store.export(tmp_path / "kept.jsonl")
+    before = (tmp_path / "kept.jsonl").read_bytes()
+    fill(store, ["1 1 | s"])
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(entries, "os", SimpleNamespace(**{**vars(entries.os), "fsync": full}))
+    with pytest.raises(OSError, match="No space left"):
+        store.export(tmp_path / "kept.jsonl")
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]
+
+
+HEAD = '{"kind": "fewl-neighbors-1"}\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no exported neighbours"),
+        ('{"kind": "other"}\n', "holds no exported neighbours"),
+        ("[1]\n", "holds no exported neighbours"),
+        ("hello\n", "is damaged at line 1"),
+        (HEAD + '{"question": "q", "answers": ["a"]}\n{"ques', "is damaged at line 3"),
+        (HEAD + '{"question": "q"}\n', "line 2: .*answers"),
+        (HEAD + '{"question": "q", "answers": []}\n', "line 2: .*one answer per reference"),
+        (HEAD + '{"question": "q", "answers": "ab"}\n', "line 2: .*answers"),
+    ],
+    ids=["empty", "kind", "list", "text", "cut", "lacking", "none", "text for list"],
+)
+def test_a_damaged_file_is_told_with_its_line(
+    text: str, message: str, tmp_path: Path, store: NeighborStore
+) -> None:
+    (tmp_path / "x.jsonl").write_text(text)
+    with pytest.raises(ValueError, match=rf"(?s)x\.jsonl.*{message}"):
+        store.load(tmp_path / "x.jsonl")
+
+
+def test_a_packed_file_that_is_cut_or_not_packed_is_told(
+    tmp_path: Path, store: NeighborStore
+) -> None:
+    fill(store, [f"{at} 1 | q" for at in range(1, 50)])
+    store.export(tmp_path / "x.gz")
+    whole = (tmp_path / "x.gz").read_bytes()
+    for damaged in (whole[: len(whole) // 2], b"hello", whole[:40] + b"?" * 40 + whole[80:]):
+        (tmp_path / "x.gz").write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"x\.gz is damaged at line"):
+            NeighborStore(embedding=Told()).load(tmp_path / "x.gz")
+
+
+# --- With the real model --------------------------------------------------------------------------
+
+
+@pytest.mark.real
+def test_questions_of_one_subject_are_near_and_a_paraphrase_is_left_out() -> None:
+    try:
+        store = NeighborStore()
+    except (LocalModelError, MissingExtraError) as error:
+        pytest.skip(f"no sentence embeddings: {error}")
+    fill(
+        store,
+        [
+            "What is the capital city of France?",
+            "What is the capital of Italy?",
+            "Who wrote the play Hamlet?",
+            "How many legs does a spider have?",
+        ],
+    )
+    found = store.nearest("What is the capital of France?", 2, 0.8)
+    assert names(found)[0] == "What is the capital of Italy?"
+    assert "What is the capital city of France?" not in names(found)
+    assert len(found) == 2
