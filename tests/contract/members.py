@@ -5,6 +5,7 @@ All is at module level, so that members can be pickled.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
@@ -24,6 +26,7 @@ from langchain_core.runnables import (
 )
 
 from demur import (
+    FEWL,
     Annotate,
     Budget,
     Cascade,
@@ -34,6 +37,7 @@ from demur import (
     RefChecker,
     Sample,
 )
+from demur.evaluators.fewl import NeighborStore
 from demur.guard import Feedback, Guarded, widen
 from demur.guard.recovery import REFUSAL
 from support import facts
@@ -81,6 +85,60 @@ def _cascade() -> Runnable[Any, Any]:
 
 def _evaluator(name: str, make: Callable[[], Runnable[Any, Any]]) -> Member:
     return Member(name, make, facts.sample, _evaluation, _right, {"contexts": []}, "answer")
+
+
+class _Apart(Embeddings):
+    """All items are as alike as paraphrases, and like nothing else."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[1.0, 0.0] if "item" in text else [0.0, 1.0] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+
+class _Beginning(NeighborStore):
+    """A store in memory whose copies begin as it did: with two questions about something else.
+
+    These stay the only neighbours, however many items are asked for in the meantime.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(embedding=_Apart())
+        for question in ("Who lit the tower?", "Who dug the well?"):
+            self.add(question, ["Ada.", "Bo."])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Beginning, ()
+
+
+def _fewl(several: bool) -> FEWL:
+    lone = ScriptedModel(script=facts.judge)
+    return FEWL(
+        [lone, ScriptedModel(script=facts.judge)] if several else lone,
+        similarity=facts.alike,
+        n_answers=2,
+        k_neighbors=2,
+        penalty=several,
+        neighbors=_Beginning(),
+        threshold=0.2,
+    )
+
+
+def _is_scored(penalty: bool, number: int, found: Evaluation) -> bool:
+    expected = facts.fewl_score(number, penalty)
+    return (
+        found.score is not None
+        and math.isclose(found.score, expected, rel_tol=0, abs_tol=1e-12)
+        and found.passed is (expected >= 0.2)
+        and all(f"item {number} " in said.lower() for said in found.details["answers"])
+        and found.details["warnings"] == []
+    )
+
+
+def _scored(name: str, several: bool) -> Member:
+    member = _evaluator(name, partial(_fewl, several))
+    return replace(member, good=partial(_is_scored, several))
 
 
 # --- Guards -----------------------------------------------------------------------------------
@@ -259,6 +317,8 @@ EVALUATORS = [
     _evaluator("refchecker per claim", partial(_refchecker, "per_claim")),
     _evaluator("refchecker logprobs", partial(_refchecker, "logprobs")),
     _evaluator("cascade", _cascade),
+    _scored("fewl, a lone reference", several=False),
+    _scored("fewl, two references, penalty", several=True),
 ]
 GUARDS = [
     _guard("guard that refuses, string", _refusing, _is_refused),

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from demur.models import threads
 from demur.models.calls import ChatCall, ask, drive
 from demur.models.retry import CallPolicy
 from support.fakes import ScriptedModel
+from support.streams import PATIENCE
 
 _who: contextvars.ContextVar[str] = contextvars.ContextVar("who", default="nobody")
 
@@ -104,3 +105,95 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
     command = [sys.executable, "-c", _FORKING]
     subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=True, timeout=120)
+
+
+# --- as_completed ---------------------------------------------------------------------------------
+
+
+def test_results_come_in_the_order_in_which_they_are_ready() -> None:
+    free = {name: threading.Event() for name in "abc"}
+    free["c"].set()
+
+    def work(name: str) -> str:
+        assert free[name].wait(PATIENCE)
+        return name.upper()
+
+    found = threads.as_completed(work, "abc", 3)
+    assert next(found) == "C"
+    free["a"].set()
+    assert next(found) == "A"
+    free["b"].set()
+    assert list(found) == ["B"]
+
+
+def test_items_are_taken_as_there_is_room() -> None:
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(10):
+            taken.append(number)
+            yield number
+
+    now, most, lock = 0, 0, threading.Lock()
+
+    def work(number: int) -> int:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.005)
+        with lock:
+            now -= 1
+        return number
+
+    found = threads.as_completed(work, items(), 3)
+    assert taken == []
+    first = next(found)
+    assert taken == [0, 1, 2]
+    assert sorted([first, *found]) == list(range(10))
+    assert most == 3
+
+
+def test_who_stops_listening_has_nothing_further_begun() -> None:
+    begun: list[int] = []
+    free = threading.Event()
+
+    def work(number: int) -> int:
+        begun.append(number)
+        if number:
+            assert free.wait(PATIENCE)
+        return number
+
+    found = threads.as_completed(work, range(10), 2)
+    assert next(found) == 0
+    found.close()  # type: ignore[attr-defined]  # and it waits for none
+    free.set()
+    time.sleep(0.1)
+    assert sorted(begun) == [0, 1]
+
+
+def test_an_exception_of_the_work_is_the_callers() -> None:
+    begun: list[int] = []
+
+    def work(number: int) -> int:
+        begun.append(number)
+        if number == 2:
+            raise KeyError(number)
+        return number
+
+    found = threads.as_completed(work, range(10), 1)
+    assert [next(found), next(found)] == [0, 1]
+    with pytest.raises(KeyError, match="2"):
+        next(found)
+    assert begun == [0, 1, 2]
+
+
+def test_without_items_there_is_nothing_to_wait_for() -> None:
+    assert list(threads.as_completed(str, [], 4)) == []
+
+
+def test_work_sees_the_callers_context() -> None:
+    token = _who.set("Ann")
+    found = threads.as_completed(lambda _: _who.get(), range(3), 2)
+    assert list(found) == ["Ann"] * 3
+    _who.reset(token)

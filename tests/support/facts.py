@@ -7,6 +7,7 @@ reached the wrong request would make a wrong claim, label or score.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -86,6 +87,8 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
     if stage == "joint":
         lines = isolated("claims", messages).splitlines()
         return "\n".join(f"{line.partition('.')[0]}. {_label(line)}" for line in lines)
+    if stage in ("reference", "pairs"):
+        return _reference(stage, isolated("question", messages))
     claim = isolated("claim", messages)
     # The claims on which the bias is measured are about other things: no label is likelier there.
     label = _label(claim) if _FACT.search(claim) else None
@@ -109,6 +112,38 @@ def serve(request: dict[str, Any], number: int) -> Answer:
     stage = stage_of(messages)
     reply = (speak if stage == "chain" else judge)(stage, messages)
     return Answer(reply if isinstance(reply, str) else str(reply.text))
+
+
+def _reference(stage: str, asked: str) -> str:
+    """What a reference says of an item, and wrong and corrected answers that all are alike."""
+    (number,) = re.findall(r"item (\d+)", asked)
+    if stage == "reference":
+        return f"1. That of item {number} is known.\n2. Item {number} is on the list."
+    pairs = (
+        f"{at}. Wrong Answer: Item {number} has {at} legs.\n{at}. Non-Wrong Answer: None has {at}."
+        for at in range(1, 4)
+    )
+    return "\n".join(pairs)
+
+
+def alike(pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """A similarity that knows how much of an answer is so."""
+    return [_alike(premise, hypothesis) for premise, hypothesis in pairs]
+
+
+def _alike(premise: str, hypothesis: str) -> float:
+    found = _FACT.search(premise)
+    if found is None:  # a reference, beside a corrected answer or a wrong one
+        return 0.75 if hypothesis.startswith("None") else 0.25
+    if set(re.findall(r"(?i)item (\d+)", hypothesis)) != {found[1]}:
+        return 0.125  # what is said of something else
+    return 0.25 + supported(int(found[1])) / (2 * len(ATTRIBUTES))
+
+
+def fewl_score(number: int, penalty: bool) -> float:
+    """What FEWL has to give with that similarity, and weights of mean one that are all alike."""
+    lazy = math.tanh(0.125) / 2 if penalty else 0
+    return math.tanh(0.25 + supported(number) / (2 * len(ATTRIBUTES))) / 2 - lazy
 
 
 def _label(claim: str) -> ClaimLabel:

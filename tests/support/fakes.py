@@ -50,7 +50,14 @@ class ScriptedModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-_STAGES = {"problems": "repair", "answer": "extraction", "claims": "joint", "claim": "claim"}
+_STAGES = {
+    "statements": "agreement",
+    "problems": "repair",
+    "answer": "extraction",
+    "claims": "joint",
+    "claim": "claim",
+    "question": "reference",
+}
 """By the first of these tags that stands around something."""
 
 
@@ -62,7 +69,8 @@ def stage_of(messages: Sequence[BaseMessage]) -> str:
         return "chain"
     found = next((stage for tag, stage in _STAGES.items() if tag in tags), None)
     assert found is not None, f"no stage can be told from {text!r}"
-    return found
+    # FEWL shows its question alone, and asks for one thing or the other in the last line.
+    return "pairs" if found == "reference" and "wrong" in text.splitlines()[-1] else found
 
 
 def isolated(tag: str, messages: Sequence[BaseMessage]) -> str:

@@ -8,7 +8,6 @@ import json
 from langchain_core.language_models import BaseChatModel
 
 from demur.models.embeddings import MiniLM
-from demur.models.resolve import is_local
 from demur.models.weights import MINILM
 
 _FIELDS = (
@@ -45,16 +44,21 @@ _ENDPOINTS = ("openai_api_base", "azure_endpoint", "anthropic_api_url", "base_ur
 def model_fingerprint(model: BaseChatModel) -> str:
     """What tells a chat model's replies from those of others: name, endpoint, parameters.
 
-    Keys are no part of it. Two models behind one class that tells LangChain of no parameter
-    (`_identifying_params`) look the same.
+    A model with a `fingerprint` of its own, as the local one has of its weights, is told by that
+    instead of by its endpoint. Keys are no part of it. Two models behind one class that tells
+    LangChain of no parameter (`_identifying_params`) look the same.
     """
     name = getattr(model, "model_name", None) or getattr(model, "model", None)
     params = json.dumps(model._identifying_params, sort_keys=True, default=_type_name)
     client = getattr(model, "root_client", None)  # of OpenAI's: it has read the environment
-    told = [getattr(client, "base_url", None), *(getattr(model, at, None) for at in _ENDPOINTS)]
-    # A model in this process listens on another port each time.
-    endpoint = "" if is_local(model) else next((str(one) for one in told if one), "")
-    digest = hashlib.sha256(f"{endpoint}\0{params}".encode()).hexdigest()[:12]
+    own = getattr(model, "fingerprint", None)
+    told = [
+        own if isinstance(own, str) else None,
+        getattr(client, "base_url", None),
+        *(getattr(model, at, None) for at in _ENDPOINTS),
+    ]
+    source = next((str(one) for one in told if one), "")
+    digest = hashlib.sha256(f"{source}\0{params}".encode()).hexdigest()[:12]
     return " ".join([type(model).__qualname__, *([str(name)] if name else []), f"({digest})"])
 
 

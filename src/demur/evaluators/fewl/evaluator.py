@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal
 
 import numpy as np
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.runnables import RunnableConfig
 from pydantic import Field, JsonValue, PrivateAttr, field_validator
+from typing_extensions import Self
 
 from demur.evaluators.base import Evaluator
 from demur.evaluators.fewl import terms
 from demur.evaluators.fewl.fitting import Fitted, Learned, afit, fit
 from demur.evaluators.fewl.formula import DivergenceName, Floats, Normalization
+from demur.evaluators.fewl.learning import Learner, local
 from demur.evaluators.fewl.neighbors import Asked, Neighbor, NeighborStore
 from demur.evaluators.fewl.parsing import Pairs
 from demur.evaluators.fewl.prompts import FEWLPrompts
 from demur.evaluators.fewl.references import References
 from demur.evaluators.fewl.terms import Score, Similarities, Texts, Weighting
-from demur.models.calls import RunnableCall, Steps, adrive, ask, drive
+from demur.models.calls import Steps, adrive, drive
 from demur.models.resolve import resolve_model
 from demur.models.similarity import Similarity, resolve_similarity
-from demur.models.tries import Outcome
 from demur.schema import Evaluation, Failure, Sample
 
 Expertise = Literal["similarity", "agreement"]
@@ -87,7 +87,7 @@ class FEWL(Evaluator):
             keeps its scale beside the penalty.
         temperature: Of the softmax over expertise.
         neighbors: What the references said of other questions. None: a store in this process's
-            memory, which is empty at first.
+            memory, which is empty at first, and again where the evaluator is unpickled.
         threshold: Answers that score less fail. None: nothing is decided.
         expertise: "similarity": equation 2. "agreement": each reference is asked with which wrong
             and corrected answers it agrees, a call for each reference answer more (v1, section 2.1
@@ -123,7 +123,7 @@ class FEWL(Evaluator):
     min_pairs: int = Field(default=3, ge=1)
     prompts: FEWLPrompts = Field(default_factory=FEWLPrompts)
 
-    _asks: References = PrivateAttr()
+    _learner: Learner = PrivateAttr()
     _alike: Similarity = PrivateAttr()
     _store: NeighborStore = PrivateAttr()
 
@@ -152,10 +152,12 @@ class FEWL(Evaluator):
         models = tuple(map(resolve_model, self.references if several else (self.references,)))
         generator = models[0] if self.generator is None else resolve_model(self.generator)
         diversified = None if several else self.n_answers
-        self._asks = References(models, generator, diversified, self.n_wrong, self.prompts)
+        asks = References(models, generator, diversified, self.n_wrong, self.prompts)
         self._alike = resolve_similarity(self.similarity)
         self._store = NeighborStore() if self.neighbors is None else self.neighbors
-        self._store.bind(self._asks.who, self._asks.how)
+        self._store.bind(asks.who, asks.how)
+        by_agreement = self.expertise == "agreement"
+        self._learner = Learner(asks, self._store, by_agreement, self.min_pairs)
 
     # --- The evaluation ---------------------------------------------------------------------
 
@@ -164,17 +166,17 @@ class FEWL(Evaluator):
         if unfit is not None:
             return self._undetermined(unfit)
         question = str(sample.question)
-        asked = yield from self._learn(question, self._by_pairs)
+        asked = yield from self._learner.learn(question, self._by_pairs)
         if isinstance(asked, str):
             return self._undetermined(asked)
         near: Sequence[Neighbor] = ()
         if self.penalty:
-            found = yield from _local(partial(self._neighbors, question), "neighbors")
+            found = yield from local(partial(self._neighbors, question), "neighbors")
             if found.error is not None:
                 return self._undetermined(f"neighbouring questions cannot be had: {found.error}")
             near = found.value
         texts = self._texts(sample, asked, near)
-        scores = yield from _local(partial(self._alike.scores, texts.pairs()), "similarity")
+        scores = yield from local(partial(self._alike.scores, texts.pairs()), "similarity")
         if scores.error is not None:
             return self._undetermined(f"the similarity failed: {scores.error}")
         return self._conclude(texts, asked, near, texts.read(scores.value))
@@ -203,7 +205,7 @@ class FEWL(Evaluator):
             How many are known now, which could not be learned and why, and what it cost.
         """
         learn = partial(self._fit_one, with_pairs=pairs and self._by_pairs)
-        return fit(learn, _distinct(questions), _positive(at_once), progress or _silent)
+        return fit(learn, questions, at_once, progress)
 
     async def afit(
         self,
@@ -215,14 +217,16 @@ class FEWL(Evaluator):
     ) -> Fitted:
         """As `fit`, natively asynchronous."""
         learn = partial(self._afit_one, with_pairs=pairs and self._by_pairs)
-        return await afit(learn, _distinct(questions), _positive(at_once), progress or _silent)
+        return await afit(learn, questions, at_once, progress)
 
     def _fit_one(self, question: str, with_pairs: bool) -> Learned:
-        asked, ledger = drive(self._learn(question, with_pairs), _FITTING, self.call_policy)
+        asked, ledger = drive(self._learner.learn(question, with_pairs), _FITTING, self.call_policy)
         return question, asked if isinstance(asked, str) else None, ledger
 
     async def _afit_one(self, question: str, with_pairs: bool) -> Learned:
-        asked, ledger = await adrive(self._learn(question, with_pairs), _FITTING, self.call_policy)
+        asked, ledger = await adrive(
+            self._learner.learn(question, with_pairs), _FITTING, self.call_policy
+        )
         return question, asked if isinstance(asked, str) else None, ledger
 
     @property
@@ -246,54 +250,6 @@ class FEWL(Evaluator):
                     )
         return None
 
-    def _learn(self, question: str, with_pairs: bool) -> Steps[Asked | str]:
-        """What the references say of a question; they are asked only what is not known yet.
-
-        Args:
-            question: The question.
-            with_pairs: Whether wrong and corrected answers are wanted too.
-
-        Returns:
-            What is then kept in the store, or why it cannot be had.
-        """
-        found = yield from _local(partial(self._store.get, question), "known")
-        if found.error is not None:
-            return f"what is known cannot be read: {found.error}"
-        known: Asked | None = found.value
-        asks = self._asks
-        answer_calls = [] if known else asks.answer_calls(question)
-        lacks_pairs = with_pairs and (known is None or known.pairs is None)
-        pair_calls = [asks.pairs_call(question)] if lacks_pairs else []
-        outcomes = yield from ask([*answer_calls, *pair_calls])
-        answers = known.answers if known else asks.answers(outcomes[: len(answer_calls)])
-        if isinstance(answers, str):
-            return answers
-        asked = known or Asked(question, answers)
-        # What was paid for is kept even if something else failed.
-        failure = None
-        if lacks_pairs:
-            pairs = asks.pairs(outcomes[-1])
-            if isinstance(pairs, str):
-                failure = pairs
-            else:
-                asked = replace(asked, pairs=pairs)
-        if with_pairs and self.expertise == "agreement" and asked.agreement is None:
-            asked = yield from self._agree(asked)
-        if asked != known:
-            kept = yield from _local(partial(self._store.add_many, [asked]), "keeping")
-            if kept.error is not None:
-                return f"what the references said cannot be kept: {kept.error}"
-        return failure or asked
-
-    def _agree(self, asked: Asked) -> Steps[Asked]:
-        """With how much each reference agrees; left open where that cannot be told."""
-        if asked.pairs is None or len(asked.pairs.usable) < self.min_pairs:
-            return asked
-        calls = self._asks.agreement_calls(asked.question, asked.answers, asked.pairs)
-        outcomes = yield from ask(calls)
-        agreement = self._asks.agreement(outcomes, asked.pairs)
-        return asked if isinstance(agreement, str) else replace(asked, agreement=agreement)
-
     def _neighbors(self, question: str) -> list[Neighbor]:
         find = self._store.random if self.neighbor_choice == "random" else self._store.nearest
         return find(question, self.k_neighbors, self.max_neighbor_similarity)
@@ -303,7 +259,9 @@ class FEWL(Evaluator):
         wrong: Sequence[str] = ()
         if self.weighting == "ideal":
             corrected, wrong = sample.metadata["correct"], sample.metadata["incorrect"]
-        elif self._by_pairs and self.expertise == "similarity" and self._enough(asked.pairs):
+        elif (
+            self._by_pairs and self.expertise == "similarity" and self._learner.enough(asked.pairs)
+        ):
             wrong, corrected = zip(*asked.pairs.usable, strict=True)
         references = asked.answers[:1] if self.weighting == "first" else asked.answers
         return Texts(
@@ -313,9 +271,6 @@ class FEWL(Evaluator):
             tuple(wrong),
             tuple(one.answers for one in near),
         )
-
-    def _enough(self, pairs: Pairs | None) -> TypeGuard[Pairs]:
-        return pairs is not None and len(pairs.usable) >= self.min_pairs
 
     def _conclude(
         self, texts: Texts, asked: Asked, near: Sequence[Neighbor], found: Similarities
@@ -346,7 +301,7 @@ class FEWL(Evaluator):
                 "expertise": None if score.expertise is None else score.expertise.tolist(),
                 "answers": list(texts.references),
                 "counted": list(score.used),
-                "pairs_used": len(texts.wrong) if self.weighting != "ideal" else 0,
+                "pairs_used": _usable(asked) if self._by_pairs and expertise is not None else 0,
                 "pairs_dropped": _dropped(asked.pairs) if self._by_pairs else {},
                 "neighbors_used": len(near),
                 "neighbors": [one.question for one in near],
@@ -358,7 +313,7 @@ class FEWL(Evaluator):
         """In what the score is less than it was asked to be."""
         found: list[JsonValue] = []
         if self._by_pairs and expertise is None:
-            usable = len(asked.pairs.usable) if asked.pairs else 0
+            usable = _usable(asked)
             found.append(
                 f"uniform weights: {usable} usable pairs of wrong and corrected answers, fewer "
                 f"than min_pairs={self.min_pairs}"
@@ -378,6 +333,10 @@ class FEWL(Evaluator):
     def _undetermined(self, error: str) -> Evaluation:
         return Evaluation(name=self.get_name(), error=error, explanation=error)
 
+    def __deepcopy__(self, memo: Any = None) -> Self:
+        """A copy with the same models and the same store, which are not its own."""
+        return self.__copy__()
+
     def __getstate__(self) -> dict[Any, Any]:
         """Leave out what the fields name: it is found again on the other side."""
         return {**super().__getstate__(), "__pydantic_private__": None}
@@ -387,10 +346,8 @@ class FEWL(Evaluator):
         self.model_post_init(None)
 
 
-def _local(work: Callable[[], Any], stage: str) -> Steps[Outcome]:
-    """Work of this process that would hold up an event loop."""
-    (outcome,) = yield from ask([RunnableCall(RunnableLambda(lambda _: work()), None, stage)])
-    return outcome
+def _usable(asked: Asked) -> int:
+    return len(asked.pairs.usable) if asked.pairs else 0
 
 
 def _are_texts(value: object) -> bool:
@@ -399,22 +356,6 @@ def _are_texts(value: object) -> bool:
         and bool(value)
         and all(isinstance(text, str) for text in value)
     )
-
-
-def _distinct(questions: Iterable[str]) -> list[str]:
-    if isinstance(questions, str):
-        raise TypeError(f"expected a list of questions, got one text: {questions!r}")
-    return list(dict.fromkeys(questions))
-
-
-def _positive(at_once: int) -> int:
-    if at_once < 1:
-        raise ValueError(f"at_once must be at least 1, got {at_once}")
-    return at_once
-
-
-def _silent(now: Fitted) -> None:
-    """Report nothing."""
 
 
 def _failure(score: Score) -> Failure:

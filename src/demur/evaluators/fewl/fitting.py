@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from demur.evaluators.fewl.entries import entry_id
 from demur.models.calls import Ledger
 from demur.models.threads import as_completed
 from demur.schema import Usage
@@ -32,12 +33,13 @@ Report: TypeAlias = Callable[[Fitted], None]
 
 
 def fit(
-    learn: Callable[[str], Learned], questions: Sequence[str], at_once: int, report: Report
+    learn: Callable[[str], Learned], questions: Iterable[str], at_once: int, report: Report | None
 ) -> Fitted:
     """Learn each question in threads; what was learned is kept if the rest is interrupted."""
-    now = Fitted(len(questions))
+    wanted, report = _checked(questions, at_once), report or _silent
+    now = Fitted(len(wanted))
     report(now)
-    for learned in as_completed(learn, questions, at_once):
+    for learned in as_completed(learn, wanted, at_once):
         now = _after(now, learned)
         report(now)
     return now
@@ -45,22 +47,24 @@ def fit(
 
 async def afit(
     learn: Callable[[str], Awaitable[Learned]],
-    questions: Sequence[str],
+    questions: Iterable[str],
     at_once: int,
-    report: Report,
+    report: Report | None,
 ) -> Fitted:
     """As `fit`, in tasks of the running loop."""
-    now = Fitted(len(questions))
-    report(now)
-    waiting = iter(questions)
+    wanted, tell = _checked(questions, at_once), report or _silent
+    now = Fitted(len(wanted))
+    tell(now)
+    waiting = iter(wanted)
 
     async def work() -> None:
         nonlocal now
         for question in waiting:
-            now = _after(now, await learn(question))
-            report(now)
+            learned = await learn(question)  # of which others have gone on by then
+            now = _after(now, learned)
+            tell(now)
 
-    workers = [asyncio.ensure_future(work()) for _ in range(min(at_once, len(questions)))]
+    workers = [asyncio.ensure_future(work()) for _ in range(min(at_once, len(wanted)))]
     try:
         await asyncio.gather(*workers)
     finally:
@@ -69,9 +73,27 @@ async def afit(
     return now
 
 
+def _checked(questions: Iterable[Any], at_once: int) -> Sequence[str]:
+    """The questions, each once."""
+    if isinstance(questions, str):
+        raise TypeError(f"expected a list of questions, got one text: {questions!r}")
+    if at_once < 1:
+        raise ValueError(f"at_once must be at least 1, got {at_once}")
+    found: dict[str, str] = {}
+    for at, question in enumerate(questions):
+        if not isinstance(question, str) or not question.strip():
+            raise ValueError(f"expected a question at place {at} of the list, got {question!r}")
+        found.setdefault(entry_id(question), question)
+    return list(found.values())
+
+
 def _after(now: Fitted, learned: Learned) -> Fitted:
     question, error, ledger = learned
     usage = sum(ledger.values(), now.usage)
     if error is not None:
         return replace(now, failed=(*now.failed, (question, error)), usage=usage)
     return replace(now, done=now.done + 1, usage=usage)
+
+
+def _silent(now: Fitted) -> None:
+    """Report nothing."""

@@ -11,7 +11,13 @@ from demur.models.isolation import without_delimiters
 
 # --- Answers ------------------------------------------------------------------------------------
 
-_NUMBERED = re.compile(r"^[ \t>*_#]*(?:answer\s*)?(\d{1,3})\s*[.):][*_]*[ \t]*", re.I | re.M)
+# Not the beginning of a number, as in "3.5 million" or "12:30".
+_NUMBERED = re.compile(
+    r"^[ \t>*_#]*(?:answer[ \t]*)?\d{1,3}[ \t]*[.):](?!\d)[*_]*[ \t]*", re.I | re.M
+)
+_FIRST = re.compile(
+    r"[\s>*_#]*(?:answer[ \t]*(?:1[ \t]*)?:|(?:answer[ \t]*)?1[.):](?!\d))[*_]*", re.I
+)
 _BULLET = re.compile(r"^[ \t>]*[-*\u2022][ \t]+", re.M)
 _QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019", "[": "]"}
 
@@ -19,7 +25,8 @@ _QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019", "[": "]"}
 def parse_answers(reply: str, n: int, truncated: bool = False) -> tuple[str, ...]:
     """The answers that a reply gives, at most `n`, in its order.
 
-    Read are numbered items, else bullets, else lines; with `n` 1 the whole reply is the answer.
+    Read are numbered items, else bullets, else lines (but for one that ends with a colon, which
+    announces them); with `n` 1 the whole reply is the answer.
 
     Args:
         reply: What the model wrote.
@@ -28,7 +35,8 @@ def parse_answers(reply: str, n: int, truncated: bool = False) -> tuple[str, ...
     """
     text = without_delimiters(reply)
     if n == 1:
-        answer = _tidy(_NUMBERED.sub("", text, count=1))
+        mark = _FIRST.match(text)
+        answer = (_tidy(text[mark.end() :]) if mark else "") or _tidy(text)
         return (answer,) if answer else ()
     items = _items(text)
     found = [answer for item in items if (answer := _tidy(item))]
@@ -43,7 +51,7 @@ def _items(text: str) -> list[str]:
         if starts:
             ends = [found.start() for found in starts[1:]] + [len(text)]
             return [text[one.end() : end] for one, end in zip(starts, ends, strict=True)]
-    return text.splitlines()
+    return [line for line in text.splitlines() if not line.rstrip().endswith(":")]
 
 
 def _tidy(text: str) -> str:
@@ -72,9 +80,11 @@ class Pairs:
 
 
 # Where a side begins. On a line of its own a number may be missing; within a line it may not, since
-# an answer may speak of "the wrong answer:" itself.
+# an answer may speak of "the wrong answer:" itself. No two repetitions in a row fit the same
+# characters: a small model's endless run of them would take cubic time.
 _SIDE = re.compile(
-    r"(?:^[\s>*_#-]*(?:(?P<first>\d{1,3})\s*[.):])?|(?<=\s)[*_]*(?P<inner>\d{1,3})\s*[.):])[\s*_]*"
+    r"(?:^[ \t>*_#-]*(?:(?P<first>\d{1,3})[ \t]*[.):][\s*_]*)?"
+    r"|(?<=\s)[*_]*(?P<inner>\d{1,3})[ \t]*[.):][\s*_]*)"
     r"(?P<kind>(?:non|not)[\s\u2010-\u2015-]*(?:wrong|false)|corrected|correct|right|wrong|incorrect"
     r"|false)"
     r"\s+(?:answer|statement)(?:\s*\#?(?P<last>\d{1,3}))?[*_\s]*[:\uff1a][*_]*",
@@ -121,7 +131,7 @@ def parse_pairs(reply: str, truncated: bool = False) -> Pairs:
 
 def _sides(text: str) -> Iterator[_Side]:
     heads = list(_SIDE.finditer(text))
-    ends = [head.start() for head in heads[1:]] + [len(text)]
+    ends = [*(head.start() for head in heads), len(text)][1:]
     for head, end in zip(heads, ends, strict=True):
         number = head["first"] or head["inner"] or head["last"]
         body = _tidy(text[head.end() : end])
@@ -132,7 +142,10 @@ def _sides(text: str) -> Iterator[_Side]:
 def _matched(sides: Sequence[_Side]) -> Iterator[tuple[str, str]]:
     """Wrong and corrected texts by their numbers, else by their order; "" for a side not there."""
     numbers = [(side.wrong, side.number) for side in sides]
-    if None not in {side.number for side in sides} and len(set(numbers)) == len(numbers):
+    wrong, corrected = ({n for kind, n in numbers if kind is which} for which in (True, False))
+    # Of sides that are counted through from first to last no two have the same number.
+    told = None not in wrong | corrected and bool(wrong & corrected)
+    if told and len(set(numbers)) == len(numbers):
         texts = {(side.wrong, side.number): side.text for side in sides}
         for number in dict.fromkeys(side.number for side in sides):
             yield texts.get((True, number), ""), texts.get((False, number), "")
@@ -151,16 +164,23 @@ def _matched(sides: Sequence[_Side]) -> Iterator[tuple[str, str]]:
 
 
 def normalized(text: str) -> str:
-    """The text without case, marks and spacing: what two texts that say the same have in common."""
+    """The text without case, punctuation and spacing, in which texts that say the same may differ.
+
+    Vowel signs of other scripts stay, which are no letters to `re`, and so do signs such as + or
+    the degree's.
+    """
     folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join(re.findall(r"\w+", folded))
+    return " ".join("".join(c if _tells(c) else " " for c in folded).split())
+
+
+def _tells(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category[0] in "LMN" or category in ("Sm", "Sc", "So")
 
 
 # --- Yes or no ------------------------------------------------------------------------------------
 
-_VERDICT = re.compile(
-    r"^[\s>*_#-]*(\d{1,3})\s*[.):=-]?[\s*_]*(?:statement\s*)?[:-]?[\s*_]*(yes|no)\b", re.I | re.M
-)
+_VERDICT = re.compile(r"^ ?(?:statement )?(\d{1,3}) ?\n?(?:statement )?(yes|no)\b", re.I | re.M)
 
 
 def parse_agreement(reply: str, n: int) -> tuple[bool | None, ...]:
@@ -169,6 +189,7 @@ def parse_agreement(reply: str, n: int) -> tuple[bool | None, ...]:
     Of several verdicts on one statement the last counts.
     """
     said: dict[int, bool] = {}
-    for number, word in _VERDICT.findall(without_delimiters(reply)):
+    words = re.sub(r"[^\w\n]+|_+", " ", without_delimiters(reply))
+    for number, word in _VERDICT.findall(words):
         said[int(number)] = word.lower() == "yes"
     return tuple(said.get(at) for at in range(1, n + 1))

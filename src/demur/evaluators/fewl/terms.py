@@ -124,8 +124,7 @@ def score(
         temperature: See `formula.weights`.
     """
     n = found.answer.size
-    lone = best and expertise is not None
-    used = (formula.single_best(expertise),) if lone and expertise is not None else range(n)
+    used = (formula.single_best(expertise),) if best and expertise is not None else range(n)
     at = list(used)
     skill = np.zeros(n) if expertise is None else expertise
     shares = np.zeros(n)

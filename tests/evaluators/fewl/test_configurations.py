@@ -1,0 +1,105 @@
+"""Every row of the papers' tables has a name, and is what the row says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from demur.evaluators.fewl.configurations import CONFIGURATIONS, DESCRIPTIONS
+from support.fewl import fewl, store
+
+_MAIN = {
+    "single + no penalty": "single",
+    "single + penalty": "single-penalty",
+    "multi + no penalty": "multi",
+    "FEWL (Ours)": "fewl",
+}
+_WEIGHTS = {
+    "FEWL (Uniform)": "fewl-uniform",
+    "FEWL (Ours)": "fewl",
+    "FEWL (Ideal)": "fewl-ideal",
+}
+_RANDOM = {
+    "single + no penalty": "single",
+    "single + penalty": "single-penalty-random",
+    "multi + no penalty": "multi",
+    "FEWL (Uniform)": "fewl-uniform-random",
+    "FEWL (Ours)": "fewl-random",
+    "FEWL (Ideal)": "fewl-ideal-random",
+}
+ROWS: dict[str, dict[str, str]] = {
+    "v1 table 1": _MAIN,
+    "v1 table 2": _WEIGHTS,
+    "v1 table 3": _MAIN,
+    "v1 table 9": _RANDOM,
+    "v1 table 10": _WEIGHTS,
+    "v2 table 1": _MAIN,
+    "v2 table 2": _MAIN,
+    "v2 table 7": _MAIN,
+    "v2 table 8": _MAIN,
+    "v2 table 10": _MAIN,
+    "v2 table 11": _RANDOM,
+    "v2 table 12": _WEIGHTS,
+    "v2 table 13": _WEIGHTS,
+    "v2 table 14": _MAIN,
+    "v2 table 15": {**_MAIN, "single-best + no penalty": "single-best"},
+    "v2 table 16": {
+        f"{row} ({divergence.upper()})": f"{name}-{divergence}"
+        for row, name in _MAIN.items()
+        for divergence in ("js", "kl")
+    },
+}
+WEIGHTINGS = {
+    "single": "first",
+    "single-best": "best",
+    "multi": "uniform",
+    "FEWL (Uniform)": "uniform",
+    "FEWL (Ours)": "expertise",
+    "FEWL (Ideal)": "ideal",
+}
+"""By the beginning of a row."""
+CASES = [(table, row, name) for table, rows in ROWS.items() for row, name in rows.items()]
+
+
+@pytest.mark.parametrize(("table", "row", "name"), CASES, ids=[f"{t}: {r}" for t, r, _ in CASES])
+def test_a_row_of_the_papers_is_its_configuration(table: str, row: str, name: str) -> None:
+    wanted: dict[str, Any] = {
+        "weighting": WEIGHTINGS[row.removesuffix(" (JS)").removesuffix(" (KL)").split(" + ")[0]],
+        "penalty": "FEWL" in row or row.partition(" (")[0].endswith("+ penalty"),
+        "divergence": {"(JS)": "js", "(KL)": "kl"}.get(row[-4:], "tv"),
+        "normalization": "paper",
+    }
+    if table in ("v1 table 9", "v2 table 11") and wanted["penalty"]:
+        wanted["neighbor_choice"] = "random"
+    elif wanted["penalty"]:
+        wanted["neighbor_choice"] = "nearest"
+    options = CONFIGURATIONS[name]
+    assert {key: options[key] for key in wanted} == wanted
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_a_configuration_makes_an_evaluator(name: str) -> None:
+    options = CONFIGURATIONS[name]
+    made = fewl(**options)
+    assert {key: getattr(made, key) for key in options} == dict(options)
+    labels = {"correct": ["Yes."], "incorrect": ["No."]}
+    sample = {"question": "1 0 | who?", "answer": "Ada.", "metadata": labels}
+    near = store(("0 1 | why?", ["So.", "Thus."]))
+    found = fewl(**options, neighbors=near).invoke(sample)
+    assert found.score is not None
+    assert (found.details["penalties"] is not None) is options["penalty"]
+
+
+def test_names_and_their_meanings_are_apart() -> None:
+    assert list(DESCRIPTIONS) == list(CONFIGURATIONS)
+    assert len(set(DESCRIPTIONS.values())) == len(DESCRIPTIONS)
+    assert len({repr(sorted(options.items())) for options in CONFIGURATIONS.values()}) == len(
+        CONFIGURATIONS
+    )
+
+
+@pytest.mark.parametrize(("name", "scale"), [("fewl", 1), ("fewl-mean-one", 2)])
+def test_weights_of_mean_one_are_named(name: str, scale: int) -> None:
+    found = fewl(**CONFIGURATIONS[name]).invoke({"question": "1 0 | who?", "answer": "Ada."})
+    assert sum(found.details["weights"]) == pytest.approx(scale)

@@ -1,0 +1,490 @@
+"""FEWL as a whole: scores worked out by hand, what it says beside them, what it refuses."""
+
+from __future__ import annotations
+
+import math
+import pickle
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+
+from demur import FEWL, Evaluation, Failure, Guard
+from demur.evaluators.fewl import FEWLPrompts, NeighborStore
+from support.fakes import ScriptedModel, isolated
+from support.fewl import HIGH, LOW, PAIRS, QUESTION, fewl, half, model, store
+from support.vectors import Told
+
+ANSWER = "Ada did."
+NEIGHBORS = [
+    ("0 1 | who built the bridge?", ["Cy built it.", "Di built it."]),
+    ("0.6 0.8 | who dug the well?", ["Ed dug it.", "Flo dug it."]),
+]
+TABLE = {
+    # Sim(h_i, CO_k), the reference answer first: the highest are 0.9 and 0.6.
+    (HIGH, "No fox."): 0.9,
+    (HIGH, "No cat."): 0.4,
+    (HIGH, "No owl."): 0.3,
+    (LOW, "No fox."): 0.3,
+    (LOW, "No cat."): 0.6,
+    (LOW, "No owl."): 0.2,
+    # Sim(h_i, IW_k): the highest are 0.5 and 0.7.
+    (HIGH, "A fox."): 0.2,
+    (HIGH, "A cat."): 0.5,
+    (HIGH, "An owl."): 0.1,
+    (LOW, "A fox."): 0.7,
+    (LOW, "A cat."): 0.1,
+    (LOW, "An owl."): 0.4,
+    # The labelled answers of "ideal": 0.8 and 0.3 at most, and 0.2 and 0.9.
+    (HIGH, "It was Ada."): 0.8,
+    (HIGH, "Ada, in May."): 0.1,
+    (LOW, "It was Ada."): 0.3,
+    (LOW, "Ada, in May."): 0.2,
+    (HIGH, "It was Bo."): 0.2,
+    (LOW, "It was Bo."): 0.9,
+    # Sim(y, h_i(x)), the answer first.
+    (ANSWER, HIGH): 0.8,
+    (ANSWER, LOW): 0.3,
+    # Sim(y, h_i(x_k)): means of 0.2 and 0.4.
+    (ANSWER, "Cy built it."): 0.1,
+    (ANSWER, "Ed dug it."): 0.3,
+    (ANSWER, "Di built it."): 0.2,
+    (ANSWER, "Flo dug it."): 0.6,
+}
+LABELLED = {"correct": ["It was Ada.", "Ada, in May."], "incorrect": ["It was Bo."]}
+SAMPLE = {"question": QUESTION, "answer": ANSWER, "metadata": LABELLED}
+
+# What follows from the table, by the letters of the paper.
+SIM, LAZY = [0.8, 0.3], [0.2, 0.4]
+SKILL = {
+    "expertise": [0.9 - 0.5, 0.6 - 0.7],
+    "ideal": [0.8 - 0.2, 0.3 - 0.9],
+    "agreement": [3 / 3 - 0 / 3, 1 / 3 - 2 / 3],
+    "uniform": [0.0, 0.0],
+}
+G_STAR: dict[str, Callable[[float], float]] = {
+    "tv": lambda v: math.tanh(v) / 2,
+    "js": lambda v: math.log(2 / (1 + math.exp(-v))),
+    "kl": lambda v: v,
+}
+F_STAR: dict[str, Callable[[float], float]] = {
+    "tv": lambda u: u,
+    "js": lambda u: -math.log(2 - math.exp(u)),
+    "kl": lambda u: math.exp(u - 1),
+}
+
+
+def table(pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """A similarity that knows no other pairs, and none the other way round."""
+    return [TABLE[pair] for pair in pairs]
+
+
+def by_hand(
+    weighting: str, divergence: str, normalization: str, temperature: float, penalty: bool
+) -> float:
+    """Equation 4, written out."""
+    if weighting in ("best", "first"):  # the first has the higher expertise
+        weights = [1.0]
+    else:
+        powers = [math.exp(r / temperature) for r in SKILL[weighting]]
+        scale = 2 if normalization == "mean_one" else 1
+        weights = [scale * power / (powers[0] + powers[1]) for power in powers]
+    g, f = G_STAR[divergence], F_STAR[divergence]
+    terms = [
+        g(weight * sim) - (f(g(lazy)) if penalty else 0)
+        for weight, sim, lazy in zip(weights, SIM, LAZY, strict=False)
+    ]
+    return sum(terms) / len(terms)
+
+
+def agrees(messages: Sequence[BaseMessage]) -> str:
+    """One reference agrees with all that is right, the other with a third of it and worse."""
+    yes = {HIGH: {"No fox.", "No cat.", "No owl."}, LOW: {"No cat.", "A fox.", "An owl."}}
+    said = isolated("answer", messages)
+    lines = [line.partition(". ") for line in isolated("statements", messages).splitlines()]
+    return "\n".join(f"{at}. {'yes' if text in yes[said] else 'no'}" for at, _, text in lines)
+
+
+@pytest.mark.parametrize("penalty", [True, False])
+@pytest.mark.parametrize("temperature", [1.0, 0.25])
+@pytest.mark.parametrize("normalization", ["paper", "mean_one"])
+@pytest.mark.parametrize("divergence", ["tv", "js", "kl"])
+@pytest.mark.parametrize(
+    "weighting", ["expertise", "uniform", "best", "ideal", "first", "agreement"]
+)
+def test_the_score_is_the_one_worked_out_by_hand(
+    weighting: str, divergence: str, normalization: str, temperature: float, penalty: bool
+) -> None:
+    by_agreement = weighting == "agreement"
+    found = fewl(
+        model(agreement=agrees),
+        similarity=table,
+        neighbors=store(*NEIGHBORS),
+        k_neighbors=2,
+        weighting="expertise" if by_agreement else weighting,
+        expertise="agreement" if by_agreement else "similarity",
+        divergence=divergence,
+        normalization=normalization,
+        temperature=temperature,
+        penalty=penalty,
+    ).invoke(SAMPLE)
+    expected = by_hand(weighting, divergence, normalization, temperature, penalty)
+    assert found.score == pytest.approx(expected, rel=0, abs=1e-12)
+
+
+def test_one_score_in_figures() -> None:
+    # softmax(0.4, -0.1) is 0.6224593312, 0.3775406688. tanh(0.6224593312 * 0.8) = 0.4605171741
+    # less tanh(0.2) = 0.1973753202, and tanh(0.3775406688 * 0.3) = 0.1127803515 less
+    # tanh(0.4) = 0.3799489623, are -0.0040267569 together: over 2 (the mean) and over 2 (g*).
+    found = fewl(
+        similarity=table,
+        neighbors=store(*NEIGHBORS),
+        k_neighbors=2,
+        penalty=True,
+        normalization="paper",
+    ).invoke(SAMPLE)
+    assert found.score == pytest.approx(-0.0010066892, rel=0, abs=1e-10)
+
+
+def test_details_hold_every_term() -> None:
+    found = fewl(similarity=table, neighbors=store(*NEIGHBORS), k_neighbors=2, penalty=True).invoke(
+        SAMPLE
+    )
+    details = found.details
+    shares = [math.exp(0.4), math.exp(-0.1)]
+    assert details["weights"] == pytest.approx([2 * one / sum(shares) for one in shares])
+    assert details["similarities"] == SIM
+    assert details["penalties"] == pytest.approx(LAZY)
+    assert details["expertise"] == pytest.approx(SKILL["expertise"])
+    assert details["answers"] == [HIGH, LOW]
+    assert details["counted"] == [0, 1]
+    assert details["pairs_used"] == 3
+    assert details["pairs_dropped"] == {"same": 0, "repeated": 0, "incomplete": 0}
+    assert details["neighbors_used"] == 2
+    assert details["neighbors"] == [NEIGHBORS[1][0], NEIGHBORS[0][0]]  # the nearest first
+    assert details["warnings"] == []
+    assert found.label is None
+    assert found.passed is None
+    assert Evaluation.model_validate_json(found.model_dump_json()) == found
+
+
+def test_details_of_the_best_say_who_counts() -> None:
+    found = fewl(
+        similarity=table, neighbors=store(*NEIGHBORS), penalty=True, weighting="best"
+    ).invoke(SAMPLE)
+    assert found.details["counted"] == [0]
+    assert found.details["weights"] == [1, 0]
+    assert found.details["similarities"] == SIM
+
+
+@pytest.mark.parametrize(("weighting", "used"), [("uniform", 0), ("ideal", 0), ("best", 3)])
+def test_pairs_count_as_used_where_they_decide(weighting: str, used: int) -> None:
+    found = fewl(similarity=table, weighting=weighting).invoke(SAMPLE)
+    assert found.details["pairs_used"] == used
+    by_agreement = fewl(model(agreement=agrees), similarity=table, expertise="agreement")
+    assert by_agreement.invoke(SAMPLE).details["pairs_used"] == 3
+
+
+# --- A score that is less than it was asked to be ------------------------------------------------
+
+
+@pytest.mark.parametrize("expertise", ["similarity", "agreement"])
+@pytest.mark.parametrize("weighting", ["expertise", "best"])
+def test_with_too_few_pairs_all_count_alike(weighting: str, expertise: str) -> None:
+    reply = PAIRS.replace("No cat.", "A CAT")
+    given = fewl(model(pairs=reply), similarity=table, weighting=weighting, expertise=expertise)
+    with pytest.warns(UserWarning, match="too few usable pairs"):
+        found = given.invoke(SAMPLE)
+    assert found.score == pytest.approx(by_hand("uniform", "tv", "mean_one", 1, False))
+    assert found.details["expertise"] is None
+    assert found.details["pairs_used"] == 0
+    assert found.details["pairs_dropped"] == {"same": 1, "repeated": 0, "incomplete": 0}
+    (warning,) = found.details["warnings"]
+    assert "2 usable pairs" in warning
+    assert "min_pairs=3" in warning
+    enough = fewl(model(pairs=reply), similarity=table, min_pairs=2)
+    assert enough.invoke(SAMPLE).details["warnings"] == []
+
+
+def test_an_agreement_that_cannot_be_read_is_told() -> None:
+    given = fewl(model(agreement="Well..."), similarity=table, expertise="agreement")
+    with pytest.warns(UserWarning, match="too few usable pairs"):
+        found = given.invoke(SAMPLE)
+    (warning,) = found.details["warnings"]
+    assert "could not be read" in warning
+    assert found.details["pairs_used"] == 0
+
+
+def test_an_empty_and_a_thin_store_say_so() -> None:
+    empty = fewl(penalty=True).invoke(SAMPLE)
+    assert empty.details["penalties"] is None
+    assert empty.details["warnings"] == ["no penalty: there are no neighbouring questions yet"]
+    assert empty.score == fewl(penalty=False).invoke(SAMPLE).score
+    thin = fewl(penalty=True, neighbors=store(*NEIGHBORS), k_neighbors=3).invoke(SAMPLE)
+    assert thin.details["neighbors_used"] == 2
+    assert thin.details["penalties"] == [0.5, 0.5]
+    (warning,) = thin.details["warnings"]
+    assert "2 neighbouring questions instead of 3" in warning
+
+
+def test_paraphrases_are_no_neighbours() -> None:
+    asked = store(("0.9 0.1 | who set light to the tower?", ["Gus.", "Hal."]), *NEIGHBORS)
+    given = fewl(similarity=table, penalty=True, neighbors=asked)
+    assert given.invoke(SAMPLE).details["neighbors"] == [NEIGHBORS[1][0], NEIGHBORS[0][0]]
+    stricter = fewl(
+        similarity=table, penalty=True, neighbors=store(*NEIGHBORS), max_neighbor_similarity=0.5
+    )
+    assert stricter.invoke(SAMPLE).details["neighbors"] == [NEIGHBORS[0][0]]
+
+
+def test_neighbours_can_be_drawn_at_random() -> None:
+    other = [(f"0 1 | question {at}?", ["Cy built it.", "Di built it."]) for at in range(20)]
+    drawn = [
+        fewl(
+            penalty=True, k_neighbors=5, neighbor_choice=choice, neighbors=store(*NEIGHBORS, *other)
+        )
+        .invoke(SAMPLE)
+        .details["neighbors"]
+        for choice in ("random", "random", "nearest")
+    ]
+    assert drawn[0] == drawn[1]
+    assert drawn[2][0] == NEIGHBORS[1][0]
+    assert len(drawn[0]) == 5
+    assert drawn[0] != drawn[2]
+
+
+# --- The verdict ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("threshold", "passed"), [(0.24, True), (0.25, False)])
+def test_a_threshold_decides(threshold: float, passed: bool) -> None:
+    score = fewl(similarity=table).invoke(SAMPLE).score
+    assert score == pytest.approx(0.24565234)
+    found = fewl(similarity=table, threshold=threshold).invoke(SAMPLE)
+    assert found.passed is passed
+    assert found.label == ("factual" if passed else "non-factual")
+    assert found.failure is (None if passed else Failure.OTHER)
+
+
+def test_an_answer_passes_that_just_reaches_the_threshold() -> None:
+    assert fewl(threshold=math.tanh(0.5) / 2, weighting="first").invoke(SAMPLE).passed is True
+
+
+@pytest.mark.parametrize(("lazy", "failure"), [(0.6, "vague"), (0.5, "vague"), (0.4, "other")])
+def test_vague_is_what_is_as_much_like_answers_to_other_questions(
+    lazy: float, failure: str
+) -> None:
+    def alike(pairs: Sequence[tuple[str, str]]) -> list[float]:
+        others = {answer for _, answers in NEIGHBORS for answer in answers}
+        return [lazy if hypothesis in others else 0.5 for _, hypothesis in pairs]
+
+    given = fewl(similarity=alike, penalty=True, neighbors=store(*NEIGHBORS), threshold=1)
+    assert given.invoke(SAMPLE).failure == failure
+
+
+# --- Undetermined --------------------------------------------------------------------------------
+
+
+def broken(pairs: Sequence[tuple[str, str]]) -> list[float]:
+    raise RuntimeError("the scorer is away")
+
+
+@pytest.mark.parametrize(
+    ("sample", "options", "why"),
+    [
+        ({"question": None}, {}, "no question"),
+        ({"question": " \n"}, {}, "no question"),
+        ({"answer": " \t"}, {}, "the answer is empty"),
+        ({}, {"references": model(reference=ValueError("out of order"))}, "out of order"),
+        ({}, {"references": model(reference=" ")}, "no answer that can be read"),
+        ({}, {"references": [model(), model(reference="")]}, "reference model 2 gave no answer"),
+        ({}, {"references": model(pairs=ValueError("gone"))}, "writes wrong answers.*gone"),
+        ({}, {"similarity": broken}, "the similarity failed: .*the scorer is away"),
+        ({}, {"similarity": lambda pairs: [7.0] * len(pairs)}, "the similarity failed"),
+        ({"metadata": {}}, {"weighting": "ideal"}, r"metadata\['correct'\], got None"),
+        (
+            {"metadata": {"correct": ["Yes."], "incorrect": []}},
+            {"weighting": "ideal"},
+            r"metadata\['incorrect'\], got \[\]",
+        ),
+        (
+            {"metadata": {"correct": "Yes.", "incorrect": ["No."]}},
+            {"weighting": "ideal"},
+            r"metadata\['correct'\], got 'Yes.'",
+        ),
+    ],
+    ids=[
+        "no question",
+        "blank question",
+        "blank answer",
+        "a model that fails",
+        "a model that says nothing",
+        "one of two says nothing",
+        "no pairs",
+        "a similarity that fails",
+        "a similarity out of range",
+        "no labels",
+        "one side without labels",
+        "labels of another kind",
+    ],
+)
+async def test_undetermined(sample: dict[str, Any], options: dict[str, Any], why: str) -> None:
+    given = fewl(**{"neighbors": store(), **options})
+    found = given.invoke({**SAMPLE, **sample})
+    assert found.undetermined
+    assert re.search(why, found.error or "")
+    assert (found.score, found.label, found.passed) == (None, None, None)
+    assert (await given.ainvoke({**SAMPLE, **sample})).error == found.error
+
+
+def test_what_cannot_be_scored_costs_nothing() -> None:
+    asked = model()
+    for missing in ({"question": ""}, {"answer": ""}):
+        fewl(asked).invoke({**SAMPLE, **missing})
+    fewl(asked, weighting="ideal").invoke({**SAMPLE, "metadata": {}})
+    assert asked.stages == []
+
+
+# --- Arguments -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "why"),
+    [
+        ({"references": []}, ValueError, "an empty list"),
+        ({"references": 7}, TypeError, "model name or a LangChain chat model, got int"),
+        ({"references": "gpt"}, ValueError, "unknown model 'gpt'"),
+        ({"references": [model(), 7]}, TypeError, "got int"),
+        ({"generator": 7}, TypeError, "got int"),
+        ({"similarity": "cosinus"}, ValueError, "unknown similarity 'cosinus'"),
+        ({"similarity": 7}, TypeError, "expected a similarity"),
+        ({"neighbors": "store"}, ValueError, "NeighborStore"),
+        ({"n_answers": 0}, ValueError, "n_answers"),
+        ({"n_wrong": 0}, ValueError, "n_wrong"),
+        ({"k_neighbors": 0}, ValueError, "k_neighbors"),
+        ({"min_pairs": 0}, ValueError, "min_pairs"),
+        ({"max_neighbor_similarity": 1.1}, ValueError, "max_neighbor_similarity"),
+        ({"weighting": "expert"}, ValueError, "'expertise', 'uniform', 'best', 'ideal' or 'first'"),
+        ({"divergence": "hellinger"}, ValueError, "'tv', 'js' or 'kl'"),
+        ({"normalization": "sum"}, ValueError, "'paper' or 'mean_one'"),
+        ({"temperature": 0}, ValueError, "temperature"),
+        ({"temperature": math.inf}, ValueError, "temperature"),
+        ({"threshold": math.nan}, ValueError, "threshold"),
+        ({"expertise": "asking"}, ValueError, "'similarity' or 'agreement'"),
+        ({"neighbor_choice": "far"}, ValueError, "'nearest' or 'random'"),
+        ({"prompts": "Answer"}, ValueError, "FEWLPrompts"),
+        ({"weights": [1]}, ValueError, "weights"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_bad_argument_is_refused_at_once(
+    options: dict[str, Any], error: type[Exception], why: str
+) -> None:
+    with pytest.raises(error, match=re.escape(why)):
+        fewl(**options)
+
+
+class Other(ScriptedModel):
+    """Another class: another model, as far as can be told."""
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        ({"references": Other(script=lambda stage, messages: PAIRS)}, "references"),
+        ({"references": [model(), model()]}, "references"),
+        ({"n_answers": 3}, "references"),
+        ({"generator": Other(script=lambda stage, messages: PAIRS)}, "prompts"),
+        ({"n_wrong": 5}, "prompts"),
+        ({"prompts": FEWLPrompts(answers=FEWLPrompts().answer)}, "prompts"),
+    ],
+    ids=["model", "several models", "answers", "generator", "pairs", "prompts"],
+)
+def test_a_store_of_others_is_refused(other: dict[str, Any], what: str) -> None:
+    shared = store()
+    fewl(neighbors=shared)
+    fewl(neighbors=shared, weighting="uniform", penalty=True, divergence="js")
+    with pytest.raises(ValueError, match=f"made with other {what}"):
+        fewl(**{**other, "neighbors": shared})
+
+
+def test_answers_that_do_not_fit_the_references_are_told() -> None:
+    kept = store((QUESTION, ["Only one."]))
+    found = fewl([model(), model()], neighbors=kept).invoke(SAMPLE)
+    assert "holds 1 answers" in (found.error or "")
+    assert "2 reference models" in (found.error or "")
+
+
+# --- As a part of something ----------------------------------------------------------------------
+
+
+async def test_async_finds_the_same() -> None:
+    def made() -> FEWL:
+        kept = store(*NEIGHBORS)
+        return fewl(model(agreement=agrees), similarity=table, neighbors=kept, penalty=True)
+
+    sync, native = made().invoke(SAMPLE), await made().ainvoke(SAMPLE)
+    assert sync.score == native.score
+    assert (sync.usage.calls, native.usage.calls) == (2, 2)
+    assert set(sync.details["usage_by_stage"]) == set(native.details["usage_by_stage"])
+
+
+def says(stage: str, messages: Sequence[BaseMessage]) -> str:
+    return PAIRS if stage == "pairs" else f"1. {HIGH}\n2. {LOW}"
+
+
+def test_a_pickle_keeps_what_was_learned_in_a_folder(tmp_path: Any) -> None:
+    given = fewl(
+        ScriptedModel(script=says), neighbors=NeighborStore(tmp_path, embedding=Told()), threshold=0
+    )
+    assert given.invoke(SAMPLE).usage.calls == 2
+    again = pickle.loads(pickle.dumps(given))
+    assert again.threshold == 0
+    found = again.invoke(SAMPLE)
+    assert found.usage.calls == 0
+    assert found.score == given.invoke(SAMPLE).score
+
+
+def test_a_pickle_with_a_store_in_memory_begins_anew() -> None:
+    given = fewl(ScriptedModel(script=says), neighbors=None, similarity=half)
+    pickled = pickle.dumps(given)
+    assert len(given._store) == len(pickle.loads(pickled)._store) == 0
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(fewl(ScriptedModel(script=says), neighbors=store()))
+
+
+VAGUE, EXACT = "It depends on many things.", "Ada lit it."
+PROMPT = ChatPromptTemplate.from_template("Answer: {question}")
+
+
+def vague(pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """What is vague is like every answer, what is exact only like those to its question."""
+    exact = {HIGH: 0.9, LOW: 0.9}
+    return [0.6 if answer == VAGUE else exact.get(said, 0.1) for answer, said in pairs]
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_a_guard_has_a_vague_answer_answered_again(mode: str) -> None:
+    said = [VAGUE, EXACT]
+    chain = PROMPT | model(chain=lambda messages: said.pop(0)) | StrOutputParser()
+    judge = fewl(
+        similarity=vague,
+        weighting="uniform",
+        penalty=True,
+        threshold=0.1,
+        neighbors=store(*NEIGHBORS),
+    )
+    guard = Guard(chain, judge).with_trace()
+    input = {"question": QUESTION}
+    found = guard.invoke(input) if mode == "sync" else await guard.ainvoke(input)
+    assert found.output == EXACT
+    first, second = found.trace.attempts
+    (judged,) = first.evaluations
+    assert judged.failure is Failure.VAGUE
+    assert [one.passed for one in second.evaluations] == [True]
+    # The references were asked once for both answers.
+    assert [one.evaluations[0].usage.calls for one in found.trace.attempts] == [1, 0]

@@ -1,0 +1,259 @@
+"""What a question costs, and that nothing is paid for twice."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from demur import FEWL, Evaluation
+from demur.evaluators.fewl import Pairs
+from support.fewl import HIGH, LOW, PAIRS, QUESTION, fewl, model, store
+from support.streams import PATIENCE
+
+SAMPLE = {"question": QUESTION, "answer": "Ada did."}
+OTHER = {"question": QUESTION, "answer": "Bo did."}
+
+
+def test_a_lone_reference_costs_two_calls_and_then_none() -> None:
+    asked = model()
+    given = fewl(asked)
+    first = given.invoke(SAMPLE)
+    assert sorted(asked.stages) == ["pairs", "reference"]
+    assert first.usage.calls == 2
+    stages = first.details["usage_by_stage"]
+    assert (stages["reference"]["calls"], stages["pairs"]["calls"]) == (1, 1)
+    again = given.invoke(OTHER)
+    assert len(asked.stages) == 2
+    assert (again.usage.calls, again.usage.cached) == (0, 0)
+
+
+def test_a_list_of_three_costs_four_calls_and_then_none() -> None:
+    models = [model(reference=text) for text in (HIGH, LOW, "Nobody did.")]
+    generator = model()
+    given = fewl(models, generator=generator)
+    first = given.invoke(SAMPLE)
+    assert [one.stages for one in models] == [["reference"]] * 3
+    assert generator.stages == ["pairs"]
+    assert first.usage.calls == 4
+    assert first.details["answers"] == [HIGH, LOW, "Nobody did."]
+    assert given.invoke(OTHER).usage.calls == 0
+
+
+def test_the_first_reference_writes_the_pairs_unless_another_does() -> None:
+    models = [model(reference=HIGH), model(reference=LOW)]
+    fewl(models).invoke(SAMPLE)
+    assert [sorted(one.stages) for one in models] == [["pairs", "reference"], ["reference"]]
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_all_calls_about_a_new_question_run_side_by_side(mode: str) -> None:
+    together = threading.Barrier(4)
+
+    def wait(messages: Sequence[BaseMessage]) -> str:
+        together.wait(PATIENCE)  # raises where not all four come
+        return PAIRS
+
+    given = fewl([model(reference=wait, pairs=wait) for _ in range(3)])
+    found = given.invoke(SAMPLE) if mode == "sync" else await given.ainvoke(SAMPLE)
+    assert found.error is None
+
+
+@pytest.mark.parametrize("weighting", ["uniform", "first", "ideal"])
+def test_pairs_are_not_asked_for_where_they_decide_nothing(weighting: str) -> None:
+    asked = model()
+    labels = {"correct": ["Yes."], "incorrect": ["No."]}
+    found = fewl(asked, weighting=weighting).invoke({**SAMPLE, "metadata": labels})
+    assert asked.stages == ["reference"]
+    assert found.details["pairs_dropped"] == {}
+    assert found.details["warnings"] == []
+
+
+def test_a_known_question_is_asked_for_pairs_only() -> None:
+    kept, asked = store(), model()
+    fewl(asked, weighting="uniform", neighbors=kept).invoke(SAMPLE)
+    fewl(asked, neighbors=kept).invoke(SAMPLE)
+    assert asked.stages == ["reference", "pairs"]
+
+
+def test_a_question_is_known_whatever_its_spacing() -> None:
+    asked = model()
+    given = fewl(asked)
+    given.invoke(SAMPLE)
+    given.invoke({**SAMPLE, "question": f" {QUESTION.replace('lit ', 'lit  ')}\n"})
+    assert len(asked.stages) == 2
+
+
+def test_agreement_costs_a_call_of_each_reference_answer_more() -> None:
+    asked = model(agreement="1. yes")
+    given = fewl(asked, expertise="agreement")
+    with pytest.warns(UserWarning, match="too few usable pairs"):  # most lines are missing
+        assert given.invoke(SAMPLE).usage.calls == 2 + 2
+    full = model(agreement="\n".join(f"{at}. yes" for at in range(1, 7)))
+    given = fewl(full, expertise="agreement")
+    assert given.invoke(SAMPLE).usage.calls == 2 + 2
+    assert given.invoke(OTHER).usage.calls == 0
+
+
+def test_each_of_several_references_is_asked_with_what_it_agrees() -> None:
+    lines = "\n".join(f"{at}. yes" for at in range(1, 7))
+    models = [model(reference=text, agreement=lines) for text in (HIGH, LOW)]
+    fewl(models, expertise="agreement").invoke(SAMPLE)
+    assert [one.stages.count("agreement") for one in models] == [1, 1]
+    shown = [str(one.requests[-1][-1].content) for one in models]
+    assert HIGH in shown[0]
+    assert LOW in shown[1]
+    assert len({text.partition("Statements:")[2] for text in shown}) == 1
+
+
+# --- What was paid for is kept -------------------------------------------------------------------
+
+
+def failing_once(reply: str) -> Any:
+    replies: list[str | Exception] = [ValueError("out of order"), reply]
+    return lambda messages: replies.pop(0)
+
+
+def test_answers_are_kept_where_the_pairs_failed() -> None:
+    kept, asked = store(), model(pairs=failing_once(PAIRS))
+    given = fewl(asked, neighbors=kept)
+    assert "writes wrong answers" in (given.invoke(SAMPLE).error or "")
+    known = kept.get(QUESTION)
+    assert known is not None
+    assert known.answers == (HIGH, LOW)
+    assert known.pairs is None
+    again = given.invoke(SAMPLE)
+    assert again.error is None
+    assert again.usage.calls == 1
+    assert given.invoke(SAMPLE).usage.calls == 0
+
+
+def test_answers_and_pairs_are_kept_where_agreement_failed() -> None:
+    kept = store()
+    given = fewl(model(agreement=ValueError("no")), expertise="agreement", neighbors=kept)
+    with pytest.warns(UserWarning, match="too few usable pairs"):
+        given.invoke(SAMPLE)
+    known = kept.get(QUESTION)
+    assert known is not None
+    assert known.pairs is not None
+    assert len(known.pairs.usable) == 3
+    assert known.agreement is None
+
+
+def test_pairs_of_which_none_can_be_read_are_not_asked_for_again() -> None:
+    asked = model(pairs="I cannot do that.")
+    given = fewl(asked)
+    for sample in (SAMPLE, OTHER):
+        with pytest.warns(UserWarning, match="too few usable pairs"):
+            given.invoke(sample)
+    assert sorted(asked.stages) == ["pairs", "reference"]
+    assert given._store.get(QUESTION).pairs == Pairs()  # type: ignore[union-attr]
+
+
+def test_a_store_that_cannot_be_read_or_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    for method, why in {"get": "cannot be read", "add_many": "cannot be kept"}.items():
+        kept = store()
+        given = fewl(neighbors=kept)
+        monkeypatch.setattr(kept, method, full)
+        error = given.invoke(SAMPLE).error or ""
+        assert why in error
+        assert "the disk is full" in error
+    near = store()
+    given = fewl(neighbors=near, penalty=True)
+    monkeypatch.setattr(near, "nearest", full)
+    assert "neighbouring questions cannot be had" in (given.invoke(SAMPLE).error or "")
+
+
+# --- Many at a time ------------------------------------------------------------------------------
+
+
+class Held:
+    """Pairs that come when a test lets them, long after the answers."""
+
+    def __init__(self) -> None:
+        self.begun, self.free = threading.Event(), threading.Event()
+
+    def __call__(self, messages: Sequence[BaseMessage]) -> str:
+        self.begun.set()
+        assert self.free.wait(PATIENCE)
+        return PAIRS
+
+
+def checked(found: Sequence[Evaluation]) -> None:
+    """Calls are counted once, where they were made."""
+    assert [one.error for one in found] == [None] * len(found)
+    assert sorted(one.usage.calls for one in found) == [0, 0, 2]
+    assert sorted(one.usage.cached for one in found) == [0, 2, 2]
+
+
+def test_threads_that_come_later_pay_nothing_again() -> None:
+    held = Held()
+    asked = model(pairs=held)
+    given = fewl(asked)
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(given.invoke, SAMPLE)
+        assert held.begun.wait(PATIENCE)
+        others = [pool.submit(given.invoke, OTHER) for _ in range(2)]
+        time.sleep(0.3)  # enough to ask again, for one that would
+        held.free.set()
+        found = [one.result(PATIENCE) for one in (first, *others)]
+    assert sorted(asked.stages) == ["pairs", "reference"]
+    checked(found)
+
+
+async def test_tasks_that_come_later_pay_nothing_again() -> None:
+    held = Held()
+    asked = model(pairs=held)
+    given = fewl(asked)
+    first = asyncio.ensure_future(given.ainvoke(SAMPLE))
+    assert await asyncio.to_thread(held.begun.wait, PATIENCE)
+    others = [asyncio.ensure_future(given.ainvoke(OTHER)) for _ in range(2)]
+    await asyncio.sleep(0.3)
+    held.free.set()
+    found = await asyncio.gather(first, *others)
+    assert sorted(asked.stages) == ["pairs", "reference"]
+    checked(found)
+
+
+def test_different_questions_wait_for_none_but_themselves() -> None:
+    together = threading.Barrier(8)
+
+    def wait(messages: Sequence[BaseMessage]) -> str:
+        together.wait(PATIENCE)
+        return PAIRS
+
+    samples = [{**SAMPLE, "question": f"0 1 | question {at}?"} for at in range(4)]
+    asked = model(reference=wait, pairs=wait)
+    found = fewl(asked).batch(samples)
+    assert [one.error for one in found] == [None] * 4
+
+
+def test_answers_to_a_question_share_all_but_their_own_similarities() -> None:
+    scored: list[tuple[str, str]] = []
+
+    def alike(pairs: Sequence[tuple[str, str]]) -> list[float]:
+        scored.extend(pairs)
+        return [0.5] * len(pairs)
+
+    near = store(("0 1 | a?", ["A.", "B."]), ("0.6 0.8 | b?", ["C.", "D."]))
+    given: FEWL = fewl(similarity=alike, penalty=True, neighbors=near)
+    given.invoke(SAMPLE)
+    # Two references with three corrected and three wrong answers, and with the answer; it with
+    # what they said of two neighbours.
+    assert len(scored) == 2 * 6 + 2 + 2 * 2
+    scored.clear()
+    given.invoke(OTHER)
+    assert {answer for answer, _ in scored} == {"Bo did."}
+    assert sorted(said for _, said in scored) == ["A.", HIGH, "B.", LOW, "C.", "D."]
+    scored.clear()
+    given.invoke(OTHER)
+    assert scored == []

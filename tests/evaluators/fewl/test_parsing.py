@@ -1,0 +1,375 @@
+"""What models write is read, whatever form of the asked one they choose."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demur.evaluators.fewl.parsing import (
+    Pairs,
+    normalized,
+    parse_agreement,
+    parse_answers,
+    parse_pairs,
+)
+from demur.models.isolation import isolate
+
+# --- Pairs ---------------------------------------------------------------------------------------
+
+TWO = (("It rains fish.", "No fish falls."), ("It is dry.", "It is wet."))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        """\
+1. Wrong Answer: It rains fish.
+1. Non-Wrong Answer: No fish falls.
+2. Wrong Answer: It is dry.
+2. Non-Wrong Answer: It is wet.""",
+        "1. Wrong Answer: It rains fish. 1. Non-Wrong Answer: No fish falls. "
+        "2. Wrong Answer: It is dry. 2. Non-Wrong Answer: It is wet.",
+        """\
+Here are two:
+
+1. **Wrong Answer:** It rains fish.
+   **Non-Wrong Answer:** No fish falls.
+
+2. **Wrong Answer:** It is dry.
+   **Non-Wrong Answer:** It is wet.""",
+        """\
+**1. Wrong Answer**: "It rains fish."
+**1. Non-Wrong Answer**: "No fish falls."
+**2. Wrong Answer**: "It is dry."
+**2. Non-Wrong Answer**: "It is wet." """,
+        """\
+### 1) Wrong answer: It rains fish.
+- Corrected Answer: No fish falls.
+### 2) Wrong answer: It is dry.
+- Corrected Answer: It is wet.""",
+        """\
+Wrong Answer: It rains fish.
+Non-Wrong Answer: No fish falls.
+Wrong Answer: It is dry.
+Non-Wrong Answer: It is wet.""",
+        """\
+Wrong Answer 1: It rains fish.
+Non-Wrong Answer 1: No fish falls.
+Wrong Answer 2: It is dry.
+Non-Wrong Answer 2: It is wet.""",
+        """\
+1. Incorrect answer: It rains fish.
+2. Correct answer: No fish falls.
+3. Incorrect answer: It is dry.
+4. Correct answer: It is wet.""",
+        """\
+1. Wrong Answer: It rains fish.
+2. Wrong Answer: It is dry.
+1. Non-Wrong Answer: No fish falls.
+2. Non-Wrong Answer: It is wet.""",
+        """\
+1. Wrong Answer: It rains
+fish.
+1. Non Wrong Answer:
+No fish falls.
+2. WRONG ANSWER : It is dry.
+2. Not-wrong answer: It is wet.""",
+        """\
+1. Wrong Answer: It rains fish.
+1. Non\u2010Wrong Answer: No fish falls.
+2.
+Wrong Answer: It is dry.
+2.
+Non\u2013Wrong Answer: It is wet.""",
+        """\
+1. False statement: It rains fish.
+1. Right statement: No fish falls.
+1. False statement: It is dry.
+1. Right statement: It is wet.""",
+    ],
+    ids=[
+        "the papers' template",
+        "on one line",
+        "markdown, number of the pair once",
+        "markdown around the number, quotes",
+        "corrected",
+        "no numbers",
+        "numbers behind",
+        "counted through",
+        "all wrong first",
+        "wrapped",
+        "other hyphens, numbers on their own",
+        "every pair the first",
+    ],
+)
+def test_pairs_are_read_in_many_forms(reply: str) -> None:
+    assert parse_pairs(reply) == Pairs(TWO)
+
+
+def test_a_wrong_answer_may_speak_of_itself() -> None:
+    reply = """\
+1. Wrong Answer: They gave the wrong answer: it was a fox, or the correct answer: a cat.
+1. Non-Wrong Answer: Nobody called a right answer: wrong."""
+    wrong, corrected = (line.partition("Answer: ")[2] for line in reply.splitlines())
+    assert parse_pairs(reply) == Pairs(((wrong, corrected),))
+
+
+@pytest.mark.parametrize(
+    ("reply", "dropped"),
+    [
+        ("3. Wrong Answer: IT RAINS  fish!\n3. Non-Wrong Answer: no fish falls", {"repeated": 1}),
+        ("3. Wrong Answer: Snow.\n3. Non-Wrong Answer: snow", {"same": 1}),
+        ("3. Wrong Answer: It's 5\u00b0.\n3. Non-Wrong Answer: it\u2019s 5\u00b0!", {"same": 1}),
+        ("3. Wrong Answer: Snow.", {"incomplete": 1}),
+        ("3. Non-Wrong Answer: Snow.", {"incomplete": 1}),
+        ("3. Wrong Answer: ...\n3. Non-Wrong Answer: ...", {"incomplete": 1}),
+        ("3. Wrong Answer: [...]\n3. Non-Wrong Answer: \u2026", {"incomplete": 1}),
+        ("3. Wrong Answer:\n3. Non-Wrong Answer: Snow.", {"incomplete": 1}),
+        ("3. Wrong Answer: Snow.\n4. Non-Wrong Answer: Hail.", {"incomplete": 2}),
+    ],
+    ids=[
+        "repeated",
+        "same",
+        "same but for marks",
+        "no correction",
+        "nothing wrong",
+        "placeholders",
+        "other placeholders",
+        "empty",
+        "numbers of different pairs",
+    ],
+)
+def test_what_is_dropped_is_counted(reply: str, dropped: dict[str, int]) -> None:
+    template = (
+        f"{number}. Wrong Answer: {wrong}\n{number}. Non-Wrong Answer: {corrected}"
+        for number, (wrong, corrected) in enumerate(TWO, 1)
+    )
+    assert parse_pairs("\n".join([*template, reply])) == Pairs(TWO, **dropped)
+
+
+def test_the_last_side_of_a_cut_reply_does_not_count() -> None:
+    reply = (
+        "1. Wrong Answer: A.\n1. Non-Wrong Answer: B.\n2. Wrong Answer: C.\n2. Non-Wrong Answer: N"
+    )
+    assert parse_pairs(reply).usable == (("A.", "B."), ("C.", "N"))
+    assert parse_pairs(reply, truncated=True) == Pairs((("A.", "B."),), incomplete=1)
+    assert parse_pairs("", truncated=True) == Pairs()
+
+
+@pytest.mark.parametrize("reply", ["", "I cannot do that.", "Wrong.", "1. A.\n2. B."])
+def test_a_reply_without_pairs_gives_none(reply: str) -> None:
+    assert parse_pairs(reply) == Pairs()
+
+
+def test_delimiters_that_a_model_repeats_are_left_out() -> None:
+    shown = isolate("question", "Why?")
+    opened, _, closed = shown.partition("Why?")
+    reply = f"{opened}1. Wrong Answer: A.\n1. Non-Wrong Answer: B.{closed}"
+    assert parse_pairs(reply) == Pairs((("A.", "B."),))
+    assert parse_answers(f"{opened}1. A.\n2. B.{closed}", 2) == ("A.", "B.")
+
+
+TEXT = st.text("abc xyz,.\u00e9\u0916\u093f5", min_size=1, max_size=20).map(
+    lambda text: " ".join(text.split())
+)
+SAID = TEXT.filter(lambda text: bool(normalized(text)))
+
+
+@given(st.lists(st.tuples(SAID, SAID), max_size=6))
+def test_what_is_written_in_the_template_is_read(pairs: list[tuple[str, str]]) -> None:
+    reply = "\n".join(
+        f"{number}. Wrong Answer: {wrong}\n{number}. Non-Wrong Answer: {corrected}"
+        for number, (wrong, corrected) in enumerate(pairs, 1)
+    )
+    found = parse_pairs(reply)
+    seen: dict[tuple[str, str], tuple[str, str]] = {}
+    for pair in pairs:
+        key = normalized(pair[0]), normalized(pair[1])
+        if key[0] != key[1]:
+            seen.setdefault(key, pair)
+    assert found.usable == tuple(seen.values())
+    assert found.same == sum(normalized(a) == normalized(b) for a, b in pairs)
+    assert len(found.usable) + found.same + found.repeated == len(pairs)
+    assert found.incomplete == 0
+
+
+HEAD = st.sampled_from(
+    ["1. Wrong Answer: ", "1. Non-Wrong Answer: ", "2. Wrong Answer: ", "Wrong Answer: ", "X: "]
+)
+
+
+@given(st.lists(st.tuples(HEAD, st.text(max_size=8)), max_size=12), st.booleans())
+def test_every_side_is_accounted_for(parts: list[tuple[str, str]], truncated: bool) -> None:
+    reply = "\n".join(head + re.sub(r"\d|answer", "", text, flags=re.I) for head, text in parts)
+    found = parse_pairs(reply, truncated)
+    sides = sum(head != "X: " for head, _ in parts)
+    pairs = len(found.usable) + found.same + found.repeated
+    # A pair takes two sides, and what is incomplete one, or two of which one says nothing.
+    assert 2 * pairs + found.incomplete <= sides <= 2 * (pairs + found.incomplete)
+
+
+@given(st.text(max_size=200), st.booleans(), st.integers(1, 5))
+def test_nothing_a_model_writes_raises(reply: str, truncated: bool, n: int) -> None:
+    for wrong, corrected in parse_pairs(reply, truncated).usable:
+        assert normalized(wrong) != normalized(corrected)
+    assert len(parse_answers(reply, n, truncated)) <= n
+    assert all(answer.strip() for answer in parse_answers(reply, n, truncated))
+    assert len(parse_agreement(reply, n)) == n
+
+
+@pytest.mark.parametrize("run", ["\n", "*", " ", "**\n", "- ", "1.\n", "wrong ", "_ ", "> \n"])
+def test_an_endless_run_takes_no_endless_time(run: str) -> None:
+    # Where two repetitions fit the same characters, this takes hours.
+    for reply in (f"1{run * 5000}", run * 5000, f"wrong answer{run * 5000}"):
+        parse_pairs(reply)
+        parse_answers(reply, 5)
+        parse_agreement(reply, 5)
+
+
+# --- Normalising ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Paris.", "paris"),
+        ("It's  so", "it\u2019s so!"),
+        ("caf\u00e9", unicodedata.normalize("NFD", "caf\u00e9")),
+        ("\uff21\uff11", "a1"),
+        ("STRASSE", "stra\u00dfe"),
+        ("`x`", "x"),
+    ],
+)
+def test_texts_that_say_the_same_are_the_same(one: str, other: str) -> None:
+    assert normalized(one) == normalized(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("5", "6"),
+        ("\u0915\u093f", "\u0915\u093e"),
+        ("C", "C++"),
+        ("5\u00b0", "5"),
+        ("$5", "\u20ac5"),
+    ],
+)
+def test_texts_that_say_something_else_are_not(one: str, other: str) -> None:
+    assert normalized(one) != normalized(other)
+
+
+# --- Answers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "1. Paris.\n2. Lyon, I think.\n3. Nice.",
+        "1) Paris.\n2) Lyon, I think.\n3) Nice.",
+        "Here are three answers:\n\n**1.** Paris.\n\n**2.** Lyon, I think.\n\n**3.** Nice.",
+        "Answer 1: Paris.\nAnswer 2: Lyon, I think.\nAnswer 3: Nice.",
+        "- Paris.\n- Lyon, I think.\n- Nice.",
+        "* Paris.\n* Lyon,\n  I think.\n* Nice.",
+        "Paris.\n\nLyon, I think.\nNice.\n",
+        "Here they are:\nParis.\nLyon, I think.\nNice.",
+        '1. "Paris."\n2. \u201cLyon, I think.\u201d\n3. [Nice.]',
+        "1. *Paris.*\n2. **Lyon, I think.**\n3. _Nice._",
+    ],
+    ids=[
+        "numbered",
+        "brackets",
+        "markdown",
+        "Answer 1:",
+        "hyphens",
+        "bullets",
+        "lines",
+        "announced lines",
+        "quotes",
+        "emphasis",
+    ],
+)
+def test_answers_are_read_in_many_forms(reply: str) -> None:
+    assert parse_answers(reply, 3) == ("Paris.", "Lyon, I think.", "Nice.")
+    assert parse_answers(reply, 2) == ("Paris.", "Lyon, I think.")
+
+
+def test_numbers_within_an_answer_begin_none() -> None:
+    reply = "1. First came 2. then 3.\n2. At 12:30,\n12:45 and\n3.5 million."
+    assert parse_answers(reply, 5) == ("First came 2. then 3.", "At 12:30, 12:45 and 3.5 million.")
+    assert parse_answers("3.5 million\n4.5 million", 5) == ("3.5 million", "4.5 million")
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("Paris.", "Paris."),
+        ("1. Paris.", "Paris."),
+        ("Answer: Paris.", "Paris."),
+        ("**Answer:** Paris.", "Paris."),
+        ("Answer 1: Paris.", "Paris."),
+        ("Paris,\nin France.\n", "Paris, in France."),
+        ("Two reasons:\n1. Cold.\n2. Rain.", "Two reasons: 1. Cold. 2. Rain."),
+        ("42.", "42."),
+        ("1.", "1."),
+        ("1.5 million.", "1.5 million."),
+        ('"Paris."', "Paris."),
+        ('"A" or "B"', '"A" or "B"'),
+    ],
+)
+def test_the_one_answer_is_the_whole_reply(reply: str, answer: str) -> None:
+    assert parse_answers(reply, 1) == (answer,)
+    assert parse_answers(reply, 1, truncated=True) == (answer,)
+
+
+def test_the_last_answer_of_a_cut_reply_does_not_count() -> None:
+    assert parse_answers("1. Paris.\n2. Ly", 5, truncated=True) == ("Paris.",)
+    assert parse_answers("1. Par", 5, truncated=True) == ("Par",)
+
+
+@pytest.mark.parametrize("reply", ["", " \n ", "**", "1. \n2. "])
+@pytest.mark.parametrize("n", [2, 5])
+def test_a_reply_without_answers_gives_none(reply: str, n: int) -> None:
+    assert parse_answers(reply, n) == ()
+
+
+# --- Yes or no -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "1. yes\n2. no\n4. Yes",
+        "1: Yes, it does.\n2) No.\n4 - yes",
+        "**1.** yes\n**2.** no\n**4.** yes",
+        "Statement 1: yes\nStatement 2: no\nStatement 4: yes",
+        "1. Statement: yes\n2. Statement: no\n4. Statement: yes",
+        "- 1. yes\n- 2. no\n- 4. yes",
+        "1. no\n2. no\n4. yes\n1. yes",
+        "1.\nyes\n2.\nno\n4.\nyes",
+        "1. yes\n2. no\n3. unclear\n4. yes\n7. yes",
+        "1. yes\n2. no\n3. yesterday\n4. yes",
+    ],
+    ids=[
+        "as asked",
+        "other marks",
+        "markdown",
+        "named",
+        "named behind",
+        "bullets",
+        "corrected",
+        "on their own lines",
+        "others",
+        "no word",
+    ],
+)
+def test_verdicts_are_read_in_many_forms(reply: str) -> None:
+    assert parse_agreement(reply, 4) == (True, False, None, True)
+
+
+@pytest.mark.parametrize("reply", ["", "Yes to all.", "All agree: 1, 2, 3."])
+def test_what_is_no_verdict_counts_as_none(reply: str) -> None:
+    assert parse_agreement(reply, 3) == (None, None, None)

@@ -1,0 +1,70 @@
+"""Canned replies for FEWL: two references, three pairs, and what they are alike to by a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from demur import FEWL
+from demur.evaluators.fewl import NeighborStore
+from support.fakes import ScriptedModel
+from support.vectors import Told
+
+QUESTION = "1 0 | who lit the tower?"
+"""Told gives it the vector [1, 0]."""
+HIGH, LOW = "Ada lit it.", "Bo lit it."
+"""What the references say."""
+ANSWERS = f"1. {HIGH}\n2. {LOW}"
+PAIRS = """\
+1. Wrong Answer: A fox.
+1. Non-Wrong Answer: No fox.
+2. Wrong Answer: A cat.
+2. Non-Wrong Answer: No cat.
+3. Wrong Answer: An owl.
+3. Non-Wrong Answer: No owl."""
+
+Reply = str | AIMessage | Exception
+Replies = Mapping[str, Reply | Callable[[Sequence[BaseMessage]], Reply]]
+"""By stage; an exception is raised."""
+
+
+def model(**replies: Any) -> ScriptedModel:
+    """A chat model that answers, writes pairs, or does what is given for a stage instead."""
+    known: Replies = {"reference": ANSWERS, "pairs": PAIRS, **replies}
+
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
+        reply = known[stage]
+        if callable(reply):
+            reply = reply(messages)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    return ScriptedModel(script=script)
+
+
+def store(*entries: tuple[str, Sequence[str]]) -> NeighborStore:
+    """A store in memory, with what the references said of questions."""
+    made = NeighborStore(embedding=Told())
+    for question, answers in entries:
+        made.add(question, answers)
+    return made
+
+
+def half(pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """A similarity that tells nothing."""
+    return [0.5] * len(pairs)
+
+
+def fewl(references: Any = None, **options: Any) -> FEWL:
+    """An evaluator of two answers of one model, without what a test leaves out."""
+    given: dict[str, Any] = {
+        "similarity": half,
+        "n_answers": 2,
+        "neighbors": store(),
+        "penalty": False,
+        **options,
+    }
+    return FEWL(model() if references is None else references, **given)
