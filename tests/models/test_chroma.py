@@ -197,3 +197,29 @@ def test_it_asks_for_more_until_there_are_enough_under_the_ceiling(
 def test_of_an_empty_collection_nothing_is_near(opened: Chroma) -> None:
     vectors = {"q": np.array([1, 0], np.float32)}
     assert nearest(opened.collection(name(), "k", "e"), vectors, 2, 0.8) == {"q": []}
+
+
+def _failing(times: int, message: str) -> tuple[list[int], Any]:
+    calls: list[int] = []
+
+    def ask() -> str:
+        calls.append(len(calls))
+        if len(calls) <= times:
+            raise RuntimeError(message)
+        return "found"
+
+    return calls, ask
+
+
+def test_a_search_waits_for_the_first_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chroma, "_PAUSES", (0.0, 0.0, 0.0))
+    opened = open_client(None, "a test")
+    unwritten = "Error creating hnsw segment reader: Nothing found on disk"
+    calls, ask = _failing(3, unwritten)
+    assert opened.search(ask) == "found"
+    assert len(calls) == 4
+    for times, message, made in ((9, unwritten, 4), (1, "Disk full", 1)):
+        calls, ask = _failing(times, message)
+        with pytest.raises(DemurError, match=message):
+            opened.search(ask)
+        assert len(calls) == made

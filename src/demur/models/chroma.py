@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
 from demur.errors import DemurError, MissingExtraError
+
+T = TypeVar("T")
 
 AT_ONCE = 200
 """Entries that one request writes or reads at most."""
@@ -24,6 +27,11 @@ _RESULTS = 20_000
 """Ids that one search brings, if it is for more than one vector."""
 _SPARE = 8
 """Entries asked for beyond the number wanted, since the nearest may be above the ceiling."""
+
+_NO_INDEX = "Nothing found on disk"
+"""What Chroma says of an index that is not written yet."""
+_PAUSES = (0.01, 0.03, 0.1, 0.3, 1.0)
+"""Seconds before a search for it is repeated."""
 
 _URL = re.compile(r"https?://", re.I)
 _PORTS = {"http": 8000, "https": 443}
@@ -93,6 +101,26 @@ class Chroma:
             raise DemurError(f"Chroma in {self.name} was closed here: open it again")
         with _told(self.name):
             yield
+
+    def search(self, ask: Callable[[], T]) -> T:
+        """What a request that reads vectors returns.
+
+        While the very first vectors of a folder are being written, such a request finds no index
+        there and fails. It is repeated for a while.
+
+        Raises:
+            DemurError: As `use`.
+        """
+        for pause in _PAUSES:
+            try:
+                with self.use():
+                    return ask()
+            except DemurError as error:
+                if _NO_INDEX not in str(error):
+                    raise
+            time.sleep(pause)
+        with self.use():
+            return ask()
 
     def close(self) -> None:
         """Let go of a folder, so that another process can have it."""

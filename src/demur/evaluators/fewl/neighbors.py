@@ -249,8 +249,9 @@ class NeighborStore:
         found: dict[str, list[Neighbor]] = {}
         for ids in parts(list(asked)):
             vectors = self._vectors_of({id_: asked[id_] for id_ in ids})
-            with self._chroma.use():
-                near = nearest(self._collection, vectors, k, max_similarity)
+            near = self._chroma.search(
+                partial(nearest, self._collection, vectors, k, max_similarity)
+            )
             said = self._said(list({other for ranked in near.values() for other, _ in ranked}))
             for id_ in ids:
                 found[id_] = [Neighbor(*said[other], score) for other, score in near[id_]]
@@ -356,8 +357,8 @@ class NeighborStore:
         return found
 
     def _stored_vectors(self, ids: list[str]) -> dict[str, NDArray[np.float32]]:
-        with self._chroma.use():
-            rows = self._collection.get(ids=ids, include=["embeddings"])
+        read = partial(self._collection.get, ids=ids, include=["embeddings"])
+        rows = self._chroma.search(read)
         return dict(zip(rows["ids"], np.asarray(rows["embeddings"], np.float32), strict=True))
 
     def _computed(self, questions: Mapping[str, str]) -> dict[str, NDArray[np.float32]]:
