@@ -12,7 +12,7 @@ help:
 	@echo 'make demo    watch a guarded chain answer questions, on local models alone (fetches them once, 1.1 GB)'
 	@echo 'make test    run every test, those on the real local model too'
 	@echo 'make check   lint, types, the floors of the house, the quick tests'
-	@echo 'make bench   measure how long the import takes, and how the calls are scheduled, what a guard adds'
+	@echo 'make bench   measure how long the import takes, how the calls are scheduled, what a guard adds, what FEWL costs'
 	@echo 'make clean   remove .venv and what tools left behind (the model stays)'
 
 demo: env-run
@@ -34,6 +34,8 @@ bench: env-dev
 	$(IN_VENV) bench.import_time
 	$(IN_VENV) bench.scheduling
 	$(IN_VENV) bench.guard
+	$(IN_VENV) bench.fewl
+	$(IN_VENV) bench.fewl_inline
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist

@@ -4,9 +4,9 @@
 
 It runs in a process of its own, so that what it costs is not counted as the client's, and prints
 one line of JSON when it is ready: its URL, and what it counts tokens with. The tags in a prompt say
-what is asked for; the claims are taken from the answer, and every claim is supported. A prompt
-without tags is answered with ten sentences, for each word of which it takes `--word` seconds more,
-streamed or not.
+what is asked for; the claims are taken from the answer, and every claim is supported. FEWL's are
+told by their last line. A prompt without tags is answered with ten sentences, for each word of
+which it takes `--word` seconds more, streamed or not.
 """
 
 from __future__ import annotations
@@ -154,12 +154,26 @@ def _reply_to(prompt: str) -> str:
         return "\n".join(f"{number}. Entailment" for number in numbers)
     if "claim" in tagged:
         return "Entailment"
+    if "question" in tagged:
+        return _of_references(prompt.splitlines()[-1])
     if not tagged:
         return " ".join(
             f"The {name} mill has {at} floors and was built of grey stone."
             for at, name in enumerate(_MILLS, 2)
         )
-    raise ValueError(f"expected a prompt of RefChecker, got: {prompt[:200]}")
+    raise ValueError(f"expected a prompt of RefChecker or FEWL, got: {prompt[:200]}")
+
+
+def _of_references(closing: str) -> str:
+    """Wrong answers with corrected ones, or as many answers as the prompt's last line wants."""
+    if closing.startswith("Wrong"):
+        sides = ("Wrong Answer: It has {at} rooms.", "Non-Wrong Answer: Its rooms are not {at}.")
+        return "\n".join(f"{at}. {side.format(at=at)}" for at in range(1, 26) for side in sides)
+    answers = [f"It is the {name} mill." for name in _MILLS]
+    wanted = re.match(r"\d+", closing)
+    if not wanted:
+        return answers[0]
+    return "\n".join(f"{at}. {one}" for at, one in enumerate(answers[: int(wanted[0])], 1))
 
 
 _MILLS = (

@@ -10,6 +10,7 @@ tables that have the row:
     fewl                    weights by expertise, penalty ("ours") all
     fewl-uniform            uniform weights                        v1 2, 10; v2 12, 13
     fewl-ideal              weights by labelled answers            the same
+    fewl-agreement          expertise by asking the references     v1 figure 4
     ...-js, ...-kl          another divergence                     v2 16
     ...-random              random in place of near questions      v1 9; v2 11
     ...-mean-one            weights of mean one                    none: what demur takes by default
@@ -43,6 +44,10 @@ _BASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "fewl": (
         "reference answers by expertise, laziness penalty",
         {"weighting": "expertise", "penalty": True},
+    ),
+    "fewl-agreement": (
+        "reference answers by what they agree with when asked, laziness penalty",
+        {"weighting": "expertise", "expertise": "agreement", "penalty": True},
     ),
     "fewl-ideal": (
         "reference answers by labelled answers, laziness penalty",
