@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -181,6 +181,31 @@ class RunnableCall:
                 raise
             return Outcome(error=describe(error), usage=_elapsed(started))
         return Outcome(value, usage=_elapsed(started))
+
+
+@dataclass(frozen=True)
+class LocalCall:
+    """Work of this process that would hold up an event loop. Its outcome's value is the result."""
+
+    work: Callable[[], Any]
+    stage: str
+
+    def at_once(self, policy: CallPolicy | None) -> int:
+        """As many as the policy allows for a model."""
+        return (policy or CallPolicy()).max_concurrency
+
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+        """Do it in this thread."""
+        started = time.monotonic()
+        try:
+            value = self.work()
+        except Exception as error:
+            return Outcome(error=describe(error), usage=_elapsed(started))
+        return Outcome(value, usage=_elapsed(started))
+
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+        """Do it in a thread of the loop's."""
+        return await asyncio.to_thread(self.run, config, policy)
 
 
 def _config(config: RunnableConfig, stage: str) -> RunnableConfig:

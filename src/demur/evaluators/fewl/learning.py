@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeGuard
 
-from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.runnables import RunnableConfig
 
 from demur.evaluators.fewl.entries import Asked, entry_id
 from demur.evaluators.fewl.neighbors import NeighborStore
 from demur.evaluators.fewl.parsing import Pairs
 from demur.evaluators.fewl.references import References
-from demur.models.calls import Ledger, RunnableCall, Steps, adrive, ask, drive
+from demur.models.calls import Ledger, LocalCall, Steps, adrive, ask, drive
 from demur.models.limits import ashare, share
 from demur.models.retry import CallPolicy
 from demur.models.tries import Outcome, purse
@@ -101,8 +101,8 @@ class Learner:
 
 
 def local(work: Callable[[], Any], stage: str) -> Steps[Outcome]:
-    """Work of this process that would hold up an event loop."""
-    (outcome,) = yield from ask([RunnableCall(RunnableLambda(lambda _: work()), None, stage)])
+    """What comes of work of this process."""
+    (outcome,) = yield from ask([LocalCall(work, stage)])
     return outcome
 
 

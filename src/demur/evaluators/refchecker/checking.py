@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import RunnableLambda
 
 from demur.evaluators.refchecker.parsing import parse_label, parse_numbered_labels
 from demur.evaluators.refchecker.references import Window, window_text
 from demur.models import kept
-from demur.models.calls import ChatCall, RunnableCall, Steps, ask
+from demur.models.calls import ChatCall, LocalCall, Steps, ask
 from demur.models.isolation import without_echo
 from demur.models.limits import PerModel
 from demur.models.logprobs import Calibration, label_logprobs, mean_bias, probabilities
@@ -172,9 +172,7 @@ def nli(scorer: NLI) -> Checker:
         claims: Sequence[str], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
         pairs = [(window_text(window), claim) for window in windows for claim in claims]
-        (outcome,) = yield from ask(
-            [RunnableCall(RunnableLambda(scorer.predict), pairs, "checking")]
-        )
+        (outcome,) = yield from ask([LocalCall(partial(scorer.predict, pairs), "checking")])
         if outcome.error is not None:
             error = Finding(error=f"the NLI model failed: {outcome.error}")
             return [[error] * len(claims) for _ in windows]

@@ -1,0 +1,352 @@
+"""What FEWL costs beside its model calls: time, memory, neighbours, similarities.
+
+    make bench        or: python -m bench.fewl [--questions 500 1000] [--parts scale lookup ...]
+    python -m bench.fewl --questions 1000 2000 5000 10000 --embedded 737 10000 --data DIR
+
+The evaluator, the store (Chroma, in a folder) and the similarity are the real ones; what the models
+said is made up beforehand (`bench/fewl_texts.py`), so that no model is called. The second line is
+the full size. Each measurement of time has a process of its own. Wall times include what other work
+takes from the machine; the CPU's do not, but grow too where cores and caches are shared. DIR holds
+`chale/chale.jsonl`. What is over its goal is said at the end, and is no failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bench import fewl_texts as made
+from bench.fewl_texts import Item, WordVectors, overlap
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatResult
+
+from demur import DemurError
+from demur.benchmarks import chale
+from demur.evaluators.fewl import FEWL, NeighborStore
+from demur.evaluators.fewl.references import References
+from demur.models.embeddings import MiniLM
+from demur.models.similarity import Similarity, resolve_similarity
+
+_FLAT_GOAL, _MB_GOAL, _LOOKUP_GOAL, _PAIRS_GOAL = 1.25, 2048, 2.5, 0.55
+_PART = 200
+_CEILING = 0.8
+_LOOKUPS = 300
+_SIMILARITIES = ("overlap", "cosine")
+
+T = TypeVar("T")
+
+
+@dataclass
+class Clock:
+    """What went by inside of it, in seconds."""
+
+    wall: float = 0.0
+    cpu: float = 0.0
+    """Of this process, in all its threads."""
+
+    def __enter__(self) -> None:
+        self._from = time.perf_counter(), time.process_time()
+
+    def __exit__(self, *_: object) -> None:
+        self.wall += time.perf_counter() - self._from[0]
+        self.cpu += time.process_time() - self._from[1]
+
+
+class Silent(BaseChatModel):
+    """A model that must not be called."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "silent"
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **options: Any) -> ChatResult:
+        raise RuntimeError("a model was called, though everything is known")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--questions", type=int, nargs="+", default=[500, 1000])
+    parser.add_argument("--stored", type=int, nargs="*", default=[737, 10000])
+    parser.add_argument("--embedded", type=int, nargs="*", default=[737], help="with MiniLM")
+    parser.add_argument("--data", type=Path, help="folder with chale/")
+    parser.add_argument("--rows", type=int, default=300, help="rows of CHALE")
+    parser.add_argument("--recording", type=Path, help="of demur.benchmarks.chale")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    options = parser.parse_args()
+    print(_load())
+    over = [line for part in options.parts for line in PARTS[part](options)]
+    print(_load())
+    print("\n".join(f"over the goal: {one}" for one in over) or "nothing is over its goal")
+
+
+def _load() -> str:
+    return f"load of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n"
+
+
+# --- Time and memory ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What scoring the three answers of each question took."""
+
+    filling: Clock
+    scoring: Clock
+    mb: float
+    """Resident memory of the process at its peak."""
+    asked: int
+    evaluated: int
+    embedded: int
+
+
+def _scale(options: argparse.Namespace) -> list[str]:
+    print(
+        f"Three answers a question, {made.N} references, {made.R} pairs, {made.K} neighbours each;"
+        f"\ntwo answers are equal for one question in {made.EQUAL_WRONG}. ms per question:\n"
+        "similarity  questions | fill wall   CPU | score wall   CPU  CPU, to first | peak MB | "
+        "pairs scored  texts embedded"
+    )
+    over = []
+    for name in _SIMILARITIES:
+        first = 0.0
+        for count in options.questions:
+            found = _alone(scored, count, name)
+            cpu = 1000 * found.scoring.cpu / count
+            first = first or cpu
+            print(
+                f"{name:<10} {count:>10} | {1000 * found.filling.wall / count:>9.2f} "
+                f"{1000 * found.filling.cpu / count:>5.2f} | "
+                f"{1000 * found.scoring.wall / count:>10.1f} {cpu:>5.1f} {cpu / first:>14.2f} | "
+                f"{found.mb:>7.0f} | {found.evaluated / found.asked:>12.3f} "
+                f"{found.embedded / (2 * found.asked):>15.3f}",
+                flush=True,
+            )
+            if cpu / first > _FLAT_GOAL:
+                over.append(f"{name}, {count} questions: {cpu / first:.2f} times the first's CPU")
+            if found.mb > _MB_GOAL:
+                over.append(f"{name}, {count} questions: {found.mb:.0f} MB")
+    print("(pairs over N*2R + N*K + N per answer, texts over twice that)\n")
+    return over
+
+
+def scored(count: int, name: str) -> Scored:
+    """Fill a store with `count` questions, and score the answers to each."""
+    embeddings = WordVectors()
+    similarity = _similarity(name, embeddings)
+    filling, scoring = Clock(), Clock()
+    with _folder() as folder:
+        store = NeighborStore(folder, embedding=WordVectors())
+        _fill(store, made.items(count), filling)
+        fewl = FEWL(Silent(), similarity=similarity, neighbors=store)
+        for part in _parts(made.items(count)):
+            with scoring:
+                _score(fewl, part)
+        store.close()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
+        1024 if sys.platform == "linux" else 1024**2
+    )
+    return Scored(
+        filling, scoring, peak, similarity.asked, similarity.evaluated, embeddings.embedded
+    )
+
+
+def _similarity(name: str, embeddings: Embeddings) -> Similarity:
+    return resolve_similarity(embeddings if name == "cosine" else overlap)
+
+
+def _fill(store: NeighborStore, items: Iterable[Item], clock: Clock) -> None:
+    for part in _parts(items):
+        with clock:
+            store.add_many([one.asked for one in part])
+
+
+def _score(fewl: FEWL, items: Iterable[Item], neighbors: int | None = made.K) -> None:
+    for one in items:
+        for answer in one.answers:
+            found = fewl.invoke({"question": one.asked.question, "answer": answer})
+            if found.score is None or found.usage.calls:
+                raise RuntimeError(
+                    f"expected a score without a call, got {found.usage.calls} calls and: "
+                    f"{found.explanation}"
+                )
+            if neighbors not in (None, found.details["neighbors_used"]):
+                raise RuntimeError(f"expected {neighbors} neighbours, got fewer")
+
+
+# --- Neighbours ---------------------------------------------------------------------------------
+
+
+def _lookup(options: argparse.Namespace) -> list[str]:
+    print("ms per question to find its neighbours")
+    print("vectors of          stored | questions             | wall   CPU")
+    over = []
+    runs: list[tuple[type[Embeddings], int]] = [(WordVectors, at) for at in options.stored]
+    try:
+        MiniLM()
+    except DemurError as error:
+        print(f"without MiniLM: {error}")
+    else:
+        runs += [(MiniLM, at) for at in options.embedded]
+    for kind, count in runs:
+        for way, clock in _alone(looked_up, kind, count).items():
+            wall, cpu = (1000 * seconds / _LOOKUPS for seconds in (clock.wall, clock.cpu))
+            print(
+                f"{kind.__name__:<14} {count:>11} | {way:<21} | {wall:>5.2f} {cpu:>5.2f}",
+                flush=True,
+            )
+            if cpu > _LOOKUP_GOAL and "known" in way:
+                over.append(f"neighbours, {count} stored, {way}: {cpu:.2f} ms of CPU")
+    print(
+        "(the store was opened again: at first what the references said is read from disk, and is "
+        "in memory\nlater; the vector of a new question is computed, by MiniLM or as a sum of its "
+        "words' vectors, that of\na known one is read)\n"
+    )
+    return over
+
+
+def looked_up(kind: type[Embeddings], count: int) -> dict[str, Clock]:
+    """What finding the neighbours of `_LOOKUPS` questions takes, each way."""
+    clocks: dict[str, Clock] = {}
+    topics = made.topics(count)
+    stride = max(2, count // _LOOKUPS)
+    known = [made.item(at * stride % count, topics) for at in range(_LOOKUPS)]
+    others = [made.item((at * stride + 1) % count, topics) for at in range(_LOOKUPS)]
+    new = [made.item(count + at, topics) for at in range(2 * _LOOKUPS)]
+    samples = {
+        "known, at first": known,
+        "known, all read": others,
+        "known, many at once": known,
+        "new": new[:_LOOKUPS],
+        "new, many at once": new[_LOOKUPS:],
+    }
+    with _folder() as folder:
+        store = NeighborStore(folder, embedding=kind())
+        _fill(store, made.items(count), Clock())
+        store.close()
+        store = NeighborStore(folder, embedding=kind())
+        store.nearest("what opens the index and loads the model?", made.K, _CEILING)
+        for way, sample in samples.items():
+            questions = [one.asked.question for one in sample]
+            if "all read" in way:
+                store.questions()
+            clocks[way] = Clock()
+            with clocks[way]:
+                if "many" in way:
+                    near = store.nearest_many(questions, made.K, _CEILING)
+                else:
+                    near = [store.nearest(one, made.K, _CEILING) for one in questions]
+            if {len(one) for one in near} != {made.K}:
+                raise RuntimeError(f"expected {made.K} neighbours of every question")
+        store.close()
+    return clocks
+
+
+# --- Similarities -------------------------------------------------------------------------------
+
+
+def _pairs(options: argparse.Namespace) -> list[str]:
+    if options.data is None:
+        print("similarities on CHALE: left out, for want of --data\n")
+        return []
+    over = []
+    print("CHALE's rows          | similarity | pairs an answer  of them scored  texts embedded")
+    for kind, rows in _chale(options.data, options.rows, options.recording).items():
+        for name in _SIMILARITIES:
+            embeddings = WordVectors()
+            similarity = _similarity(name, embeddings)
+            store = NeighborStore(embedding=WordVectors())
+            _fill(store, rows, Clock())
+            _score(FEWL(Silent(), similarity=similarity, neighbors=store), rows, None)
+            share = similarity.evaluated / similarity.asked
+            print(
+                f"{len(rows):>4}, {kind:<15} | {name:<10} | "
+                f"{similarity.asked / 3 / len(rows):>15.1f} {share:>15.3f} "
+                f"{embeddings.embedded / (2 * similarity.asked):>15.3f}",
+                flush=True,
+            )
+            if share > _PAIRS_GOAL and name == "overlap":
+                over.append(f"CHALE, {kind}: {share:.3f} of the pairs are scored")
+    print(
+        "(unlike: without the rows whose two wrong answers are equal; recorded: these, with a "
+        "model's replies;\nelse references' answers and pairs are made up)\n"
+    )
+    return over
+
+
+def _chale(folder: Path, count: int, recording: Path | None) -> dict[str, list[Item]]:
+    """CHALE's questions and answers, with what references say of them."""
+    with (folder / "chale" / "chale.jsonl").open(encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    unlike = [row for row in rows if not row["flags"]["half_equals_hallu"]]
+    found = {
+        kind: [
+            Item(
+                replace(one.asked, question=row["question"]),
+                tuple(row[side] for side in chale.SIDES),
+            )
+            # Spread over the file, whose order is the source's.
+            for one, row in zip(
+                made.items(count), some[:: max(1, len(some) // count)], strict=False
+            )
+        ]
+        for kind, some in {"all": rows, "unlike": unlike}.items()
+    }
+    if recording is not None:
+        known = {item.key: item for item in chale.items(folder)}
+        recorded = [(known[row["id"]], row) for row in chale.recorded(recording)]
+        who = References((Silent(),), Silent(), made.N, made.R)
+        found["recorded"] = [
+            Item(chale.said(item, row, who), tuple(item.answers[side] for side in chale.SIDES))
+            for item, row in recorded
+        ]
+    return found
+
+
+# --- Helpers ------------------------------------------------------------------------------------
+
+
+def _parts(items: Iterable[Item]) -> Iterator[list[Item]]:
+    """So many at a time, so that none are in memory that are not at work."""
+    waiting = iter(items)
+    while part := list(islice(waiting, _PART)):
+        yield part
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
+        yield Path(folder)
+
+
+def _alone(measure: Callable[..., T], *arguments: Any) -> T:
+    """What a function returns that has a process of its own."""
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+        return pool.submit(measure, *arguments).result()
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], list[str]]] = {
+    "scale": _scale,
+    "lookup": _lookup,
+    "pairs": _pairs,
+}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""How long one answer waits for its FEWL score, in latencies of the server that it asks.
+
+    make bench        or: python -m bench.fewl_inline [--questions 6] [--latency 0.2]
+
+An answer to a new question, then another to the same one, one after the other, beside a bare call
+of `ChatOpenAI` in turns with them; 50 other questions are known. All that a new question needs
+should be asked for at once. More than the goal is said at the end, and is no failure: other work
+spoils the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from bench import fewl_texts as made
+from bench.fewl import Clock
+from bench.fewl_texts import WordVectors
+from langchain_core.runnables import Runnable
+from langchain_openai import ChatOpenAI
+
+from demur import Evaluation
+from demur.evaluators.fewl import FEWL, NeighborStore
+from demur.evaluators.fewl.prompts import ANSWER
+
+_GOAL = 1.5
+_KNOWN = 50
+
+Loop = asyncio.AbstractEventLoop
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--questions", type=int, default=6, help="new ones, each way")
+    parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")
+    options = parser.parse_args()
+
+    print(f"{options.latency * 1000:.0f} ms a call; medians of {options.questions} questions\n")
+    print("references          | bare call              | new question           | known question")
+    print("                    | " + " | ".join(["calls latencies CPU ms"] * 3))
+    over = []
+    with (
+        tempfile.TemporaryDirectory(prefix="demur-bench-") as folder,
+        _server(options.latency) as url,
+        closing(asyncio.new_event_loop()) as loop,
+    ):
+        # Of the same name they would be one, and equal requests in flight are sent once.
+        models = [
+            ChatOpenAI(base_url=url, api_key="none", model=f"none-{at}", max_retries=0)
+            for at in range(made.N)
+        ]
+        for name, some in {"one model": models[:1], "five models": models}.items():
+            store = NeighborStore(Path(folder) / name, embedding=WordVectors())
+            store.add_many([one.asked for one in made.items(_KNOWN)])
+            fewl = FEWL(some if some[1:] else some[0], similarity=WordVectors(), neighbors=store)
+            for way in ("sync", "async"):
+                over += _row(f"{name}, {way}", fewl, models[0], way, options, loop)
+            store.close()
+    print("\n" + ("\n".join(f"over the goal: {one}" for one in over) or "nothing is over its goal"))
+
+
+def _row(
+    name: str, fewl: FEWL, model: ChatOpenAI, way: str, options: argparse.Namespace, loop: Loop
+) -> list[str]:
+    """Print a line of the table; what is over the goal comes back."""
+    taken: dict[str, list[Clock]] = {"bare": [], "new": [], "known": []}
+    calls: dict[str, set[int]] = {"new": set(), "known": set()}
+    for at in range(options.questions + 1):
+        # Others for each way, so that they are new.
+        one = made.item(_KNOWN + (way == "async") * 1000 + at, made.topics(_KNOWN))
+        question = one.asked.question
+        _, clock = _timed(model, ANSWER.messages(question=question), way, loop)
+        taken["bare"].append(clock)
+        for kind, answer in zip(calls, one.answers, strict=False):
+            found, clock = _timed(fewl, {"question": question, "answer": answer}, way, loop)
+            taken[kind].append(clock)
+            calls[kind].add(_calls(found))
+    cells = []
+    for kind, clocks in taken.items():
+        # The first opened the connections.
+        wall, cpu = (
+            statistics.median(getattr(clock, what) for clock in clocks[1:])
+            for what in ("wall", "cpu")
+        )
+        counts = " to ".join(map(str, sorted(calls.get(kind, {1}))))
+        cells.append(f"{counts:>5} {wall / options.latency:>9.2f} {1000 * cpu:>6.0f}")
+        if kind == "new":
+            over = wall / options.latency
+    print(f"{name:<19} | " + " | ".join(cells), flush=True)
+    return [f"{name}: {over:.2f} latencies for a new question"] if over > _GOAL else []
+
+
+def _timed(one: Runnable[Any, Any], given: object, way: str, loop: Loop) -> tuple[Any, Clock]:
+    """What a Runnable returns, and what that took."""
+    clock = Clock()
+    with clock:
+        found = one.invoke(given) if way == "sync" else loop.run_until_complete(one.ainvoke(given))
+    return found, clock
+
+
+def _calls(found: Evaluation) -> int:
+    if found.score is None or found.details["neighbors_used"] != made.K:
+        raise RuntimeError(f"expected a score with {made.K} neighbours, got: {found.details}")
+    return found.usage.calls
+
+
+@contextmanager
+def _server(latency: float) -> Iterator[str]:
+    """The server's URL while it runs."""
+    command = [sys.executable, "-m", "bench.fixed_latency_server", "--latency", str(latency)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield json.loads(process.stdout.readline())["url"]
+        finally:
+            process.terminate()
+
+
+if __name__ == "__main__":
+    main()
