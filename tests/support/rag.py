@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import chromadb
-from chromadb.config import Settings
 from langchain_chroma import Chroma
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
@@ -44,7 +43,7 @@ class WordEmbeddings(Embeddings):
 def make_retriever(k: int = 2) -> BaseRetriever:
     """Over `FACTS`, in a Chroma collection of its own (clients of one process share state)."""
     store = Chroma(
-        client=chromadb.EphemeralClient(Settings(anonymized_telemetry=False)),
+        client=chromadb.EphemeralClient(),
         collection_name=f"facts-{uuid.uuid4().hex}",
         embedding_function=WordEmbeddings(),
     )

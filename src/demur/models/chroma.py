@@ -154,7 +154,8 @@ def open_client(where: Any, purpose: str) -> Chroma:
     # With Chroma's own settings: a client of the user's with others for the same place would be
     # refused. Telemetry need not be turned off, there is none from 1.5.3 on.
     if where is None:
-        return Chroma(chromadb.EphemeralClient(), "memory")
+        with _told("memory"):
+            return Chroma(chromadb.EphemeralClient(), "memory")
     if isinstance(where, str) and _URL.match(where):
         host, port, tls = _address(where)
         with _told(where):

@@ -403,6 +403,7 @@ def test_threads_add_and_look_up_at_once(anywhere: Callable[[], NeighborStore]) 
 
 
 ADDING = """
+import math
 import sys
 from demur.evaluators.fewl.neighbors import NeighborStore
 from demur.evaluators.fewl.parsing import Pairs
@@ -412,7 +413,8 @@ path, name, start, count, shared = sys.argv[1:]
 store = NeighborStore(path, collection=name, embedding=Told())
 print("open", flush=True)
 for at in range(int(start), int(start) + int(count)):
-    question = f"{at} 1 | question {at}"
+    # Apart from each other: of vectors that are nearly equal Chroma's index may reach but one.
+    question = f"{math.cos(2.4 * at):.4f} {math.sin(2.4 * at):.4f} | question {at}"
     store.add(question, [f"answer to {question}"])
     store.add(shared, ["one", "two"], Pairs(same=at) if at % 2 else None)
     print(question, flush=True)
@@ -464,8 +466,10 @@ def test_a_kill_loses_nothing_that_was_told_as_kept(
         assert found >= {*told, "0 1 | both"}
         for question, one in zip(told, store.get_many(told), strict=True):
             assert one == Asked(question, (f"answer to {question}",))
-        assert {*names(store.nearest("-1 0 | q", len(found) + 9, 1.0))} >= found
         store.close()
+    # Chroma's index may lack the last one when it is read for the first time after a kill.
+    store = NeighborStore(path, collection="killed", embedding=Told())
+    assert {*names(store.nearest("-1 0 | q", len(found) + 9, 1.0))} == found
 
 
 # --- Files ----------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ class NeighborStore:
     a time, until `close` or its end. Several share a server: there the last answers given for a
     question count, pairs count for the answers that they were given with, and answers that another
     process replaced may be told for five minutes more. What `add` has returned for is on disk, also
-    after a kill.
+    after a kill; searches may miss the last question until the store is opened once more.
 
     Raises:
         MissingExtraError: Chroma is not installed.
