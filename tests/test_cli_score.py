@@ -98,7 +98,7 @@ def test_killed_at_any_moment_it_loses_nothing_and_asks_little_again(tmp_path: P
         for _ in range(kills):
             before, more = len(server.requests), draw.randrange(1, 25)
             child = _Child(server, file, "--max-concurrency", str(at_once))
-            _wait(lambda: len(server.requests) >= before + more, child)  # noqa: B023
+            _wait(lambda: len(server.requests) >= before + more, child)  # noqa: B023  # called before the loop goes on
             time.sleep(draw.random() * 0.05)
             child.process.kill()
             assert child.end()[0] == -signal.SIGKILL

@@ -240,7 +240,7 @@ def test_killed_at_any_moment_it_pays_for_little_again(tmp_path: Path) -> None:
         for _ in range(kills):
             before, more = len(server.requests), draw.randrange(1, 25)
             child = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
-            _wait(lambda: len(server.requests) >= before + more, child)  # noqa: B023
+            _wait(lambda: len(server.requests) >= before + more, child)  # noqa: B023  # called before the loop goes on
             time.sleep(draw.random() * 0.1)
             child.kill()
             assert child.wait(timeout=60) == -signal.SIGKILL

@@ -153,7 +153,7 @@ def test_pairs_of_which_none_can_be_read_are_not_asked_for_again() -> None:
         with pytest.warns(UserWarning, match="too few usable pairs"):
             given.invoke(sample)
     assert sorted(asked.stages) == ["pairs", "reference"]
-    assert given._store.get(QUESTION).pairs == Pairs()  # type: ignore[union-attr]
+    assert given._store.get(QUESTION).pairs == Pairs()  # type: ignore[union-attr]  # None would fail it too
 
 
 def test_a_store_that_cannot_be_read_or_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

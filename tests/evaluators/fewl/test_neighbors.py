@@ -176,7 +176,7 @@ def test_a_vector_is_computed_once_and_of_a_known_question_not_again(tmp_path: P
 @pytest.mark.parametrize("vectors", [[], [[1.0, float("nan")]], [1.0], [[1.0], [2.0]]], ids=str)
 def test_vectors_that_are_none_are_refused(vectors: Any) -> None:
     told = Told()
-    told.embed_documents = lambda texts: vectors  # type: ignore[method-assign]
+    told.embed_documents = lambda texts: vectors  # type: ignore[method-assign]  # of this object only
     store = NeighborStore(embedding=told)
     with pytest.raises(ValueError, match="expected a vector of finite numbers for each of 1"):
         store.add("q", ["a"])
