@@ -103,6 +103,30 @@ def test_what_is_recorded_is_read_again(tmp_path: Path) -> None:
         chale.said(item, {**row, "answers": {"reply": " ", "truncated": False}}, references)
 
 
+def test_other_pairs_are_recorded_beside_the_same_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _write_data(tmp_path)
+    denied, right = (tmp_path / f"{name}.jsonl" for name in ("denied", "right"))
+    asked = ScriptedModel(script=_script)
+    monkeypatch.setattr(chale, "resolve_model", lambda name: asked)
+    record = ["--data", str(tmp_path), "--n-answers", "2", "--n-wrong", "3", "--record", "2"]
+    assert chale.main([*record, "--recording", str(denied)]) == 0
+    assert sorted(asked.stages) == ["pairs"] * 2 + ["reference"] * 2
+    others = ["--recording", str(right), "--answers", str(denied), "--pairs", "right"]
+    assert chale.main([*record, *others]) == 0
+    assert asked.stages[4:] == ["pairs"] * 2
+    first, second = (list(chale.recorded(path)) for path in (denied, right))
+    assert [row["answers"] for row in first] == [row["answers"] for row in second]
+    said = [
+        str(request[0].content)
+        for stage, request in zip(asked.stages, asked.requests, strict=True)
+        if stage == "pairs"
+    ]
+    assert all("3 wrong answers" in system for system in said)
+    assert said[0] == said[1] != said[2] == said[3]
+
+
 def test_a_failing_model_is_no_recording(tmp_path: Path) -> None:
     _write_data(tmp_path)
 

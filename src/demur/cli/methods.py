@@ -27,8 +27,6 @@ Check = Callable[[Sample], str | None]
 
 _AT_ONCE = 16
 _FEWL_DEFAULT = "fewl-mean-one"
-_PAIRED = ("expertise", "best")
-
 
 Prepare = Callable[[Iterable[str], Callable[[Fitted], None]], Fitted]
 """Has something asked about all questions before the first answer is scored, and tells how far it
@@ -124,12 +122,11 @@ def _fewl(options: Options, results: Path) -> Method:
         "config": {name: dict(CONFIGURATIONS[name]) for name in chosen},
     }
     # One that needs the pairs, if any does: all share the store.
-    of_pairs = [one for one in evaluators.values() if one.weighting in _PAIRED]
-    first = next(iter([*of_pairs, *evaluators.values()]))
+    asker = max(evaluators.values(), key=lambda one: one.needs_pairs)
 
     def prepare(questions: Iterable[str], progress: Callable[[Fitted], None]) -> Fitted:
         at_once = options.get("max_concurrency", _AT_ONCE)
-        return first.fit(questions, pairs=bool(of_pairs), at_once=at_once, progress=progress)
+        return asker.fit(questions, pairs=True, at_once=at_once, progress=progress)
 
     return Method(evaluators, settings, prepare, store.close)
 

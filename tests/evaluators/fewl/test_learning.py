@@ -14,7 +14,8 @@ from langchain_core.messages import BaseMessage
 
 from demur import FEWL, Evaluation
 from demur.evaluators.fewl import Pairs
-from support.fewl import HIGH, LOW, PAIRS, QUESTION, fewl, model, store
+from demur.evaluators.fewl.drafts import Draft
+from support.fewl import ANSWERS, HIGH, LOW, PAIRS, QUESTION, fewl, model, store
 from support.streams import PATIENCE
 
 SAMPLE = {"question": QUESTION, "answer": "Ada did."}
@@ -93,8 +94,11 @@ def test_a_question_is_known_whatever_its_spacing() -> None:
 def test_agreement_costs_a_call_of_each_reference_answer_more() -> None:
     asked = model(agreement="1. yes")
     given = fewl(asked, expertise="agreement")
-    with pytest.warns(UserWarning, match="too few usable pairs"):  # most lines are missing
-        assert given.invoke(SAMPLE).usage.calls == 2 + 2
+    for sample, calls in ((SAMPLE, 2 + 2), (OTHER, 0)):  # what cannot be read is asked for once
+        with pytest.warns(UserWarning, match="too few usable pairs"):  # most lines are missing
+            found = given.invoke(sample)
+        assert found.usage.calls == calls
+        assert "agree cannot be told" in str(found.details["warnings"])
     full = model(agreement="\n".join(f"{at}. yes" for at in range(1, 7)))
     given = fewl(full, expertise="agreement")
     assert given.invoke(SAMPLE).usage.calls == 2 + 2
@@ -132,6 +136,56 @@ def test_answers_are_kept_where_the_pairs_failed() -> None:
     assert again.error is None
     assert again.usage.calls == 1
     assert given.invoke(SAMPLE).usage.calls == 0
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+async def test_what_came_is_kept_where_one_of_several_references_failed(mode: str) -> None:
+    kept = store()
+    models = [model(reference=said) for said in (HIGH, failing_once(LOW), "Nobody did.")]
+    given = fewl(models, neighbors=kept)
+
+    async def evaluate() -> Evaluation:
+        return given.invoke(SAMPLE) if mode == "sync" else await given.ainvoke(SAMPLE)
+
+    assert "reference model 2 gave no answer: " in str((await evaluate()).error)
+    assert kept.get(QUESTION) is None  # two of three answers are none
+    assert len(kept) == 0
+    again = await evaluate()
+    assert again.usage.calls == 1
+    assert again.details["answers"] == [HIGH, LOW, "Nobody did."]
+    assert again.details["pairs_used"] == 3
+    assert kept.drafts.get(QUESTION) == Draft()
+    assert (await evaluate()).usage.calls == 0
+
+
+def test_pairs_are_kept_where_the_answers_failed() -> None:
+    asked = model(reference=failing_once(ANSWERS))
+    given = fewl(asked)
+    assert "gave no answer" in (given.invoke(SAMPLE).error or "")
+    assert given.invoke(SAMPLE).usage.calls == 1
+    assert sorted(asked.stages) == ["pairs", "reference", "reference"]
+
+
+def test_a_reference_that_keeps_failing_costs_the_others_nothing() -> None:
+    kept = store()
+    models = [model(reference=HIGH), model(reference=ValueError("out of order"))]
+    for _ in range(3):  # each as in a process of its own
+        assert "model 2" in (fewl(models, neighbors=kept).invoke(SAMPLE).error or "")
+    assert sorted(models[0].stages) == ["pairs", "reference"]
+    assert models[1].stages == ["reference"] * 3
+
+
+def test_what_cannot_be_put_off_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = store()
+    given = fewl(model(reference=ValueError("out of order")), neighbors=kept)
+
+    def full(*_: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(kept.drafts, "keep", full)
+    error = given.invoke(SAMPLE).error or ""
+    assert "out of order" in error
+    assert "cannot be kept: OSError: the disk is full" in error
 
 
 def test_answers_and_pairs_are_kept_where_agreement_failed() -> None:

@@ -78,22 +78,22 @@ def test_only_the_local_model_is_bounded() -> None:
     assert other.agreement_calls("Who?", ["Ada."], PAIRS)[0].options == {}
 
 
-def test_answers_are_in_the_order_of_the_references() -> None:
-    asks = references(model(), model(), model())
-    assert asks.answers(said("1. A.", "B,\nand b.", "C.")) == ("A.", "B, and b.", "C.")
-    assert asks.answers(said("A.", "", "C.")) == (
-        "reference model 2 gave no answer that can be read: ''"
-    )
-    failed = [*said("A."), Outcome(error="away"), *said("C.")]
-    assert asks.answers(failed) == "reference model 2 gave no answer: away"
+def test_each_of_several_models_gives_one_answer() -> None:
+    asks = references(model(), model())
+    (full, empty) = said("B,\nand b.", "")
+    assert asks.answer(1, full) == ("B, and b.",)
+    assert asks.answer(1, empty) == "reference model 2 gave no answer that can be read: ''"
+    assert asks.answer(0, Outcome(error="away")) == "reference model 1 gave no answer: away"
 
 
 def test_a_lone_model_may_give_fewer_answers_than_asked_for() -> None:
     asks = references(model(), diversified=3)
-    assert asks.answers(said("1. A.\n2. B.\n3. C.\n4. D.")) == ("A.", "B.", "C.")
-    assert asks.answers(said("1. A.\n2. B.")) == ("A.", "B.")
-    assert asks.answers(said("1. A.\n2. B", truncated=True)) == ("A.",)
-    assert asks.answers([Outcome(error="away")]) == "the reference model gave no answer: away"
+    (four, two) = said("1. A.\n2. B.\n3. C.\n4. D.", "1. A.\n2. B.")
+    (cut,) = said("1. A.\n2. B", truncated=True)
+    assert asks.answer(0, four) == ("A.", "B.", "C.")
+    assert asks.answer(0, two) == ("A.", "B.")
+    assert asks.answer(0, cut) == ("A.",)
+    assert asks.answer(0, Outcome(error="away")) == "the reference model gave no answer: away"
 
 
 # --- Agreement -----------------------------------------------------------------------------------
@@ -140,13 +140,10 @@ def test_expertise_is_agreement_with_what_is_right_less_with_what_is_wrong(
     assert found == pytest.approx(expertise)
 
 
-def test_agreement_that_cannot_be_told_says_why() -> None:
+def test_agreement_that_cannot_be_read_is_empty_and_a_failure_says_why() -> None:
     asks = references(model(), model())
     lines = "\n".join(f"{at}. yes" for at in range(1, 9))
-    unread = asks.agreement(said(lines, "Well, yes."), PAIRS)
-    assert unread == (
-        "reference 2 was asked with what it agrees, and its reply cannot be read: 'Well, yes.'"
-    )
+    assert asks.agreement(said(lines, "Well, yes."), PAIRS) == ()
     failed = asks.agreement([*said(lines), Outcome(error="away")], PAIRS)
     assert failed == "reference 2 was asked with what it agrees, and failed: away"
 

@@ -39,7 +39,8 @@ class Asked:
     pairs: Pairs | None = None
     """Wrong and corrected answers, where they were asked for."""
     agreement: tuple[float, ...] | None = None
-    """One number per reference: its expertise, where it was asked for by agreement."""
+    """One number per reference: its expertise, where it was asked for by agreement. Empty where the
+    replies could not be read."""
 
     def __post_init__(self) -> None:
         if not self.question.strip():
@@ -49,7 +50,7 @@ class Asked:
                 f"expected one answer per reference, as text, for {self.question!r}; "
                 f"got {self.answers!r}"
             )
-        if self.agreement is not None and (
+        if self.agreement and (
             len(self.agreement) != len(self.answers) or not all(map(math.isfinite, self.agreement))
         ):
             raise ValueError(
@@ -69,7 +70,7 @@ def entry_id(question: str) -> str:
 
 def as_kept(one: Asked) -> Asked:
     """The entry as it is read again: no encoding carries lone surrogates."""
-    return _ASKED.validate_json(_json(asdict(one)))
+    return _ASKED.validate_json(as_json(asdict(one)))
 
 
 def to_metadata(one: Asked) -> dict[str, str]:
@@ -79,10 +80,10 @@ def to_metadata(one: Asked) -> dict[str, str]:
     answers they were given with.
     """
     fields = asdict(one)
-    found = {"said": _json({key: fields[key] for key in ("question", "answers")})}
+    found = {"said": as_json({key: fields[key] for key in ("question", "answers")})}
     for key in ("pairs", "agreement"):
         if fields[key] is not None:
-            found[key] = _json({"with": _digest(one.answers), key: fields[key]})
+            found[key] = as_json({"with": _digest(one.answers), key: fields[key]})
     return found
 
 
@@ -108,7 +109,7 @@ def write_entries(path: Path, binding: Mapping[str, str], entries: Iterable[Aske
             # Without a name and a time in it.
             packed = gzip.GzipFile("", "wb", 6, new, mtime=0) if _packs(path) else None
             for line in lines:
-                (packed or new).write(_json(line).encode() + b"\n")
+                (packed or new).write(as_json(line).encode() + b"\n")
             if packed:
                 packed.close()
             new.flush()
@@ -155,9 +156,10 @@ def _packs(path: Path) -> bool:
     return path.suffix == ".gz"
 
 
-def _json(value: Any) -> str:
+def as_json(value: Any) -> str:
+    """A value as JSON that any encoding carries."""
     return replace_surrogates(json.dumps(value, ensure_ascii=False))
 
 
 def _digest(answers: Iterable[str]) -> str:
-    return hashlib.sha256(_json(list(answers)).encode()).hexdigest()[:16]
+    return hashlib.sha256(as_json(list(answers)).encode()).hexdigest()[:16]

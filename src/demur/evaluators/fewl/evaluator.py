@@ -166,7 +166,7 @@ class FEWL(Evaluator):
         if unfit is not None:
             return self._undetermined(unfit)
         question = str(sample.question)
-        asked = yield from self._learner.learn(question, self._by_pairs)
+        asked = yield from self._learner.learn(question, self.needs_pairs)
         if isinstance(asked, str):
             return self._undetermined(asked)
         near: Sequence[Neighbor] = ()
@@ -191,8 +191,8 @@ class FEWL(Evaluator):
     ) -> Fitted:
         """Have the references answer questions, so that later ones have neighbours.
 
-        What is known is not asked again, also after an interrupt or a kill: each answer is kept as
-        soon as all references have given theirs to its question.
+        What is known is not asked again, also after an interrupt or a kill. A question is kept as
+        soon as all its calls have ended; if some failed, the replies of the others are kept.
 
         Args:
             questions: Any questions; repeated ones count once.
@@ -204,7 +204,7 @@ class FEWL(Evaluator):
         Returns:
             How many are known now, which could not be learned and why, and what it cost.
         """
-        learn = partial(self._fit_one, with_pairs=pairs and self._by_pairs)
+        learn = partial(self._fit_one, with_pairs=pairs and self.needs_pairs)
         return fit(learn, questions, at_once, progress)
 
     async def afit(
@@ -216,7 +216,7 @@ class FEWL(Evaluator):
         progress: Callable[[Fitted], None] | None = None,
     ) -> Fitted:
         """As `fit`, natively asynchronous."""
-        learn = partial(self._afit_one, with_pairs=pairs and self._by_pairs)
+        learn = partial(self._afit_one, with_pairs=pairs and self.needs_pairs)
         return await afit(learn, questions, at_once, progress)
 
     def _fit_one(self, question: str, with_pairs: bool) -> Learned:
@@ -230,7 +230,7 @@ class FEWL(Evaluator):
         return question, asked if isinstance(asked, str) else None, ledger
 
     @property
-    def _by_pairs(self) -> bool:
+    def needs_pairs(self) -> bool:
         """Whether wrong and corrected answers decide the weights."""
         return self.weighting in ("expertise", "best")
 
@@ -260,7 +260,9 @@ class FEWL(Evaluator):
         if self.weighting == "ideal":
             corrected, wrong = sample.metadata["correct"], sample.metadata["incorrect"]
         elif (
-            self._by_pairs and self.expertise == "similarity" and self._learner.enough(asked.pairs)
+            self.needs_pairs
+            and self.expertise == "similarity"
+            and self._learner.enough(asked.pairs)
         ):
             wrong, corrected = zip(*asked.pairs.usable, strict=True)
         references = asked.answers[:1] if self.weighting == "first" else asked.answers
@@ -276,7 +278,7 @@ class FEWL(Evaluator):
         self, texts: Texts, asked: Asked, near: Sequence[Neighbor], found: Similarities
     ) -> Evaluation:
         expertise = found.expertise
-        if self._by_pairs and self.expertise == "agreement" and asked.agreement is not None:
+        if self.needs_pairs and self.expertise == "agreement" and asked.agreement:
             expertise = np.asarray(asked.agreement)
         score = terms.score(
             found,
@@ -301,8 +303,8 @@ class FEWL(Evaluator):
                 "expertise": None if score.expertise is None else score.expertise.tolist(),
                 "answers": list(texts.references),
                 "counted": list(score.used),
-                "pairs_used": _usable(asked) if self._by_pairs and expertise is not None else 0,
-                "pairs_dropped": _dropped(asked.pairs) if self._by_pairs else {},
+                "pairs_used": _usable(asked) if self.needs_pairs and expertise is not None else 0,
+                "pairs_dropped": _dropped(asked.pairs) if self.needs_pairs else {},
                 "neighbors_used": len(near),
                 "neighbors": [one.question for one in near],
                 "warnings": self._warnings(asked, expertise, len(near)),
@@ -312,13 +314,13 @@ class FEWL(Evaluator):
     def _warnings(self, asked: Asked, expertise: Floats | None, near: int) -> list[JsonValue]:
         """In what the score is less than it was asked to be."""
         found: list[JsonValue] = []
-        if self._by_pairs and expertise is None:
+        if self.needs_pairs and expertise is None:
             usable = _usable(asked)
             found.append(
                 f"uniform weights: {usable} usable pairs of wrong and corrected answers, fewer "
                 f"than min_pairs={self.min_pairs}"
                 if usable < self.min_pairs
-                else "uniform weights: with what the references agree could not be read"
+                else "uniform weights: with what the references agree cannot be told"
             )
             # Told once, in words that do not change from question to question.
             warnings.warn(_UNIFORM, stacklevel=2)

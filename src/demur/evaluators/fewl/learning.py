@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any, TypeGuard
 
 from langchain_core.runnables import RunnableConfig
 
+from demur.evaluators.fewl.drafts import Draft
 from demur.evaluators.fewl.entries import Asked, entry_id
 from demur.evaluators.fewl.neighbors import NeighborStore
 from demur.evaluators.fewl.parsing import Pairs
@@ -52,39 +54,77 @@ class Learner:
 
     def steps(self, question: str, with_pairs: bool) -> Steps[Asked | str]:
         """As `learn`, by itself."""
-        found = yield from local(partial(self.store.get, question), "known")
+        found = yield from local(partial(self._recall, question), "known")
         if found.error is not None:
             return f"what is known cannot be read: {found.error}"
-        known: Asked | None = found.value
-        asks = self.asks
-        if known and asks.diversified is None and len(known.answers) != len(asks.models):
+        known: Asked | None
+        had: Draft
+        known, had = found.value
+        wanted = len(self.asks.models)
+        if known and self.asks.diversified is None and len(known.answers) != wanted:
             return (
                 f"the store holds {len(known.answers)} answers to this question, and expected is "
-                f"one of each of the {len(asks.models)} reference models: add them again"
+                f"one of each of the {wanted} reference models: add them again"
             )
-        answer_calls = [] if known else asks.answer_calls(question)
-        lacks_pairs = with_pairs and (known is None or known.pairs is None)
-        pair_calls = [asks.pairs_call(question)] if lacks_pairs else []
-        outcomes = yield from ask([*answer_calls, *pair_calls])
-        answers = known.answers if known else asks.answers(outcomes[: len(answer_calls)])
-        if isinstance(answers, str):
-            return answers
-        asked = known or Asked(question, answers)
-        # The answers were paid for: they are kept even if the pairs cannot be had.
-        failure = None
-        if lacks_pairs:
-            pairs = asks.pairs(outcomes[-1])
-            if isinstance(pairs, str):
-                failure = pairs
-            else:
-                asked = replace(asked, pairs=pairs)
+        has, failure = yield from self._fill(question, had, with_pairs)
+        # What was paid for is kept, even if the rest cannot be had.
+        if len(has.answers) < wanted:
+            if has != had:
+                kept = yield from local(partial(self.store.drafts.keep, question, has), "keeping")
+                if kept.error is not None:
+                    return f"{failure}; and what came beside it cannot be kept: {kept.error}"
+            return str(failure)
+        if known:
+            asked = replace(known, pairs=has.pairs)
+        else:
+            answers = chain.from_iterable(has.answers[place] for place in range(wanted))
+            asked = Asked(question, tuple(answers), has.pairs)
         if with_pairs and self.by_agreement and asked.agreement is None:
             asked = yield from self._agree(asked)
         if asked != known:
-            kept = yield from local(partial(self.store.add_many, [asked]), "keeping")
+            drafted = known is None and had != Draft()
+            kept = yield from local(partial(self._keep, asked, drafted), "keeping")
             if kept.error is not None:
                 return f"what the references said cannot be kept: {kept.error}"
         return failure or asked
+
+    def _recall(self, question: str) -> tuple[Asked | None, Draft]:
+        """What the store holds of a question: all answers, or those that came."""
+        known = self.store.get(question)
+        if known is None:
+            return None, self.store.drafts.get(question)
+        if self.asks.diversified:
+            return known, Draft({0: known.answers}, known.pairs)
+        return known, Draft({at: (one,) for at, one in enumerate(known.answers)}, known.pairs)
+
+    def _fill(self, question: str, had: Draft, with_pairs: bool) -> Steps[tuple[Draft, str | None]]:
+        """The draft with what it lacked, all asked for at once; and why, if something still lacks.
+
+        Of several reasons it is the first, and for the answers before that for the pairs.
+        """
+        places = [place for place in range(len(self.asks.models)) if place not in had.answers]
+        calls = self.asks.answer_calls(question) if places else []
+        pair_calls = [self.asks.pairs_call(question)] if with_pairs and had.pairs is None else []
+        outcomes = yield from ask([*(calls[place] for place in places), *pair_calls])
+        answers, pairs, failures = dict(had.answers), had.pairs, []
+        for place, outcome in zip(places, outcomes, strict=False):
+            said = self.asks.answer(place, outcome)
+            if isinstance(said, str):
+                failures.append(said)
+            else:
+                answers[place] = said
+        if pair_calls:
+            read = self.asks.pairs(outcomes[-1])
+            if isinstance(read, str):
+                failures.append(read)
+            else:
+                pairs = read
+        return Draft(answers, pairs), next(iter(failures), None)
+
+    def _keep(self, asked: Asked, drafted: bool) -> None:
+        self.store.add_many([asked])
+        if drafted:
+            self.store.drafts.drop(asked.question)
 
     def _agree(self, asked: Asked) -> Steps[Asked]:
         """With how much each reference agrees; left open where that cannot be told."""

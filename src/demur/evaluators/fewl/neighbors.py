@@ -7,7 +7,7 @@ import uuid
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
 from demur.errors import DemurError
+from demur.evaluators.fewl.drafts import Drafts
 from demur.evaluators.fewl.entries import (
     KIND,
     Asked,
@@ -95,13 +96,11 @@ class NeighborStore:
         self._path = path
         self._embedding = MiniLM() if embedding is None else embedding
         self._chroma = open_client(client if path is None else path, "a store of neighbours")
-        private = path is None and client is None
+        self._private = path is None and client is None
         # In memory all of one process see the same collections.
-        self._name = f"{collection}-{uuid.uuid4().hex}" if private else collection
+        self._name = f"{collection}-{uuid.uuid4().hex}" if self._private else collection
         self._collection = self._open()
-        if private:
-            drop = partial(self._chroma.client.delete_collection, self._name)
-            weakref.finalize(self, drop).atexit = False
+        self._gone_with_this(self._name)
         self._known: Recent[tuple[str, tuple[str, ...]]] = Recent(_CHARACTERS, _SECONDS)
         self._vectors: Recent[NDArray[np.float32]] = Recent(_VECTORS)
         self._binding = threading.Lock()
@@ -122,6 +121,14 @@ class NeighborStore:
     def close(self) -> None:
         """Let go of the folder, so that another process can open it; the store is then done."""
         self._chroma.close()
+
+    @cached_property
+    def drafts(self) -> Drafts:
+        """What some references said of questions that others could not answer yet."""
+        name = f"{self._name}-drafts"
+        made = Drafts(self._chroma, name)
+        self._gone_with_this(name)
+        return made
 
     # --- Writing ------------------------------------------------------------------------------
 
@@ -307,6 +314,12 @@ class NeighborStore:
         return count
 
     # --- Chroma -------------------------------------------------------------------------------
+
+    def _gone_with_this(self, name: str) -> None:
+        """Drop the collection when this store goes, if it is in memory and its own."""
+        if self._private:
+            drop = partial(self._chroma.client.delete_collection, name)
+            weakref.finalize(self, drop).atexit = False
 
     def _open(self) -> Any:
         return self._chroma.collection(self._name, KIND, fingerprint(self._embedding))

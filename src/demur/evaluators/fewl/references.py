@@ -60,19 +60,14 @@ class References:
         most = _ANSWER_TOKENS * (n or 1)
         return [ChatCall(one, messages, "reference", _bounded(one, most)) for one in self.models]
 
-    def answers(self, outcomes: Sequence[Outcome]) -> tuple[str, ...] | str:
-        """The reference answers in those calls' outcomes, or why there are none."""
-        found: list[str] = []
-        for at, outcome in enumerate(outcomes, start=1):
-            who = "the reference model" if len(outcomes) == 1 else f"reference model {at}"
-            if outcome.error is not None:
-                return f"{who} gave no answer: {outcome.error}"
-            reply = outcome.value
-            read = parse_answers(reply.text, self.diversified or 1, reply.truncated)
-            if not read:
-                return f"{who} gave no answer that can be read: {reply.text[:80]!r}"
-            found += read
-        return tuple(found)
+    def answer(self, place: int, outcome: Outcome) -> tuple[str, ...] | str:
+        """What the model at a place says in its call's outcome, or why it says nothing."""
+        who = "the reference model" if len(self.models) == 1 else f"reference model {place + 1}"
+        if outcome.error is not None:
+            return f"{who} gave no answer: {outcome.error}"
+        reply = outcome.value
+        read = parse_answers(reply.text, self.diversified or 1, reply.truncated)
+        return read or f"{who} gave no answer that can be read: {reply.text[:80]!r}"
 
     def pairs_call(self, question: str) -> ChatCall:
         """The one call that asks for all wrong and corrected answers (v2, section D.3)."""
@@ -106,7 +101,7 @@ class References:
         return calls
 
     def agreement(self, outcomes: Sequence[Outcome], pairs: Pairs) -> tuple[float, ...] | str:
-        """Each reference's expertise, or why that cannot be told.
+        """Each reference's expertise, or why a call failed; empty where a reply cannot be read.
 
         It is the share of corrected answers that the reference agrees with, less that of wrong
         ones.
@@ -125,10 +120,7 @@ class References:
                     if corrected is wanted and agrees is not None
                 ]
                 if not replies:
-                    return (
-                        f"reference {at} was asked with what it agrees, and its reply cannot be "
-                        f"read: {outcome.value.text[:80]!r}"
-                    )
+                    return ()
                 shares[wanted] = sum(replies) / len(replies)
             found.append(shares[True] - shares[False])
         return tuple(found)

@@ -1,0 +1,39 @@
+"""A store of neighbours wherever one can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from demur.evaluators.fewl import NeighborStore
+from support.chroma_server import chroma_server
+from support.vectors import Told
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with chroma_server(tmp_path_factory.mktemp("chroma") / "data") as url:
+        yield url
+
+
+@pytest.fixture(params=["memory", "folder", "server"])
+def anywhere(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[Callable[[], NeighborStore]]:
+    """Opens the same store, again and again where it outlives the object."""
+    kept: list[NeighborStore] = []
+
+    def open_one() -> NeighborStore:
+        if request.param == "memory":
+            kept[1:] = kept or [NeighborStore(embedding=Told())]
+            return kept[0]
+        path = tmp_path if request.param == "folder" else request.getfixturevalue("server")
+        collection = f"test-{tmp_path.name}"
+        kept.append(NeighborStore(path, collection=collection, embedding=Told()))
+        return kept[-1]
+
+    yield open_one
+    for one in kept:
+        one.close()
