@@ -18,8 +18,10 @@ from langchain_core.messages import BaseMessage
 from demur import DemurError
 from demur.benchmarks import chale
 from demur.benchmarks.agreement import Agreement, share_of_yes
-from demur.evaluators.fewl import NeighborStore
+from demur.evaluators.fewl import NeighborStore, Pairs
+from demur.evaluators.fewl.neighbors import Asked
 from demur.evaluators.fewl.references import References
+from demur.models.similarity import resolve_similarity
 from support.fakes import ScriptedModel, isolated
 from support.openai_server import Answer, openai_server
 
@@ -177,10 +179,25 @@ def test_recording_goes_on_where_it_stopped_and_the_table_needs_no_model(
     tables = [*common, "--recording", str(packed), "--similarity", "rouge", "--config", *names]
     assert chale.main(tables) == 0
     printed = capsys.readouterr().out
+    assert "expertise by pairs and by labels: " in printed
     assert "4 questions; 2.0 answers each, 2.0 of them distinct; 3.0 usable pairs each" in printed
     rows = {line.split(" | ")[0].strip("| "): line for line in printed.splitlines()}
     assert "| 100.0 [100.0, 100.0] | 0 | 100.0 [100.0, 100.0] | 0 |" in rows["single"]
     assert set(names) <= set(rows)
+
+
+def test_expertise_by_pairs_is_held_against_that_by_labels() -> None:
+    near = {"ann": {"corrected", "right"}, "bob": {"wrong", "half", "false"}}
+    similarity = resolve_similarity(lambda pairs: [float(b in near[a]) for a, b in pairs])
+    labelled = {"non_hallu": "right", "half_hallu": "half", "hallu": "false"}
+    item = chale.Item("c", "Who?", {**labelled})
+    good, bad = Pairs(usable=(("wrong", "corrected"),)), Pairs(usable=(("corrected", "wrong"),))
+    answers = ("ann", "bob")
+    asked = [Asked("Who?", answers, pairs) for pairs in (good, good, good, bad, Pairs(), None)]
+    told = chale.weighing(asked, [item] * len(asked), similarity)
+    assert "0.50 +- 0.98 (95 %, 4 questions)" in told
+    alike = [Asked("Who?", ("ann", "ann"), good)] * 3
+    assert "too few questions" in chale.weighing(alike, [item] * 3, similarity)
 
 
 def test_pairs_whose_sides_are_alike_can_be_dropped(
@@ -196,6 +213,7 @@ def test_pairs_whose_sides_are_alike_can_be_dropped(
     common += ["--n-wrong", "3", "--similarity", "rouge", "--config", "fewl"]
     with pytest.warns(UserWarning, match="too few usable pairs"):
         assert chale.main([*common, "--drop-alike", "0.01"]) == 0
+    assert "0.0 usable pairs each" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -19,17 +19,20 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
 from demur.benchmarks.agreement import Agreement
 from demur.errors import DemurError
-from demur.evaluators.fewl import FEWL, NeighborStore, ranking
+from demur.evaluators.fewl import FEWL, NeighborStore, formula, ranking
 from demur.evaluators.fewl.configurations import CONFIGURATIONS
+from demur.evaluators.fewl.formula import Floats
 from demur.evaluators.fewl.neighbors import Asked
 from demur.evaluators.fewl.parsing import normalized
 from demur.evaluators.fewl.prompts import PAIRS, FEWLPrompts
@@ -259,6 +262,35 @@ def _usable(asked: Sequence[Asked]) -> str:
     )
 
 
+def weighing(asked: Sequence[Asked], chosen: Sequence[Item], similarity: Similarity) -> str:
+    """In a line: does expertise by the pairs rank reference answers as labelled answers do?"""
+    taus = []
+    for one, item in zip(asked, chosen, strict=True):
+        if one.pairs is not None and one.pairs.usable:
+            wrong, corrected = zip(*one.pairs.usable, strict=True)
+            labelled = [item.answers["non_hallu"]], [item.answers[side] for side in SIDES[1:]]
+            tau = ranking.kendall_tau(
+                _expertise(one.answers, corrected, wrong, similarity),
+                _expertise(one.answers, *labelled, similarity),
+            )
+            taus += [tau] if tau is not None else []
+    if len(taus) < 2:
+        return "too few questions to tell whether the pairs rank reference answers as labels do"
+    half = 1.96 * np.std(taus, ddof=1) / len(taus) ** 0.5
+    return (
+        f"expertise by pairs and by labels: mean Kendall tau over the answers to a question "
+        f"{np.mean(taus):.2f} +- {half:.2f} (95 %, {len(taus)} questions)"
+    )
+
+
+def _expertise(
+    answers: Sequence[str], corrected: Sequence[str], wrong: Sequence[str], similarity: Similarity
+) -> Floats:
+    pairs = list(product(answers, [*corrected, *wrong]))
+    table = np.reshape(similarity.scores(pairs), (len(answers), -1))
+    return formula.expertise(table[:, : len(corrected)], table[:, len(corrected) :])
+
+
 class _Recorded(BaseChatModel):
     """Stands for the model whose replies were recorded, and has no others."""
 
@@ -292,10 +324,16 @@ def _tables(options: argparse.Namespace, known: Mapping[str, Item]) -> int:
         else options.similarity
     )
     store = NeighborStore()
-    asked = [said(item, row, references) for item, row in zip(chosen, rows, strict=True)]
-    store.add_many([_without_alike(one, similarity, options.drop_alike) for one in asked])
+    asked = [
+        _without_alike(said(item, row, references), similarity, options.drop_alike)
+        for item, row in zip(chosen, rows, strict=True)
+    ]
+    store.add_many(asked)
     words: Scores = {side: [floor(item, side) for item in chosen] for side in SIDES}
-    sys.stdout.write(f"{_usable(asked)}\n\n{HEAD}\n")
+    sys.stdout.write(f"{_usable(asked)}\n")
+    if any(CONFIGURATIONS[name]["weighting"] in ("expertise", "best") for name in options.config):
+        sys.stdout.write(f"{weighing(asked, chosen, similarity)}\n")
+    sys.stdout.write(f"\n{HEAD}\n")
     sys.stdout.write(line("floor: words of the question", words) + "\n")
     for name in options.config:
         evaluator = FEWL(
