@@ -129,6 +129,46 @@ def test_other_pairs_are_recorded_beside_the_same_answers(
     assert said[0] == said[1] != said[2] == said[3]
 
 
+def test_agreement_is_recorded_apart_and_its_tables_want_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write_data(tmp_path)
+    monkeypatch.setattr(chale, "NeighborStore", partial(NeighborStore, embedding=Apart()))
+
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        if stage == "agreement":
+            return "\n".join(f"{at}. {'yes' if at % 2 else 'no'}" for at in range(1, 7))
+        if stage == "pairs" and isolated("question", messages).endswith("0"):
+            return "1. Wrong Answer: It is blue.\n1. Non-Wrong Answer: It is not."  # too few
+        return _script(stage, messages)
+
+    asked = ScriptedModel(script=script)
+    monkeypatch.setattr(chale, "resolve_model", lambda name: asked)
+    recording, agreement = (tmp_path / name for name in ("recording.jsonl", "agreement.jsonl"))
+    common = ["--data", str(tmp_path), "--recording", str(recording)]
+    common += ["--n-answers", "2", "--n-wrong", "3"]
+    assert chale.main([*common, "--record", "4"]) == 0
+    assert chale.main([*common, "--record", "4", "--agreement", str(agreement)]) == 0
+    assert asked.stages.count("agreement") == 2 * 3
+    replies = {row["id"]: len(row["agreement"]) for row in chale.recorded(agreement)}
+    assert replies == {"c0": 0, "c1": 2, "c2": 2, "c3": 2}
+
+    tables = [*common, "--similarity", "rouge", "--config", "fewl-agreement"]
+    with pytest.raises(SystemExit):
+        chale.main(tables)
+    assert "fewl-agreement needs --agreement" in capsys.readouterr().err
+    with pytest.warns(UserWarning, match="too few usable pairs"):
+        assert chale.main([*tables, "--agreement", str(agreement)]) == 0
+    assert "| fewl-agreement |" in capsys.readouterr().out
+
+    few = {name: chale.CONFIGURATIONS[name] for name in ("single", "fewl-agreement")}
+    monkeypatch.setattr(chale, "CONFIGURATIONS", few)
+    assert chale.main([*common, "--similarity", "rouge"]) == 0
+    printed = capsys.readouterr().out
+    assert "| single |" in printed
+    assert "| fewl-agreement |" not in printed
+
+
 def test_a_failing_model_is_no_recording(tmp_path: Path) -> None:
     _write_data(tmp_path)
 
