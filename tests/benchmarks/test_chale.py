@@ -15,7 +15,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import BaseMessage
 
-from demur import DemurError
+from demur import DemurError, Evaluation
 from demur.benchmarks import chale
 from demur.benchmarks.agreement import Agreement, share_of_yes
 from demur.evaluators.fewl import NeighborStore, Pairs
@@ -161,7 +161,8 @@ def test_agreement_is_recorded_apart_and_its_tables_want_it(
         assert chale.main([*tables, "--agreement", str(agreement)]) == 0
     assert "| fewl-agreement |" in capsys.readouterr().out
 
-    few = {name: chale.CONFIGURATIONS[name] for name in ("single", "fewl-agreement")}
+    names = ("single", "fewl-uniform", "fewl-agreement")
+    few = {name: chale.CONFIGURATIONS[name] for name in names}
     monkeypatch.setattr(chale, "CONFIGURATIONS", few)
     assert chale.main([*common, "--similarity", "rouge"]) == 0
     printed = capsys.readouterr().out
@@ -223,7 +224,17 @@ def test_recording_goes_on_where_it_stopped_and_the_table_needs_no_model(
     assert "4 questions; 2.0 answers each, 2.0 of them distinct; 3.0 usable pairs each" in printed
     rows = {line.split(" | ")[0].strip("| "): line for line in printed.splitlines()}
     assert "| 100.0 [100.0, 100.0] | 0 | 100.0 [100.0, 100.0] | 0 |" in rows["single"]
-    assert set(names) <= set(rows)
+    assert {*names, "the penalty alone"} <= set(rows)
+
+
+def test_the_penalty_alone_prefers_what_is_unlike_other_answers() -> None:
+    lazy, fresh, first = (
+        Evaluation(name="fewl", details={"penalties": penalties})
+        for penalties in ([0.5, 0.75], [0.25, 0.5], None)
+    )
+    assert chale.unlike_others(lazy) == -0.625
+    assert chale.unlike_others(fresh) == -0.375
+    assert chale.unlike_others(first) is None
 
 
 def test_expertise_by_pairs_is_held_against_that_by_labels() -> None:

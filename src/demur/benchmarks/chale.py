@@ -17,7 +17,7 @@ import gzip
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -42,7 +42,7 @@ from demur.models.prompts import Example
 from demur.models.resolve import resolve_model
 from demur.models.similarity import Similarity, resolve_similarity
 from demur.models.tries import Outcome, Reply
-from demur.schema import Sample
+from demur.schema import Evaluation, Sample
 
 # Corrected answers that say what is right, instead of denying the wrong one as the papers' do: a
 # denial is nearly as like to the wrong answer as a reference that repeats it.
@@ -176,7 +176,11 @@ def floor(item: Item, side: Side) -> float:
     return sum(word in asked for word in words) / len(words) if words else 0.0
 
 
-def scores(evaluator: FEWL, chosen: Sequence[Item]) -> Scores:
+def scores(
+    evaluator: FEWL,
+    chosen: Sequence[Item],
+    read: Callable[[Evaluation], float | None] = lambda evaluation: evaluation.score,
+) -> Scores:
     """What a configuration gives each answer."""
     labels = {"correct": ["non_hallu"], "incorrect": ["half_hallu", "hallu"]}
     found: Scores = {side: [] for side in SIDES}
@@ -187,8 +191,14 @@ def scores(evaluator: FEWL, chosen: Sequence[Item]) -> Scores:
         }
         for side in SIDES:
             sample = Sample(question=item.question, answer=item.answers[side], metadata=metadata)
-            found[side].append(evaluator.invoke(sample).score)
+            found[side].append(read(evaluator.invoke(sample)))
     return found
+
+
+def unlike_others(evaluation: Evaluation) -> float | None:
+    """The penalty alone, as a score: how little an answer is like those to other questions."""
+    penalties: Any = evaluation.details["penalties"]
+    return None if penalties is None else -float(np.mean(penalties))
 
 
 def line(name: str, found: Scores) -> str:
@@ -386,8 +396,9 @@ def _tables(options: argparse.Namespace, known: Mapping[str, Item]) -> int:
         sys.stdout.write(f"{weighing(asked, chosen, similarity)}\n")
     sys.stdout.write(f"\n{HEAD}\n")
     sys.stdout.write(line("floor: words of the question", words) + "\n")
-    for name in options.config:
-        evaluator = FEWL(
+
+    def configured(name: str) -> FEWL:
+        return FEWL(
             model,
             similarity=similarity,
             n_answers=options.n_answers,
@@ -397,7 +408,12 @@ def _tables(options: argparse.Namespace, known: Mapping[str, Item]) -> int:
             neighbors=store,
             **CONFIGURATIONS[name],
         )
-        sys.stdout.write(line(name, scores(evaluator, chosen)) + "\n")
+
+    if any(CONFIGURATIONS[name]["penalty"] for name in options.config):
+        alone = scores(configured("fewl-uniform"), chosen, unlike_others)
+        sys.stdout.write(line("the penalty alone", alone) + "\n")
+    for name in options.config:
+        sys.stdout.write(line(name, scores(configured(name), chosen)) + "\n")
         sys.stdout.flush()
     return 0
 
