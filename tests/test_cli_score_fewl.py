@@ -227,7 +227,7 @@ def test_killed_at_any_moment_it_pays_for_little_again(tmp_path: Path) -> None:
         MiniLM()
     except (LocalModelError, MissingExtraError) as error:
         pytest.skip(f"no sentence embeddings: {error}")
-    draw, rows, at_once, kills = random.Random(), 40, 4, 4
+    draw, rows, at_once, kills = random.Random(), 30, 4, 3
     file = _rows(tmp_path / "rows.jsonl", rows)
 
     def script(request: dict[str, Any], number: int) -> Answer:
@@ -238,7 +238,7 @@ def test_killed_at_any_moment_it_pays_for_little_again(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "demur", "score", str(file), "--references", "openai:x"]
         command += ["--n-answers", "2", "--n-wrong", "4", "--max-concurrency", str(at_once)]
         for _ in range(kills):
-            before, more = len(server.requests), draw.randrange(1, 25)
+            before, more = len(server.requests), draw.randrange(1, 17)
             child = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
             _wait(lambda: len(server.requests) >= before + more, child)  # noqa: B023  # called before the loop goes on
             time.sleep(draw.random() * 0.1)
