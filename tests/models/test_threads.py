@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -108,6 +109,28 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
 
 
 # --- as_completed ---------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals are others here")
+def test_an_interrupt_that_another_thread_caught_ends_the_wait() -> None:
+    code = (
+        "import os, signal, threading, time\n"
+        "from queue import SimpleQueue\n"
+        "from demur.models.threads import take\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "def interrupt():\n"
+        "    time.sleep(0.3)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(60)\n"
+        "threading.Thread(target=interrupt, daemon=True).start()\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # in this thread alone\n"
+        "try:\n"
+        "    take(SimpleQueue())\n"
+        "except KeyboardInterrupt:\n"
+        "    print('heard')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
+    assert done.stdout == "heard\n", done.stderr
 
 
 def test_results_come_in_the_order_in_which_they_are_ready() -> None:

@@ -26,7 +26,7 @@ from demur.guard.streamed import StreamedAnswer
 from demur.guard.widen import while_widening
 from demur.models.calls import adrive, drive
 from demur.models.scope import within_scope
-from demur.models.threads import in_background
+from demur.models.threads import in_background, take
 from demur.schema import Sample
 
 Event: TypeAlias = Callable[[], None]
@@ -59,7 +59,7 @@ def stream(
     begin(partial(_read, streamed, config, inbox))
     try:
         while not streamed.settled:
-            inbox.get()()
+            take(inbox)()
             for at, sample in streamed.to_judge():
                 begin(partial(_judge, streamed, at, sample, config))
             yield from streamed.leaving()

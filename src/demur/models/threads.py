@@ -17,6 +17,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _IDLE_SECONDS = 10.0
+_HEARD_SECONDS = 0.5
 
 _Inbox: TypeAlias = "SimpleQueue[Callable[[], None]]"
 _idle: deque[_Inbox] = deque()
@@ -80,9 +81,22 @@ def as_completed(work: Callable[[T], R], items: Iterable[T], at_once: int) -> It
             at_work += 1
         if not at_work:
             return
-        future = ready.get()
+        future = take(ready)
         at_work -= 1
         yield future.result()
+
+
+def take(queue: SimpleQueue[T]) -> T:
+    """The next item of a queue, once there is one.
+
+    The wait is cut into pieces. The system may hand an interrupt to any thread, and then nothing
+    wakes the main one, which alone can act on it.
+    """
+    while True:
+        try:
+            return queue.get(timeout=_HEARD_SECONDS)
+        except Empty:
+            continue
 
 
 def _serve(inbox: _Inbox) -> None:

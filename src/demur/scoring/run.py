@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 from demur.errors import DemurError
 from demur.evaluators.base import Evaluator
 from demur.models.retry import describe
-from demur.models.threads import in_background
+from demur.models.threads import in_background, take
 from demur.schema import Evaluation, Sample, Usage
 from demur.scoring.ledger import Ledger
 from demur.scoring.results import Results, ScoringError
@@ -139,7 +139,7 @@ class Run:
                     at_work += 1
                 if not at_work:
                     return
-                event = self._finished.get()
+                event = take(self._finished)
                 if isinstance(event, BaseException):
                     raise event
                 if event is None:
