@@ -108,9 +108,6 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=True, timeout=120)
 
 
-# --- as_completed ---------------------------------------------------------------------------------
-
-
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals are others here")
 def test_an_interrupt_that_another_thread_caught_ends_the_wait() -> None:
     code = (
@@ -131,6 +128,9 @@ def test_an_interrupt_that_another_thread_caught_ends_the_wait() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
     assert done.stdout == "heard\n", done.stderr
+
+
+# --- as_completed ---------------------------------------------------------------------------------
 
 
 def test_results_come_in_the_order_in_which_they_are_ready() -> None:
