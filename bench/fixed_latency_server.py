@@ -4,9 +4,9 @@
 
 It runs in a process of its own, so that what it costs is not counted as the client's, and prints
 one line of JSON when it is ready: its URL, and what it counts tokens with. The tags in a prompt say
-what is asked for; the claims are taken from the answer, and every claim is supported. FEWL's are
-told by their last line. A prompt without tags is answered with ten sentences, for each word of
-which it takes `--word` seconds more, streamed or not.
+what is asked for, or its last line; the claims are taken from the answer, and every claim is
+supported. A prompt without tags is answered with ten sentences, for each word of which it takes
+`--word` seconds more, streamed or not.
 """
 
 from __future__ import annotations
@@ -154,6 +154,12 @@ def _reply_to(prompt: str) -> str:
         return "\n".join(f"{number}. Entailment" for number in numbers)
     if "claim" in tagged:
         return "Entailment"
+    if "passage" in tagged:
+        return _construction(tagged["passage"], prompt.splitlines()[-1])
+    if "requirements" in tagged:
+        return "Entity: the Ostel mill\nPercentage: 100%\nNot met: none"
+    if prompt.endswith("The name:"):
+        return "the Ostel mill"
     if "question" in tagged:
         return _of_references(prompt.splitlines()[-1])
     if not tagged:
@@ -161,7 +167,17 @@ def _reply_to(prompt: str) -> str:
             f"The {name} mill has {at} floors and was built of grey stone."
             for at, name in enumerate(_MILLS, 2)
         )
-    raise ValueError(f"expected a prompt of RefChecker or FEWL, got: {prompt[:200]}")
+    raise ValueError(f"expected a prompt of an evaluator of demur, got: {prompt[:200]}")
+
+
+def _construction(passage: str, closing: str) -> str:
+    """What a passage says, as a question or as a list; its first words are the name."""
+    name = " ".join(passage.split()[:3])
+    features = [one for one in re.split(r"\.\s+|, and |\.$", passage.replace(name, "It")) if one]
+    if closing.endswith("list:"):
+        listed = "\n".join(f"{at}. {feature}" for at, feature in enumerate(features, 1))
+        return f"Entity: {name}\n{listed}"
+    return f"Entity: {name}\nQuestion: Of what is it true that {' and '.join(features)}?"
 
 
 def _of_references(closing: str) -> str:

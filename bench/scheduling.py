@@ -31,6 +31,7 @@ from langchain_core.messages import BaseMessage
 from langchain_openai import ChatOpenAI
 
 from demur import Evaluation, RefChecker, Sample, Usage
+from demur.evaluators.base import Evaluator
 
 # For joint checking: times the wall of the bare calls, ms of CPU above theirs, tokens per answer.
 _WALL_GOAL, _CPU_GOAL, _TOKEN_GOAL = 1.1, 1.5, 1100
@@ -54,24 +55,24 @@ Loop = asyncio.AbstractEventLoop
 
 
 class Subject:
-    """One way to have all answers checked."""
+    """One way to have all answers judged."""
 
-    def __init__(self, checker: RefChecker, asked: Sequence[Sample]) -> None:
-        self._checker = checker
+    def __init__(self, evaluator: Evaluator, asked: Sequence[Sample]) -> None:
+        self._evaluator = evaluator
         self._asked = list(asked)
         seen = [_Seen() for _ in asked]
         # Also opens the connections, and fills the caches.
-        found = checker.batch(self._asked, [{"callbacks": [one]} for one in seen])
+        found = evaluator.batch(self._asked, [{"callbacks": [one]} for one in seen])
         self.usage = _usage(found)
         self.prompts = [one.prompts for one in seen]
 
     def run(self, at_once: int) -> None:
         """In threads."""
-        self._checker.batch(self._asked, {"max_concurrency": at_once})
+        self._evaluator.batch(self._asked, {"max_concurrency": at_once})
 
     async def arun(self, at_once: int) -> None:
         """In the running loop."""
-        await self._checker.abatch(self._asked, {"max_concurrency": at_once})
+        await self._evaluator.abatch(self._asked, {"max_concurrency": at_once})
 
 
 class _Seen(BaseCallbackHandler):
@@ -86,8 +87,8 @@ class _Seen(BaseCallbackHandler):
 
 def _usage(found: Sequence[Evaluation]) -> Usage:
     for evaluation in found:
-        if evaluation.passed is not True:
-            raise RuntimeError(f"expected every answer to pass, got: {evaluation.explanation}")
+        if evaluation.undetermined:
+            raise RuntimeError(f"expected every answer to be judged, got: {evaluation.error}")
     return sum((evaluation.usage for evaluation in found), Usage())
 
 
@@ -129,7 +130,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help=f"from {_REPEATED_FROM} at a time")
     options = parser.parse_args()
 
-    with _server(options.latency) as (url, counted_with), closing(asyncio.new_event_loop()) as loop:
+    with server(options.latency) as (url, counted_with), closing(asyncio.new_event_loop()) as loop:
         model = ChatOpenAI(base_url=url, api_key="none", model="none", max_retries=0)
         print(f"{options.answers} answers, {options.latency * 1000:.0f} ms a call")
         print(f"tokens counted with: {counted_with}\n")
@@ -144,7 +145,7 @@ def _compare(model: ChatOpenAI, options: argparse.Namespace, loop: Loop) -> None
     usages = {"bare": joint.usage, "joint": joint.usage, "per_claim": per_claim.usage}
     for mode in ("joint", "per_claim"):
         one = Subject(RefChecker(model, checker=mode), asked[:1])
-        run = _in_loop(loop, one)
+        run = in_loop(loop, one)
         run(1)  # opens a connection
         native, threads = (_spent(way).wall / options.latency for way in (run, one.run))
         print(
@@ -158,19 +159,20 @@ def _compare(model: ChatOpenAI, options: argparse.Namespace, loop: Loop) -> None
         runs: dict[tuple[str, str], Run] = {}
         for name, subject in {"bare": bare, "joint": joint, "per_claim": per_claim}.items():
             if name != "per_claim" or at_once == max(options.concurrency):
-                runs[name, "async"] = _in_loop(loop, subject)
+                runs[name, "async"] = in_loop(loop, subject)
                 runs[name, "sync"] = subject.run
         repeats = options.repeats if at_once >= _REPEATED_FROM else 1
         ideal = 2 * options.latency * math.ceil(len(asked) / at_once)
-        over += _table(_measure(runs, at_once, repeats), usages, at_once, ideal, options)
-    tokens = _tokens(joint.usage) / len(asked)
-    if tokens > _TOKEN_GOAL:
-        over.append(f"{tokens:.0f} tokens per answer")
+        over += _table(measure(runs, at_once, repeats), usages, at_once, ideal, options)
+    per_answer = tokens(joint.usage) / len(asked)
+    if per_answer > _TOKEN_GOAL:
+        over.append(f"{per_answer:.0f} tokens per answer")
     print("(calls, tokens and CPU per answer)\n")
     print("\n".join(f"over the goal: {line}" for line in over) or "nothing is over its goal")
 
 
-def _in_loop(loop: Loop, subject: Subject | Bare) -> Run:
+def in_loop(loop: Loop, subject: Subject | Bare) -> Run:
+    """The asynchronous way, in a loop of its own."""
     return lambda at_once: loop.run_until_complete(subject.arun(at_once))
 
 
@@ -190,7 +192,7 @@ def _table(
         print(
             f"{at_once:>7}  {name:<9} {way:<5}| {found.wall:>6.3f} {found.wall / ideal:>8.2f}"
             f" {ratio:>7.2f} | {usages[name].calls / options.answers:>5.1f}"
-            f" {_tokens(usages[name]) / options.answers:>7.0f} |"
+            f" {tokens(usages[name]) / options.answers:>7.0f} |"
             f" {1000 * found.cpu / options.answers:>6.2f} {above:>7.2f}"
         )
         if name == "joint" and ratio > _WALL_GOAL:
@@ -200,7 +202,7 @@ def _table(
     return over
 
 
-def _measure(
+def measure(
     runs: Mapping[tuple[str, str], Run], at_once: int, repeats: int
 ) -> dict[tuple[str, str], Spent]:
     """What each takes, run in turns so that a machine that slows down slows all.
@@ -226,12 +228,13 @@ def _spent(run: Run, at_once: int = 1) -> Spent:
     return Spent(time.perf_counter() - wall, time.process_time() - cpu)
 
 
-def _tokens(usage: Usage) -> int:
+def tokens(usage: Usage) -> int:
+    """Of prompts and replies."""
     return usage.input_tokens + usage.output_tokens
 
 
 @contextmanager
-def _server(latency: float) -> Iterator[tuple[str, str]]:
+def server(latency: float) -> Iterator[tuple[str, str]]:
     """The server's URL while it runs, and what it counts tokens with."""
     command = [sys.executable, "-m", "bench.fixed_latency_server", "--latency", str(latency)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

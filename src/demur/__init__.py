@@ -4,6 +4,7 @@ from demur.errors import DemurError, LocalModelError, MissingExtraError, ModelCa
 from demur.evaluators.cascade import Cascade
 from demur.evaluators.fewl import FEWL
 from demur.evaluators.refchecker import RefChecker
+from demur.evaluators.reverse_validation import ReverseValidation
 from demur.guard import (
     Abstain,
     Annotate,
@@ -46,6 +47,7 @@ __all__ = [
     "Regenerate",
     "Repair",
     "Retrieve",
+    "ReverseValidation",
     "Sample",
     "Span",
     "Usage",

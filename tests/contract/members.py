@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -35,8 +35,10 @@ from demur import (
     Evaluation,
     Guard,
     RefChecker,
+    ReverseValidation,
     Sample,
 )
+from demur.evaluators.baselines import AllFalse, LMvsLM, SelfCheck, ZeroShot
 from demur.evaluators.fewl import NeighborStore
 from demur.guard import Feedback, Guarded, widen
 from demur.guard.recovery import REFUSAL
@@ -60,6 +62,8 @@ class Member:
     """An input that raises."""
     complaint: str
     """What the error says of it."""
+    asks: bool = True
+    """Whether it asks a model."""
 
 
 # --- Evaluators -------------------------------------------------------------------------------
@@ -139,6 +143,68 @@ def _is_scored(penalty: bool, number: int, found: Evaluation) -> bool:
 def _scored(name: str, several: bool) -> Member:
     member = _evaluator(name, partial(_fewl, several))
     return replace(member, good=partial(_is_scored, several))
+
+
+def _reverse_validation(variant: Literal["qg", "em"]) -> ReverseValidation:
+    return ReverseValidation(ScriptedModel(script=facts.judge), variant=variant)
+
+
+def _is_validated(variant: str, number: int, found: Evaluation) -> bool:
+    share = facts.supported(number) / len(facts.ATTRIBUTES)
+    unmet = facts.ATTRIBUTES[facts.supported(number) :] if variant == "em" else ()
+    return (
+        found.score == (share if variant == "em" else float(share == 1))
+        and found.passed is (share == 1)
+        and found.details["entity"] == f"item {number}"
+        and f"number {number}" in str(found.details["query"])
+        and found.details["unmet"] == list(unmet)
+    )
+
+
+def _validated(variant: Literal["qg", "em"]) -> Member:
+    member = _evaluator(f"reverse validation, {variant}", partial(_reverse_validation, variant))
+    return replace(member, good=partial(_is_validated, variant))
+
+
+def _is_rejected(number: int, found: Evaluation) -> bool:
+    return (found.score, found.passed, found.label) == (0.0, False, "non-factual")
+
+
+def _judging() -> Runnable[Any, Any]:
+    return ZeroShot(ScriptedModel(script=facts.judge))
+
+
+def _examining() -> Runnable[Any, Any]:
+    return LMvsLM(ScriptedModel(script=facts.judge))
+
+
+def _is_judged(number: int, found: Evaluation) -> bool:
+    factual = facts.supported(number) == len(facts.ATTRIBUTES)
+    said = found.details.get("dialogue")
+    return (
+        found.label == ("factual" if factual else "non-factual")
+        and found.passed is factual
+        and (said is None or str(said).count(f"tem {number} ") == 2 * len(facts.ATTRIBUTES))
+    )
+
+
+def _self_check(method: Literal["prompt", "embedding"]) -> SelfCheck:
+    model = ScriptedModel(script=facts.judge)
+    return SelfCheck(
+        model, method=method, n_samples=2, temperature=None, similarity=facts.alike, threshold=0.7
+    )
+
+
+def _is_consistent(low: float, number: int, found: Evaluation) -> bool:
+    expected = low + (1 - 2 * low) * facts.supported(number) / len(facts.ATTRIBUTES)
+    return (
+        found.score is not None
+        and math.isclose(found.score, expected, rel_tol=0, abs_tol=1e-12)
+        and found.passed is (expected >= 0.7)
+        and found.details["unread"] == 0
+        and [f"{one['text']}" for one in found.details["sentences"]]
+        == [f"Item {number} is {one}." for one in facts.ATTRIBUTES]
+    )
 
 
 # --- Guards -----------------------------------------------------------------------------------
@@ -319,6 +385,20 @@ EVALUATORS = [
     _evaluator("cascade", _cascade),
     _scored("fewl, a lone reference", several=False),
     _scored("fewl, two references, penalty", several=True),
+    _validated("qg"),
+    _validated("em"),
+    replace(_evaluator("all false", AllFalse), good=_is_rejected, asks=False),
+    replace(_evaluator("zero-shot", _judging), good=_is_judged),
+    replace(_evaluator("lm vs lm", _examining), good=_is_judged),
+    replace(
+        _evaluator("self-check, by prompt, samples given", partial(_self_check, "prompt")),
+        give=facts.with_samples,
+        good=partial(_is_consistent, 0.0),
+    ),
+    replace(
+        _evaluator("self-check, by embedding, samples drawn", partial(_self_check, "embedding")),
+        good=partial(_is_consistent, 0.25),
+    ),
 ]
 GUARDS = [
     _guard("guard that refuses, string", _refusing, _is_refused),

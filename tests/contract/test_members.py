@@ -134,13 +134,13 @@ class _Runs:
         self.tags[run_id] = set(kwargs.get("tags") or ())
         self.metadata[run_id] = kwargs.get("metadata") or {}
 
-    def check(self) -> None:
+    def check(self, member: Member) -> None:
         """One tree, all of it ended, all of it with the caller's tags and metadata."""
         roots = [run for run, parent in self.parents.items() if parent is None]
         assert len(roots) == 1
         assert all(parent in self.kinds for parent in self.parents.values() if parent)
         assert sorted(self.ended) == sorted(self.kinds), "each run ends once"
-        assert {"chain", "model"} <= set(self.kinds.values())
+        assert {"chain", *(["model"] if member.asks else [])} <= set(self.kinds.values())
         for run, kind in self.kinds.items():
             assert "mine" in self.tags[run], kind
             assert self.metadata[run]["tenant"] == 7
@@ -204,7 +204,7 @@ async def test_children_have_their_parents_and_the_caller_s_config(
         await asyncio.to_thread(made.invoke, member.give(3), config)
     else:
         await made.ainvoke(member.give(3), config)
-    mine.runs.check()
+    mine.runs.check(member)
     assert config == before
 
 
@@ -224,7 +224,7 @@ class _Loops(AsyncCallbackHandler):
 async def test_async_calls_stay_in_their_event_loop(member: Member, made: Any) -> None:
     loops = _Loops()
     await made.ainvoke(member.give(3), {"callbacks": [loops]})
-    assert len(loops.found) >= 2
+    assert len(loops.found) >= (2 if member.asks else 1)
     assert set(loops.found) == {asyncio.get_running_loop()}
 
 
@@ -254,7 +254,7 @@ def test_runs_of_a_batch_are_apart(member: Member, made: Any) -> None:
     ]
     made.batch(given(member, 4), configs)
     for mine in handlers:
-        mine.runs.check()
+        mine.runs.check(member)
     runs = [run for mine in handlers for run in mine.runs.kinds]
     assert len(set(runs)) == len(runs)
 

@@ -30,6 +30,13 @@ def sample(number: int) -> Sample:
     return Sample(question=question(number), answer=answer(number), contexts=["A list of items"])
 
 
+def with_samples(number: int) -> Sample:
+    """The same with samples of what is so, as other answers would say it."""
+    said = [f"Item {number} is {one}." for one in ATTRIBUTES[: supported(number)]]
+    text = " ".join(["That item is on the list.", *said])
+    return sample(number).model_copy(update={"metadata": {"samples": [text, f"Yes. {text}"]}})
+
+
 def answer(number: int) -> str:
     """What is said of an item."""
     return " ".join(f"Item {number} is {attribute}." for attribute in ATTRIBUTES)
@@ -89,6 +96,14 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
         return "\n".join(f"{line.partition('.')[0]}. {_label(line)}" for line in lines)
     if stage in ("reference", "pairs"):
         return _reference(stage, isolated("question", messages))
+    if stage == "construction":
+        return _construction(messages)
+    if stage == "access":
+        return _access(messages)
+    if stage in ("verdict", "support"):
+        return _judged(stage, messages)
+    if stage in ("examination", "testimony", "more", "conclusion"):
+        return _examined(stage, messages)
     claim = isolated("claim", messages)
     # The claims on which the bias is measured are about other things: no label is likelier there.
     label = _label(claim) if _FACT.search(claim) else None
@@ -124,6 +139,59 @@ def _reference(stage: str, asked: str) -> str:
         for at in range(1, 4)
     )
     return "\n".join(pairs)
+
+
+def _construction(messages: Sequence[BaseMessage]) -> str:
+    """The entity of an answer, and a question or a list that holds all that is said of it."""
+    said = _FACT.findall(isolated("passage", messages))
+    number, attributes = said[0][0], [attribute for _, attribute in said]
+    if str(messages[-1].content).endswith("list:"):
+        features = [f"Listed under number {number}", "A thing of this list", *attributes]
+        lines = [f"{at}. {feature}" for at, feature in enumerate(features, start=1)]
+        return "\n".join([f"Entity: item {number}", *lines])
+    features = " and ".join(attributes)
+    return (
+        f"Entity: item {number}\nQuestion: Which thing listed under number {number} is {features}?"
+    )
+
+
+def _access(messages: Sequence[BaseMessage]) -> str:
+    """The item that a query is about, if all of it is so; a list is told how much of it is."""
+    listed = str(messages[-1].content).startswith("Requirements")
+    query = isolated("requirements" if listed else "question", messages)
+    (number,) = re.findall(r"number (\d+)", query)
+    held = supported(int(number))
+    if listed:
+        unmet = " and ".join(str(at + 3) for at in range(held, len(ATTRIBUTES))) or "none"
+        share = 100 * held // len(ATTRIBUTES)
+        return f"Entity: Item {number}\nPercentage: {share}%\nNot met: {unmet}"
+    return f"Item {number}" if held == len(ATTRIBUTES) else "unknown"
+
+
+def _judged(stage: str, messages: Sequence[BaseMessage]) -> str:
+    """Whether a passage is so, or whether a context that holds all that is so holds a sentence."""
+    if stage == "verdict":
+        labels = {
+            _label(f"Item {at} is {a}") for at, a in _FACT.findall(isolated("passage", messages))
+        }
+        return "Factual." if labels == {ClaimLabel.ENTAILMENT} else "Non-factual."
+    sentence = isolated("sentence", messages)
+    return "Yes" if sentence in isolated("context", messages) else "No"
+
+
+def _examined(stage: str, messages: Sequence[BaseMessage]) -> str:
+    """An examiner who asks of one attribute at a time, and an examinee who knows of each."""
+    if stage == "testimony":
+        (asked,) = re.findall(r"Is item (\d+) (\w+)\?", isolated("inquiry", messages))
+        holds = truth(int(asked[0]), asked[1]) is ClaimLabel.ENTAILMENT
+        return f"1. Item {asked[0]} is {'' if holds else 'not '}{asked[1]}."
+    heard = [str(message.content) for message in messages if "testimony" in str(message.content)]
+    if stage == "more":
+        return "Yes." if len(heard) < len(ATTRIBUTES) else "No."
+    if stage == "conclusion":
+        return "Incorrect." if any("is not" in said for said in heard) else "Correct."
+    number = _FACT.findall(isolated("passage", messages))[0][0]
+    return f"1. Is item {number} {ATTRIBUTES[len(heard)]}?"
 
 
 def alike(pairs: Sequence[tuple[str, str]]) -> list[float]:

@@ -11,6 +11,9 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field, PrivateAttr
 
+from demur.evaluators.baselines import LMvsLMPrompts, SelfCheckPrompts, ZeroShotPrompts
+from demur.evaluators.reverse_validation import ReverseValidationPrompts
+
 Script = Callable[[str, Sequence[BaseMessage]], "str | AIMessage"]
 """From the stage (see `stage_of`) and the messages to the reply."""
 
@@ -60,6 +63,26 @@ _STAGES = {
 }
 """By the first of these tags that stands around something."""
 
+_REVERSE = ReverseValidationPrompts()
+_EXAMINATION = LMvsLMPrompts()
+_CLOSINGS = {
+    _REVERSE.question.closing: "construction",
+    _REVERSE.entity_and_question.closing: "construction",
+    _REVERSE.requirements.closing: "construction",
+    _REVERSE.entity_and_requirements.closing: "construction",
+    _REVERSE.answer.closing: "access",
+    _REVERSE.find.closing: "access",
+    _REVERSE.same.closing: "matching",
+    ZeroShotPrompts().judge.closing: "verdict",
+    _EXAMINATION.examine.closing: "examination",
+    _EXAMINATION.testify.closing: "testimony",
+    _EXAMINATION.more: "more",
+    _EXAMINATION.ask_on: "examination",
+    _EXAMINATION.conclude: "conclusion",
+    SelfCheckPrompts().support.closing: "support",
+}
+"""By the last line, where the tags are those of other stages too."""
+
 
 def stage_of(messages: Sequence[BaseMessage]) -> str:
     """What a request is for, by the tags around what it judges; without tags, it is the chain's."""
@@ -67,6 +90,9 @@ def stage_of(messages: Sequence[BaseMessage]) -> str:
     tags = re.findall(r"<([a-z]+)-\w+>", text)
     if not tags:
         return "chain"
+    closing = next((line for line in reversed(text.splitlines()) if line in _CLOSINGS), None)
+    if closing is not None:
+        return _CLOSINGS[closing]
     found = next((stage for tag, stage in _STAGES.items() if tag in tags), None)
     assert found is not None, f"no stage can be told from {text!r}"
     # FEWL shows its question alone, and asks for one thing or the other in the last line.

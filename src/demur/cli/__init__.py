@@ -1,4 +1,4 @@
-"""`demur check`, `demur score`, `demur demo`, `demur models pull`.
+"""`demur check`, `demur score`, `demur demo`, `demur bench`, `demur models pull`.
 
 Exit codes: 0 passed, 1 failed, 2 undetermined or abstained, 64 wrong usage, 70 a fault in demur
 itself, 130 interrupted. A pipeline that asks "may this answer go out?" can act on them alone.
@@ -20,6 +20,7 @@ from langchain_core.language_models import BaseChatModel
 
 from demur import RefChecker, __version__, display, resolve_model
 from demur.cli import progress
+from demur.cli.bench import bench
 from demur.cli.console import (
     FAILED,
     FAULT,
@@ -53,6 +54,7 @@ app = typer.Typer(
 )
 models = typer.Typer(help="The local models' files.", rich_markup_mode=None)
 app.add_typer(models, name="models")
+app.add_typer(bench, name="bench")
 
 
 class Claims(str, Enum):
@@ -104,8 +106,9 @@ def _top(
     _need_subcommand(context)
 
 
+@bench.callback(invoke_without_command=True)
 @models.callback(invoke_without_command=True)
-def _models(context: typer.Context) -> None:
+def _group(context: typer.Context) -> None:
     _need_subcommand(context)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
-from demur import RefChecker, resolve_model
+from demur import RefChecker, ReverseValidation, resolve_model
 from demur.evaluators.base import Evaluator
 from demur.evaluators.fewl import FEWL, Fitted, NeighborStore
 from demur.evaluators.fewl.configurations import CONFIGURATIONS, DESCRIPTIONS
@@ -88,7 +88,7 @@ def _has_references(sample: Sample) -> str | None:
 
 
 def _fewl(options: Options, results: Path) -> Method:
-    chosen = _configurations(options)
+    chosen = _configurations(options, CONFIGURATIONS, _FEWL_DEFAULT)
     names = options.get("references", ["local"])
     if len(names) > 1 and "n_answers" in options:
         raise ValueError("n_answers: of several references each gives one answer; leave it out")
@@ -131,11 +131,11 @@ def _fewl(options: Options, results: Path) -> Method:
     return Method(evaluators, settings, prepare, store.close)
 
 
-def _configurations(options: Options) -> list[str]:
-    names: list[str] = [*dict.fromkeys(options.get("config", [_FEWL_DEFAULT]))]
+def _configurations(options: Options, known: Iterable[str], default: str) -> list[str]:
+    names: list[str] = [*dict.fromkeys(options.get("config", [default]))]
     for name in names:
-        if name not in CONFIGURATIONS:
-            close = difflib.get_close_matches(name, CONFIGURATIONS, 3)
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 3)
             hint = f"did you mean {' or '.join(close)}? " if close else ""
             raise ValueError(f"unknown config {name!r}: {hint}--list-configs lists them")
     return names
@@ -156,7 +156,8 @@ def _store(options: Options, results: Path, asked: Mapping[str, Any]) -> Neighbo
 
 
 def _fewl_check(options: Options) -> Check:
-    ideal = any(CONFIGURATIONS[name]["weighting"] == "ideal" for name in _configurations(options))
+    chosen = _configurations(options, CONFIGURATIONS, _FEWL_DEFAULT)
+    ideal = any(CONFIGURATIONS[name]["weighting"] == "ideal" for name in chosen)
 
     def check(sample: Sample) -> str | None:
         if not (sample.question or "").strip():
@@ -173,6 +174,42 @@ def _fewl_check(options: Options) -> Check:
     return check
 
 
+# -- Reverse Validation ----------------------------------------------------------------------------
+
+_VARIANTS = {
+    "qg": "By a question whose answer is the entity: the cheaper one.",
+    "em": "By a list of requirements that the entity meets.",
+}
+
+
+def _reverse_validation(options: Options, results: Path) -> Method:
+    chosen = _configurations(options, _VARIANTS, "qg")
+    model, validator = options.get("model", "local"), options.get("validator")
+    chat = resolve_model(model)
+    arguments = {name: options[name] for name in ("matcher", "threshold") if name in options}
+    evaluators = {
+        name: ReverseValidation(
+            chat,
+            variant=name,
+            validator=None if validator is None else resolve_model(validator),
+            call_policy=_policy(chat, options),
+            **arguments,
+        )
+        for name in chosen
+    }
+    one = next(iter(evaluators.values()))
+    told = {"matcher": one.matcher, "threshold": one.threshold}
+    settings = {"model": model, "validator": validator, **told, "config": list(evaluators)}
+    return Method(evaluators, settings)
+
+
+def _entity_is_a_name(sample: Sample) -> str | None:
+    entity = sample.metadata.get("entity")
+    if entity is None or (isinstance(entity, str) and any(map(str.isalnum, entity))):
+        return None
+    return f"metadata 'entity': expected the name of what the answer is about, got {entity!r:.100}"
+
+
 def _policy(model: BaseChatModel, options: Options) -> CallPolicy | None:
     """The model's own policy with another number of calls at a time, if one was given."""
     most = options.get("max_concurrency")
@@ -187,7 +224,12 @@ _REFCHECKER_OPTIONS = (
     *("model", "checker", "claims", "aggregation", "threshold", "max_concurrency"),
 )
 
+_REVERSE_OPTIONS = ("config", "model", "validator", "matcher", "threshold", "max_concurrency")
+
 METHODS: dict[str, Maker] = {
     "fewl": Maker(_FEWL_OPTIONS, _fewl_check, _fewl, DESCRIPTIONS),
     "refchecker": Maker(_REFCHECKER_OPTIONS, lambda options: _has_references, _refchecker),
+    "reverse-validation": Maker(
+        _REVERSE_OPTIONS, lambda options: _entity_is_a_name, _reverse_validation, _VARIANTS
+    ),
 }

@@ -91,7 +91,15 @@ def score(
         int | None, typer.Option(min=0, help="fewl: neighbours of a question.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help=f"refchecker: who reads, {_MODEL}. [default: local]")
+        str | None,
+        typer.Option(help=f"refchecker, reverse-validation: who reads, {_MODEL}. [default: local]"),
+    ] = None,
+    validator: Annotated[
+        str | None,
+        typer.Option(help="reverse-validation: who answers the queries. [default: the model]"),
+    ] = None,
+    matcher: Annotated[
+        str | None, typer.Option(help="reverse-validation: how names are matched.")
     ] = None,
     checker: Annotated[str | None, typer.Option(help="refchecker: as demur check has it.")] = None,
     claims: Annotated[str | None, typer.Option(help="refchecker: triplets or sentences.")] = None,
@@ -169,6 +177,8 @@ def score(
         "n_wrong": n_wrong,
         "k_neighbors": k_neighbors,
         "model": model,
+        "validator": validator,
+        "matcher": matcher,
         "checker": checker,
         "claims": claims,
         "aggregation": aggregation,

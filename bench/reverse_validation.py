@@ -1,0 +1,76 @@
+"""How close Reverse Validation comes to the time that its two calls take, and what it costs.
+
+    make bench        or: python -m bench.reverse_validation [--answers 32] [--latency 0.2]
+
+Answers of some 60 words against a server that takes the same time for every request, so many at a
+time; beside it, in turns with it, the same requests as bare calls of `ChatOpenAI`. Ideal are two
+latencies for each answer, as many side by side as are allowed. More than the goal is said at the
+end, and is no failure: other work on the machine spoils the figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import math
+from contextlib import closing
+
+from bench.scheduling import Bare, Run, Subject, in_loop, measure, server, tokens
+from bench.texts import samples
+from langchain_openai import ChatOpenAI
+
+from demur import CallPolicy, ReverseValidation
+
+_GOAL = 1.15
+_CALLS = 2
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--answers", type=int, default=32)
+    parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")
+    parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 4, 8])
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+
+    asked = samples(options.answers)
+    over = []
+    with server(options.latency) as (url, counted), closing(asyncio.new_event_loop()) as loop:
+        model = ChatOpenAI(base_url=url, api_key="none", model="none", max_retries=0)
+        policy = CallPolicy(max_concurrency=max(options.concurrency))
+        subjects = {
+            variant: Subject(ReverseValidation(model, variant=variant, call_policy=policy), asked)
+            for variant in ("qg", "em")
+        }
+        print(f"{options.answers} answers, {options.latency * 1000:.0f} ms a call")
+        print(f"tokens counted with: {counted}\n")
+        print("at once  requests  | wall s / ideal  / bare | calls  tokens (of an answer)")
+        for at_once in options.concurrency:
+            ideal = _CALLS * options.latency * math.ceil(len(asked) / at_once)
+            for variant, subject in subjects.items():
+                bare = Bare(model, subject.prompts)
+                runs: dict[tuple[str, str], Run] = {
+                    ("bare", "async"): in_loop(loop, bare),
+                    ("bare", "sync"): bare.run,
+                    (variant, "async"): in_loop(loop, subject),
+                    (variant, "sync"): subject.run,
+                }
+                found = measure(runs, at_once, options.repeats if at_once > 1 else 1)
+                for (name, way), spent in found.items():
+                    over_ideal = spent.wall / ideal
+                    beside = spent.wall / found["bare", way].wall
+                    usage = subject.usage
+                    print(
+                        f"{at_once:>7}  {name:<5}{way:<5}| {spent.wall:>6.3f} {over_ideal:>7.3f}"
+                        f" {beside:>7.3f} | {usage.calls / len(asked):>5.1f}"
+                        f" {tokens(usage) / len(asked):>7.0f}"
+                    )
+                    if name == variant and over_ideal > _GOAL:
+                        over.append(f"{name}, {way}, {at_once} at once: {over_ideal:.3f} of ideal")
+    print()
+    print("\n".join(f"over the goal: {line}" for line in over) or "nothing is over its goal")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Public data sets, read as their publishers keep them."""

@@ -1,0 +1,17 @@
+"""What reverse validation is compared with: methods that need neither references nor search."""
+
+from demur.evaluators.baselines.all_false import AllFalse
+from demur.evaluators.baselines.lm_vs_lm import LMvsLM
+from demur.evaluators.baselines.prompts import LMvsLMPrompts, SelfCheckPrompts, ZeroShotPrompts
+from demur.evaluators.baselines.self_check import SelfCheck
+from demur.evaluators.baselines.zero_shot import ZeroShot
+
+__all__ = [
+    "AllFalse",
+    "LMvsLM",
+    "LMvsLMPrompts",
+    "SelfCheck",
+    "SelfCheckPrompts",
+    "ZeroShot",
+    "ZeroShotPrompts",
+]

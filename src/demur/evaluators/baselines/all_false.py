@@ -1,0 +1,22 @@
+"""AllFalse: every answer is non-factual, which is what a method has to be better than."""
+
+from __future__ import annotations
+
+from demur.evaluators.base import Evaluator
+from demur.evaluators.baselines.verdicts import EMPTY, evaluation, is_empty, undetermined
+from demur.models.calls import Steps, ask
+from demur.schema import Evaluation, Sample
+
+
+class AllFalse(Evaluator):
+    """Reject every answer, without reading it: recall 1, precision the share that is non-factual.
+
+    `score` is 0.0, `label` "non-factual", `passed` False, `failure` "other"; no call is made. An
+    empty answer is undetermined, as by every evaluator.
+    """
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        yield from ask(())
+        if is_empty(sample):
+            return undetermined(self.get_name(), EMPTY)
+        return evaluation(self.get_name(), False, "Every answer is rejected.", {})

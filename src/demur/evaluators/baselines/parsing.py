@@ -1,0 +1,91 @@
+"""What judges wrote -> a verdict, yes or no, questions. No model, no network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from demur.models.isolation import without_delimiters, without_echo
+
+# The bad word stands first: the good one is a part of it, and where only that is looked for, every
+# "non-factual" reads as its opposite.
+_VERDICT = (
+    r"(?<!\w)(?:(?P<bad>(?:non|un)[\s\u2010-\u2015-]*factual|incorrect)"
+    r"|(?P<good>factual|correct))(?!\w)"
+)
+_MENTION = re.compile(
+    r"(?P<bound>[.;:!?\n()]|,\s{0,3}(?:so|thus|hence|therefore|but)(?!\w))"
+    # Of what is right only in part, something is wrong.
+    r"|(?P<negation>(?<!\w)(?:not|neither|nor|never|cannot|hardly|no|partly|partially|mostly"
+    r"|largely|somewhat)(?!\w)|\w{1,9}n['\u2019]t(?!\w))"
+    rf"|{_VERDICT}(?P<of>\s+(?:errors?|mistakes?|inaccurac|issues?|problems?))?",
+    re.I,
+)
+_MENU = re.compile(
+    r"(?:non[\s\u2010-\u2015-]*factual|incorrect|factual|correct)['\"*_]*\s+or\s+['\"*_]*"
+    r"(?:non[\s\u2010-\u2015-]*factual|incorrect|factual|correct)",
+    re.I,
+)
+_ALONE = re.compile(
+    rf"\W*(?:(?:the |my |final |overall )*(?:answer|verdict|label|judge?ment|conclusion)\W+"
+    rf"(?:is\W+)?)?{_VERDICT}\W*",
+    re.I,
+)
+
+
+def parse_verdict(reply: str, shown: Sequence[str] = ()) -> bool | None:
+    """Whether a reply calls a passage factual (correct), or not; None where it does not say.
+
+    What the reply copies from the texts that were `shown` does not count. A reply that says both
+    counts only if its first or its last line is a verdict alone, and these do not differ.
+    """
+    text = without_echo(without_delimiters(reply), shown).strip()
+    said = _said(_MENU.sub("", text))
+    if len(said) < 2:
+        return next(iter(said), None)
+    lines = [line for line in text.splitlines() if line.strip()]
+    alone = {bool(found["good"]) for at in (0, -1) if (found := _ALONE.fullmatch(lines[at]))}
+    return alone.pop() if len(alone) == 1 else None
+
+
+def _said(text: str) -> set[bool]:
+    """The verdicts in a text; a denied "factual" is one, a denied "non-factual" is none."""
+    said: set[bool] = set()
+    negated = False
+    for found in _MENTION.finditer(text):
+        if found["bound"]:
+            negated = False
+        elif found["negation"]:
+            negated = True
+        elif found["bad"] or found["of"]:
+            said |= set() if negated and not found["good"] else {False}
+        else:
+            said.add(not negated)
+    return said
+
+
+_WORD = re.compile(r"\W*(?:(?:the |my )?(?:final )?answer\W+(?:is\W+)?)?(yes|no)(?!\w)", re.I)
+
+
+def parse_yes_no(reply: str, shown: Sequence[str] = ()) -> bool | None:
+    """Whether a reply says yes: it begins with that word, or its last line does; None if neither.
+
+    "No" is an ordinary word within a sentence, so that only beginnings count.
+    """
+    lines = without_echo(without_delimiters(reply), shown).strip().splitlines()
+    for line in lines[:1] + lines[-1:]:
+        if found := _WORD.match(line):
+            return found[1].lower() == "yes"
+    return None
+
+
+_ASKING = re.compile(r"^\s*(?:yes\W+)?(.*[?\uff1f\u061f].*)$", re.I | re.M)
+
+
+def parse_questions(reply: str) -> str:
+    """The lines of a reply that ask something; empty where none has a question mark.
+
+    What an examiner writes beside its questions, such as the passage or the answers that it
+    expects, is not for the examinee.
+    """
+    return "\n".join(found.strip() for found in _ASKING.findall(without_delimiters(reply)))

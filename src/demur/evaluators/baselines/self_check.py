@@ -1,0 +1,207 @@
+"""SelfCheck: is what an answer says what the model says when it is asked again?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from statistics import fmean
+from typing import Any, Literal
+
+from langchain_core.language_models import BaseChatModel
+from pydantic import Field, JsonValue, PrivateAttr
+
+from demur.evaluators.baselines.bertscore import load_bertscore
+from demur.evaluators.baselines.comparing import (
+    Compare,
+    by_ngrams,
+    by_nli,
+    by_prompt,
+    by_similarity,
+)
+from demur.evaluators.baselines.parts import Named
+from demur.evaluators.baselines.prompts import SelfCheckPrompts
+from demur.evaluators.baselines.verdicts import (
+    EMPTY,
+    FACTUAL,
+    NON_FACTUAL,
+    is_empty,
+    undetermined,
+)
+from demur.models.calls import ChatCall, Steps
+from demur.models.isolation import without_delimiters
+from demur.models.nli import NLI, load_nli
+from demur.models.resolve import resolve_model
+from demur.models.similarity import resolve_similarity
+from demur.schema import Evaluation, Failure, Sample
+from demur.text import sentences, words
+
+Method = Literal["bertscore", "nli", "prompt", "ngram", "embedding"]
+
+
+class SelfCheck(Named):
+    """Compare each sentence of the answer with other answers that were sampled to its question.
+
+    What a model knows it says each time, and what it makes up it says once (Manakul et al. 2023,
+    arXiv 2303.08896). The samples are `Sample.metadata["samples"]`, a list of texts, where that
+    stands; else the model is asked the sample's question `n_samples` times. The model should be the
+    one that answered: samples of another differ for other reasons.
+
+    Each sentence has an inconsistency in [0, 1], the mean over the samples, and the answer's is the
+    mean over its sentences; `score` is 1 less that. By n-grams a sentence's inconsistency is the
+    mean negative log-probability of its words, which has no upper bound; there `score` is e to the
+    power of its negative, in (0, 1]: the geometric mean of the probabilities. With a `threshold`,
+    `label` is "factual" or "non-factual", and `failure` "other" for the latter.
+
+    `details["sentences"]` holds for each sentence `start`, `end`, `text`, `inconsistency`, `values`
+    (one per sample, None where a reply cannot be read; empty by n-grams) and by n-grams `worst` (of
+    the least expected word); `details["samples"]` the samples, `details["unread"]` how many values
+    are missing. Undetermined: no samples and no question or model, a sample that cannot be had, a
+    sentence of which no value can be read, an empty answer.
+
+    Args:
+        model: Who gives the samples and, with "prompt", compares: a chat model, or a name for
+            `resolve_model`. None: samples come with each `Sample`, and `method` needs no model.
+        method: "bertscore": 1 less BERTScore with the sentence of a sample that is most alike.
+            "embedding": the same with `similarity`. "nli": how likely a sample contradicts the
+            sentence. "prompt": the model is asked whether a sample supports the sentence, a call
+            for each pair. "ngram": how likely the sentence's words are by a model of n-grams
+            trained on the samples and the answer.
+        n_samples: How many samples are asked for, where none are given.
+        temperature: At which they are asked for; None: the model's own, for those that take none.
+        threshold: Answers that score less fail. None: nothing is decided.
+        encoder: With "bertscore": a transformers encoder's name or folder.
+        layer: With "bertscore": see `load_bertscore`.
+        nli: With "nli": a three-way cross-encoder's name or folder, or an `NLI`.
+        similarity: With "embedding": what `resolve_similarity` takes.
+        n: With "ngram": words in a gram.
+        prompts: Other prompts in place of ours.
+        call_policy: Retries, time limits and concurrency; None: as fits the model.
+
+    Raises:
+        ValueError: An argument is out of its range, or "prompt" has no model.
+        TypeError: The model is no chat model, or `similarity` nothing that scores pairs.
+        DemurError: A model or a package is not at hand.
+    """
+
+    model: Any = None
+    method: Method = "bertscore"
+    n_samples: int = Field(default=5, ge=1)
+    temperature: float | None = Field(default=1.0, ge=0, allow_inf_nan=False)
+    threshold: float | None = Field(default=None, allow_inf_nan=False)
+    encoder: str = "roberta-large"
+    layer: int | None = None
+    nli: Any = "cross-encoder/nli-deberta-v3-base"
+    similarity: Any = "cosine"
+    n: int = Field(default=1, ge=1)
+    prompts: SelfCheckPrompts = Field(default_factory=SelfCheckPrompts)
+
+    _chat: BaseChatModel | None = PrivateAttr()
+    _compare: Compare = PrivateAttr()
+
+    def __init__(self, model: str | BaseChatModel | None = None, **options: Any) -> None:
+        """See the class."""
+        fields: dict[str, Any] = {"model": model}
+        super().__init__(**fields, **options)
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Find the parts that the fields name, so that a mistake shows now and not in a call."""
+        super().model_post_init(context)
+        self._chat = None if self.model is None else resolve_model(self.model)
+        self._compare = self._comparison()
+
+    def _comparison(self) -> Compare:
+        if self.method == "ngram":
+            return partial(by_ngrams, self.n)
+        if self.method == "nli":
+            nli = self.nli if isinstance(self.nli, NLI) else load_nli(self.nli)
+            return partial(by_nli, nli)
+        if self.method == "bertscore":
+            return partial(by_similarity, load_bertscore(self.encoder, self.layer))
+        if self.method == "embedding":
+            return partial(by_similarity, resolve_similarity(self.similarity))
+        if self._chat is None:
+            raise ValueError(
+                "method='prompt' asks a model whether a sample supports a sentence: give one, "
+                "SelfCheck(model, method='prompt')"
+            )
+        return partial(by_prompt, self._chat, self.prompts.support)
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        if is_empty(sample):
+            return undetermined(self.get_name(), EMPTY)
+        samples = yield from self._samples(sample)
+        if isinstance(samples, str):
+            return undetermined(self.get_name(), samples)
+        spans = [
+            (start, end)
+            for start, end in sentences(sample.answer)
+            if any(words(sample.answer[start:end]))
+        ]
+        if not spans:
+            return undetermined(self.get_name(), "the answer holds no words")
+        texts = [sample.answer[start:end] for start, end in spans]
+        found = yield from self._compare(texts, samples)
+        details: dict[str, JsonValue] = {"method": self.method, "samples": [*samples]}
+        if isinstance(found, str):
+            return undetermined(self.get_name(), found, details)
+        told = [
+            {"start": start, "end": end, "text": text, **one.told()}
+            for (start, end), text, one in zip(spans, texts, found, strict=True)
+        ]
+        unread = sum(one.values.count(None) for one in found)
+        details |= {"sentences": [*told], "unread": unread}
+        return self._conclude(texts, [one.inconsistency for one in found], details)
+
+    def _samples(self, sample: Sample) -> Steps[list[str] | str]:
+        """The samples, or why there are none."""
+        given = sample.metadata.get("samples")
+        if given is not None:
+            texts = given if isinstance(given, (list, tuple)) else ()
+            if texts and all(isinstance(text, str) and text.strip() for text in texts):
+                return list(texts)
+            return f"metadata['samples']: expected a list of texts, none empty, got {given!r:.200}"
+        if self._chat is None or not (sample.question or "").strip():
+            lacking = "model" if self._chat is None else "question"
+            return (
+                "there are no samples to compare the answer with: give some in "
+                f"metadata['samples'], or a {lacking} so that some can be asked for"
+            )
+        options = {} if self.temperature is None else {"temperature": self.temperature}
+        messages = self.prompts.sample.messages(question=sample.question)
+        outcomes = yield [
+            ChatCall(self._chat, messages, "sample", options, at) for at in range(self.n_samples)
+        ]
+        failed = [outcome.error for outcome in outcomes if outcome.error is not None]
+        if failed:
+            return f"{len(failed)} of {self.n_samples} samples cannot be had: {failed[0]}"
+        replies = [without_delimiters(outcome.value.text) for outcome in outcomes]
+        return replies if all(replies) else "the model's answer to the question is empty"
+
+    def _conclude(
+        self,
+        texts: Sequence[str],
+        inconsistencies: Sequence[float | None],
+        details: dict[str, JsonValue],
+    ) -> Evaluation:
+        known = [one for one in inconsistencies if one is not None]
+        if len(known) < len(texts):
+            unread = texts[inconsistencies.index(None)]
+            error = f"the replies about a sentence cannot be read, or failed: {unread!r:.200}"
+            return undetermined(self.get_name(), error, details)
+        inconsistency = fmean(known)
+        score = math.exp(-inconsistency) if self.method == "ngram" else 1 - inconsistency
+        passed = None if self.threshold is None else score >= self.threshold
+        worst = texts[known.index(max(known))]
+        return Evaluation(
+            name=self.get_name(),
+            score=score,
+            label={True: FACTUAL, False: NON_FACTUAL, None: None}[passed],
+            passed=passed,
+            failure=Failure.OTHER if passed is False else None,
+            explanation=(
+                f"Its sentences differ from the samples by {inconsistency:.2f} on average, and "
+                f"most does: {worst!r:.200}"
+            ),
+            details={**details, "inconsistency": inconsistency},
+        )

@@ -1,0 +1,89 @@
+"""The evaluation that a verdict makes, and the one call after an unreadable reply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from pydantic import JsonValue
+
+from demur.models.calls import ChatCall, Steps
+from demur.models.resolve import is_local
+from demur.schema import Evaluation, Failure, Sample
+
+T = TypeVar("T")
+
+FACTUAL, NON_FACTUAL = "factual", "non-factual"
+"""The labels: all of the answer is right, or something in it is not."""
+
+EMPTY = "the answer is empty: there is nothing to judge"
+
+_AGAIN = "That cannot be read. Reply with one word and nothing else:"
+
+
+def bounded(model: BaseChatModel, most: int) -> dict[str, Any]:
+    """Options that keep a small local model from running on."""
+    return {"max_tokens": most} if is_local(model) else {}
+
+
+def ask_until_read(
+    model: BaseChatModel,
+    messages: Sequence[BaseMessage],
+    stage: str,
+    read: Callable[[str], T | None],
+    words: str,
+    most: int,
+) -> Steps[tuple[T | None, list[str], str | None]]:
+    """Ask, and once more where the reply cannot be read.
+
+    Args:
+        model: Who is asked.
+        messages: What is asked.
+        stage: What the calls are accounted under.
+        read: From a reply to what it says, or None.
+        words: The words of which the reply should be one, for the second call.
+        most: Tokens that a local model's reply may have.
+
+    Returns:
+        What was read, the replies, and why there is nothing if there is nothing.
+    """
+    replies: list[str] = []
+    for _ in range(2):
+        (outcome,) = yield [ChatCall(model, messages, stage, bounded(model, most))]
+        if outcome.error is not None:
+            return None, replies, outcome.error
+        replies.append(outcome.value.text)
+        found = read(replies[-1])
+        if found is not None:
+            return found, replies, None
+        messages = [*messages, AIMessage(replies[-1]), HumanMessage(f"{_AGAIN} {words}")]
+    return None, replies, f"the verdict cannot be read, and neither can another: {replies[-1]!r}"
+
+
+def evaluation(
+    name: str, factual: bool, explanation: str, details: Mapping[str, JsonValue]
+) -> Evaluation:
+    """The evaluation of an answer that was judged as a whole: its score is 1 or 0."""
+    return Evaluation(
+        name=name,
+        score=float(factual),
+        label=FACTUAL if factual else NON_FACTUAL,
+        passed=factual,
+        failure=None if factual else Failure.OTHER,
+        explanation=explanation,
+        details=dict(details),
+    )
+
+
+def undetermined(
+    name: str, error: str, details: Mapping[str, JsonValue] | None = None
+) -> Evaluation:
+    """The evaluation of an answer of which nothing can be said, with what was found until then."""
+    return Evaluation(name=name, error=error, explanation=error, details=dict(details or {}))
+
+
+def is_empty(sample: Sample) -> bool:
+    """Whether there is nothing to judge."""
+    return not sample.answer.strip()

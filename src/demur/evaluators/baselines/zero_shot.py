@@ -1,0 +1,80 @@
+"""ZeroShot: a model is asked outright whether an answer is factual."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from pydantic import Field, JsonValue, PrivateAttr
+
+from demur.evaluators.baselines.parsing import parse_verdict
+from demur.evaluators.baselines.parts import Named
+from demur.evaluators.baselines.prompts import ZeroShotPrompts
+from demur.evaluators.baselines.verdicts import (
+    EMPTY,
+    ask_until_read,
+    evaluation,
+    is_empty,
+    undetermined,
+)
+from demur.models.calls import Steps
+from demur.models.resolve import resolve_model
+from demur.schema import Evaluation, Sample
+
+_REPLY_TOKENS = 32
+
+
+class ZeroShot(Named):
+    """Ask a model, in one call, whether the answer holds anything false or made up.
+
+    `score` is 1.0 for "factual" and 0.0 for "non-factual"; `failure` is "other" for the latter.
+    `details["replies"]` is what the model said. A reply that cannot be read is asked for once more;
+    then, or if a call failed, or if the answer is empty, the evaluation is undetermined.
+
+    The zero-shot baseline of arXiv 2310.06498, section 5, in our words.
+
+    Args:
+        model: A chat model, or a name for `resolve_model`.
+        prompts: Other prompts in place of ours.
+        call_policy: Retries, time limits and concurrency; None: as fits the model.
+
+    Raises:
+        ValueError: The model's name has no known form.
+        TypeError: It is no chat model.
+        DemurError: The model is not at hand.
+    """
+
+    model: Any
+    prompts: ZeroShotPrompts = Field(default_factory=ZeroShotPrompts)
+
+    _chat: BaseChatModel = PrivateAttr()
+
+    def __init__(self, model: str | BaseChatModel, **options: Any) -> None:
+        """See the class."""
+        fields: dict[str, Any] = {"model": model}
+        super().__init__(**fields, **options)
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Find the model, so that a mistake shows now and not in a call."""
+        super().model_post_init(context)
+        self._chat = resolve_model(self.model)
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        if is_empty(sample):
+            return undetermined(self.get_name(), EMPTY)
+        shown = [sample.answer, sample.question or ""]
+        factual, replies, error = yield from ask_until_read(
+            self._chat,
+            self.prompts.judge.messages(passage=sample.answer, question=sample.question),
+            "judge",
+            lambda reply: parse_verdict(reply, shown),
+            "non-factual or factual",
+            _REPLY_TOKENS,
+        )
+        details: dict[str, JsonValue] = {"replies": [*replies]}
+        if factual is None:
+            return undetermined(self.get_name(), str(error), details)
+        said = "no fact" if factual else "something"
+        return evaluation(
+            self.get_name(), factual, f"The model finds {said} false or made up in it.", details
+        )

@@ -1,0 +1,206 @@
+"""Reverse Validation: does what an answer says lead back to its entity? (Yang et al. 2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from pydantic import Field, JsonValue, PrivateAttr, field_validator
+
+from demur.evaluators.base import Evaluator
+from demur.evaluators.reverse_validation.matching import MATCHERS, Decision, Matcher
+from demur.evaluators.reverse_validation.parsing import parse_unmet
+from demur.evaluators.reverse_validation.prompts import ReverseValidationPrompts
+from demur.evaluators.reverse_validation.stages import (
+    Query,
+    Variant,
+    access,
+    construct,
+    match_by_model,
+)
+from demur.models.calls import Steps
+from demur.models.resolve import resolve_model
+from demur.schema import Evaluation, Failure, Sample
+
+FACTUAL, NON_FACTUAL = "factual", "non-factual"
+
+_LLM = "llm"
+_OF_ONE_VARIANT = {"published_qg": "qg", "published_em": "em"}
+
+
+class ReverseValidation(Evaluator):
+    """Judge an answer about one entity by whether a model finds back from it to the entity.
+
+    Two calls, and no references: the model turns the answer into a query without the entity's name,
+    is asked that query alone, and what it names is matched with the entity. One wrong fact may lead
+    elsewhere, so it is the answer as a whole that is judged. A quick check of whether to retrieve
+    at all: it sees where the model does not know, and not what it has wrong or out of date (7.2).
+
+    The evaluation's `label` is "factual" or "non-factual", and `failure` of a rejected answer is
+    "mismatch", for which a guard retrieves. `score` is 1 where the entity was found and 0 where it
+    was not; with "em" it is the share of requirements, in [0, 1], that the model says the found
+    entity meets (1 where it gives no percentage). `details` holds `entity`, `entity_source`
+    ("caller", "question" or "answer"), `query`, `leaks` (what of the name was masked in it),
+    `reply`, `percentage`, `unmet` (the requirements that the model names as not met), `matcher`
+    and `reason`. Undetermined (`error` says why): an empty answer, one that is about no entity or
+    about several, a call that failed, a reply that cannot be read.
+
+    Example:
+        >>> check = ReverseValidation("openai:gpt-4o-mini", variant="em")
+        >>> check.invoke({"question": "Who was Mary Anning?", "answer": a}).label
+
+    Args:
+        model: A chat model, or a name for `resolve_model`. It constructs the query, and answers it.
+        variant: "qg": question generation, the cheaper one. "em": entity matching, by a list of
+            requirements (section 4.2).
+        validator: Another model for stage 2, the one whose knowledge counts. None: `model`.
+        entity: From the sample to the name of what its answer is about, or None where it cannot
+            say. `Sample.metadata["entity"]` goes first where it stands. Without either the call of
+            stage 1 finds the entity: the one that the question asks about, or else the answer.
+        matcher: How the reply is matched with the entity: "normalized", "exact", "published_qg",
+            "published_em", "wikibio_name", "llm" (asks `model` where the names differ: a call
+            more), or a function such as those in `matching.py`.
+        threshold: With "em", the least share of the requirements that the found entity has to
+            meet, in [0, 1] (the paper's text: 0.9; its recorded decisions: 0.8). "published_em"
+            has its own, and "qg" needs none.
+        prompts: Other prompts in place of ours.
+        call_policy: Retries, time limits and concurrency; None: as fits the model.
+
+    Raises:
+        ValueError: An argument is out of its range, or names no known variant, matcher or model.
+        TypeError: A model is no chat model, `entity` or `matcher` no function.
+        DemurError: A model cannot be had.
+    """
+
+    model: str | BaseChatModel
+    variant: Variant = "qg"
+    validator: str | BaseChatModel | None = None
+    entity: Callable[[Sample], str | None] | None = None
+    matcher: str | Matcher = "normalized"
+    threshold: float = Field(default=0.8, ge=0, le=1, allow_inf_nan=False)
+    prompts: ReverseValidationPrompts = Field(default_factory=ReverseValidationPrompts)
+
+    _chat: BaseChatModel = PrivateAttr()
+    _validator: BaseChatModel = PrivateAttr()
+
+    def __init__(self, model: str | BaseChatModel, **options: Any) -> None:
+        """See the class."""
+        fields: dict[str, Any] = {"model": model}
+        super().__init__(**fields, **options)
+
+    @field_validator("matcher")
+    @classmethod
+    def _known(cls, value: object) -> object:
+        if isinstance(value, str) and value not in (*MATCHERS, _LLM):
+            raise ValueError(
+                f"unknown matcher {value!r}: expected one of {', '.join(MATCHERS)}, {_LLM}, or a "
+                "function from entity, reply and least percentage to a Decision"
+            )
+        return value
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Find the parts that the fields name, so that a mistake shows now and not in a call."""
+        super().model_post_init(context)
+        named = self.matcher if isinstance(self.matcher, str) else ""
+        if _OF_ONE_VARIANT.get(named, self.variant) != self.variant:
+            raise ValueError(
+                f"the matcher {named!r} reads replies of variant={_OF_ONE_VARIANT[named]!r}, and "
+                f"this is {self.variant!r}: 'normalized' reads both"
+            )
+        self._chat = resolve_model(self.model)
+        self._validator = self._chat if self.validator is None else resolve_model(self.validator)
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        if not sample.answer.strip():
+            return self._undetermined("the answer is empty: there is nothing to validate")
+        given, error = self._given(sample)
+        if error is not None:
+            return self._undetermined(error)
+        query = yield from construct(self._chat, sample, given, self.variant, self.prompts)
+        if isinstance(query, str):
+            return self._undetermined(query)
+        details: dict[str, JsonValue] = {
+            "entity": query.entity,
+            "entity_source": query.source,
+            "query": query.text,
+            "leaks": list(query.leaks),
+        }
+        reply = yield from access(self._validator, query.text, self.variant, self.prompts)
+        if reply.error is not None:
+            return self._undetermined(f"the query was not answered: {reply.error}", details)
+        text = reply.value.text.strip()
+        if not text:
+            return self._undetermined("the reply to the query is empty", details)
+        details["reply"] = text
+        matched = yield from self._match(query.entity, text)
+        if isinstance(matched, str):
+            return self._undetermined(matched, details)
+        return self._conclude(query, text, *matched, details)
+
+    def _given(self, sample: Sample) -> tuple[str | None, str | None]:
+        """The entity that the caller names, if any is named; and what is wrong with it."""
+        name = sample.metadata.get("entity")
+        where = "metadata['entity']"
+        if name is None and self.entity is not None:
+            name, where = self.entity(sample), "the function `entity`"
+        if name is None:
+            return None, None
+        if not isinstance(name, str) or not any(map(str.isalnum, name)):
+            return None, f"{where}: expected the name of an entity, got {name!r:.200}"
+        return name.strip(), None
+
+    def _match(self, entity: str, reply: str) -> Steps[tuple[Decision, Decision] | str]:
+        """Stage 3: by the name alone, and with what the percentage adds."""
+        least = 100 * self.threshold if self.variant == "em" else None
+        if self.matcher == _LLM:
+            return (yield from match_by_model(self._chat, entity, reply, least, self.prompts))
+        match = MATCHERS[self.matcher] if isinstance(self.matcher, str) else self.matcher
+        return match(entity, reply, None), match(entity, reply, least)
+
+    def _conclude(
+        self,
+        query: Query,
+        reply: str,
+        by_name: Decision,
+        decision: Decision,
+        details: dict[str, JsonValue],
+    ) -> Evaluation:
+        percentage = decision.percentage if self.variant == "em" else None
+        unmet = parse_unmet(reply, query.text) if self.variant == "em" else ()
+        met = 100.0 if percentage is None else min(max(percentage, 0.0), 100.0)
+        label = FACTUAL if decision.same else NON_FACTUAL
+        return Evaluation(
+            name=self.get_name(),
+            score=met / 100 if by_name.same else 0.0,
+            label=label,
+            passed=decision.same,
+            failure=None if decision.same else Failure.MISMATCH,
+            explanation=_explanation(query.entity, decision, unmet),
+            details={
+                **details,
+                "percentage": percentage,
+                "unmet": list(unmet),
+                "matcher": self.matcher if isinstance(self.matcher, str) else "a function",
+                "reason": decision.reason,
+            },
+        )
+
+    def _undetermined(self, error: str, details: dict[str, JsonValue] | None = None) -> Evaluation:
+        return Evaluation(
+            name=self.get_name(), error=error, explanation=error, details=details or {}
+        )
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Leave out what the fields name: it is found again on the other side."""
+        return {**super().__getstate__(), "__pydantic_private__": None}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        self.model_post_init(None)
+
+
+def _explanation(entity: str, decision: Decision, unmet: tuple[str, ...]) -> str:
+    leads = "leads back" if decision.same else "does not lead back"
+    missing = f" Not met: {'; '.join(unmet)}." if unmet else ""
+    return f"What the answer says {leads} to {entity}: {decision.reason}{missing}"

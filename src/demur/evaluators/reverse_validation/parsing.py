@@ -1,0 +1,115 @@
+"""What a model wrote in stages 1 and 2 -> entity, question, requirements, what is not met."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from demur.models.isolation import without_delimiters
+
+_ENTITY = re.compile(r"^[ \t>*_#-]*entity[*_ \t]*[:\uff1a][*_ \t]*(.*)$", re.I | re.M)
+_QUESTION = re.compile(r"^[ \t>*_#-]*question[*_ \t]*[:\uff1a][*_ \t]*", re.I | re.M)
+_ITEM = re.compile(
+    r"^[ \t>*_#]*(?:\d{1,3}[ \t]*[.):](?!\d)|[-*\u2022](?=[ \t]))[*_ \t]*(.*)$", re.M
+)
+_NOT_MET = re.compile(
+    r"^[ \t>*_#-]*(?:not|un)[ \t-]*met(?:[ \t]+requirements)?[*_ \t]*[:\uff1a]", re.I | re.M
+)
+_NUMBERS = re.compile(r"\d{1,3}(?:[ \t]*[-\u2013][ \t]*\d{1,3})?(?!\d|[ \t]*%)")
+_NOTHING = re.compile(r"\W*(?:none|nothing|no|n/a|-)?\W*", re.I)
+_QUOTES = "\"'\u201c\u201d\u2018\u2019*_` \t"
+
+NONE, SEVERAL = "none", "several"
+
+
+@dataclass(frozen=True)
+class Built:
+    """What stage 1 wrote."""
+
+    entity: str | None
+    """By its name, "none" or "several"; None where the reply has no such line."""
+    query: str
+    """The question, or the list with numbers from 1, one a line; empty where there is none."""
+
+    @property
+    def entities(self) -> str:
+        """Whether they are "none", "several", or "one"."""
+        said = (self.entity or "").strip(".").lower()
+        return said if said in (NONE, SEVERAL) else "one"
+
+
+def parse_question(reply: str) -> Built:
+    """Read a reply in the form of a line with the entity and one with the question.
+
+    Without the word "Question:", the question is the reply's last line that ends with a question
+    mark.
+    """
+    text = without_delimiters(reply)
+    mark = _QUESTION.search(text)
+    if mark is not None:
+        # Models write on: the question ends with its paragraph.
+        query = text[mark.end() :].strip().partition("\n\n")[0]
+    else:
+        asked = [line for line in text.splitlines() if line.rstrip(_QUOTES).endswith("?")]
+        query = asked[-1] if asked else ""
+    return Built(_entity(text), " ".join(query.split()).strip(_QUOTES))
+
+
+def parse_requirements(reply: str, truncated: bool = False) -> Built:
+    """Read a reply in the form of a line with the entity and a list, numbered or with bullets.
+
+    Items keep their digits, equal ones count once, and the list is numbered anew.
+
+    Args:
+        reply: What the model wrote.
+        truncated: Whether it was cut at its limit: then the last of several items is left out.
+    """
+    text = without_delimiters(reply)
+    items = [" ".join(found.split()).strip("*_ \t") for found in _ITEM.findall(text)]
+    if truncated and len(items) > 1:
+        items.pop()
+    kept = [*dict.fromkeys(item for item in items if item)]
+    return Built(_entity(text), "\n".join(f"{at}. {item}" for at, item in enumerate(kept, 1)))
+
+
+def parse_unmet(reply: str, requirements: str) -> tuple[str, ...]:
+    """The requirements that stage 2 says are not met, in the words of the list where it can.
+
+    Args:
+        reply: What the model wrote: numbers, or the requirements in words, after "Not met:".
+        requirements: The list that it was shown.
+    """
+    text = without_delimiters(reply)
+    mark = _NOT_MET.search(text)
+    if mark is None:
+        return ()
+    rest = text[mark.end() :].strip()
+    if _NOTHING.fullmatch(rest.partition("\n")[0]) and (rest.partition("\n")[0] or not rest):
+        return ()
+    items = requirements.splitlines()
+    numbers = [number for line in rest.splitlines() for number in _leading(line)]
+    named = [items[at - 1].partition(". ")[2] for at in numbers if 0 < at <= len(items)]
+    if named:
+        return tuple(dict.fromkeys(named))
+    lines = (one.strip(_QUOTES + "-") for one in rest.splitlines())
+    return tuple(line for line in lines if any(map(str.isalpha, line)))
+
+
+def _leading(line: str) -> list[int]:
+    """The numbers with which a line begins, ranges written out."""
+    found: list[int] = []
+    at = 0
+    line = line.strip(_QUOTES + "-")
+    while (number := _NUMBERS.match(line, at)) is not None:
+        first, *last = [int(one) for one in re.findall(r"\d+", number.group())]
+        found += range(first, (last[0] if last else first) + 1)
+        at = number.end()
+        separator = re.compile(r"[ \t]*(?:,|;|and\b|&)*[ \t]*").match(line, at)
+        at = separator.end() if separator else at
+    return found
+
+
+def _entity(text: str) -> str | None:
+    found = _ENTITY.search(text)
+    name = found[1].strip(_QUOTES) if found else ""
+    return name or None

@@ -1,0 +1,171 @@
+"""The three stages (section 4.1): construct a query, access the model's knowledge, match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, HumanMessage
+
+from demur.evaluators.reverse_validation.leaks import mask, stands_in
+from demur.evaluators.reverse_validation.matching import (
+    Decision,
+    at_least,
+    normalized,
+    same_entity,
+)
+from demur.evaluators.reverse_validation.parsing import (
+    NONE,
+    Built,
+    parse_question,
+    parse_requirements,
+)
+from demur.evaluators.reverse_validation.prompts import ReverseValidationPrompts, again
+from demur.models.calls import ChatCall, Steps, ask
+from demur.models.resolve import is_local
+from demur.models.tries import Outcome, Reply
+from demur.schema import Sample
+
+Variant = Literal["qg", "em"]
+Source = Literal["caller", "question", "answer"]
+
+_TRIES = 2
+# What a small model may write at most, so that one that never ends costs no minute.
+_QUERY_TOKENS: dict[str, int] = {"qg": 200, "em": 700}
+_REPLY_TOKENS: dict[str, int] = {"qg": 40, "em": 120}
+_VERDICT_TOKENS = 20
+
+
+@dataclass(frozen=True)
+class Query:
+    """What stage 1 made of an answer."""
+
+    entity: str
+    source: Source
+    """Who named it: the caller, or the model that read the question and the answer."""
+    text: str
+    """A question, or a list of requirements, without the entity's name."""
+    leaks: tuple[str, ...]
+    """What of the name was masked in it."""
+
+
+def construct(
+    model: BaseChatModel,
+    sample: Sample,
+    entity: str | None,
+    variant: Variant,
+    prompts: ReverseValidationPrompts,
+) -> Steps[Query | str]:
+    """Stage 1: a query from all that the answer says of its entity, in one call.
+
+    Where no entity is given, the same call finds it. A query that cannot be read, or says nothing
+    once the entity's name is masked, is asked for once more. A string says why there is none.
+    """
+    if entity is not None:
+        prompt = prompts.question if variant == "qg" else prompts.requirements
+        messages = prompt.messages(passage=sample.answer, entity=entity)
+    else:
+        by_variant = {"qg": prompts.entity_and_question, "em": prompts.entity_and_requirements}
+        prompt = by_variant[variant]
+        messages = prompt.messages(question=sample.question, passage=sample.answer)
+    options = _bounded(model, _QUERY_TOKENS[variant])
+    why = ""
+    for _ in range(_TRIES):
+        (outcome,) = yield from ask([ChatCall(model, messages, "construction", options)])
+        if outcome.error is not None:
+            return f"the query could not be constructed: {outcome.error}"
+        reply: Reply = outcome.value
+        read = _read(reply, variant)
+        found = _query(read, sample, entity)
+        if isinstance(found, Query):
+            return found
+        why, ask_again = found
+        if ask_again is None:
+            return why
+        messages = [*messages, AIMessage(reply.text or "(nothing)"), HumanMessage(again(ask_again))]
+    return why
+
+
+def _read(reply: Reply, variant: Variant) -> Built:
+    if variant == "qg":
+        return parse_question(reply.text)
+    return parse_requirements(reply.text, reply.truncated)
+
+
+def _query(read: Built, sample: Sample, given: str | None) -> Query | tuple[str, str | None]:
+    """The query; or why there is none, and what to ask for once more, if that is of use."""
+    source: Source = "caller"
+    entity = given
+    if entity is None:
+        if read.entities != "one":
+            what = (
+                "is about nothing that has a name"
+                if read.entities == NONE
+                else "is about several entities, each for itself"
+            )
+            return f"the answer {what}: Reverse Validation asks for one entity", None
+        if read.entity is None:
+            return "the reply of stage 1 names no entity", 'There is no line "Entity: ...".'
+        entity = read.entity
+        if stands_in(entity, sample.question or ""):
+            source = "question"
+        elif stands_in(entity, sample.answer):
+            source = "answer"
+        else:
+            return (
+                f"the entity that the model found, {entity!r}, stands neither in the question nor "
+                "in the answer",
+                "This entity stands neither in the question nor in the passage.",
+            )
+    if not read.query:
+        return "the reply of stage 1 holds no query that can be read", "There is no query."
+    masked = mask(read.query, entity, sample.answer)
+    if not masked.says_something:
+        return (
+            f"without the entity's name the query says nothing: {masked.text!r}",
+            "It says nothing of what the passage says.",
+        )
+    return Query(entity, source, masked.text, masked.leaks)
+
+
+def access(
+    model: BaseChatModel, query: str, variant: Variant, prompts: ReverseValidationPrompts
+) -> Steps[Outcome]:
+    """Stage 2: ask a model that sees nothing but the query. The outcome's value is a `Reply`."""
+    if variant == "qg":
+        messages = prompts.answer.messages(question=query)
+    else:
+        messages = prompts.find.messages(requirements=query)
+    call = ChatCall(model, messages, "access", _bounded(model, _REPLY_TOKENS[variant]))
+    (outcome,) = yield from ask([call])
+    return outcome
+
+
+def match_by_model(
+    model: BaseChatModel,
+    entity: str,
+    reply: str,
+    least: float | None,
+    prompts: ReverseValidationPrompts,
+) -> Steps[tuple[Decision, Decision] | str]:
+    """Stage 3 by asking whether both are one entity (section 7.1), where the names differ.
+
+    By the name alone, and with what the percentage adds; a string says why there is no decision.
+    """
+    by_name = normalized(entity, reply, None)
+    if not by_name.same:
+        messages = prompts.same.messages(entity=entity, reply=reply)
+        call = ChatCall(model, messages, "matching", _bounded(model, _VERDICT_TOKENS))
+        (outcome,) = yield from ask([call])
+        if outcome.error is not None:
+            return f"the names could not be compared: {outcome.error}"
+        said = same_entity(outcome.value.text)
+        if said is None:
+            return f"neither yes nor no can be read from {outcome.value.text!r:.100}"
+        by_name = said
+    return at_least(None, reply, by_name), at_least(least, reply, by_name)
+
+
+def _bounded(model: BaseChatModel, most: int) -> dict[str, Any]:
+    return {"max_tokens": most} if is_local(model) else {}

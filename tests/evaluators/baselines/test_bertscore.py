@@ -1,0 +1,86 @@
+"""BERTScore on a real encoder, tiny, with weights that the test makes itself."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from demur import DemurError
+from demur.evaluators.baselines.bertscore import load_bertscore
+from support.tiny import tiny_bi_encoder
+
+pytest.importorskip("transformers")
+
+TEXTS = [
+    "oslo is in norway .",
+    "it is old",
+    "oslo lies in norway . it was founded long ago .",
+    "norway",
+    "old old old is long ago",
+]
+PAIRS = [(first, second) for first in TEXTS for second in TEXTS]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return tiny_bi_encoder(tmp_path_factory.mktemp("bertscore"))
+
+
+def vectors(folder: str, text: str, layer: int) -> np.ndarray:
+    """The unit vectors of a text's words, read alone: no padding, no mask."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    model, tokenizer = AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+    with torch.no_grad():
+        states = model.eval()(**tokenizer(text, return_tensors="pt"), output_hidden_states=True)
+    rows = states.hidden_states[layer][0, 1:-1].numpy()
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("layer", [1, 2])
+def test_it_is_the_papers_f1_in_whatever_company(folder: str, layer: int) -> None:
+    found = load_bertscore(folder, layer).scores(PAIRS)
+    for score, (first, second) in zip(found, PAIRS, strict=True):
+        cosines = vectors(folder, first, layer) @ vectors(folder, second, layer).T
+        recall, precision = cosines.max(axis=0).mean(), cosines.max(axis=1).mean()
+        assert score == pytest.approx(2 * recall * precision / (recall + precision), abs=1e-5)
+
+
+def test_the_same_text_is_like_itself_and_most_like_it(folder: str) -> None:
+    table = load_bertscore(folder).scores(PAIRS).reshape(len(TEXTS), -1)
+    assert np.diag(table) == pytest.approx(np.ones(len(TEXTS)), abs=1e-5)
+    assert (table.argmax(axis=1) == np.arange(len(TEXTS))).all()
+    assert np.allclose(table, table.T)
+
+
+def test_without_words_nothing_is_alike(folder: str) -> None:
+    assert load_bertscore(folder).scores([("", "norway"), ("", "")]).tolist() == [0, 0]
+
+
+def test_the_last_layer_is_compared_unless_another_is_named(folder: str) -> None:
+    last, second, first = (load_bertscore(folder, layer) for layer in (None, 2, 1))
+    assert last.scores(PAIRS).tolist() == second.scores(PAIRS).tolist()
+    assert last.scores(PAIRS).tolist() != first.scores(PAIRS).tolist()
+    assert last.fingerprint == second.fingerprint != first.fingerprint
+    assert load_bertscore(folder, 2) is second
+
+
+def test_a_long_text_is_cut_at_what_the_encoder_reads(folder: str) -> None:
+    score = load_bertscore(folder).scores([("oslo is old . " * 400, "oslo")])
+    assert 0 <= score[0] <= 1
+
+
+def test_it_can_be_pickled(folder: str) -> None:
+    score = load_bertscore(folder)
+    assert pickle.loads(pickle.dumps(score)).scores(PAIRS).tolist() == score.scores(PAIRS).tolist()
+
+
+def test_no_model_and_no_layer_are_told(folder: str, tmp_path: Path) -> None:
+    with pytest.raises(DemurError, match=r"cannot be loaded.*Give a folder"):
+        load_bertscore(str(tmp_path))
+    with pytest.raises(ValueError, match="layers 0 to 2, got layer=3"):
+        load_bertscore(folder, 3)

@@ -1,0 +1,76 @@
+"""The arithmetic of SelfCheck, by hand and by its laws."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demur.evaluators.baselines.consistency import NGrams, contradiction, mean, unlike
+from demur.schema import ClaimLabel
+
+shares = st.floats(0, 1)
+
+
+def test_what_is_unknown_does_not_count() -> None:
+    assert mean([0.5, None, 1.0]) == 0.75
+    assert mean([None, None]) is None
+    assert mean([]) is None
+
+
+@given(st.lists(shares, min_size=1))
+def test_unlike_is_told_by_the_most_similar(similarities: list[float]) -> None:
+    assert unlike(similarities) == 1 - max(similarities)
+    assert 0 <= unlike(similarities) <= unlike([]) == 1
+
+
+@given(shares, shares)
+def test_contradiction_leaves_neutral_out(first: float, second: float) -> None:
+    entails, contradicts = sorted((first / 2, second / 2))
+    found = contradiction(
+        {
+            ClaimLabel.ENTAILMENT: entails,
+            ClaimLabel.NEUTRAL: 1 - entails - contradicts,
+            ClaimLabel.CONTRADICTION: contradicts,
+        }
+    )
+    assert 0.5 <= found <= 1
+    if contradicts > 0:
+        assert found * (contradicts + entails) == pytest.approx(contradicts)
+    else:
+        assert found == 0.5
+
+
+def test_unigrams_by_hand() -> None:
+    # Seven words, of which a is said four times; one more for each of the three that there are.
+    found = NGrams(["A a b", "a, c c a."], 1).surprises("A b.")
+    assert found == pytest.approx([-math.log(5 / 10), -math.log(2 / 10)])
+
+
+def test_bigrams_by_hand() -> None:
+    # After "" once a and once b, after a twice b; vocabulary: a, b.
+    found = NGrams(["a b", "b a b"], 2).surprises("a b a")
+    assert found == pytest.approx([-math.log(2 / 4), -math.log(3 / 4), -math.log(2 / 3)])
+
+
+texts = st.lists(st.sampled_from("abcd"), min_size=1, max_size=8).map(" ".join)
+
+
+@given(st.lists(texts, min_size=1, max_size=4), st.integers(1, 3))
+def test_after_any_words_the_probabilities_sum_to_one(said: list[str], n: int) -> None:
+    model = NGrams(said, n)
+    vocabulary = sorted({word for text in said for word in text.split()})
+    for context in product(vocabulary, repeat=n - 1):
+        total = sum(
+            math.exp(-model.surprises(" ".join([*context, word]))[-1]) for word in vocabulary
+        )
+        assert total == pytest.approx(1)
+
+
+@given(texts, st.integers(1, 3))
+def test_what_is_said_more_often_surprises_less(text: str, n: int) -> None:
+    once, often = NGrams([text, "e f g"], n), NGrams([text, "e f g", *[text] * 9], n)
+    assert sum(often.surprises(text)) < sum(once.surprises(text))

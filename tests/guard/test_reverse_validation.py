@@ -1,0 +1,102 @@
+"""A chain that answers from memory: checked by Reverse Validation, and only then from documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from langchain_core.messages import convert_to_messages
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableBranch
+
+from demur import Guard, RefChecker, ReverseValidation, Sample
+from demur.guard.recovery import REFUSAL
+from support.fakes import isolated, stage_of
+from support.openai_server import OpenAIServer, openai_server
+from support.rag import QUESTION, RIGHT, WRONG, application, make_retriever
+
+KNOWN = "The Amber Tower, 84 metres tall, stands in Lund."
+LETTER = "Dear reader, many thanks for your kind words about our work."
+
+
+def script(answer: str) -> Callable[[dict[str, Any], int], str]:
+    """What a model says that knows of a tower 84 metres tall; where it repairs, it is right."""
+    checks = application(RIGHT)
+
+    def say(request: dict[str, Any], number: int) -> str:
+        messages = convert_to_messages(request["messages"])
+        stage = stage_of(messages)
+        if stage == "chain":
+            return answer
+        if stage == "construction":
+            if isolated("passage", messages) == LETTER:
+                return "Entity: none"
+            height = "84" if "84" in isolated("passage", messages) else "97"
+            return (
+                f"Entity: the Amber Tower\nQuestion: Which tower in Lund is {height} metres tall?"
+            )
+        if stage == "access":
+            return "Amber Tower" if "84" in isolated("question", messages) else "unknown"
+        return checks(request, number)
+
+    return say
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest) -> Iterator[OpenAIServer]:
+    with openai_server(script(request.param)) as running:
+        yield running
+
+
+def guarded(server: OpenAIServer, **options: Any) -> Guard[Any, Any]:
+    model = server.model()
+    chain = ChatPromptTemplate.from_template("{question}") | model | StrOutputParser()
+    check: RunnableBranch[Any, Any] = RunnableBranch(
+        (_has_documents, RefChecker(model)), ReverseValidation(model)
+    )
+    return Guard(chain, check, model=model, retriever=make_retriever(), **options)
+
+
+def _has_documents(sample: Sample) -> bool:
+    return bool(sample.contexts)
+
+
+@pytest.mark.parametrize("server", [KNOWN], indirect=True, ids=["known"])
+async def test_an_answer_that_leads_back_needs_no_documents(server: OpenAIServer) -> None:
+    for found in (
+        guarded(server).with_trace().invoke({"question": QUESTION}),
+        await guarded(server).with_trace().ainvoke({"question": QUESTION}),
+    ):
+        assert (found.output, found.trace.outcome) == (KNOWN, "passed")
+        (attempt,) = found.trace.attempts
+        assert attempt.contexts == ()
+        assert found.trace.usage.calls == 3  # the chain's own is one of them
+
+
+@pytest.mark.parametrize("server", [WRONG], indirect=True, ids=["wrong"])
+async def test_a_mismatch_has_documents_retrieved(server: OpenAIServer) -> None:
+    for found in (
+        guarded(server).with_trace().invoke({"question": QUESTION}),
+        await guarded(server).with_trace().ainvoke({"question": QUESTION}),
+    ):
+        assert (found.output, found.trace.outcome) == (RIGHT, "recovered")
+        first, second = found.trace.attempts
+        (mismatch,) = first.evaluations
+        assert (mismatch.failure, mismatch.details["reply"]) == ("mismatch", "unknown")
+        assert second.recovery == "retrieve"
+        assert first.contexts == ()
+        assert any("84 metres" in one.page_content for one in second.contexts)
+        (checked,) = second.evaluations
+        assert checked.name == "RefChecker"
+
+
+@pytest.mark.parametrize("server", [LETTER], indirect=True, ids=["letter"])
+@pytest.mark.parametrize(("on_error", "output"), [("open", LETTER), ("closed", REFUSAL)])
+def test_what_is_about_no_entity_is_undetermined(
+    server: OpenAIServer, on_error: Any, output: str
+) -> None:
+    found = guarded(server, on_error=on_error).with_trace().invoke({"question": QUESTION})
+    assert found.output == output
+    assert "about nothing that has a name" in str(found.trace.attempts[0].evaluations[0].error)
