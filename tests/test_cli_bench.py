@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from langchain_core.messages import convert_to_messages
 
 from demur.cli import run
-from support.recorded import as_lines, biographies, dump, published
+from support.fakes import isolated, stage_of
+from support.openai_server import Answer, OpenAIServer, openai_server
+from support.recorded import as_lines, biographies, dump, published, say
 
 
 def test_phd_prints_a_row_for_each_method_matcher_and_domain(
@@ -128,3 +134,171 @@ def test_bench_alone_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> N
     err = capsys.readouterr().err
     assert "phd" in err
     assert "wikibio" in err
+
+
+# -- record ----------------------------------------------------------------------------------------
+
+
+def _reply(request: dict[str, Any], number: int) -> str:
+    messages = convert_to_messages(request["messages"])
+    return say(stage_of(messages), messages)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with openai_server(_reply) as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        yield running
+
+
+def _record(data: Path, out: Path, *options: str) -> int:
+    told = ["--data", str(data), "-o", str(out), "--model", "openai:x", *options]
+    return run(["bench", "record", *told])
+
+
+def _rows(data: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    capsys.readouterr()
+    assert run(["bench", "phd", "--data", str(data), "--records", str(out), "--json"]) == 0
+    rows: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    return rows
+
+
+def test_what_is_recorded_is_put_side_by_side(
+    tmp_path: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (data, records), out = published(tmp_path), tmp_path / "out.jsonl"
+    assert _record(data, out) == 0
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert f"judging, {out}: 25 of 25" in " ".join(told.err.split())
+    rows = _rows(data, out, capsys)
+    assert len(rows) == 4 * (4 + 4 + 3)
+    live = {(row["method"], row["matcher"], row["domain"]): row for row in rows}
+    # The same replies by the same decisions: as from the publishers' records.
+    for row in _rows(data, records, capsys):
+        key = row["method"], row["matcher"], row["domain"]
+        if row["matcher"] != "llm":
+            spent = {"tokens": row["tokens"], "seconds": row["seconds"]}
+            assert {**live[key], **spent} == row, key
+    assert live["all-false", None, "all"]["tokens"] == 0
+    assert live["qg", "exact", "low"]["seconds"] > 0
+    assert live["em", "exact", "all"]["tokens"] > live["qg", "exact", "all"]["tokens"]
+    (first,) = {row["tokens"] for row in rows if row["method"] == "zero-shot"}
+    assert first > 0
+    assert run(["bench", "phd", "--data", str(data), "--records", str(out)]) == 0
+    head, *lines = capsys.readouterr().out.splitlines()
+    cells = [dict(zip(head.split("\t"), line.split("\t"), strict=True)) for line in lines]
+    (shown,) = {one["tokens"] for one in cells if one["method"] == "zero-shot"}
+    assert shown == f"{first:.0f}"
+
+
+def test_the_same_command_goes_on(
+    tmp_path: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (data, _), out = published(tmp_path), tmp_path / "out.jsonl"
+    assert _record(data, out, "--method", "zero-shot", "--passages", "3") == 0
+    assert len(server.requests) == 3
+    assert {row["missing"] for row in _rows(data, out, capsys)} == {0}
+    with out.open("ab") as torn:
+        torn.write(b'{"key": "p')
+    assert _record(data, out, "--method", "zero-shot", "--method", "qg") == 0
+    assert "not whole: 10 bytes cut" in " ".join(capsys.readouterr().err.split())
+    asked = [stage_of(convert_to_messages(one["messages"])) for one in server.requests]
+    assert Counter(asked) == {"verdict": 5, "construction": 5, "access": 5}
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 10
+
+
+def test_passages_that_a_method_has_not_judged_are_missing_in_its_rows(
+    tmp_path: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (data, _), out = published(tmp_path), tmp_path / "out.jsonl"
+    assert _record(data, out, "--method", "all-false", "--passages", "4") == 0
+    assert _record(data, out, "--method", "zero-shot", "--passages", "1") == 0
+    rows = [row for row in _rows(data, out, capsys) if row["domain"] == "all"]
+    assert {row["method"]: row["missing"] for row in rows} == {"all-false": 0, "zero-shot": 3}
+    assert all(sum(row[one] for one in ("tp", "fp", "fn", "tn", "missing")) == 4 for row in rows)
+
+
+def test_a_model_that_was_away_is_asked_again_with_retry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    away = [True]
+
+    def script(request: dict[str, Any], number: int) -> Answer | str:
+        iron = "Iron" in isolated("passage", convert_to_messages(request["messages"]))
+        return Answer("no key", status=401) if iron and away[0] else _reply(request, number)
+
+    def undetermined() -> int:
+        rows = {row["domain"]: row["undetermined"] for row in _rows(data, out, capsys)}
+        assert (rows["all"], rows["low"]) == (rows["high"], 0)
+        count: int = rows["all"]
+        return count
+
+    (data, _), out = published(tmp_path), tmp_path / "out.jsonl"
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with openai_server(script) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        assert _record(data, out, "--method", "zero-shot") == 0
+        assert undetermined() == 1
+        away[0] = False
+        assert _record(data, out, "--method", "zero-shot") == 0
+        assert (undetermined(), len(server.requests)) == (1, 5)
+        assert _record(data, out, "--method", "zero-shot", "--retry") == 0
+        assert (undetermined(), len(server.requests)) == (0, 6)
+
+
+@pytest.mark.parametrize(
+    ("options", "option", "told"),
+    [
+        (["--method", "guess"], "--method", "expected one of qg, em, zero-shot, lmvslm, all-false"),
+        (["--model", "guess"], "--model", "unknown model 'guess'"),
+        (["--data", "none.json"], "--data", "cannot read none.json"),
+        (["--passages", "0"], "--passages", "1"),
+        (["-o", "none/out.jsonl"], "--out", "cannot write none/out.jsonl"),
+        (["-o", "."], "--out", "is a directory"),
+        (["-o", "notes.txt"], "--out", "notes.txt is there and is no recording"),
+        (["-o", "other.jsonl"], "--out", "was asked, and not ChatOpenAI x"),
+    ],
+    ids=["method", "model", "data", "passages", "folder", "directory", "notes", "other"],
+)
+def test_what_is_wrong_is_told_before_anything_is_asked(
+    tmp_path: Path,
+    server: OpenAIServer,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    option: str,
+    told: str,
+) -> None:
+    data, _ = published(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    notes, other = Path("notes.txt"), Path("other.jsonl")
+    notes.write_text("Buy milk", encoding="utf-8")
+    assert _record(data, other, "--method", "all-false", "--model", "openai:y") == 0
+    before = other.read_bytes()
+    capsys.readouterr()
+    assert _record(data, Path("out.jsonl"), *options) == 64
+    said = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert option in said
+    assert told in said
+    assert server.requests == []
+    assert (notes.read_text(encoding="utf-8"), other.read_bytes()) == ("Buy milk", before)
+    assert not Path("out.jsonl").exists()
+
+
+def test_a_recording_of_other_passages_is_told(
+    tmp_path: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (data, _), out = published(tmp_path), tmp_path / "out.jsonl"
+    assert _record(data, out, "--method", "all-false") == 0
+    row = {"id": "else", "entity": "A", "passage": "B", "domain": "low", "label": "factual"}
+    other = dump(tmp_path / "other.jsonl", [row])
+    assert run(["bench", "phd", "--data", str(other), "--records", str(out)]) == 64
+    said = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert "nothing in it is about a passage of the data" in said
+    key = json.loads(out.read_text(encoding="utf-8").splitlines()[0])["key"]
+    dump(other, [{**row, "id": key}])
+    assert run(["bench", "phd", "--data", str(other), "--records", str(out)]) == 64
+    said = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert f"{key} is another passage than in the data" in said

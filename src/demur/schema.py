@@ -187,6 +187,8 @@ def _as_document(item: object, at: int) -> Document:
 
 ABSTAIN = "Abstain"
 """The label of an answer that states nothing to check."""
+FACTUAL, NON_FACTUAL = "factual", "non-factual"
+"""The labels of evaluators that judge an answer as a whole: it holds, or it does not."""
 
 
 class Evaluation(_Value):

@@ -64,6 +64,11 @@ class Member:
     """What the error says of it."""
     asks: bool = True
     """Whether it asks a model."""
+    tasks: int = 500
+    """How many tasks call it at once. `_FEWER` where another one of its class has 500."""
+
+
+_FEWER = 100
 
 
 # --- Evaluators -------------------------------------------------------------------------------
@@ -375,18 +380,21 @@ def _guard(
     good: Callable[[int, Any], bool],
     essence: Callable[[Any], Any] = _same,
 ) -> Member:
-    return Member(name, make, facts.question, essence, good, "How are you?", "about no item")
+    complaint = "about no item"
+    return Member(
+        name, make, facts.question, essence, good, "How are you?", complaint, tasks=_FEWER
+    )
 
 
 EVALUATORS = [
     _evaluator("refchecker joint", partial(_refchecker, "joint")),
-    _evaluator("refchecker per claim", partial(_refchecker, "per_claim")),
-    _evaluator("refchecker logprobs", partial(_refchecker, "logprobs")),
+    replace(_evaluator("refchecker per claim", partial(_refchecker, "per_claim")), tasks=_FEWER),
+    replace(_evaluator("refchecker logprobs", partial(_refchecker, "logprobs")), tasks=_FEWER),
     _evaluator("cascade", _cascade),
     _scored("fewl, a lone reference", several=False),
-    _scored("fewl, two references, penalty", several=True),
+    replace(_scored("fewl, two references, penalty", several=True), tasks=_FEWER),
     _validated("qg"),
-    _validated("em"),
+    replace(_validated("em"), tasks=_FEWER),
     replace(_evaluator("all false", AllFalse), good=_is_rejected, asks=False),
     replace(_evaluator("zero-shot", _judging), good=_is_judged),
     replace(_evaluator("lm vs lm", _examining), good=_is_judged),
@@ -394,6 +402,7 @@ EVALUATORS = [
         _evaluator("self-check, by prompt, samples given", partial(_self_check, "prompt")),
         give=facts.with_samples,
         good=partial(_is_consistent, 0.0),
+        tasks=_FEWER,
     ),
     replace(
         _evaluator("self-check, by embedding, samples drawn", partial(_self_check, "embedding")),
@@ -401,7 +410,7 @@ EVALUATORS = [
     ),
 ]
 GUARDS = [
-    _guard("guard that refuses, string", _refusing, _is_refused),
+    replace(_guard("guard that refuses, string", _refusing, _is_refused), tasks=500),
     _guard("guard that annotates, string", _annotating, _is_annotated),
     replace(
         _guard("guard that asks again, dict", _asking_again, _is_corrected_in_dict),
@@ -412,6 +421,9 @@ GUARDS = [
     _guard("guard that widens, string", _widening, _is_corrected_text),
     _guard("guard in a guard, string", _nested, _is_refused),
     _guard("guard without a judge, string", _open, _is_said),
-    _guard("guard with its trace", _traced, _is_annotated_with_trace, _output_and_outcome),
+    replace(
+        _guard("guard with its trace", _traced, _is_annotated_with_trace, _output_and_outcome),
+        tasks=500,
+    ),
 ]
 MEMBERS = [*EVALUATORS, *GUARDS]

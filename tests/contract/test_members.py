@@ -96,9 +96,15 @@ async def test_an_input_that_cannot_be_used_raises_alone(member: Member, made: A
 # --- Many at a time ---------------------------------------------------------------------------
 
 
-async def test_500_tasks_share_nothing(member: Member, made: Any) -> None:
-    inputs = given(member, 500)
+async def test_hundreds_of_tasks_share_nothing(member: Member, made: Any) -> None:
+    inputs = given(member, member.tasks)
     assert all_good(member, await asyncio.gather(*map(made.ainvoke, inputs)))
+
+
+def test_of_each_class_one_is_called_by_500_tasks() -> None:
+    classes = {type(member.make()) for member in MEMBERS}
+    assert {type(member.make()) for member in MEMBERS if member.tasks >= 500} == classes
+    assert min(member.tasks for member in MEMBERS) >= 100
 
 
 def test_threads_share_nothing(member: Member, made: Any) -> None:

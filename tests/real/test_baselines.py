@@ -39,10 +39,8 @@ def test_what_the_samples_do_not_say_is_less_consistent(model: BaseChatModel) ->
 
 
 def test_samples_are_drawn_and_differ(model: BaseChatModel) -> None:
-    checker = SelfCheck(model, method="ngram", n_samples=2)
-    found = checker.invoke(
-        {"question": "Who might live in a lighthouse?", "answer": "A keeper lives there."}
+    found = SelfCheck(model, method="ngram", n_samples=3).invoke(
+        {"question": "Which animal do you think of? One short sentence.", "answer": "Of a fox."}
     )
-    first, second = found.details["samples"]
-    assert first != second
     assert found.error is None
+    assert len(set(found.details["samples"])) > 1

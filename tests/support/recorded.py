@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import BaseMessage
+
+from support.fakes import isolated
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
@@ -99,6 +103,23 @@ def as_lines(folder: Path) -> tuple[Path, Path]:
         row["selfcheck_bertscore"] = at / 10
         records.append(row)
     return dump(folder / "phd.jsonl", data), dump(folder / "records_someone.jsonl", records)
+
+
+def say(stage: str, messages: Sequence[BaseMessage]) -> str:
+    """What the recorded model said: a query holds the passage's number, and its reply is known."""
+    if stage == "construction":
+        at = [entity for entity, _, _ in PASSAGES].index(isolated("entity", messages))
+        if str(messages[-1].content).endswith("list:"):
+            return f"1. Something known everywhere\n2. Often described\n3. Number {at} here"
+        return f"What has the number {at} here, is known everywhere and often described?"
+    if stage == "access":
+        asked = "\n".join(str(message.content) for message in messages)
+        variant = "em" if "<requirements" in asked else "qg"
+        return REPLIES[variant][int(re.findall(r"[Nn]umber (\d)", asked)[-1])][0]
+    if stage == "verdict":
+        return "Non-factual." if "Iron" in isolated("passage", messages) else "Factual."
+    said = {"examination": "1. Is it known?", "testimony": "1. Yes.", "more": "No."}
+    return said.get(stage, "Correct.")
 
 
 def dump(path: Path, rows: Any) -> Path:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
 
 from langchain_core.language_models import BaseChatModel
+from pydantic import BaseModel, ValidationError
 
 from demur.benchmarks.replay import ALL_FALSE, LMVSLM, ZERO_SHOT, Cost, Judging, matchers, rejected
 from demur.datasets.phd import Judged
 from demur.datasets.recorded import VARIANTS, Exchange
+from demur.errors import DemurError
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines import AllFalse, LMvsLM, ZeroShot
 from demur.evaluators.reverse_validation import ReverseValidation
 from demur.models.fingerprints import model_fingerprint
 from demur.schema import Evaluation, Sample
+from demur.text import replace_surrogates
 
 METHODS: Mapping[str, Callable[[BaseChatModel], Evaluator]] = MappingProxyType(
     {
@@ -33,12 +36,19 @@ METHODS: Mapping[str, Callable[[BaseChatModel], Evaluator]] = MappingProxyType(
 """By the names that the replay gives them; how each is made for a model."""
 
 
-@dataclass(frozen=True)
-class Line:
+# Of each line: what does not begin like it is somebody else's file, and not to be cut.
+_BEGINNING = b'{"key":'
+
+
+class Line(BaseModel):
     """What one method found of one passage."""
 
     key: str
     """Of the passage."""
+    passage: str
+    """The digest of its entity and its text."""
+    model: str
+    """The fingerprint of the one that was asked."""
     method: str
     evaluation: Evaluation
 
@@ -54,6 +64,7 @@ def record(
     model: BaseChatModel,
     path: Path,
     told: Callable[[int, int], None],
+    retry: bool = False,
 ) -> None:
     """Have each method judge each passage, and append what it finds; what is there is kept.
 
@@ -65,30 +76,61 @@ def record(
         model: Who is asked.
         path: The recording, JSON lines.
         told: How many are done, and of how many, after each.
+        retry: Whether to judge again what was left undetermined.
 
     Raises:
-        ValueError: The recording holds what another model said, or about another passage.
+        ValueError: Two passages have one key; the file cannot be written, or holds what another
+            model said, or is about another passage.
+        DemurError: A line could not be written.
     """
+    if len({one.key for one in passages}) < len(passages):
+        raise ValueError("the data has an id twice: what is recorded would fit both")
     who = model_fingerprint(model)
-    done = {(line.key, line.method) for line in read(path, passages, who)} if path.exists() else ()
-    wanted = [(method, one) for method in methods for one in passages]
+    mend(path)
+    there = read(path, passages, who) if path.exists() else ()
+    done = {
+        (line.key, line.method) for line in there if not (retry and line.evaluation.undetermined)
+    }
+    wanted = [(method, one) for method in dict.fromkeys(methods) for one in passages]
     lacking = [(method, one) for method, one in wanted if (one.key, method) not in done]
     evaluators = {method: METHODS[method](model) for method in methods}
-    with path.open("a", encoding="utf-8") as out:
-        for at, (method, one) in enumerate(lacking, start=1):
-            sample = Sample(answer=one.text, metadata={"entity": one.entity})
-            evaluation = evaluators[method].invoke(sample)
-            row = {
-                **{"key": one.key, "passage": _digest(one), "model": who, "method": method},
-                "evaluation": evaluation.model_dump(mode="json"),
-            }
-            out.write(json.dumps(row) + "\n")
-            out.flush()
-            told(len(wanted) - len(lacking) + at, len(wanted))
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise _cannot("write", path, error) from error
+    for at, (method, one) in enumerate(lacking, start=1):
+        sample = Sample(answer=one.text, metadata={"entity": one.entity})
+        found = evaluators[method].invoke(sample)
+        line = Line(key=one.key, passage=_digest(one), model=who, method=method, evaluation=found)
+        _append(path, line)
+        told(len(wanted) - len(lacking) + at, len(wanted))
+
+
+def mend(path: Path) -> int:
+    """Cut off a last line that is not whole, as a `record` that was killed may leave it.
+
+    Returns:
+        How many bytes it had.
+
+    Raises:
+        ValueError: The file cannot be read, or is no recording: then it is left as it is.
+    """
+    if not path.exists():
+        return 0
+    held = _held(path)
+    if not (held.startswith(_BEGINNING) or _BEGINNING.startswith(held)):
+        raise ValueError(f"{path} is there and is no recording: name another file")
+    whole = held.rfind(b"\n") + 1
+    if whole < len(held):
+        try:
+            os.truncate(path, whole)
+        except OSError as error:
+            raise _cannot("write", path, error) from error
+    return len(held) - whole
 
 
 def read(path: Path, passages: Sequence[Judged], who: str | None = None) -> Iterator[Line]:
-    """The lines of a recording about some passages.
+    """The lines of a recording about some passages, in the order in which they were written.
 
     Args:
         path: The recording.
@@ -99,27 +141,50 @@ def read(path: Path, passages: Sequence[Judged], who: str | None = None) -> Iter
         ValueError: A line is of another model or passage, or cannot be read.
     """
     known = {one.key: _digest(one) for one in passages}
-    with path.open(encoding="utf-8") as file:
-        for number, raw in enumerate(file, start=1):
-            try:
-                row = json.loads(raw)
-                key, digest, model = row["key"], row["passage"], row["model"]
-                line = Line(key, row["method"], Evaluation.model_validate(row["evaluation"]))
-            except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(
-                    f"{path}, line {number}: it is no line of a recording: {error!r:.200}"
-                ) from error
-            who = who or model
-            if model != who:
-                raise ValueError(
-                    f"{path}, line {number}: {model} was asked, and not {who}: name another file"
-                )
-            if key in known and known[key] != digest:
-                raise ValueError(
-                    f"{path}, line {number}: {key} is another passage than in the data"
-                )
-            if key in known:
-                yield line
+    for number, raw in enumerate(_held(path).splitlines(keepends=True), start=1):
+        try:
+            line = Line.model_validate_json(raw)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            why = f"{where}: {first['msg']}" if where else first["msg"]
+            cut = "" if raw.endswith(b"\n") else "; demur bench record cuts it off and goes on"
+            raise ValueError(
+                f"{path}, line {number}: it is no line of a recording ({why}){cut}"
+            ) from error
+        who = who or line.model
+        if line.model != who:
+            raise ValueError(
+                f"{path}, line {number}: {line.model} was asked, and not {who}: name another file"
+            )
+        if line.key not in known:
+            continue
+        if known[line.key] != line.passage:
+            raise ValueError(
+                f"{path}, line {number}: {line.key} is another passage than in the data"
+            )
+        yield line
+
+
+def _append(path: Path, line: Line) -> None:
+    text = json.dumps(line.model_dump(mode="json"), ensure_ascii=False)
+    try:
+        with path.open("ab") as out:
+            out.write(replace_surrogates(text).encode() + b"\n")
+    except OSError as error:
+        why = _cannot("write", path, error)
+        raise DemurError(f"{why}; what is there is kept, and the same goes on") from error
+
+
+def _held(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _cannot("read", path, error) from error
+
+
+def _cannot(do: str, path: Path, error: OSError) -> ValueError:
+    return ValueError(f"cannot {do} {path}: {error.strerror or error}")
 
 
 def is_recording(path: Path) -> bool:
@@ -138,7 +203,7 @@ def judgings(
 
     Args:
         passages: The data.
-        lines: Of a recording.
+        lines: Of a recording; of two about the same the later one counts.
         percentage: The least that entity matching has to give; "published_em" has its own.
     """
     names = {one.key: one.entity for one in passages}

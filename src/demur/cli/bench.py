@@ -97,6 +97,9 @@ def record(
         str, typer.Option(help="local, local:FILE.gguf, openai:NAME or ollama:NAME")
     ] = "local",
     passages: Annotated[int | None, typer.Option(min=1, help="So many only.")] = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Judge again what was left undetermined.")
+    ] = False,
 ) -> None:
     """Have a model judge passages of PHD by the methods, for `demur bench phd --records`.
 
@@ -110,6 +113,9 @@ def record(
             )
     asked = _read(lambda: live.drawn(read_passages(data), passages), "--data")
     chat = _read(lambda: resolve_model(model), "--model")
+    cut = _read(lambda: live.mend(out), "--out")
+    if cut:
+        display.say(errors(), f"{out} ended in a line that was not whole: {cut} bytes cut")
     with progress.counts() as report:
         _read(
             lambda: live.record(
@@ -117,7 +123,8 @@ def record(
                 method or list(live.METHODS),
                 chat,
                 out,
-                lambda done, total: report("judging", "", done, total),
+                lambda done, total: report("judging", str(out), done, total),
+                retry,
             ),
             "--out",
         )
@@ -156,6 +163,8 @@ def _recorded(
 ) -> tuple[Sequence[Judged], list[Judging]]:
     """What a recording holds, and the passages that it is about."""
     lines = list(live.read(path, passages))
+    if not lines:
+        raise ValueError(f"{path}: nothing in it is about a passage of the data")
     about = {line.key for line in lines}
     judged = list(live.judgings(passages, lines, percentage))
     return [one for one in passages if one.key in about], judged

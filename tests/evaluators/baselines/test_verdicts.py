@@ -80,6 +80,12 @@ def test_what_cannot_be_read_is_asked_for_once_more() -> None:
     assert "non-factual or factual" in str(last.content)
 
 
+def test_an_empty_reply_is_not_sent_back_as_it_is() -> None:
+    model = replying(" ", "Factual")
+    assert ZeroShot(model).invoke({"answer": ANSWER}).details["replies"] == [" ", "Factual"]
+    assert str(model.requests[1][-2].content).strip()
+
+
 def test_unreadable_twice_is_undetermined() -> None:
     found = ZeroShot(replying("Hm.", "Hm!")).invoke({"answer": ANSWER})
     assert "'Hm!'" in (found.error or "")

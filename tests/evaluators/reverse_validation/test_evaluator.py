@@ -296,3 +296,9 @@ def test_an_argument_that_is_of_no_use_shows_at_once(
 ) -> None:
     with pytest.raises(ValueError, match=complaint):
         ReverseValidation(model(), **options)
+
+
+@pytest.mark.parametrize("options", [{"model": 7}, {"model": model(), "validator": 7}])
+def test_what_is_no_model_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="a LangChain chat model, got int"):
+        ReverseValidation(options.pop("model"), **options)

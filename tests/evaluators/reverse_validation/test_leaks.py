@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.evaluators.reverse_validation.leaks import HIDDEN, mask, names, stands_in
+from demur.evaluators.reverse_validation.leaks import HIDDEN, mask, stands_in
 
 HE = "He was born in a small town, where his father kept a shop."
 IT = "It was founded long ago and is known in all the country."
@@ -48,6 +48,34 @@ MASKED = [
     ("a first name", "Ada Bell", HE, "What did Ada invent?", "What did [hidden] invent?"),
     ("the last word", "Tower Bridge Fund", IT, "Fund of 1890", "[hidden] of 1890"),
     ("items", "Ada Bell", HE, "1. Ada Bell\n2. Bell's house", "1. [hidden]\n2. [hidden]'s house"),
+    (
+        "a passage's acronym",
+        "Amber League",
+        f"The Amber League (AL) is small. {IT}",
+        "Who won the AL in 1990?",
+        "Who won the [hidden] in 1990?",
+    ),
+    (
+        "an abbreviation",
+        "Amber League",
+        f"Amber League (abbr. AMLE) is small. {IT}",
+        "Who won the AMLE?",
+        "Who won the [hidden]?",
+    ),
+    ("small letters", "Body mass index", IT, "What is a good BMI?", "What is a good [hidden]?"),
+    ("no hyphen", "North-East Wales", IT, "What is northeast Wales?", "What is [hidden]?"),
+    ("initials with dots", "J. R. Bell", HE, "What did J.R. Bell do?", "What did [hidden] do?"),
+    ("behind a title", "Ada Bell", HE, "Who met President Bell?", "Who met President [hidden]?"),
+    ("a foundation", "Ada Bell", HE, "Who runs the Bell Trust?", "Who runs the [hidden] Trust?"),
+    ("a house", "Ada Bell", HE, "Who opened Bells of Ulm?", "Who opened [hidden] of Ulm?"),
+    (
+        "what it is named after",
+        "Battle of Monte Lupo",
+        IT,
+        "What was near Monte Lupo and Lupo?",
+        "What was near [hidden] and [hidden]?",
+    ),
+    ("a bracket", "Ada Bell (born 1901)", HE, "Ada Bell (born 1901) ran", "[hidden] ran"),
     ("Japanese", "東京塔", "東京塔は赤い。", "東京塔の高さは?", "[hidden]の高さは?"),
 ]
 
@@ -62,6 +90,15 @@ KEPT = [
     ),
     ("a lone place", "Kingdom of Ulm", IT, "Who ruled Ulm?"),
     ("a first word that is a place", "Warsaw Castle", IT, "What stands in Warsaw by the river?"),
+    ("a relative", "Anne de Ruiter", HE, "Whose father was Karel de Ruiter?"),
+    ("a relative's initials", "Ada Bell", HE, "Whose brother was Graham F. Bell?"),
+    ("a saint", "John Bell", HE, "Who led St. John's College?"),
+    ("a middle name", "Ada Israel Bell", HE, "Who lived in Israel?"),
+    ("a larger place", "North East Wales", IT, "Which part of Wales has coal?"),
+    ("a word before the last", "Just another Perl hacker", IT, "Who says it of Perl?"),
+    ("a small word", "Us (film)", IT, "Who told us of it?"),
+    ("another era", "ERA (baseball)", IT, "Who played in the golden era?"),
+    ("a strange acronym", "Amber League", f"The Amber League (XY) is. {IT}", "Who won the XY?"),
     ("a title", "Pope Boniface V", HE, "Who was Pope from 619 to 625?"),
     ("a number", "Alexander II", HE, "Who fought in World War II?"),
     ("lower case", "Grace Rose", HE, "Who planted a rose with grace?"),
@@ -101,23 +138,12 @@ def test_a_query_without_the_name_may_say_nothing(query: str, says: bool) -> Non
     assert mask(query, "Hoy", IT).says_something is says
 
 
-def test_the_forms_of_a_name() -> None:
-    assert names("The Guild (of 1810), House of Ulm") == [
-        "The Guild (of 1810), House of Ulm",
-        "The Guild, House of Ulm",
-        "The Guild",
-        "House of Ulm The Guild",
-        "Guild (of 1810), House of Ulm",
-        "Guild, House of Ulm",
-        "Guild",
-    ]
-
-
 def test_whether_a_name_stands_in_a_text() -> None:
     assert stands_in("John Smith", "Who was Smith, John?")
     assert stands_in("The Émile", "emile was there")
     assert not stands_in("John Smith", "Who was John?")
     assert not stands_in("The", "the")
+    assert not stands_in("?!", "what?!")
 
 
 NAMES = st.lists(st.text("abcdefgé", min_size=2, max_size=6), min_size=1, max_size=3).map(
@@ -139,3 +165,17 @@ def test_all_else_is_left_as_it_was(query: str, name: str) -> None:
     assert re.sub(re.escape(HIDDEN), lambda _: next(kept), found.text) == query or HIDDEN in query
     again = mask(found.text, name, HE)
     assert again.text == found.text or "hidden" in name.lower()
+
+
+@given(st.text(max_size=80), st.text(max_size=30), st.text(max_size=80))
+def test_any_query_and_name_can_be_looked_at(query: str, name: str, passage: str) -> None:
+    try:
+        found = mask(query, name, passage)
+    except ValueError:
+        assert not any(map(str.isalnum, name))
+    else:
+        pieces = found.text.split(HIDDEN)
+        assert len(pieces) == len(found.leaks) + 1 + query.count(HIDDEN)
+        if HIDDEN not in query:
+            rebuilt = "".join(a + b for a, b in zip(pieces, (*found.leaks, ""), strict=True))
+            assert rebuilt == query

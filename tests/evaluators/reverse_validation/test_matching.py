@@ -199,6 +199,35 @@ def test_normalized_tells_what_it_took_for_the_name() -> None:
     assert not normalized("Ann", "Annapolis", None).same
 
 
+@pytest.mark.parametrize(
+    ("reply", "same"),
+    [
+        ("Hoy", True),
+        ("Hoy or the Isle of Hoy", True),
+        ("Skye, Hoy or Mull", True),
+        ("Skye, Hoy, Mull or Jura", False),
+        ("1. Skye\n2. Hoy\n3. Mull\n4. Jura", False),
+        ("- Skye\n- Hoy\n- Mull\n- Jura\n- Islay", False),
+        ("Hoy, Orkney, Scotland, United Kingdom, Europe", True),
+        ("Hoy\n\nIt is\nthe second\nlargest of those islands in the far north, or nearly so", True),
+        ("Entity: Hoy\nPercentage: 90%\nNot met: 1, 2, 3 or 4", True),
+        ("Entity: Skye\nPercentage: 90%\nIt is near Hoy.", False),
+        ("Entity: 80%\n\nThe entity is Hoy.", True),
+        ("Entity: none", False),
+        ("It is not Hoy.", False),
+        ("not Hoy but Skye", False),
+        ("unknown", False),
+    ],
+)
+def test_normalized_wants_the_name_given_and_not_only_mentioned(reply: str, same: bool) -> None:
+    assert normalized("Hoy", reply, None).same is same
+
+
+def test_normalized_tells_that_a_reply_is_a_list() -> None:
+    decision = normalized("Hoy", "Hoy\nSkye\nMull\nJura", None)
+    assert decision.reason == "The reply does not name Hoy: it lists 4 names, and gives none."
+
+
 # --- A model's word on it ------------------------------------------------------------------------
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from demur.evaluators.reverse_validation.parsing import (
     Built,
+    parse_entity,
     parse_question,
     parse_requirements,
     parse_unmet,
@@ -38,6 +39,13 @@ LISTS = [
     ("digits", "1. Founded in 1904\n2. 3.5 km long", "1. Founded in 1904\n2. 3.5 km long"),
     ("numbered anew", "3. Red\n3. Red\n7. Heavy", "1. Red\n2. Heavy"),
     ("empty items", "1.\n2. Red", "1. Red"),
+    ("nested", "1. Four:\n\t* Red\n\t* Old\n2. Big", "1. Four: Red; Old\n2. Big"),
+    ("indented all", "  1. Four:\n  2. Red", "1. Four:\n2. Red"),
+    ("left out", "1. Red\n\nIt does not say:\n\n1. Old", "1. Red"),
+    ("left out, bold", "1. Red\n**Not in it:**\n* Old", "1. Red"),
+    ("an item that ends so", "1. Not red:\n2. Old", "1. Not red:\n2. Old"),
+    ("before the list", "What is not the name:\n1. Red", "1. Red"),
+    ("a second list", "1. Red\n\nAnd of the other:\n\n1. Old", "1. Red\n2. Old"),
     ("no list", "It is red and heavy.", ""),
     ("nothing", "", ""),
 ]
@@ -57,6 +65,11 @@ UNMET = [
     ("a percentage", "Not met: 100%", ()),
     ("nothing", "Not met:", ()),
     ("not said", "It meets all.", ()),
+    ("except", "It meets all requirements except for its weight. So 67%.", ("its weight",)),
+    ("except a number", "X matches all of them, except for number 2 (heavy).", ("Heavy",)),
+    ("fails", "X does not meet requirements 1 and 3.", ("Red", "Old")),
+    ("fails one", "It doesn't satisfy requirement #3", ("Old",)),
+    ("fails something", "It does not meet the needs of all.", ()),
 ]
 
 
@@ -95,6 +108,23 @@ def test_unmet(reply: str, expected: tuple[str, ...]) -> None:
     assert parse_unmet(reply, REQUIREMENTS) == expected
 
 
+@pytest.mark.parametrize(
+    ("reply", "name"),
+    [
+        ("Entity: Hoy\nPercentage: 90%", "Hoy"),
+        ("**Entity:** *Hoy* - Percentage: 90%", "Hoy"),
+        ("Entity: Hoy (90%)", "Hoy"),
+        ("Entity: 50 Cent", "50 Cent"),
+        ("Entity: 80%\n\nIt is Hoy.", None),
+        ("Entity:  Percentage:\n\nHoy - 80%", None),
+        ("Hoy", None),
+        ("", None),
+    ],
+)
+def test_the_entity_of_stage_2(reply: str, name: str | None) -> None:
+    assert parse_entity(reply) == name
+
+
 FEATURES = st.lists(
     st.text("abcdefg 0123456789", min_size=1, max_size=20).map(str.strip).filter(bool),
     min_size=1,
@@ -119,6 +149,7 @@ def test_what_is_listed_is_read_back_and_can_be_named_by_number(
 @given(st.text())
 def test_any_reply_can_be_read(reply: str) -> None:
     parse_question(reply)
+    parse_entity(f"Entity: {reply}")
     for line in parse_requirements(reply).query.splitlines():
         assert line.partition(". ")[2].strip()
     parse_unmet(reply, REQUIREMENTS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from demur.evaluators.base import Evaluator
-from demur.evaluators.baselines.verdicts import EMPTY, evaluation, is_empty, undetermined
+from demur.evaluators.baselines.verdicts import EMPTY, evaluation, is_empty
 from demur.models.calls import Steps, ask
 from demur.schema import Evaluation, Sample
 
@@ -18,5 +18,5 @@ class AllFalse(Evaluator):
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         yield from ask(())
         if is_empty(sample):
-            return undetermined(self.get_name(), EMPTY)
+            return self._undetermined(EMPTY)
         return evaluation(self.get_name(), False, "Every answer is rejected.", {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import chain, product
 from statistics import fmean
 
 from langchain_core.language_models import BaseChatModel
@@ -13,11 +13,11 @@ from pydantic import JsonValue
 
 from demur.evaluators.baselines.consistency import NGrams, contradiction, mean, unlike
 from demur.evaluators.baselines.parsing import parse_yes_no
-from demur.evaluators.baselines.verdicts import bounded
 from demur.models.calls import ChatCall, LocalCall, Steps, ask
 from demur.models.nli import NLI
 from demur.models.pairs import Similarity
 from demur.models.prompts import Prompt
+from demur.models.resolve import bounded
 from demur.text import sentences
 
 _WORD_TOKENS = 16
@@ -30,7 +30,7 @@ class Found:
     inconsistency: float | None
     """In [0, 1], by n-grams at least 0; None where no sample says anything that can be read."""
     values: tuple[float | None, ...] = ()
-    """The same for each sample; None where it cannot be read. None by n-grams, where there is one
+    """The same for each sample; None where it cannot be read. Empty by n-grams, where there is one
     model of all samples."""
     worst: float | None = None
     """By n-grams: of the word that is least expected."""
@@ -102,7 +102,7 @@ def by_prompt(
 def by_ngrams(n: int, texts: Sequence[str], samples: Sequence[str]) -> Steps[list[Found] | str]:
     """The mean negative log-probability of a sentence's words, of which it has some."""
     yield from ask(())
-    known = NGrams([*samples, " ".join(texts)], n)
+    known = NGrams([*chain.from_iterable(map(_sentences, samples)), *texts], n)
     surprises = [known.surprises(text) for text in texts]
     return [Found(fmean(one), worst=max(one)) for one in surprises]
 

@@ -46,7 +46,7 @@ class NGrams:
     The vocabulary is that of the texts. nltk's `lm` would do the same with a package more.
 
     Args:
-        texts: What it is trained on: the samples, and the answer itself.
+        texts: What it is trained on: sentences of the samples, and those of the answer.
         n: How many words a gram has; at least 1.
     """
 

@@ -8,26 +8,24 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import Field, JsonValue, PrivateAttr
 
+from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.parsing import parse_questions, parse_verdict, parse_yes_no
-from demur.evaluators.baselines.parts import Named
 from demur.evaluators.baselines.prompts import LMvsLMPrompts
 from demur.evaluators.baselines.verdicts import (
     EMPTY,
     ask_until_read,
-    bounded,
     evaluation,
     is_empty,
-    undetermined,
 )
 from demur.models.calls import ChatCall, Steps
 from demur.models.isolation import isolate, without_delimiters
-from demur.models.resolve import resolve_model
+from demur.models.resolve import bounded, resolve_model
 from demur.schema import Evaluation, Sample
 
 _QUESTION_TOKENS, _ANSWER_TOKENS, _WORD_TOKENS = 256, 512, 64
 
 
-class LMvsLM(Named):
+class LMvsLM(Evaluator):
     """Have an examiner question an examinee about the answer, and then decide.
 
     The examiner reads the answer and asks; the examinee is shown the questions alone, without the
@@ -77,7 +75,7 @@ class LMvsLM(Named):
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         if is_empty(sample):
-            return undetermined(self.get_name(), EMPTY)
+            return self._undetermined(EMPTY)
         dialogue: list[tuple[str, str]] = []
         factual: bool | None = None
         try:
@@ -99,7 +97,7 @@ class LMvsLM(Named):
             "rounds": sum(by == "examinee" for by, _ in dialogue),
         }
         if factual is None:
-            return undetermined(self.get_name(), str(error), details)
+            return self._undetermined(str(error), details=details)
         found = "nothing" if factual else "something"
         explanation = f"By what the examinee said, the examiner finds {found} wrong in it."
         return evaluation(self.get_name(), factual, explanation, details)

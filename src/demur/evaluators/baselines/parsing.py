@@ -15,9 +15,10 @@ _VERDICT = (
 )
 _MENTION = re.compile(
     r"(?P<bound>[.;:!?\n()]|,\s{0,3}(?:so|thus|hence|therefore|but)(?!\w))"
+    r"|(?P<negation>(?<!\w)(?:not?|neither|nor|never|cannot|hardly|without)(?!\w)"
+    r"|\w{1,9}n['\u2019]t(?!\w))"
     # Of what is right only in part, something is wrong.
-    r"|(?P<negation>(?<!\w)(?:not|neither|nor|never|cannot|hardly|no|partly|partially|mostly"
-    r"|largely|somewhat)(?!\w)|\w{1,9}n['\u2019]t(?!\w))"
+    r"|(?P<partial>(?<!\w)(?:partly|partially|mostly|largely|somewhat)(?!\w))"
     rf"|{_VERDICT}(?P<of>\s+(?:errors?|mistakes?|inaccurac|issues?|problems?))?",
     re.I,
 )
@@ -51,16 +52,18 @@ def parse_verdict(reply: str, shown: Sequence[str] = ()) -> bool | None:
 def _said(text: str) -> set[bool]:
     """The verdicts in a text; a denied "factual" is one, a denied "non-factual" is none."""
     said: set[bool] = set()
-    negated = False
+    negated = partial = False
     for found in _MENTION.finditer(text):
         if found["bound"]:
-            negated = False
+            negated = partial = False
         elif found["negation"]:
             negated = True
-        elif found["bad"] or found["of"]:
-            said |= set() if negated and not found["good"] else {False}
-        else:
-            said.add(not negated)
+        elif found["partial"]:
+            partial = True
+        elif found["good"] and not found["of"]:
+            said.add(not negated and not partial)
+        elif not negated:
+            said.add(False)
     return said
 
 
@@ -68,15 +71,13 @@ _WORD = re.compile(r"\W*(?:(?:the |my )?(?:final )?answer\W+(?:is\W+)?)?(yes|no)
 
 
 def parse_yes_no(reply: str, shown: Sequence[str] = ()) -> bool | None:
-    """Whether a reply says yes: it begins with that word, or its last line does; None if neither.
+    """Whether a reply says yes, as its first word or its last line's; None if neither, or both.
 
     "No" is an ordinary word within a sentence, so that only beginnings count.
     """
     lines = without_echo(without_delimiters(reply), shown).strip().splitlines()
-    for line in lines[:1] + lines[-1:]:
-        if found := _WORD.match(line):
-            return found[1].lower() == "yes"
-    return None
+    found = {word[1].lower() for line in lines[:1] + lines[-1:] if (word := _WORD.match(line))}
+    return found == {"yes"} if len(found) == 1 else None
 
 
 _ASKING = re.compile(r"^\s*(?:yes\W+)?(.*[?\uff1f\u061f].*)$", re.I | re.M)

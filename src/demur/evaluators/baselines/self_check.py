@@ -11,6 +11,7 @@ from typing import Any, Literal
 from langchain_core.language_models import BaseChatModel
 from pydantic import Field, JsonValue, PrivateAttr
 
+from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.bertscore import load_bertscore
 from demur.evaluators.baselines.comparing import (
     Compare,
@@ -19,27 +20,25 @@ from demur.evaluators.baselines.comparing import (
     by_prompt,
     by_similarity,
 )
-from demur.evaluators.baselines.parts import Named
 from demur.evaluators.baselines.prompts import SelfCheckPrompts
 from demur.evaluators.baselines.verdicts import (
     EMPTY,
-    FACTUAL,
-    NON_FACTUAL,
     is_empty,
-    undetermined,
 )
 from demur.models.calls import ChatCall, Steps
 from demur.models.isolation import without_delimiters
 from demur.models.nli import NLI, load_nli
-from demur.models.resolve import resolve_model
+from demur.models.resolve import bounded, resolve_model
 from demur.models.similarity import resolve_similarity
-from demur.schema import Evaluation, Failure, Sample
+from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample
 from demur.text import sentences, words
+
+_SAMPLE_TOKENS = 256
 
 Method = Literal["bertscore", "nli", "prompt", "ngram", "embedding"]
 
 
-class SelfCheck(Named):
+class SelfCheck(Evaluator):
     """Compare each sentence of the answer with other answers that were sampled to its question.
 
     What a model knows it says each time, and what it makes up it says once (Manakul et al. 2023,
@@ -62,11 +61,11 @@ class SelfCheck(Named):
     Args:
         model: Who gives the samples and, with "prompt", compares: a chat model, or a name for
             `resolve_model`. None: samples come with each `Sample`, and `method` needs no model.
-        method: "bertscore": 1 less BERTScore with the sentence of a sample that is most alike.
-            "embedding": the same with `similarity`. "nli": how likely a sample contradicts the
-            sentence. "prompt": the model is asked whether a sample supports the sentence, a call
-            for each pair. "ngram": how likely the sentence's words are by a model of n-grams
-            trained on the samples and the answer.
+        method: "embedding": 1 less the similarity to the sentence of a sample that is most alike.
+            "bertscore": the same by BERTScore, as in the papers. "nli": how likely a sample
+            contradicts the sentence. "prompt": the model is asked whether a sample supports the
+            sentence, a call for each pair. "ngram": how likely the sentence's words are by a model
+            of n-grams trained on the samples and the answer.
         n_samples: How many samples are asked for, where none are given.
         temperature: At which they are asked for; None: the model's own, for those that take none.
         threshold: Answers that score less fail. None: nothing is decided.
@@ -85,7 +84,7 @@ class SelfCheck(Named):
     """
 
     model: Any = None
-    method: Method = "bertscore"
+    method: Method = "embedding"
     n_samples: int = Field(default=5, ge=1)
     temperature: float | None = Field(default=1.0, ge=0, allow_inf_nan=False)
     threshold: float | None = Field(default=None, allow_inf_nan=False)
@@ -129,22 +128,22 @@ class SelfCheck(Named):
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         if is_empty(sample):
-            return undetermined(self.get_name(), EMPTY)
+            return self._undetermined(EMPTY)
         samples = yield from self._samples(sample)
         if isinstance(samples, str):
-            return undetermined(self.get_name(), samples)
+            return self._undetermined(samples)
         spans = [
             (start, end)
             for start, end in sentences(sample.answer)
             if any(words(sample.answer[start:end]))
         ]
         if not spans:
-            return undetermined(self.get_name(), "the answer holds no words")
+            return self._undetermined("the answer holds no words")
         texts = [sample.answer[start:end] for start, end in spans]
         found = yield from self._compare(texts, samples)
         details: dict[str, JsonValue] = {"method": self.method, "samples": [*samples]}
         if isinstance(found, str):
-            return undetermined(self.get_name(), found, details)
+            return self._undetermined(found, details=details)
         told = [
             {"start": start, "end": end, "text": text, **one.told()}
             for (start, end), text, one in zip(spans, texts, found, strict=True)
@@ -167,7 +166,9 @@ class SelfCheck(Named):
                 "there are no samples to compare the answer with: give some in "
                 f"metadata['samples'], or a {lacking} so that some can be asked for"
             )
-        options = {} if self.temperature is None else {"temperature": self.temperature}
+        options = bounded(self._chat, _SAMPLE_TOKENS)
+        if self.temperature is not None:
+            options["temperature"] = self.temperature
         messages = self.prompts.sample.messages(question=sample.question)
         outcomes = yield [
             ChatCall(self._chat, messages, "sample", options, at) for at in range(self.n_samples)
@@ -188,7 +189,7 @@ class SelfCheck(Named):
         if len(known) < len(texts):
             unread = texts[inconsistencies.index(None)]
             error = f"the replies about a sentence cannot be read, or failed: {unread!r:.200}"
-            return undetermined(self.get_name(), error, details)
+            return self._undetermined(error, details=details)
         inconsistency = fmean(known)
         score = math.exp(-inconsistency) if self.method == "ngram" else 1 - inconsistency
         passed = None if self.threshold is None else score >= self.threshold

@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import JsonValue
 
 from demur.models.calls import ChatCall, Steps
-from demur.models.resolve import is_local
-from demur.schema import Evaluation, Failure, Sample
+from demur.models.resolve import bounded
+from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample
 
 T = TypeVar("T")
-
-FACTUAL, NON_FACTUAL = "factual", "non-factual"
-"""The labels: all of the answer is right, or something in it is not."""
 
 EMPTY = "the answer is empty: there is nothing to judge"
 
 _AGAIN = "That cannot be read. Reply with one word and nothing else:"
-
-
-def bounded(model: BaseChatModel, most: int) -> dict[str, Any]:
-    """Options that keep a small local model from running on."""
-    return {"max_tokens": most} if is_local(model) else {}
+_SILENCE = "..."
+"""In place of an empty reply, which some endpoints refuse in a conversation."""
 
 
 def ask_until_read(
@@ -58,7 +52,8 @@ def ask_until_read(
         found = read(replies[-1])
         if found is not None:
             return found, replies, None
-        messages = [*messages, AIMessage(replies[-1]), HumanMessage(f"{_AGAIN} {words}")]
+        said = replies[-1].strip() or _SILENCE
+        messages = [*messages, AIMessage(said), HumanMessage(f"{_AGAIN} {words}")]
     return None, replies, f"the verdict cannot be read, and neither can another: {replies[-1]!r}"
 
 
@@ -75,13 +70,6 @@ def evaluation(
         explanation=explanation,
         details=dict(details),
     )
-
-
-def undetermined(
-    name: str, error: str, details: Mapping[str, JsonValue] | None = None
-) -> Evaluation:
-    """The evaluation of an answer of which nothing can be said, with what was found until then."""
-    return Evaluation(name=name, error=error, explanation=error, details=dict(details or {}))
 
 
 def is_empty(sample: Sample) -> bool:

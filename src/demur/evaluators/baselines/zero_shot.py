@@ -7,15 +7,14 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from pydantic import Field, JsonValue, PrivateAttr
 
+from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.parsing import parse_verdict
-from demur.evaluators.baselines.parts import Named
 from demur.evaluators.baselines.prompts import ZeroShotPrompts
 from demur.evaluators.baselines.verdicts import (
     EMPTY,
     ask_until_read,
     evaluation,
     is_empty,
-    undetermined,
 )
 from demur.models.calls import Steps
 from demur.models.resolve import resolve_model
@@ -24,7 +23,7 @@ from demur.schema import Evaluation, Sample
 _REPLY_TOKENS = 32
 
 
-class ZeroShot(Named):
+class ZeroShot(Evaluator):
     """Ask a model, in one call, whether the answer holds anything false or made up.
 
     `score` is 1.0 for "factual" and 0.0 for "non-factual"; `failure` is "other" for the latter.
@@ -61,7 +60,7 @@ class ZeroShot(Named):
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         if is_empty(sample):
-            return undetermined(self.get_name(), EMPTY)
+            return self._undetermined(EMPTY)
         shown = [sample.answer, sample.question or ""]
         factual, replies, error = yield from ask_until_read(
             self._chat,
@@ -73,7 +72,7 @@ class ZeroShot(Named):
         )
         details: dict[str, JsonValue] = {"replies": [*replies]}
         if factual is None:
-            return undetermined(self.get_name(), str(error), details)
+            return self._undetermined(str(error), details=details)
         said = "no fact" if factual else "something"
         return evaluation(
             self.get_name(), factual, f"The model finds {said} false or made up in it.", details

@@ -11,7 +11,6 @@ import numpy as np
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, JsonValue, PrivateAttr, field_validator
-from typing_extensions import Self
 
 from demur.evaluators.base import Evaluator
 from demur.evaluators.fewl import terms
@@ -26,7 +25,7 @@ from demur.evaluators.fewl.terms import Score, Similarities, Texts, Weighting
 from demur.models.calls import Steps, adrive, drive
 from demur.models.resolve import resolve_model
 from demur.models.similarity import Similarity, resolve_similarity
-from demur.schema import Evaluation, Failure, Sample
+from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample
 
 Expertise = Literal["similarity", "agreement"]
 NeighborChoice = Literal["nearest", "random"]
@@ -34,9 +33,6 @@ _N_ANSWERS, _N_WRONG, _K_NEIGHBORS, _CEILING = 5, 25, 25, 0.8
 
 _AT_ONCE = 16
 _FITTING: RunnableConfig = {}
-
-FACTUAL, NON_FACTUAL = "factual", "non-factual"
-"""The labels of an answer that reaches the threshold, and of one that does not."""
 
 _UNIFORM = (
     "FEWL has too few usable pairs of wrong and corrected answers for some questions, and weighs "
@@ -331,21 +327,6 @@ class FEWL(Evaluator):
                 else "no penalty: there are no neighbouring questions yet"
             )
         return found
-
-    def _undetermined(self, error: str) -> Evaluation:
-        return Evaluation(name=self.get_name(), error=error, explanation=error)
-
-    def __deepcopy__(self, memo: Any = None) -> Self:
-        """A copy with the same models and the same store, which are not its own."""
-        return self.__copy__()
-
-    def __getstate__(self) -> dict[Any, Any]:
-        """Leave out what the fields name: it is found again on the other side."""
-        return {**super().__getstate__(), "__pydantic_private__": None}
-
-    def __setstate__(self, state: dict[Any, Any]) -> None:
-        super().__setstate__(state)
-        self.model_post_init(None)
 
 
 def _usable(asked: Asked) -> int:

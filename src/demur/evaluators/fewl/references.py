@@ -6,7 +6,6 @@ import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
@@ -14,7 +13,7 @@ from demur.evaluators.fewl.parsing import Pairs, parse_agreement, parse_answers,
 from demur.evaluators.fewl.prompts import FEWLPrompts, numbered
 from demur.models.calls import ChatCall
 from demur.models.fingerprints import model_fingerprint
-from demur.models.resolve import is_local
+from demur.models.resolve import bounded
 from demur.models.tries import Outcome
 
 # What an item may take at most, so that a small model does not run on.
@@ -58,7 +57,7 @@ class References:
             prompt = self.prompts.answer
         messages = prompt.messages(question=question)
         most = _ANSWER_TOKENS * (n or 1)
-        return [ChatCall(one, messages, "reference", _bounded(one, most)) for one in self.models]
+        return [ChatCall(one, messages, "reference", bounded(one, most)) for one in self.models]
 
     def answer(self, place: int, outcome: Outcome) -> tuple[str, ...] | str:
         """What the model at a place says in its call's outcome, or why it says nothing."""
@@ -73,7 +72,7 @@ class References:
         """The one call that asks for all wrong and corrected answers (v2, section D.3)."""
         messages = numbered(self.prompts.pairs, self.n_wrong).messages(question=question)
         most = _PAIR_TOKENS * self.n_wrong
-        return ChatCall(self.generator, messages, "pairs", _bounded(self.generator, most))
+        return ChatCall(self.generator, messages, "pairs", bounded(self.generator, most))
 
     def pairs(self, outcome: Outcome) -> Pairs | str:
         """The pairs in that call's outcome, or why there are none."""
@@ -97,7 +96,7 @@ class References:
             messages = self.prompts.agreement.messages(
                 question=question, answer=answer, statements=statements
             )
-            calls.append(ChatCall(model, messages, "agreement", _bounded(model, most)))
+            calls.append(ChatCall(model, messages, "agreement", bounded(model, most)))
         return calls
 
     def agreement(self, outcomes: Sequence[Outcome], pairs: Pairs) -> tuple[float, ...] | str:
@@ -131,7 +130,3 @@ def _statements(pairs: Pairs) -> list[tuple[str, bool]]:
     sides = [(text, at == 1) for pair in pairs.usable for at, text in enumerate(pair)]
     random.Random(repr(pairs.usable)).shuffle(sides)
     return sides
-
-
-def _bounded(model: BaseChatModel, most: int) -> dict[str, Any]:
-    return {"max_tokens": most} if is_local(model) else {}

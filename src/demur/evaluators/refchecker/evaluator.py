@@ -254,17 +254,6 @@ class RefChecker(ClaimEvaluator):
             details=details,
         )
 
-    def _undetermined(self, error: str, **fields: Any) -> Evaluation:
-        return Evaluation(name=self.get_name(), error=error, explanation=error, **fields)
-
-    def __getstate__(self) -> dict[Any, Any]:
-        """Leave out what the fields name: it is found again on the other side."""
-        return {**super().__getstate__(), "__pydantic_private__": None}
-
-    def __setstate__(self, state: dict[Any, Any]) -> None:
-        super().__setstate__(state)
-        self.model_post_init(None)
-
 
 def _any_text(contexts: Sequence[Document], reference: str | None) -> bool:
     return any(document.page_content.strip() for document in contexts) or bool(

@@ -21,9 +21,7 @@ from demur.evaluators.reverse_validation.stages import (
 )
 from demur.models.calls import Steps
 from demur.models.resolve import resolve_model
-from demur.schema import Evaluation, Failure, Sample
-
-FACTUAL, NON_FACTUAL = "factual", "non-factual"
+from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample
 
 _LLM = "llm"
 _OF_ONE_VARIANT = {"published_qg": "qg", "published_em": "em"}
@@ -73,9 +71,9 @@ class ReverseValidation(Evaluator):
         DemurError: A model cannot be had.
     """
 
-    model: str | BaseChatModel
+    model: Any
     variant: Variant = "qg"
-    validator: str | BaseChatModel | None = None
+    validator: Any = None
     entity: Callable[[Sample], str | None] | None = None
     matcher: str | Matcher = "normalized"
     threshold: float = Field(default=0.8, ge=0, le=1, allow_inf_nan=False)
@@ -128,14 +126,14 @@ class ReverseValidation(Evaluator):
         }
         reply = yield from access(self._validator, query.text, self.variant, self.prompts)
         if reply.error is not None:
-            return self._undetermined(f"the query was not answered: {reply.error}", details)
+            return self._undetermined(f"the query was not answered: {reply.error}", details=details)
         text = reply.value.text.strip()
         if not text:
-            return self._undetermined("the reply to the query is empty", details)
+            return self._undetermined("the reply to the query is empty", details=details)
         details["reply"] = text
         matched = yield from self._match(query.entity, text)
         if isinstance(matched, str):
-            return self._undetermined(matched, details)
+            return self._undetermined(matched, details=details)
         return self._conclude(query, text, *matched, details)
 
     def _given(self, sample: Sample) -> tuple[str | None, str | None]:
@@ -185,19 +183,6 @@ class ReverseValidation(Evaluator):
                 "reason": decision.reason,
             },
         )
-
-    def _undetermined(self, error: str, details: dict[str, JsonValue] | None = None) -> Evaluation:
-        return Evaluation(
-            name=self.get_name(), error=error, explanation=error, details=details or {}
-        )
-
-    def __getstate__(self) -> dict[Any, Any]:
-        """Leave out what the fields name: it is found again on the other side."""
-        return {**super().__getstate__(), "__pydantic_private__": None}
-
-    def __setstate__(self, state: dict[Any, Any]) -> None:
-        super().__setstate__(state)
-        self.model_post_init(None)
 
 
 def _explanation(entity: str, decision: Decision, unmet: tuple[str, ...]) -> str:

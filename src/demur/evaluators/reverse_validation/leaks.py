@@ -6,24 +6,35 @@ A query that names what it asks for proves nothing (section 4.2: "label leakage"
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from demur.evaluators.reverse_validation.names import TITLES
+from demur.evaluators.reverse_validation.names import (
+    ARTICLES,
+    PARTICLES,
+    RANKS,
+    SHORT,
+    Name,
+    abbreviates,
+    fold,
+    initials,
+    places,
+    plain,
+    trimmed,
+    ways,
+    without_qualifier,
+    words_of,
+)
+from demur.evaluators.reverse_validation.parts import parts
 from demur.text import words
 
 HIDDEN = "[hidden]"
 """What stands in a query in place of a name."""
 
-_QUALIFIER = re.compile(r"\s*\(([^()]*)\)")
-_ARTICLES = {"the", "a", "an"}
-# What comes after these tells where somebody is from or what something is part of.
-_LINKS = {"of", "in", "on", "at", "for", "and", "to", "from", "by", "with"}
-# Such a word says what the entity is, and names nothing.
-_KINDS = TITLES | {"saint", "bishop", "cardinal", "tsar", "general", "mount", "lake", "river"}
+_SHORT_FORM = re.compile(r"\s*\((?:(?:abbr|short)[^()\s]*\s+(?:for\s+)?)?([^\W_]{2,10})\)")
 _PERSON = re.compile(r"\b(?:he|she|his|her|him|hers)\b", re.I)
-_ROMAN = re.compile(r"[IVXLC]+")
+_JOINING = re.compile(r"[^\S\n]+|[-\u2010\u2011\u2013'\u2019]")
+_STOP = re.compile(r"\.[^\S\n]+")
 # So many words of some length make a query that says something.
 _LEAST_WORDS = 3
 
@@ -40,7 +51,7 @@ class Masked:
     def says_something(self) -> bool:
         """Whether enough is left to ask for an entity by."""
         left = self.text.replace(HIDDEN, " ")
-        return len({word for word, _, _ in words(left) if len(word) > 3}) >= _LEAST_WORDS
+        return len({word for word, _, _ in words(left) if len(word) > SHORT}) >= _LEAST_WORDS
 
 
 @dataclass(frozen=True)
@@ -55,88 +66,77 @@ class _Word:
         return self.text[0].isupper()
 
 
-def fold(text: str) -> str:
-    """Without case and diacritics."""
-    apart = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(sign for sign in apart if not unicodedata.combining(sign))
-
-
 def mask(query: str, entity: str, passage: str) -> Masked:
     """Put `[hidden]` where a query names the entity.
 
-    Found are, whatever their case and diacritics: the name, with and without a qualifier in
-    brackets, an article, or what stands behind a comma; its words in comma order; its acronym. And
-    parts of it, where they stand alone and capitalised and are no ordinary words: of a person each
-    name, of anything else the last word.
+    Found are, whatever their case and diacritics, the ways to write the name (`names.ways`), the
+    whole of it with its qualifier, and what stands before a comma. Its acronyms are found, of its
+    initials or as the passage introduces them in brackets. And parts of it are, where they stand
+    capitalised and are no ordinary words: of a person the first and the last name, alone or behind
+    a title, and the last one at the beginning of another name, as in "Bell Foundation"; of anything
+    else the last word alone. Another name with such a part in it ("Graham Bell") stays.
 
     Args:
         query: A question or a list of requirements.
         entity: Its name.
         passage: What the query was made from: it shows which words are ordinary, and persons.
+
+    Raises:
+        ValueError: The entity has no name.
     """
-    found = _words(query)
-    hidden = [False] * len(found)
-    for name in names(entity):
-        tokens = [word.folded for word in _words(name)]
-        for at in _places(tokens, [word.folded for word in found]):
-            hidden[at : at + len(tokens)] = [True] * len(tokens)
-    acronym = _acronym(entity)
-    ordinary = {word.folded for word in [*found, *_words(passage)] if not word.capital}
-    parts = _parts(entity, passage) - ordinary
-    own = {word.folded for name in names(entity) for word in _words(name)}
+    found, told = _words(query), _words(passage)
+    names = _names(entity)
+    acronyms = _acronyms(entity, names, passage, told)
+    hidden = [word.text in acronyms for word in found]
+    folded = [word.folded for word in found]
+    for name in names:
+        for begin, end in places(name.folded, folded):
+            first = found[begin]
+            if not name.cased_alone or first.capital or first.text == name.words[0].written:
+                hidden[begin:end] = [True] * (end - begin)
+    ordinary = {word.folded for word in (*found, *told) if not word.capital}
+    head = without_qualifier(entity).partition(",")[0]
+    alone = parts(head, person=_PERSON.search(passage) is not None)
+    family = set(alone[1:]) - ordinary
+    own = {word.folded for word in _words(without_qualifier(entity))}
     for begin, end in _runs(query, found):
-        run = found[begin:end]
-        if all(word.folded in own for word in run) and any(word.folded in parts for word in run):
+        run = [word.folded for word in found[begin:end]]
+        if own.issuperset(run) and not ordinary.issuperset(set(alone) & set(run)):
             hidden[begin:end] = [True] * len(run)
-    for at, word in enumerate(found):
-        hidden[at] = hidden[at] or (acronym is not None and word.text == acronym)
+        elif family & set(run) and (own | RANKS).issuperset(run):
+            for at, word in enumerate(run, start=begin):
+                hidden[at] = hidden[at] or word in own
+        elif family & {run[0], run[0].removesuffix("s")}:
+            hidden[begin] = True
     return _masked(query, found, hidden)
 
 
-def names(entity: str) -> list[str]:
-    """The forms of a name under which an entity goes, the whole one first."""
-    bare = _QUALIFIER.sub("", entity).strip(" ,")
-    forms = [entity.strip(), bare]
-    forms += [inside for inside in _QUALIFIER.findall(entity) if _is_acronym(inside)]
-    head, comma, tail = bare.partition(",")
-    if comma:
-        forms += [head.strip(), f"{tail.strip()} {head.strip()}"]
-    forms += [
-        form.split(maxsplit=1)[1]
-        for form in forms
-        if len(form.split()) > 1 and form.split()[0].casefold() in _ARTICLES
-    ]
-    return [form for form in dict.fromkeys(forms) if any(map(str.isalnum, form))]
+def stands_in(entity: str, text: str) -> bool:
+    """Whether every word of the entity's name stands in a text, whatever the case and order."""
+    if not any(map(str.isalnum, entity)):
+        return False
+    name = {word.folded for word in _words(without_qualifier(entity))} - ARTICLES
+    return bool(name) and name <= {word.folded for word in _words(text)}
 
 
-def _parts(entity: str, passage: str) -> set[str]:
-    """Words of the name that alone name the entity, if they are no ordinary words."""
-    head = _QUALIFIER.sub("", entity).partition(",")[0]
-    told: list[_Word] = []
-    for word in _words(head):
-        if word.folded in _LINKS and told:
-            break
-        told.append(word)
-    useful = [
-        word.folded
-        for word in told
-        if word.capital
-        and len(word.text) > 2
-        and word.folded not in _ARTICLES | _KINDS
-        and not _ROMAN.fullmatch(word.text)
-    ]
-    return set(useful if _PERSON.search(passage) else useful[-1:])
+def _names(entity: str) -> list[Name]:
+    """The ways to write the name, the whole of it, and what stands before a comma."""
+    head, _, _ = without_qualifier(entity).partition(",")
+    others = [Name(words_of(plain(text))) for text in (trimmed(entity), head)]
+    return [name for name in (*ways(entity), *others) if name.words]
 
 
-def _acronym(entity: str) -> str | None:
-    """The initials of a name of three capitalised words or more."""
-    bare = _QUALIFIER.sub("", entity).partition(",")[0]
-    initials = "".join(word.text[0] for word in _words(bare) if word.capital)
-    return initials if len(initials) >= 3 else None
-
-
-def _is_acronym(text: str) -> bool:
-    return len(text) > 1 and text.isupper() and text.isalnum()
+def _acronyms(
+    entity: str, names: Sequence[Name], passage: str, told: Sequence[_Word]
+) -> set[str | None]:
+    """Its initials, and what the passage gives in brackets behind the name."""
+    found = {initials(entity), initials(without_qualifier(entity).partition(",")[0])}
+    for name in names:
+        for _, end in places(name.folded, [word.folded for word in told]):
+            given = _SHORT_FORM.match(passage, told[end - 1].end)
+            if given and given[1].isupper() and abbreviates(given[1], entity):
+                found.add(given[1])
+    return found
 
 
 def _words(text: str) -> list[_Word]:
@@ -145,26 +145,28 @@ def _words(text: str) -> list[_Word]:
     ]
 
 
-def _places(tokens: Sequence[str], text: Sequence[str]) -> Iterator[int]:
-    """Where the tokens stand one after the other; the last one also in the plural."""
-    for at in range(len(text) - len(tokens) + 1):
-        *before, last = text[at : at + len(tokens)]
-        if before == [*tokens[:-1]] and last in (tokens[-1], f"{tokens[-1]}s"):
-            yield at
-
-
 def _runs(query: str, found: Sequence[_Word]) -> Iterator[tuple[int, int]]:
-    """Stretches of capitalised words with only blanks between them: what may be a name."""
-    begin: int | None = None
-    for at, word in enumerate(found):
-        joined = begin is not None and not query[found[at - 1].end : word.start].strip()
-        if begin is not None and not (joined and word.capital):
-            yield begin, at
-            begin = None
-        if begin is None and word.capital:
-            begin = at
-    if begin is not None:
-        yield begin, len(found)
+    """Stretches of capitalised words, with what joins them: what may be a name."""
+    at = 0
+    while at < len(found):
+        last = at
+        if found[at].capital:
+            for after in range(at + 1, len(found)):
+                word = found[after]
+                if not _joined(query, found[after - 1], word):
+                    break
+                if word.capital:
+                    last = after
+                elif word.folded not in PARTICLES:
+                    break
+            yield at, last + 1
+        at = last + 1
+
+
+def _joined(query: str, before: _Word, after: _Word) -> bool:
+    between = query[before.end : after.start]
+    short = len(before.text) <= SHORT and _STOP.fullmatch(between)
+    return bool(short or _JOINING.fullmatch(between))
 
 
 def _masked(query: str, found: Sequence[_Word], hidden: Sequence[bool]) -> Masked:
@@ -172,11 +174,10 @@ def _masked(query: str, found: Sequence[_Word], hidden: Sequence[bool]) -> Maske
     leaks: list[str] = []
     done = at = 0
     while at < len(found):
-        if not hidden[at]:
-            at += 1
-            continue
         begin = at
         at += 1
+        if not hidden[begin]:
+            continue
         while (
             at < len(found)
             and hidden[at]
@@ -184,13 +185,11 @@ def _masked(query: str, found: Sequence[_Word], hidden: Sequence[bool]) -> Maske
         ):
             at += 1
         start, end = found[begin].start, found[at - 1].end
+        # A bracket that begins in the name ends with it.
+        end += query[start:end].count("(") > query[start:end].count(")") and query[end:].startswith(
+            ")"
+        )
         pieces += [query[done:start], HIDDEN]
         leaks.append(query[start:end])
         done = end
     return Masked("".join([*pieces, query[done:]]), tuple(leaks))
-
-
-def stands_in(entity: str, text: str) -> bool:
-    """Whether every word of the entity's name stands in a text, whatever the case and order."""
-    bare = {word.folded for word in _words(_QUALIFIER.sub("", entity))} - _ARTICLES
-    return bool(bare) and bare <= {word.folded for word in _words(text)}

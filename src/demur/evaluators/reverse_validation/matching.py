@@ -14,7 +14,9 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from demur.evaluators.reverse_validation.names import named_in, trimmed, without_qualifier
+from demur.evaluators.reverse_validation.names import trimmed, without_qualifier
+from demur.evaluators.reverse_validation.naming import named_in
+from demur.evaluators.reverse_validation.parsing import parse_entity
 from demur.models.isolation import without_delimiters
 
 
@@ -41,6 +43,11 @@ _COUNTS_AS_ALL = ("100%", "perfect match", "meets all", "matches all")
 _FOLDED_FROM = 5
 _DIGITS = re.compile(r"(\d{1,9})%")
 _SHARE_OF_PIECES = 0.65
+_MANY = 4
+_WORDS_OF_A_NAME = 6
+_OR = re.compile(r"\bor\b")
+_LINES = re.compile(r"[\n;]")
+_OR_COMMAS = re.compile(r"[\n;,]|\bor\b")
 _YES_OR_NO = re.compile(
     r"[\W_]*(?:(?:the\s+|my\s+)?(?:final\s+)?answer(?:\s+is)?[\W_]+)?(yes|no)\b(?!\s+and\s+no\b)",
     re.I,
@@ -129,13 +136,21 @@ def wikibio_name(entity: str, reply: str, least: float | None) -> Decision:
 
 
 def normalized(entity: str, reply: str, least: float | None) -> Decision:
-    """The name however it is written, in whole words: see `names.named_in`.
+    """The name however it is written, in whole words: see `naming.named_in`.
+
+    Of a reply with a line "Entity: ..." only that line is looked at: a name in what follows is
+    mentioned, not given. A reply that is nothing but a list of four names or more gives none, while
+    one of two or three ("Hoy, or the Isle of Hoy") counts if one of them is the entity's.
 
     Raises:
         ValueError: The entity has no name, or `least` is not in [0, 100].
     """
-    found = named_in(entity, reply)
     name = without_qualifier(entity)
+    said = parse_entity(reply) or reply
+    offered = _offered(said)
+    if offered >= _MANY:
+        return _decided(name, False, reply, least, f": it lists {offered} names, and gives none")
+    found = named_in(entity, said)
     told = f', as "{found}"' if found not in (None, name) else ""
     return _decided(name, found is not None, reply, least, told)
 
@@ -188,6 +203,16 @@ def at_least(least: float | None, reply: str, by_name: Decision) -> Decision:
     if given < least:
         return Decision(False, f"{said}; it gives {given:g} percent, not {least:g} or more.", given)
     return Decision(True, f"{said}; it gives {given:g} percent.", given)
+
+
+def _offered(said: str) -> int:
+    """How many names a reply lists that is nothing but a list; 0 for any other.
+
+    Commas count only beside an "or": they stand in names and addresses too.
+    """
+    separators = _OR_COMMAS if _OR.search(said) else _LINES
+    pieces = [piece.split() for piece in separators.split(said) if any(map(str.isalnum, piece))]
+    return len(pieces) if max(map(len, pieces), default=0) <= _WORDS_OF_A_NAME else 0
 
 
 def _published_name(entity: str) -> str:

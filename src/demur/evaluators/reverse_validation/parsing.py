@@ -10,12 +10,29 @@ from demur.models.isolation import without_delimiters
 _ENTITY = re.compile(r"^[ \t>*_#-]*entity[*_ \t]*[:\uff1a][*_ \t]*(.*)$", re.I | re.M)
 _QUESTION = re.compile(r"^[ \t>*_#-]*question[*_ \t]*[:\uff1a][*_ \t]*", re.I | re.M)
 _ITEM = re.compile(
-    r"^[ \t>*_#]*(?:\d{1,3}[ \t]*[.):](?!\d)|[-*\u2022](?=[ \t]))[*_ \t]*(.*)$", re.M
+    r"^([ \t]*)[ \t>*_#]*(?:(\d{1,3})[ \t]*[.):](?!\d)|[-*\u2022](?=[ \t]))[*_ \t]*(.*)$", re.M
 )
+# Models append what they left out: "The passage does not mention these features of it:".
+_NOT_SAID = re.compile(r"^(?!\s*(?:\d|[-*\u2022][ \t])).*\bnot\b.*:[*_ \t]*$", re.I | re.M)
 _NOT_MET = re.compile(
     r"^[ \t>*_#-]*(?:not|un)[ \t-]*met(?:[ \t]+requirements)?[*_ \t]*[:\uff1a]", re.I | re.M
 )
+_PERCENTAGE = re.compile(r"\bpercentage\b|\b\d+(?:\.\d+)?[ \t]*%", re.I)
 _NUMBERS = re.compile(r"\d{1,3}(?:[ \t]*[-\u2013][ \t]*\d{1,3})?(?!\d|[ \t]*%)")
+_SEPARATOR = re.compile(r"[ \t]*(?:,|;|and\b|&)*[ \t]*")
+_CALLED = re.compile(
+    r"(?:the\s+)?(?:requirement|criterion|item|number|feature|no\.|#)s?\s*#?", re.I
+)
+_MEETS = r"(?:meet|match|satisf(?:y|ie)|fulfil{1,2})"
+_EXCEPT = re.compile(
+    rf"\b{_MEETS}(?:e?s)? all\b[^.\n]{{0,60}}?\bexcept(?: for| that)? ([^\n]+?)(?=\.(?:\s|$)|$)",
+    re.I | re.M,
+)
+_FAILS = re.compile(
+    rf"(?:\bnot|n['\u2019]t) {_MEETS} "
+    r"((?:the )?(?:requirement|criterion|item|number)s? #?\d[^.\n]*)",
+    re.I,
+)
 _NOTHING = re.compile(r"\W*(?:none|nothing|no|n/a|-)?\W*", re.I)
 _QUOTES = "\"'\u201c\u201d\u2018\u2019*_` \t"
 
@@ -58,53 +75,81 @@ def parse_question(reply: str) -> Built:
 def parse_requirements(reply: str, truncated: bool = False) -> Built:
     """Read a reply in the form of a line with the entity and a list, numbered or with bullets.
 
-    Items keep their digits, equal ones count once, and the list is numbered anew.
+    Items keep their digits, equal ones count once, and the list is numbered anew. Indented bullets
+    belong to the item before them that announces them with a colon. A second list, of what the
+    passage does not say, is left out.
 
     Args:
         reply: What the model wrote.
         truncated: Whether it was cut at its limit: then the last of several items is left out.
     """
     text = without_delimiters(reply)
-    items = [" ".join(found.split()).strip("*_ \t") for found in _ITEM.findall(text)]
+    first = _ITEM.search(text)
+    end = _NOT_SAID.search(text, first.end()) if first else None
+    items = _items(text[: end.start()] if end else text)
     if truncated and len(items) > 1:
         items.pop()
     kept = [*dict.fromkeys(item for item in items if item)]
     return Built(_entity(text), "\n".join(f"{at}. {item}" for at, item in enumerate(kept, 1)))
 
 
+def _items(text: str) -> list[str]:
+    items: list[str] = []
+    margin, announces = 0, False
+    for indent, number, found in _ITEM.findall(text):
+        item = " ".join(found.split()).strip("*_ \t")
+        depth = len(indent.expandtabs(4))
+        if announces and depth > margin and not number:
+            items[-1] += f"{' ' if items[-1].endswith(':') else '; '}{item}"
+        else:
+            items.append(item)
+            margin, announces = depth, item.endswith(":")
+    return items
+
+
+def parse_entity(reply: str) -> str | None:
+    """The name in a line "Entity: ..."; None where there is no such line, or no name in it."""
+    said = _entity(without_delimiters(reply)) or ""
+    name = _PERCENTAGE.split(said)[0].strip(_QUOTES + "-(,;")
+    return name if any(map(str.isalpha, name)) else None
+
+
 def parse_unmet(reply: str, requirements: str) -> tuple[str, ...]:
     """The requirements that stage 2 says are not met, in the words of the list where it can.
 
     Args:
-        reply: What the model wrote: numbers, or the requirements in words, after "Not met:".
+        reply: What the model wrote: numbers, or the requirements in words, after "Not met:", or in
+            a sentence, as in "meets all requirements except for the last one".
         requirements: The list that it was shown.
     """
     text = without_delimiters(reply)
     mark = _NOT_MET.search(text)
     if mark is None:
-        return ()
+        sentence = _EXCEPT.search(text) or _FAILS.search(text)
+        return _named(sentence[1].strip(), requirements) if sentence else ()
     rest = text[mark.end() :].strip()
     if _NOTHING.fullmatch(rest.partition("\n")[0]) and (rest.partition("\n")[0] or not rest):
         return ()
+    return _named(rest, requirements)
+
+
+def _named(said: str, requirements: str) -> tuple[str, ...]:
     items = requirements.splitlines()
-    numbers = [number for line in rest.splitlines() for number in _leading(line)]
+    lines = [line.strip(_QUOTES + "-") for line in said.splitlines()]
+    numbers = [number for line in lines for number in _leading(_CALLED.sub("", line))]
     named = [items[at - 1].partition(". ")[2] for at in numbers if 0 < at <= len(items)]
-    if named:
-        return tuple(dict.fromkeys(named))
-    lines = (one.strip(_QUOTES + "-") for one in rest.splitlines())
-    return tuple(line for line in lines if any(map(str.isalpha, line)))
+    return tuple(dict.fromkeys(named or [line for line in lines if any(map(str.isalpha, line))]))
 
 
 def _leading(line: str) -> list[int]:
     """The numbers with which a line begins, ranges written out."""
     found: list[int] = []
     at = 0
-    line = line.strip(_QUOTES + "-")
     while (number := _NUMBERS.match(line, at)) is not None:
         first, *last = [int(one) for one in re.findall(r"\d+", number.group())]
         found += range(first, (last[0] if last else first) + 1)
         at = number.end()
-        separator = re.compile(r"[ \t]*(?:,|;|and\b|&)*[ \t]*").match(line, at)
+        separator = _SEPARATOR.match(line, at)
         at = separator.end() if separator else at
     return found
 

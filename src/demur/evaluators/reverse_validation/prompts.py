@@ -45,11 +45,8 @@ _LISTED = """\
 3. The deepest lake on Earth
 4. World Heritage Site since 1996"""
 
-_GREETING = "Hello! I am glad to help. Just tell me what you would like to know."
-
 _KNOWN = (("passage", _BAIKAL), ("entity", "Lake Baikal"))
 _UNKNOWN = (("question", "Tell me about Lake Baikal."), ("passage", _BAIKAL))
-_NOTHING = Example((("passage", _GREETING),), "Entity: none")
 
 QUESTION = Prompt(
     system=f"{_ASK} {_DATA}",
@@ -61,7 +58,7 @@ QUESTION = Prompt(
 ENTITY_AND_QUESTION = Prompt(
     system=f"{_FIND_ENTITY}\nThen do this. {_ASK} {_DATA}",
     fields=("question", "passage"),
-    examples=(Example(_UNKNOWN, f"Entity: Lake Baikal\nQuestion: {_ASKED}"), _NOTHING),
+    examples=(Example(_UNKNOWN, f"Entity: Lake Baikal\nQuestion: {_ASKED}"),),
     closing="The entity, and the quiz question:",
 )
 
@@ -75,7 +72,7 @@ REQUIREMENTS = Prompt(
 ENTITY_AND_REQUIREMENTS = Prompt(
     system=f"{_FIND_ENTITY}\nThen do this. {_LIST} {_DATA}",
     fields=("question", "passage"),
-    examples=(Example(_UNKNOWN, f"Entity: Lake Baikal\n{_LISTED}"), _NOTHING),
+    examples=(Example(_UNKNOWN, f"Entity: Lake Baikal\n{_LISTED}"),),
     closing="The entity, and the list:",
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
@@ -23,7 +23,7 @@ from demur.evaluators.reverse_validation.parsing import (
 )
 from demur.evaluators.reverse_validation.prompts import ReverseValidationPrompts, again
 from demur.models.calls import ChatCall, Steps, ask
-from demur.models.resolve import is_local
+from demur.models.resolve import bounded
 from demur.models.tries import Outcome, Reply
 from demur.schema import Sample
 
@@ -69,7 +69,7 @@ def construct(
         by_variant = {"qg": prompts.entity_and_question, "em": prompts.entity_and_requirements}
         prompt = by_variant[variant]
         messages = prompt.messages(question=sample.question, passage=sample.answer)
-    options = _bounded(model, _QUERY_TOKENS[variant])
+    options = bounded(model, _QUERY_TOKENS[variant])
     why = ""
     for _ in range(_TRIES):
         (outcome,) = yield from ask([ChatCall(model, messages, "construction", options)])
@@ -137,7 +137,7 @@ def access(
         messages = prompts.answer.messages(question=query)
     else:
         messages = prompts.find.messages(requirements=query)
-    call = ChatCall(model, messages, "access", _bounded(model, _REPLY_TOKENS[variant]))
+    call = ChatCall(model, messages, "access", bounded(model, _REPLY_TOKENS[variant]))
     (outcome,) = yield from ask([call])
     return outcome
 
@@ -156,7 +156,7 @@ def match_by_model(
     by_name = normalized(entity, reply, None)
     if not by_name.same:
         messages = prompts.same.messages(entity=entity, reply=reply)
-        call = ChatCall(model, messages, "matching", _bounded(model, _VERDICT_TOKENS))
+        call = ChatCall(model, messages, "matching", bounded(model, _VERDICT_TOKENS))
         (outcome,) = yield from ask([call])
         if outcome.error is not None:
             return f"the names could not be compared: {outcome.error}"
@@ -165,7 +165,3 @@ def match_by_model(
             return f"neither yes nor no can be read from {outcome.value.text!r:.100}"
         by_name = said
     return at_least(None, reply, by_name), at_least(least, reply, by_name)
-
-
-def _bounded(model: BaseChatModel, most: int) -> dict[str, Any]:
-    return {"max_tokens": most} if is_local(model) else {}

@@ -1,0 +1,140 @@
+"""Whether a text names an entity, in whatever way the name is written. No model, no network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from demur.evaluators.reverse_validation.names import (
+    ARTICLES,
+    RANKS,
+    SHORT,
+    SMALL,
+    TITLES,
+    Name,
+    Word,
+    initials,
+    places,
+    plain,
+    ways,
+    without_qualifier,
+    words_of,
+)
+
+_COMPANY = {"inc", "corp", "corporation", "company", "co", "ltd", "limited", "llc", "plc", "gmbh"}
+_DENIALS = {"not", "isnt", "wasnt", "arent", "never", "neither", "nor", "except", "unlike"}
+_DENIALS_OF_TWO = {("rather", "than"), ("other", "than"), ("instead", "of")}
+_MOST_INITIALS = 10
+
+
+def named_in(entity: str, text: str) -> str | None:
+    """How `text` names the entity; None where it does not.
+
+    Case, diacritics, punctuation and the spaces between words do not count, nor do a bracketed
+    qualifier, an article or a title before the name or a rank after it, the order around a comma
+    ("Smith, John"), whether a name is written out or by its initials, and an s at its end.
+
+    Words count as wholes: "Ann" is not in "Annapolis". A name of one word does not stand where it
+    is part of a longer name ("Draco" in "Draco Malfoy"), and one that is in capitals or has up to
+    three letters keeps its case, unless it is all that the text says. A name directly behind a
+    denial ("not Draco", "rather than Draco") is not named.
+
+    Args:
+        entity: Its name.
+        text: Where to look.
+
+    Raises:
+        ValueError: The entity has no name.
+    """
+    bare = plain(text)
+    words = words_of(bare)
+    for start, end in (*_written_out(entity, words), *_by_initials(entity, words)):
+        if not _denied(words, start):
+            return " ".join(word.written for word in words[start:end])
+    base = plain(without_qualifier(entity))
+    return _turned(base, bare) or _without_spaces(base, bare)
+
+
+def _written_out(entity: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
+    folded = [word.folded for word in words]
+    for name in ways(entity):
+        for start, end in places(name.folded, folded):
+            if _stands(name, words, start, end):
+                yield start, end
+
+
+def _stands(name: Name, words: Sequence[Word], start: int, end: int) -> bool:
+    """Whether the name is meant in this place, and not a word or a longer name like it."""
+    found = words[start:end]
+    if len(found) == len(words) and not name.cased:
+        return True
+    if name.cased and not all(_capital(w) for w in found if w.folded not in SMALL):
+        return False
+    if len(name.words) > 1:
+        return True
+    if name.cased_alone and found[0].written != name.words[0].written:
+        return False
+    before = words[start - 1] if start and found[0].joined else None
+    after = words[end] if end < len(words) and words[end].joined else None
+    return not _capital(found[0]) or not (
+        (before is not None and _lengthens(before, SMALL | RANKS))
+        or (after is not None and _lengthens(after, SMALL | _COMPANY))
+    )
+
+
+def _lengthens(neighbor: Word, harmless: set[str]) -> bool:
+    return _capital(neighbor) and neighbor.folded not in harmless
+
+
+def _capital(word: Word) -> bool:
+    return word.written[0].isupper()
+
+
+def _denied(words: Sequence[Word], at: int) -> bool:
+    """Whether a word directly before the name says that it is not the one."""
+    while at and words[at].joined and words[at - 1].folded in ARTICLES | TITLES:
+        at -= 1
+    if not at or not words[at].joined:
+        return False
+    *_, second, last = ("", *(word.folded for word in words[max(at - 2, 0) : at]))
+    return last in _DENIALS or (second, last) in _DENIALS_OF_TWO
+
+
+def _turned(base: str, bare: str) -> str | None:
+    """The family name first, with a comma after it."""
+    words = [word.folded for word in words_of(base)]
+    if len(words) < 2 or "," in base:
+        return None
+    last, first = re.escape(words[-1]), r"\W+".join(map(re.escape, words[:-1]))
+    found = re.search(rf"(?<![^\W_]){last},\s+{first}(?![^\W_])", bare.casefold())
+    return found[0] if found else None
+
+
+def _by_initials(entity: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
+    """A long name by its initials, or the long name of which the entity's are the initials."""
+    short = initials(entity)
+    if short is not None:
+        yield from ((at, at + 1) for at, word in enumerate(words) if word.written == short)
+        return
+    name = [word.written for word in words_of(plain(without_qualifier(entity)))]
+    if len(name) != 1 or not name[0].isupper() or not SHORT <= len(name[0]) <= _MOST_INITIALS:
+        return
+    large = [at for at, word in enumerate(words) if word.folded not in SMALL]
+    for at in range(len(large) - len(name[0]) + 1):
+        spots = large[at : at + len(name[0])]
+        spelled = "".join(words[spot].written[0] for spot in spots)
+        if spelled == name[0] and all(_one_run(words, a, b) for a, b in pairwise(spots)):
+            yield spots[0], spots[-1] + 1
+
+
+def _one_run(words: Sequence[Word], start: int, end: int) -> bool:
+    return all(word.joined for word in words[start + 1 : end + 1])
+
+
+def _without_spaces(base: str, bare: str) -> str | None:
+    """A name in a script without case, which often is one without spaces too."""
+    letters = [character for character in base if character.isalpha()]
+    if not letters or any(c.lower() != c.upper() for c in letters):
+        return None
+    return base if base.casefold() in bare.casefold() else None

@@ -1,0 +1,45 @@
+"""Which words of a name are enough to tell who or what bears it."""
+
+from __future__ import annotations
+
+import re
+
+from demur.evaluators.reverse_validation.names import ARTICLES, PARTICLES, RANKS, SHORT, fold
+from demur.text import words
+
+# What comes after these tells where somebody is from or what something is part of.
+_LINKS = {"of", "in", "on", "at", "for", "and", "to", "from", "by", "with"}
+# Except behind these, with which many names begin: there it is what tells one from another.
+_LIKE_OTHERS = {"battle", "siege", "treaty", "adventures", "tale", "legend"}
+# Such a word says what the entity is, and names nothing.
+_KINDS = RANKS | {"saint", "bishop", "cardinal", "general", "mount", "lake", "river"}
+# Behind such a word stands the name of something larger.
+_SIDES = {"north", "south", "east", "west", "northern", "southern", "eastern", "western", "central"}
+_ROMAN = re.compile(r"[IVXLC]+")
+
+
+def parts(name: str, person: bool) -> list[str]:
+    """The words that may stand for the whole name, folded: one, or of a person the first and last.
+
+    Args:
+        name: Without a qualifier in brackets and without what stands behind a comma.
+        person: Whether it is the name of a person. Of others the last word is the one, if any is.
+    """
+    told = [name[start:end] for _, start, end in words(name)]
+    while told and fold(told[0]) in ARTICLES:
+        del told[0]
+    if told and fold(told[0]) in _LIKE_OTHERS:
+        del told[:2]
+    links = _LINKS if person else _LINKS | PARTICLES
+    end = next((at for at, word in enumerate(told) if at and fold(word) in links), len(told))
+    del told[end:]
+    while told and (fold(told[-1]) in _KINDS or _ROMAN.fullmatch(told[-1])):
+        del told[-1]
+    if not person:
+        told = [] if _SIDES.intersection(map(fold, told[:-1])) else told[-1:]
+    useful = [
+        fold(word)
+        for word in told
+        if word[0].isupper() and len(word) >= SHORT and fold(word) not in _KINDS
+    ]
+    return list(dict.fromkeys([*useful[:1], *useful[-1:]]))

@@ -1,0 +1,230 @@
+"""`demur score --method reverse-validation`: who is asked what, whose entity, what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import convert_to_messages
+
+from demur import cli
+from support import facts
+from support.fakes import isolated, stage_of
+from support.openai_server import OpenAIServer, openai_server
+
+ROWS = 4
+SHARES = [facts.supported(at) / len(facts.ATTRIBUTES) for at in range(ROWS)]
+
+
+def _stage(request: dict[str, Any]) -> str:
+    return stage_of(convert_to_messages(request["messages"]))
+
+
+def _reply(request: dict[str, Any], number: int) -> str:
+    if _stage(request) == "matching":
+        return "Yes" if "unknown" in json.dumps(request["messages"]) else "No"
+    return str(facts.serve(request, number).text)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with openai_server(_reply) as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        yield running
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    rows = [
+        {"id": f"q{at}", "question": facts.question(at), "answer": facts.answer(at)}
+        for at in range(ROWS)
+    ]
+    return _write(tmp_path / "rows.jsonl", rows)
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def _score(file: Path, *options: object) -> int:
+    command = ["score", file, "--method", "reverse-validation", "--model", "openai:x", *options]
+    return cli.run([*map(str, command)])
+
+
+def _findings(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    text = file.with_name(f"{file.stem}.scores.jsonl").read_text(encoding="utf-8")
+    found = [json.loads(line) for line in text.splitlines()[1:]]
+    by_key = {(line["evaluator"], line["key"]): line["evaluation"] for line in found}
+    assert len(by_key) == len(found)
+    return by_key
+
+
+def _passed(file: Path, config: str) -> list[bool | None]:
+    found = _findings(file)
+    return [found[config, f"q{at}"]["passed"] for at in range(ROWS)]
+
+
+def _asked(server: OpenAIServer) -> Counter[tuple[str, str]]:
+    return Counter((request["model"], _stage(request)) for request in server.requests)
+
+
+def _said(capsys: pytest.CaptureFixture[str]) -> str:
+    return re.sub(r"[\s│]+", " ", capsys.readouterr().err)
+
+
+def test_both_variants_cost_two_calls_an_answer(
+    file: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _score(file, "--config", "qg", "--config", "em", "--json") == 0
+    assert _asked(server) == {("x", "construction"): 2 * ROWS, ("x", "access"): 2 * ROWS}
+    figures = {one["evaluator"]: one for one in json.loads(capsys.readouterr().out)["figures"]}
+    assert [figures[name]["usage"]["calls"] for name in ("qg", "em")] == [2 * ROWS] * 2
+    assert figures["em"]["mean"] == pytest.approx(sum(SHARES) / ROWS)
+    assert figures["qg"]["mean"] == pytest.approx(SHARES.count(1) / ROWS)
+    found = _findings(file)
+    for at, share in enumerate(SHARES):
+        assert found["em", f"q{at}"]["score"] == share
+        assert found["qg", f"q{at}"]["label"] == ("factual" if share == 1 else "non-factual")
+        assert found["qg", f"q{at}"]["details"]["entity_source"] == "question"
+
+
+def test_the_default_is_the_cheaper_variant(file: Path, server: OpenAIServer) -> None:
+    assert _score(file) == 0
+    assert {config for config, _ in _findings(file)} == {"qg"}
+
+
+def test_a_validator_answers_the_queries_and_does_nothing_else(
+    file: Path, server: OpenAIServer
+) -> None:
+    assert _score(file, "--validator", "openai:y") == 0
+    assert _asked(server) == {("x", "construction"): ROWS, ("y", "access"): ROWS}
+
+
+def test_a_lower_threshold_lets_more_lists_pass(file: Path, server: OpenAIServer) -> None:
+    assert _score(file, "--config", "em") == 0
+    assert _passed(file, "em") == [share == 1 for share in SHARES]
+    assert _score(file, "--config", "em", "--threshold", 0.5, "--restart") == 0
+    assert _passed(file, "em") == [share >= 0.5 for share in SHARES]
+    assert 0 < SHARES.count(0.5) < ROWS
+
+
+def test_the_matcher_decides(file: Path, server: OpenAIServer) -> None:
+    assert _score(file, "--matcher", "llm") == 0
+    # Where the names differ the model was asked, and took "unknown" for the name.
+    wrong = ROWS - SHARES.count(1)
+    assert _asked(server)["x", "matching"] == wrong > 0
+    assert _passed(file, "qg") == [True] * ROWS
+    assert {one["details"]["matcher"] for one in _findings(file).values()} == {"llm"}
+
+
+def test_an_entity_from_the_file_is_what_is_asked_about(
+    tmp_path: Path, server: OpenAIServer
+) -> None:
+    rows = [
+        {"id": f"q{at}", "answer": facts.answer(at), "title": f" item {at} "} for at in range(ROWS)
+    ]
+    file = _write(tmp_path / "rows.jsonl", rows)
+    assert _score(file, "--field", "metadata.entity=title") == 0
+    for (_, key), found in _findings(file).items():
+        entity = f"item {key[1:]}"
+        assert (found["details"]["entity"], found["details"]["entity_source"]) == (entity, "caller")
+    given = [
+        isolated("entity", convert_to_messages(request["messages"]))
+        for request in server.requests
+        if _stage(request) == "construction"
+    ]
+    assert sorted(given) == [f"item {at}" for at in range(ROWS)]
+
+
+@pytest.mark.parametrize("entity", ["", "?!", 7, ["item 1"]], ids=["empty", "no name", "7", "[]"])
+def test_an_entity_that_is_no_name_is_refused_before_anything_is_asked(
+    tmp_path: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str], entity: object
+) -> None:
+    rows = [
+        {"answer": facts.answer(0), "metadata": {"entity": None}},
+        {"answer": facts.answer(1), "metadata": {"entity": entity}},
+    ]
+    file = _write(tmp_path / "rows.jsonl", rows)
+    assert _score(file) == 64
+    said = _said(capsys)
+    assert "line 2: metadata 'entity': expected the name of what the answer is about" in said
+    assert repr(entity) in said
+    assert server.requests == []
+    assert not file.with_name("rows.scores.jsonl").exists()
+
+
+def test_an_answer_about_nothing_is_undetermined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = _write(tmp_path / "rows.jsonl", [{"id": "q0", "answer": "Thanks for your letter."}])
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with openai_server(["Entity: none"]) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        assert _score(file, "--json") == 2
+        assert len(server.requests) == 1
+    assert json.loads(capsys.readouterr().out)["figures"][0]["undetermined"] == 1
+    (found,) = _findings(file).values()
+    assert "about nothing that has a name" in found["error"]
+    assert found["score"] is None
+
+
+def test_the_same_command_goes_on_and_another_is_refused(
+    file: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _score(file, "--limit", 2) == 0
+    assert len(server.requests) == 2 * 2
+    assert _score(file) == 0
+    assert len(server.requests) == 2 * ROWS
+    assert len(_findings(file)) == ROWS
+    capsys.readouterr()
+    for options, said in (
+        (["--matcher", "exact"], 'matcher was "normalized" and is "exact"'),
+        (["--validator", "openai:y"], 'validator was not given and is "openai:y"'),
+        (["--threshold", 0.5], "threshold was 0.8 and is 0.5"),
+        (["--config", "em"], 'config was ["qg"] and is ["em"]'),
+        (["--model", "openai:y"], 'model was "openai:x" and is "openai:y"'),
+    ):
+        assert _score(file, *options) == 64
+        assert said in _said(capsys)
+    assert len(server.requests) == 2 * ROWS
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--matcher", "guess"], "unknown matcher 'guess': expected one of exact, published_qg"),
+        (["--matcher", "published_em"], "reads replies of variant='em', and this is 'qg'"),
+        (["--config", "ml"], "unknown config 'ml'"),
+        (["--threshold", "1.5"], "less than or equal to 1"),
+        (["--validator", "guess"], "unknown model 'guess'"),
+        (["--checker", "joint"], "has no effect with --method reverse-validation"),
+        (["--references", "openai:x"], "has no effect with --method reverse-validation"),
+    ],
+    ids=["matcher", "variant", "config", "threshold", "validator", "checker", "references"],
+)
+def test_wrong_usage(
+    file: Path,
+    server: OpenAIServer,
+    options: list[str],
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert _score(file, *options) == 64
+    told = _said(capsys)
+    assert said in told
+    assert "Traceback" not in told
+    assert server.requests == []
+    assert not file.with_name("rows.scores.jsonl").exists()
+
+
+def test_the_configurations_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["score", "--method", "reverse-validation", "--list-configs"]) == 0
+    names = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()]
+    assert names == ["qg", "em"]
