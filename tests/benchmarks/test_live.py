@@ -212,10 +212,12 @@ def test_a_full_disk_says_that_what_is_there_is_kept(
     passages: tuple[Judged, ...], out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record(passages[:1], ["all-false"], Named(script=say), out, nothing)
-    before, append = out.read_bytes(), Path.open
-    monkeypatch.setattr(
-        Path, "open", lambda path, mode: append(Path("/dev/full") if path == out else path, mode)
-    )
+    before, whole = out.read_bytes(), Path.open
+
+    def full(path: Path, mode: str = "r", *options: Any, **more: Any) -> Any:
+        return whole(Path("/dev/full") if "a" in mode else path, mode, *options, **more)
+
+    monkeypatch.setattr(Path, "open", full)
     with pytest.raises(DemurError, match=r"cannot write .*No space left.*what is there is kept"):
         record(passages, ["all-false"], Named(script=say), out, nothing)
     assert out.read_bytes() == before

@@ -167,6 +167,25 @@ def test_an_entity_that_is_no_name_is_told(entity: Any) -> None:
     assert chat.stages == []
 
 
+async def test_a_function_that_cannot_name_the_entity_leaves_it_undetermined() -> None:
+    def fail(sample: Sample) -> str:
+        raise KeyError("title")
+
+    made = ReverseValidation(model(), entity=fail)
+    for found in (made.invoke({"answer": ANSWER}), await made.ainvoke({"answer": ANSWER})):
+        assert "the function `entity` failed: " in str(found.error)
+        assert "title" in str(found.error)
+
+
+@pytest.mark.parametrize("name", ["entity", "matcher"])
+def test_an_asynchronous_function_is_refused(name: str) -> None:
+    async def later(*given: Any) -> Any:
+        return "Hoy"
+
+    with pytest.raises(ValueError, match=rf"(?s){name}.*a plain function"):
+        ReverseValidation(model(), **{name: later})
+
+
 # --- Leaks ----------------------------------------------------------------------------------------
 
 
@@ -249,6 +268,21 @@ def test_a_function_may_match() -> None:
     assert seen == [("Hoy", "Skye", None), ("Hoy", "Skye", 50)]
     assert (found.label, found.score) == ("non-factual", 1.0)
     assert (found.details["matcher"], found.details["reason"]) == ("a function", "So it was told.")
+
+
+@pytest.mark.parametrize("returned", [True, None, "yes", ValueError("away")])
+def test_a_function_that_decides_nothing_leaves_it_undetermined(returned: Any) -> None:
+    def match(entity: str, reply: str, least: float | None) -> Any:
+        if isinstance(returned, Exception):
+            raise returned
+        return returned
+
+    chat = model(construction=QUESTION, access="Hoy")
+    found = ReverseValidation(chat, matcher=match).invoke(sample())
+    assert found.undetermined
+    why = "away" if isinstance(returned, Exception) else f"return a Decision, got {returned!r}"
+    assert "the function `matcher` failed: " in str(found.error)
+    assert why in str(found.error)
 
 
 # --- What goes wrong --------------------------------------------------------------------------

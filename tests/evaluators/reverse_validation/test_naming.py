@@ -56,8 +56,13 @@ NAMED = [
     ),
     ("Hoy \U0001f3dd", "Hoy"),
     ("50 Cent", "It is 50 Cent, by 90%."),
+    ("The Gold Pan", "It is the film Gold Pan."),
+    ("the Amber Tower", "Amber Tower"),
+    ("The Guild", "It is Guild, a house of crafts."),
 ]
 NOT_NAMED = [
+    ("The Gold Pan", "the Oregon Gold Pan of 1849"),
+    ("The Guild", "They had a guild."),
     ("Ann", "Annapolis"),
     ("Ann", "Joanna Ann"),
     ("Draco", "Draco Malfoy"),

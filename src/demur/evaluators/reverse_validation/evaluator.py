@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -19,7 +21,7 @@ from demur.evaluators.reverse_validation.stages import (
     construct,
     match_by_model,
 )
-from demur.models.calls import Steps
+from demur.models.calls import LocalCall, Steps, ask
 from demur.models.resolve import resolve_model
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample
 
@@ -42,7 +44,7 @@ class ReverseValidation(Evaluator):
     ("caller", "question" or "answer"), `query`, `leaks` (what of the name was masked in it),
     `reply`, `percentage`, `unmet` (the requirements that the model names as not met), `matcher`
     and `reason`. Undetermined (`error` says why): an empty answer, one that is about no entity or
-    about several, a call that failed, a reply that cannot be read.
+    about several, a call or a function that failed, a reply that cannot be read.
 
     Example:
         >>> check = ReverseValidation("openai:gpt-4o-mini", variant="em")
@@ -54,8 +56,9 @@ class ReverseValidation(Evaluator):
             requirements (section 4.2).
         validator: Another model for stage 2, the one whose knowledge counts. None: `model`.
         entity: From the sample to the name of what its answer is about, or None where it cannot
-            say. `Sample.metadata["entity"]` goes first where it stands. Without either the call of
-            stage 1 finds the entity: the one that the question asks about, or else the answer.
+            say; in asyncio it runs in a thread. `Sample.metadata["entity"]` goes first where it
+            stands. Without either the call of stage 1 finds the entity: the one that the question
+            asks about, or else the answer.
         matcher: How the reply is matched with the entity: "normalized", "exact", "published_qg",
             "published_em", "wikibio_name", "llm" (asks `model` where the names differ: a call
             more), or a function such as those in `matching.py`.
@@ -87,6 +90,13 @@ class ReverseValidation(Evaluator):
         fields: dict[str, Any] = {"model": model}
         super().__init__(**fields, **options)
 
+    @field_validator("entity", "matcher")
+    @classmethod
+    def _plain(cls, value: object) -> object:
+        if inspect.iscoroutinefunction(value):
+            raise ValueError("expected a plain function, got an asynchronous one")
+        return value
+
     @field_validator("matcher")
     @classmethod
     def _known(cls, value: object) -> object:
@@ -112,7 +122,7 @@ class ReverseValidation(Evaluator):
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         if not sample.answer.strip():
             return self._undetermined("the answer is empty: there is nothing to validate")
-        given, error = self._given(sample)
+        given, error = yield from self._given(sample)
         if error is not None:
             return self._undetermined(error)
         query = yield from construct(self._chat, sample, given, self.variant, self.prompts)
@@ -136,12 +146,16 @@ class ReverseValidation(Evaluator):
             return self._undetermined(matched, details=details)
         return self._conclude(query, text, *matched, details)
 
-    def _given(self, sample: Sample) -> tuple[str | None, str | None]:
+    def _given(self, sample: Sample) -> Steps[tuple[str | None, str | None]]:
         """The entity that the caller names, if any is named; and what is wrong with it."""
         name = sample.metadata.get("entity")
         where = "metadata['entity']"
         if name is None and self.entity is not None:
-            name, where = self.entity(sample), "the function `entity`"
+            where = "the function `entity`"
+            (outcome,) = yield from ask([LocalCall(partial(self.entity, sample), "entity")])
+            if outcome.error is not None:
+                return None, f"{where} failed: {outcome.error}"
+            name = outcome.value
         if name is None:
             return None, None
         if not isinstance(name, str) or not any(map(str.isalnum, name)):
@@ -153,8 +167,15 @@ class ReverseValidation(Evaluator):
         least = 100 * self.threshold if self.variant == "em" else None
         if self.matcher == _LLM:
             return (yield from match_by_model(self._chat, entity, reply, least, self.prompts))
-        match = MATCHERS[self.matcher] if isinstance(self.matcher, str) else self.matcher
-        return match(entity, reply, None), match(entity, reply, least)
+        if isinstance(self.matcher, str):
+            match = MATCHERS[self.matcher]
+            return match(entity, reply, None), match(entity, reply, least)
+        matching = partial(_decisions, self.matcher, entity, reply, least)
+        (outcome,) = yield from ask([LocalCall(matching, "matching")])
+        if outcome.error is not None:
+            return f"the function `matcher` failed: {outcome.error}"
+        decisions: tuple[Decision, Decision] = outcome.value
+        return decisions
 
     def _conclude(
         self,
@@ -183,6 +204,17 @@ class ReverseValidation(Evaluator):
                 "reason": decision.reason,
             },
         )
+
+
+def _decisions(
+    match: Matcher, entity: str, reply: str, least: float | None
+) -> tuple[Decision, Decision]:
+    """What a user's function decides, if it decides."""
+    decisions = match(entity, reply, None), match(entity, reply, least)
+    for one in decisions:
+        if not isinstance(one, Decision):
+            raise TypeError(f"expected it to return a Decision, got {one!r:.200}")
+    return decisions
 
 
 def _explanation(entity: str, decision: Decision, unmet: tuple[str, ...]) -> str:

@@ -58,6 +58,8 @@ class Name:
     words: tuple[Word, ...]
     cased: bool = False
     """Whether its words have to begin with capitals in the text."""
+    without_article: bool = False
+    """Whether an article was left out: a longer name may then hold what is left of another."""
 
     @property
     def folded(self) -> list[str]:
@@ -125,7 +127,8 @@ def ways(entity: str) -> list[Name]:
             found.append(Name(second + first))
     for name in list(found):
         if name.words[0].folded in ARTICLES and len(name.words) > 1:
-            found.append(Name(name.words[1:], cased=name.cased or len(name.words) == 2))
+            cased = name.cased or len(name.words) == 2
+            found.append(Name(name.words[1:], cased, without_article=True))
     for name in list(found):
         at = 0
         while at < len(name.words) - 1 and name.words[at].folded in TITLES:

@@ -35,10 +35,10 @@ def named_in(entity: str, text: str) -> str | None:
     qualifier, an article or a title before the name or a rank after it, the order around a comma
     ("Smith, John"), whether a name is written out or by its initials, and an s at its end.
 
-    Words count as wholes: "Ann" is not in "Annapolis". A name of one word does not stand where it
-    is part of a longer name ("Draco" in "Draco Malfoy"), and one that is in capitals or has up to
-    three letters keeps its case, unless it is all that the text says. A name directly behind a
-    denial ("not Draco", "rather than Draco") is not named.
+    Words count as wholes: "Ann" is not in "Annapolis". A name of one word, or one whose article is
+    missing, does not stand where it is part of a longer name ("Draco" in "Draco Malfoy"). One word
+    that is in capitals or has up to three letters keeps its case, unless it is all that the text
+    says. A name directly behind a denial ("not Draco", "rather than Draco") is not named.
 
     Args:
         entity: Its name.
@@ -71,7 +71,7 @@ def _stands(name: Name, words: Sequence[Word], start: int, end: int) -> bool:
         return True
     if name.cased and not all(_capital(w) for w in found if w.folded not in SMALL):
         return False
-    if len(name.words) > 1:
+    if len(name.words) > 1 and not name.without_article:
         return True
     if name.cased_alone and found[0].written != name.words[0].written:
         return False
