@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
@@ -35,11 +36,19 @@ class Prompt:
     def messages(self, **values: str | None) -> list[BaseMessage]:
         """The prompt about these texts; fields without text are left out."""
         turns: list[BaseMessage] = [SystemMessage(self.system)]
-        for example in self.examples:
-            turns += [HumanMessage(self._shown(dict(example.values))), AIMessage(example.reply)]
-        return [*turns, HumanMessage(self._shown(values))]
+        for asked, reply in _examples(self):
+            turns += [HumanMessage(asked), AIMessage(reply)]
+        return [*turns, HumanMessage(_shown(self, values))]
 
-    def _shown(self, values: Mapping[str, str | None]) -> str:
-        texts = [(name, values.get(name)) for name in self.fields]
-        shown = [f"{name.capitalize()}:\n{isolate(name, text)}" for name, text in texts if text]
-        return "\n\n".join([*shown, self.closing] if self.closing else shown)
+
+# Not kept with the prompt, since it would be pickled with it, and the delimiters are a process's.
+@lru_cache(maxsize=256)
+def _examples(prompt: Prompt) -> list[tuple[str, str]]:
+    """What was asked and what was answered, once for all requests."""
+    return [(_shown(prompt, dict(one.values)), one.reply) for one in prompt.examples]
+
+
+def _shown(prompt: Prompt, values: Mapping[str, str | None]) -> str:
+    texts = [(name, values.get(name)) for name in prompt.fields]
+    shown = [f"{name.capitalize()}:\n{isolate(name, text)}" for name, text in texts if text]
+    return "\n\n".join([*shown, prompt.closing] if prompt.closing else shown)
