@@ -191,6 +191,9 @@ def test_what_is_recorded_is_put_side_by_side(
     cells = [dict(zip(head.split("\t"), line.split("\t"), strict=True)) for line in lines]
     (shown,) = {one["tokens"] for one in cells if one["method"] == "zero-shot"}
     assert shown == f"{first:.0f}"
+    arguments = ["bench", "phd", "--data", str(data), "--records", str(out)]
+    assert run([*arguments, "--selfcheck-threshold", "0.1"]) == 64
+    assert "--selfcheck-threshold" in capsys.readouterr().err
 
 
 def test_the_same_command_goes_on(

@@ -17,7 +17,9 @@ import pytest
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel
 
-from contract.members import EVALUATORS, MEMBERS, Member
+from contract.evaluators import EVALUATORS
+from contract.member import Member
+from contract.members import MEMBERS
 
 TESTS = Path(__file__).parents[1]
 

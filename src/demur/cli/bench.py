@@ -70,6 +70,11 @@ def phd(
     """Detection of passages that are not factual, on PHD: F1, precision and recall by domain."""
     passages: Sequence[Judged] = _read(lambda: read_passages(data), "--data")
     if live.is_recording(records):
+        if selfcheck_threshold is not None:
+            raise typer.BadParameter(
+                "it has no effect with a recording of `demur bench record`, which holds no scores",
+                param_hint="--selfcheck-threshold",
+            )
         passages, judged = _read(lambda: _recorded(records, passages, percentage), "--records")
     else:
         joined = _read(lambda: read_phd_records(records, passages), "--records")

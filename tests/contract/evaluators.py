@@ -1,0 +1,190 @@
+"""The evaluators that have to keep to the contract. All is at module level, to be pickled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import (
+    Runnable,
+)
+
+from contract.member import FEWER, Member
+from demur import (
+    FEWL,
+    Cascade,
+    Evaluation,
+    RefChecker,
+    ReverseValidation,
+)
+from demur.evaluators.baselines import AllFalse, LMvsLM, SelfCheck, ZeroShot
+from demur.evaluators.fewl import NeighborStore
+from support import facts
+from support.fakes import ScriptedModel
+
+
+def _evaluation(found: Evaluation) -> Any:
+    """All of it but what it cost."""
+    return found.model_dump(exclude={"usage": True, "details": {"usage_by_stage"}})
+
+
+def _right(number: int, found: Evaluation) -> bool:
+    return facts.grade(number, found) == "right"
+
+
+def refchecker(checker: str) -> RefChecker:
+    return RefChecker(ScriptedModel(script=facts.judge), checker=checker)
+
+
+def _cascade() -> Runnable[Any, Any]:
+    # The first stage is 98 percent sure of each claim, so that the second has to be asked too.
+    return Cascade([refchecker("logprobs"), refchecker("joint")], sure=0.99)
+
+
+def _evaluator(name: str, make: Callable[[], Runnable[Any, Any]]) -> Member:
+    return Member(name, make, facts.sample, _evaluation, _right, {"contexts": []}, "answer")
+
+
+class _Apart(Embeddings):
+    """All items are as alike as paraphrases, and like nothing else."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[1.0, 0.0] if "item" in text else [0.0, 1.0] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+
+class _Beginning(NeighborStore):
+    """A store in memory whose copies begin as it did: with two questions about something else.
+
+    These stay the only neighbours, however many items are asked for in the meantime.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(embedding=_Apart())
+        for question in ("Who lit the tower?", "Who dug the well?"):
+            self.add(question, ["Ada.", "Bo."])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Beginning, ()
+
+
+def _fewl(several: bool) -> FEWL:
+    lone = ScriptedModel(script=facts.judge)
+    return FEWL(
+        [lone, ScriptedModel(script=facts.judge)] if several else lone,
+        similarity=facts.alike,
+        n_answers=2,
+        k_neighbors=2,
+        penalty=several,
+        neighbors=_Beginning(),
+        threshold=0.2,
+    )
+
+
+def _is_scored(penalty: bool, number: int, found: Evaluation) -> bool:
+    expected = facts.fewl_score(number, penalty)
+    return (
+        found.score is not None
+        and math.isclose(found.score, expected, rel_tol=0, abs_tol=1e-12)
+        and found.passed is (expected >= 0.2)
+        and all(f"item {number} " in said.lower() for said in found.details["answers"])
+        and found.details["warnings"] == []
+    )
+
+
+def _scored(name: str, several: bool) -> Member:
+    member = _evaluator(name, partial(_fewl, several))
+    return replace(member, good=partial(_is_scored, several))
+
+
+def _reverse_validation(variant: Literal["qg", "em"]) -> ReverseValidation:
+    return ReverseValidation(ScriptedModel(script=facts.judge), variant=variant)
+
+
+def _is_validated(variant: str, number: int, found: Evaluation) -> bool:
+    share = facts.supported(number) / len(facts.ATTRIBUTES)
+    unmet = facts.ATTRIBUTES[facts.supported(number) :] if variant == "em" else ()
+    return (
+        found.score == (share if variant == "em" else float(share == 1))
+        and found.passed is (share == 1)
+        and found.details["entity"] == f"item {number}"
+        and f"number {number}" in str(found.details["query"])
+        and found.details["unmet"] == list(unmet)
+    )
+
+
+def _validated(variant: Literal["qg", "em"]) -> Member:
+    member = _evaluator(f"reverse validation, {variant}", partial(_reverse_validation, variant))
+    return replace(member, good=partial(_is_validated, variant))
+
+
+def _is_rejected(number: int, found: Evaluation) -> bool:
+    return (found.score, found.passed, found.label) == (0.0, False, "non-factual")
+
+
+def _judging() -> Runnable[Any, Any]:
+    return ZeroShot(ScriptedModel(script=facts.judge))
+
+
+def _examining() -> Runnable[Any, Any]:
+    return LMvsLM(ScriptedModel(script=facts.judge))
+
+
+def _is_judged(number: int, found: Evaluation) -> bool:
+    factual = facts.supported(number) == len(facts.ATTRIBUTES)
+    said = found.details.get("dialogue")
+    return (
+        found.label == ("factual" if factual else "non-factual")
+        and found.passed is factual
+        and (said is None or str(said).count(f"tem {number} ") == 2 * len(facts.ATTRIBUTES))
+    )
+
+
+def _self_check(method: Literal["prompt", "embedding"]) -> SelfCheck:
+    model = ScriptedModel(script=facts.judge)
+    return SelfCheck(
+        model, method=method, n_samples=2, temperature=None, similarity=facts.alike, threshold=0.7
+    )
+
+
+def _is_consistent(low: float, number: int, found: Evaluation) -> bool:
+    expected = low + (1 - 2 * low) * facts.supported(number) / len(facts.ATTRIBUTES)
+    return (
+        found.score is not None
+        and math.isclose(found.score, expected, rel_tol=0, abs_tol=1e-12)
+        and found.passed is (expected >= 0.7)
+        and found.details["unread"] == 0
+        and [f"{one['text']}" for one in found.details["sentences"]]
+        == [f"Item {number} is {one}." for one in facts.ATTRIBUTES]
+    )
+
+
+EVALUATORS = [
+    _evaluator("refchecker joint", partial(refchecker, "joint")),
+    replace(_evaluator("refchecker per claim", partial(refchecker, "per_claim")), tasks=FEWER),
+    replace(_evaluator("refchecker logprobs", partial(refchecker, "logprobs")), tasks=FEWER),
+    _evaluator("cascade", _cascade),
+    _scored("fewl, a lone reference", several=False),
+    replace(_scored("fewl, two references, penalty", several=True), tasks=FEWER),
+    _validated("qg"),
+    replace(_validated("em"), tasks=FEWER),
+    replace(_evaluator("all false", AllFalse), good=_is_rejected, asks=False),
+    replace(_evaluator("zero-shot", _judging), good=_is_judged),
+    replace(_evaluator("lm vs lm", _examining), good=_is_judged),
+    replace(
+        _evaluator("self-check, by prompt, samples given", partial(_self_check, "prompt")),
+        give=facts.with_samples,
+        good=partial(_is_consistent, 0.0),
+        tasks=FEWER,
+    ),
+    replace(
+        _evaluator("self-check, by embedding, samples drawn", partial(_self_check, "embedding")),
+        good=partial(_is_consistent, 0.25),
+    ),
+]

@@ -1,0 +1,227 @@
+"""The guards that have to keep to the contract. All is at module level, to be pickled.
+
+Of an odd item the chain says what is not so. Corrected, it speaks of another, even one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import (
+    Runnable,
+    RunnableLambda,
+    RunnableParallel,
+    RunnablePassthrough,
+)
+
+from contract.evaluators import refchecker
+from contract.member import FEWER, Member
+from demur import (
+    Annotate,
+    Budget,
+    Claim,
+    ClaimLabel,
+    Evaluation,
+    Guard,
+    RefChecker,
+    Sample,
+)
+from demur.guard import Feedback, Guarded, widen
+from demur.guard.recovery import REFUSAL
+from support import facts
+from support.fakes import ScriptedModel
+
+PROMPT = ChatPromptTemplate.from_template("From {context} answer: {question}")
+
+
+def _listing(query: str) -> Document:
+    return Document(f"What was found for: {query}")
+
+
+class Items(BaseRetriever):
+    """Finds something of its own for each query."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return [_listing(query)]
+
+
+def _speak(stage: str, messages: Sequence[BaseMessage]) -> str:
+    """The script of the chain's model, and of the one that corrects it."""
+    said = facts.speak(stage, messages)
+    better = stage == "repair" or "Answer correctly" in str(messages[-1].content)
+    return _corrected(int(said.split()[1])) if better else said
+
+
+def _corrected(number: int) -> str:
+    return facts.answer(number if number % 2 == 0 else 2 * number)
+
+
+def _passes(sample: Sample) -> Evaluation:
+    """An evaluator that is a plain function."""
+    number = int(sample.answer.split()[1])
+    share = facts.supported(number) / len(facts.ATTRIBUTES)
+    return Evaluation(name="plain", score=share, passed=share == 1, explanation="Look again.")
+
+
+def _chain() -> Runnable[Any, Any]:
+    speaker = ScriptedModel(script=_speak)
+    return {"context": Items(), "question": RunnablePassthrough()} | PROMPT | speaker
+
+
+def _refusing() -> Runnable[Any, Any]:
+    return Guard(_chain() | StrOutputParser(), refchecker("joint"))
+
+
+def _annotating() -> Guard[Any, Any]:
+    return Guard(_chain() | StrOutputParser(), _passes, on_fail=Annotate())
+
+
+def _asking_again() -> Runnable[Any, Any]:
+    asked = RunnableLambda(_asked)
+    chain = RunnableParallel(question=asked, answer=asked | _chain() | StrOutputParser())
+    return Guard(chain, _passes, with_feedback=_better_asked)
+
+
+def _asked(input: dict[str, str]) -> str:
+    return input["question"]
+
+
+def _better_asked(input: dict[str, str], feedback: Feedback) -> dict[str, str]:
+    return {"question": f"{input['question']} Answer correctly. {feedback.text}"}
+
+
+def _repairing() -> Runnable[Any, Any]:
+    model = ScriptedModel(script=_speak)
+    return Guard(_chain(), _passes, model=model, retriever=Items())
+
+
+def _widening() -> Runnable[Any, Any]:
+    """The chain speaks well of items of which it read what was searched for."""
+    speaker = ScriptedModel(script=_speak_of_what_was_read)
+    found = {"context": widen(Items()), "question": RunnablePassthrough()}
+    return Guard(found | PROMPT | speaker | StrOutputParser(), _lacks)
+
+
+def _speak_of_what_was_read(stage: str, messages: Sequence[BaseMessage]) -> str:
+    said = facts.speak(stage, messages)
+    read = "it is even" in str(messages[-1].content)
+    return _corrected(int(said.split()[1])) if read else said
+
+
+def _lacks(sample: Sample) -> Evaluation:
+    """As `_passes`, and says what it lacks."""
+    found = _passes(sample)
+    if found.passed:
+        return found
+    lacking = Claim(text="it is even", label=ClaimLabel.NEUTRAL)
+    return found.model_copy(update={"claims": (lacking,)})
+
+
+def _nested() -> Runnable[Any, Any]:
+    """The inner one refuses what is wrong, and the outer one does not judge that."""
+    return Guard(_refusing(), _passes, budget=Budget(attempts=2, model_calls=9, seconds=600))
+
+
+def _open() -> Runnable[Any, Any]:
+    model = ScriptedModel(script=_mumble)
+    return Guard(_chain() | StrOutputParser(), RefChecker(model), on_error="open")
+
+
+def _mumble(stage: str, messages: Sequence[BaseMessage]) -> str:
+    return "Hm."
+
+
+def _traced() -> Runnable[Any, Any]:
+    return _annotating().with_trace()
+
+
+def _question_in_dict(number: int) -> dict[str, str]:
+    return {"question": facts.question(number)}
+
+
+def _is_refused(number: int, output: str) -> bool:
+    return output == (facts.answer(number) if number % 2 == 0 else REFUSAL)
+
+
+def _is_annotated(number: int, output: str) -> bool:
+    answer, _, note = output.partition("\n\n")
+    return answer == facts.answer(number) and bool(note) is (number % 2 == 1)
+
+
+def _is_corrected_in_dict(number: int, output: dict[str, str]) -> bool:
+    asked = output["question"].startswith(facts.question(number))
+    return asked and output["answer"] == _corrected(number)
+
+
+def _is_corrected(number: int, output: AIMessage) -> bool:
+    return isinstance(output, AIMessage) and output.text == _corrected(number)
+
+
+def _is_corrected_text(number: int, output: str) -> bool:
+    return output == _corrected(number)
+
+
+def _is_said(number: int, output: str) -> bool:
+    return output == facts.answer(number)
+
+
+def _is_annotated_with_trace(number: int, output: Guarded[str]) -> bool:
+    (attempt,) = output.trace.attempts
+    retrieved = attempt.contexts == (_listing(facts.question(number)),)
+    return (
+        retrieved
+        and attempt.answer == facts.answer(number)
+        and attempt.usage.calls == 1
+        and _is_annotated(number, output.output)
+    )
+
+
+def _same(output: Any) -> Any:
+    return output
+
+
+def _text(output: AIMessage) -> str:
+    return str(output.text)  # a model gives each of its messages an id of its own
+
+
+def _output_and_outcome(output: Guarded[str]) -> tuple[str, str]:
+    return output.output, output.trace.outcome
+
+
+def _guard(
+    name: str,
+    make: Callable[[], Runnable[Any, Any]],
+    good: Callable[[int, Any], bool],
+    essence: Callable[[Any], Any] = _same,
+) -> Member:
+    complaint = "about no item"
+    return Member(name, make, facts.question, essence, good, "How are you?", complaint, tasks=FEWER)
+
+
+GUARDS = [
+    replace(_guard("guard that refuses, string", _refusing, _is_refused), tasks=500),
+    _guard("guard that annotates, string", _annotating, _is_annotated),
+    replace(
+        _guard("guard that asks again, dict", _asking_again, _is_corrected_in_dict),
+        give=_question_in_dict,
+        bad_input={"question": "How are you?"},
+    ),
+    _guard("guard that repairs, message", _repairing, _is_corrected, _text),
+    _guard("guard that widens, string", _widening, _is_corrected_text),
+    _guard("guard in a guard, string", _nested, _is_refused),
+    _guard("guard without a judge, string", _open, _is_said),
+    replace(
+        _guard("guard with its trace", _traced, _is_annotated_with_trace, _output_and_outcome),
+        tasks=500,
+    ),
+]
