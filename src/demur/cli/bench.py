@@ -34,9 +34,7 @@ bench = typer.Typer(
 _Read = TypeVar("_Read")
 _Records = Annotated[
     Path,
-    typer.Option(
-        help="The recorded replies: the publishers' folder, or one file of them or of record's."
-    ),
+    typer.Option(help="The recorded replies: the publishers' folder, or one file of them."),
 ]
 _Matcher = Annotated[
     str | None,
@@ -56,7 +54,13 @@ _Json = Annotated[bool, typer.Option("--json", help="Print the rows as a JSON li
 @bench.command()
 def phd(
     data: Annotated[Path, typer.Option(help="PHD_benchmark.json, or its passages as .jsonl.")],
-    records: _Records,
+    records: Annotated[
+        Path,
+        typer.Option(
+            help="The recorded replies: the publishers' folder, one file of them, or what "
+            "`demur bench record` wrote."
+        ),
+    ],
     matcher: _Matcher = None,
     percentage: _Percentage = PERCENTAGE,
     selfcheck_threshold: Annotated[

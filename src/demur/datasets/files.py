@@ -43,6 +43,7 @@ def rows(found: Any, form: type[_Form], name: str) -> list[_Form]:
     if not isinstance(found, list):
         raise ValueError(f"{name}: expected a list of objects, got {type(found).__name__}")
     try:
+        # A type that is known at run time only, which mypy has no words for.
         return TypeAdapter(list[form]).validate_python(found)  # type: ignore[valid-type]
     except ValidationError as error:
         first = error.errors()[0]

@@ -119,4 +119,4 @@ def test_no_model_is_refused() -> None:
     with pytest.raises(ValueError, match="unknown model 'nobody'"):
         ZeroShot("nobody")
     with pytest.raises(TypeError, match="chat model"):
-        ZeroShot(7)  # type: ignore[arg-type]
+        ZeroShot(7)  # type: ignore[arg-type]  # the mistake that is tested
