@@ -8,24 +8,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
-from langchain_core.runnables import RunnableConfig, RunnableSerializable
+from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import patch_config
-from pydantic import ConfigDict
 from typing_extensions import Self
 
+from demur.frozen import FrozenRunnable
 from demur.models.calls import Ledger, Steps, adrive, drive
 from demur.models.retry import CallPolicy
 from demur.schema import Claim, Evaluation, Sample, Usage
 
 
-class Evaluator(RunnableSerializable[Sample | Mapping[str, Any], Evaluation], ABC):
+class Evaluator(FrozenRunnable[Sample | Mapping[str, Any], Evaluation], ABC):
     """Base of the evaluators: the two thin edges, sync and async, around one core.
 
     A subclass writes `_steps`; it never waits and keeps nothing on `self`, so one evaluator serves
     any number of threads and loops at a time.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     call_policy: CallPolicy | None = None
     """Retries, time limits and concurrency of the model calls. None: the model's own `call_policy`
@@ -46,14 +44,6 @@ class Evaluator(RunnableSerializable[Sample | Mapping[str, Any], Evaluation], AB
     def __deepcopy__(self, memo: Any = None) -> Self:
         """A copy with the same models and stores, which are not its own."""
         return self.__copy__()
-
-    def __getstate__(self) -> dict[Any, Any]:
-        """Leave out what `model_post_init` found: it is found again on the other side."""
-        return {**super().__getstate__(), "__pydantic_private__": None}
-
-    def __setstate__(self, state: dict[Any, Any]) -> None:
-        super().__setstate__(state)
-        self.model_post_init(None)
 
     def invoke(
         self,

@@ -8,13 +8,15 @@ from typing import Any, Literal
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableSerializable
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.base import RunnableLike, coerce_to_runnable
 from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.utils import ConfigurableFieldSpec, Input, Output
 from langchain_core.utils.pydantic import TypeBaseModel
-from pydantic import ConfigDict, PrivateAttr
+from pydantic import PrivateAttr
+from typing_extensions import Self
 
+from demur.frozen import FrozenRunnable
 from demur.guard.attempts import no_verdict
 from demur.guard.budget import Budget
 from demur.guard.chunks import added
@@ -31,7 +33,7 @@ from demur.models.scope import within_scope
 from demur.schema import Evaluation
 
 
-class Guard(RunnableSerializable[Input, Output]):
+class Guard(FrozenRunnable[Input, Output]):
     """Check every answer of a chain, and recover when it fails.
 
     A guard takes the chain's input and returns the chain's output. Question, answer and contexts
@@ -80,8 +82,6 @@ class Guard(RunnableSerializable[Input, Output]):
             range, or lacks another that it needs.
         TypeError: Something is no Runnable, no chat model, or no recovery.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     chain: Runnable[Input, Output]
     evaluators: tuple[Runnable[Any, Any], ...]
@@ -150,6 +150,11 @@ class Guard(RunnableSerializable[Input, Output]):
                 )
             if any(isinstance(recovery, Repair) for recovery in self.on_fail.values()):
                 raise ValueError("Repair() has the guard's model answer: give model=")
+
+    @classmethod
+    def _made(cls, fields: Mapping[str, Any]) -> Self:
+        given = dict(fields)
+        return cls(given.pop("chain"), *given.pop("evaluators"), **given)
 
     def model_post_init(self, context: Any, /) -> None:
         """Find the model, so that a wrong name shows now and not in a call."""
@@ -316,11 +321,3 @@ class Guard(RunnableSerializable[Input, Output]):
     def config_specs(self) -> list[ConfigurableFieldSpec]:
         """The chain's."""
         return self.chain.config_specs
-
-    def __getstate__(self) -> dict[Any, Any]:
-        """Leave out what the fields name: it is found again on the other side."""
-        return {**super().__getstate__(), "__pydantic_private__": None}
-
-    def __setstate__(self, state: dict[Any, Any]) -> None:
-        super().__setstate__(state)
-        self.model_post_init(None)

@@ -410,6 +410,9 @@ def test_a_store_of_others_is_refused(other: dict[str, Any], what: str) -> None:
     fewl(neighbors=shared, weighting="uniform", penalty=True, divergence="js")
     with pytest.raises(ValueError, match=f"made with other {what}"):
         fewl(**{**other, "neighbors": shared})
+    with pytest.raises(ValueError, match=f"made with other {what}"):
+        fewl(neighbors=shared).model_copy(update=other)
+    fewl(neighbors=shared).model_copy(update={**other, "neighbors": None})
 
 
 def test_answers_that_do_not_fit_the_references_are_told() -> None:

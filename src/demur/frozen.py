@@ -1,0 +1,46 @@
+"""FrozenRunnable: fields that stay as they are, and parts that are found from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from langchain_core.runnables import RunnableSerializable
+from langchain_core.runnables.utils import Input, Output
+from pydantic import ConfigDict
+from typing_extensions import Self
+
+
+class FrozenRunnable(RunnableSerializable[Input, Output]):
+    """Base of the evaluators and the guard.
+
+    What a subclass finds from its fields (a model by its name, say) it finds in `model_post_init`
+    and keeps in private attributes. A copy with other fields and a pickle find it again.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy, with some fields as `update` has them. Unlike pydantic's it validates them.
+
+        Raises:
+            ValueError, TypeError, DemurError: As the class itself does for such fields.
+        """
+        copied = super().model_copy(deep=deep)
+        if not update:
+            return copied
+        fields = {name: getattr(copied, name) for name in copied.model_fields_set}
+        return self._made({**fields, **update})
+
+    @classmethod
+    def _made(cls, fields: Mapping[str, Any]) -> Self:
+        """One with these fields, by name."""
+        return cls(**fields)
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Leave out what `model_post_init` found: it is found again on the other side."""
+        return {**super().__getstate__(), "__pydantic_private__": None}
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        self.model_post_init(None)

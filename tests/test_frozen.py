@@ -1,0 +1,79 @@
+"""Copies with other fields: their parts are those of the new fields, and a wrong one is refused."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from demur import Annotate, Cascade, Evaluation, Guard, RefChecker, Sample
+from demur.evaluators.baselines import ZeroShot
+from demur.frozen import FrozenRunnable
+from support.fakes import ScriptedModel
+
+SAMPLE = Sample(question="How tall is it?", answer="84 metres.", contexts=["It is 84 metres tall."])
+
+
+def saying(reply: str) -> ScriptedModel:
+    return ScriptedModel(script=lambda stage, messages: reply)
+
+
+def fails(sample: Sample) -> Evaluation:
+    return Evaluation(name="fails", passed=False, explanation="No.")
+
+
+def zero_shot(model: Any) -> FrozenRunnable[Any, Any]:
+    return ZeroShot(model)
+
+
+def refchecker(model: Any) -> FrozenRunnable[Any, Any]:
+    return RefChecker(model)
+
+
+def guard(model: Any) -> FrozenRunnable[Any, Any]:
+    return Guard(lambda question: {"answer": "84.", "context": ["Tall."]}, fails, model=model)
+
+
+@pytest.mark.parametrize("make", [zero_shot, refchecker, guard])
+def test_a_copy_with_another_model_asks_that_one(make: Callable[[Any], Any]) -> None:
+    first, second = saying("first"), saying("second")
+    made = make(first)
+    given = SAMPLE if make is not guard else "How tall?"
+    made.model_copy(update={"model": second}).invoke(given)
+    assert (len(first.requests), len(second.requests) > 0) == (0, True)
+    for same in (made, made.model_copy(), made.model_copy(update={}), copy.copy(made)):
+        asked = len(first.requests)
+        same.invoke(given)
+        assert len(first.requests) > asked
+
+
+def test_what_a_field_is_coerced_to_it_is_in_a_copy_too() -> None:
+    first, second = saying("first"), saying("second")
+    stages = [RefChecker(second), RefChecker(second)]
+    Cascade([RefChecker(first), RefChecker(first)]).model_copy(update={"stages": stages}).invoke(
+        SAMPLE
+    )
+    assert (len(first.requests), len(second.requests) > 0) == (0, True)
+    guarded = Guard(lambda question: "Yes.", RefChecker(first))
+    changed = guarded.model_copy(update={"evaluators": [fails], "on_fail": "annotate"})
+    assert changed.invoke("Is it?") == Guard(lambda _: "Yes.", fails, on_fail=Annotate()).invoke("")
+    assert first.requests == []
+
+
+@pytest.mark.parametrize(
+    ("made", "update", "complaint"),
+    [
+        (ZeroShot(saying("")), {"model": "gpt"}, "'gpt'"),
+        (ZeroShot(saying("")), {"colour": "red"}, "colour"),
+        (guard(None), {"colour": "red"}, "colour"),
+        (guard(None), {"streaming": "sentence"}, "claim by claim"),
+        (guard(None), {"evaluators": []}, "needs an evaluator"),
+    ],
+)
+def test_a_copy_with_a_wrong_field_is_refused(
+    made: FrozenRunnable[Any, Any], update: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises((TypeError, ValueError), match=complaint):
+        made.model_copy(update=update)
