@@ -13,7 +13,7 @@ import pytest
 
 from demur.errors import DemurError, MissingExtraError
 from demur.models import chroma
-from demur.models.chroma import Chroma, nearest, open_client, parts, requests
+from demur.models.chroma import Chroma, nearest, open_client, parts
 
 pytest.importorskip("chromadb")
 pytest.importorskip("filelock")
@@ -148,8 +148,42 @@ def test_parts_and_requests_are_whole_and_bounded(monkeypatch: pytest.MonkeyPatc
     assert list(parts("abcde", 2)) == [["a", "b"], ["c", "d"], ["e"]]
     sizes = {"a": 4, "b": 6, "c": 1, "d": 99, "e": 1, "f": 1, "g": 1, "h": 1}
     rows = {id_: {"text": "x" * size} for id_, size in sizes.items()}
-    assert list(requests(rows)) == [["a", "b"], ["c"], ["d"], ["e", "f", "g"], ["h"]]
-    assert list(requests({})) == []
+    made = [list(part) for part in chroma._requests(rows)]
+    assert made == [["a", "b"], ["c"], ["d"], ["e", "f", "g"], ["h"]]
+    assert {id_: row for part in chroma._requests(rows) for id_, row in part.items()} == rows
+    assert list(chroma._requests({})) == []
+
+
+def test_a_vector_that_is_there_is_not_written_again(
+    opened: Chroma, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chroma, "AT_ONCE", 2)
+    kept, asked = opened.collection(name(), "k", "e"), []
+
+    def vectors_of(ids: list[str]) -> dict[str, Any]:
+        asked.append(ids)
+        return {id_: np.array([len(asked), 1], np.float32) for id_ in ids}
+
+    opened.write(kept, {"a": {"said": "1", "more": "x"}, "b": {"said": "2"}}, vectors_of)
+    opened.write(kept, {"b": {"said": "3"}, "c": {"said": "4"}, "a": {"said": "5"}}, vectors_of)
+    opened.write(kept, {}, vectors_of)
+    assert asked == [["a", "b"], ["c"]]
+    found = kept.get(include=["metadatas", "embeddings"])
+    assert dict(zip(found["ids"], found["metadatas"], strict=True)) == {
+        "a": {"said": "5", "more": "x"},
+        "b": {"said": "3"},
+        "c": {"said": "4"},
+    }
+    first, *others = found["embeddings"]
+    assert [np.allclose(first, other) for other in others] == [True, False]
+
+
+def test_what_computes_vectors_raises_its_own_error(opened: Chroma) -> None:
+    def fail(ids: list[str]) -> dict[str, Any]:
+        raise ValueError("no such model")
+
+    with pytest.raises(ValueError, match=r"^no such model$"):
+        opened.write(opened.collection(name(), "k", "e"), {"a": {"said": "1"}}, fail)
 
 
 # --- Nearest --------------------------------------------------------------------------------------

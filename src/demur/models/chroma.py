@@ -102,6 +102,40 @@ class Chroma:
         with _told(self.name):
             yield
 
+    def write(
+        self,
+        collection: Any,
+        rows: Mapping[str, Mapping[str, str]],
+        vectors_of: Callable[[list[str]], Mapping[str, NDArray[np.float32]]],
+    ) -> None:
+        """Write rows of metadata by id, and vectors where there are none yet.
+
+        A vector that is there is not written again: Chroma's index may lose sight of others then.
+        An interrupt leaves some rows written, each of those whole.
+
+        Args:
+            collection: Where to write.
+            rows: The metadata. Of what is there, the keys that are not given stay.
+            vectors_of: From ids to their vectors; what it raises is raised.
+
+        Raises:
+            DemurError: As `use`.
+        """
+        for part in _requests(rows):
+            with self.use():
+                there = set(collection.get(ids=list(part), include=[])["ids"])
+            if new := [id_ for id_ in part if id_ not in there]:
+                vectors = vectors_of(new)
+                with self.use():
+                    collection.upsert(
+                        new,
+                        embeddings=[vectors[id_] for id_ in new],
+                        metadatas=[part[id_] for id_ in new],
+                    )
+            if old := [id_ for id_ in part if id_ in there]:
+                with self.use():
+                    collection.update(old, metadatas=[part[id_] for id_ in old])
+
     def search(self, ask: Callable[[], T]) -> T:
         """What a request that reads vectors returns.
 
@@ -182,16 +216,16 @@ def parts(ids: Sequence[str], size: int = AT_ONCE) -> Iterator[list[str]]:
     return (list(ids[start : start + size]) for start in range(0, len(ids), size))
 
 
-def requests(rows: Mapping[str, Mapping[str, str]]) -> Iterator[list[str]]:
-    """The ids of rows of metadata, in parts that one request can write."""
-    part: list[str] = []
+def _requests(rows: Mapping[str, Mapping[str, str]]) -> Iterator[dict[str, Mapping[str, str]]]:
+    """Rows of metadata in parts that one request can write."""
+    part: dict[str, Mapping[str, str]] = {}
     size = 0
     for id_, row in rows.items():
         more = sum(map(len, row.values()))
         if part and (len(part) == AT_ONCE or size + more > _WRITTEN):
             yield part
-            part, size = [], 0
-        part.append(id_)
+            part, size = {}, 0
+        part[id_] = row
         size += more
     if part:
         yield part

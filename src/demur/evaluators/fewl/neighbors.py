@@ -29,7 +29,7 @@ from demur.evaluators.fewl.entries import (
     write_entries,
 )
 from demur.evaluators.fewl.parsing import Pairs
-from demur.models.chroma import AT_ONCE, nearest, open_client, parts, requests
+from demur.models.chroma import AT_ONCE, nearest, open_client, parts
 from demur.models.embeddings import MiniLM
 from demur.models.fingerprints import fingerprint
 from demur.models.recent import Recent
@@ -161,19 +161,16 @@ class NeighborStore:
     def add_many(self, asked: Sequence[Asked]) -> None:
         """Keep several questions at once, which takes a tenth of the time of one by one.
 
-        An interrupt leaves the first ones kept, up to some point.
+        An interrupt leaves some of them kept, each of those whole.
         """
         entries = {entry_id(one.question): as_kept(one) for one in asked}
         rows = {id_: to_metadata(one) for id_, one in entries.items()}
-        for ids in requests(rows):
-            vectors = self._vectors_of({id_: entries[id_].question for id_ in ids})
-            with self._chroma.use():
-                self._collection.upsert(
-                    ids,
-                    embeddings=[vectors[id_] for id_ in ids],
-                    metadatas=[rows[id_] for id_ in ids],
-                )
-            self._remember({id_: entries[id_] for id_ in ids})
+        self._chroma.write(
+            self._collection,
+            rows,
+            lambda ids: self._vectors_of({id_: entries[id_].question for id_ in ids}),
+        )
+        self._remember(entries)
 
     def bind(self, references: str, prompts: str) -> None:
         """Say whose answers these are; the first to say so decides.
