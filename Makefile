@@ -4,7 +4,7 @@
 PYTHON ?= python3
 IN_VENV := .venv/bin/python -m
 # Two at a time; those on the real model come alone, since they use all cores themselves.
-QUICK_TESTS := $(IN_VENV) pytest -n 2 -m 'not real'
+TWO_AT_A_TIME := $(IN_VENV) pytest -n 2
 
 .PHONY: help demo test check bench clean env-run env-dev weights
 
@@ -20,7 +20,7 @@ demo: env-run
 	@$(IN_VENV) demur demo
 
 test: env-dev weights
-	$(QUICK_TESTS)
+	$(TWO_AT_A_TIME) -m 'not real'
 	$(IN_VENV) pytest -m real
 
 check: env-dev
@@ -28,7 +28,7 @@ check: env-dev
 	$(IN_VENV) ruff format --check .
 	$(IN_VENV) mypy
 	.venv/bin/lint-imports
-	$(QUICK_TESTS)
+	$(TWO_AT_A_TIME) -m 'not real and not slow'
 
 bench: env-dev
 	$(IN_VENV) bench.import_time

@@ -27,6 +27,8 @@ from demur.evaluators.fewl import Fitted
 from support.evaluators import Scripted, undetermined
 from support.openai_server import Answer, OpenAIServer, openai_server
 
+pytestmark = pytest.mark.slow
+
 # -- as a process ----------------------------------------------------------------------------------
 
 

@@ -98,6 +98,7 @@ async def test_an_input_that_cannot_be_used_raises_alone(member: Member, made: A
 # --- Many at a time ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_hundreds_of_tasks_share_nothing(member: Member, made: Any) -> None:
     inputs = given(member, member.tasks)
     assert all_good(member, await asyncio.gather(*map(made.ainvoke, inputs)))
@@ -109,10 +110,12 @@ def test_of_each_class_one_is_called_by_500_tasks() -> None:
     assert min(member.tasks for member in MEMBERS) >= 100
 
 
+@pytest.mark.slow
 def test_threads_share_nothing(member: Member, made: Any) -> None:
     assert all_good(member, made.batch(given(member, 100), {"max_concurrency": 100}))
 
 
+@pytest.mark.slow
 def test_event_loops_share_nothing(member: Member, made: Any) -> None:
     def run(inputs: Sequence[Any]) -> list[Any]:
         return asyncio.run(made.abatch(inputs))
@@ -342,6 +345,7 @@ for member, made in pickle.load(sys.stdin.buffer):
 """
 
 
+@pytest.mark.slow
 def test_pickles_work_in_another_process() -> None:
     pickled = pickle.dumps([(member, member.make()) for member in MEMBERS])
     ran = subprocess.run(

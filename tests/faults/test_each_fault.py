@@ -14,6 +14,8 @@ from support import facts
 from support.faults import BROKEN, FAULTS, Faulty
 from support.openai_server import Answer, OpenAIServer, openai_server
 
+pytestmark = pytest.mark.slow
+
 NAMED: Mapping[str, str] = {
     "429": "429",
     "429 Retry-After": "429",

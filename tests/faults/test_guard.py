@@ -19,6 +19,8 @@ from support import facts
 from support.faults import BROKEN, FAULTS, Faulty
 from support.openai_server import OpenAIServer, openai_server
 
+pytestmark = pytest.mark.slow
+
 COUNT = 200
 
 QUICK = [name for name in FAULTS if name != "hang" and not name.startswith("429 ")]

