@@ -1,5 +1,7 @@
 import copy
 import pickle
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -19,7 +21,7 @@ def test_a_missing_extra_is_an_import_error_that_says_the_command() -> None:
 
 
 @pytest.mark.parametrize("again", [lambda e: pickle.loads(pickle.dumps(e)), copy.copy])
-def test_a_missing_extra_survives_pickling_and_copying(again) -> None:  # type: ignore[no-untyped-def]
+def test_a_missing_extra_survives_pickling_and_copying(again: Callable[[Any], Any]) -> None:
     error = MissingExtraError("chromadb", "chroma", "The vector store")
     same = again(error)
     assert type(same) is MissingExtraError

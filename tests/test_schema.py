@@ -143,7 +143,7 @@ def test_usage_adds_up_field_by_field() -> None:
     )
     assert sum([USAGE, USAGE], Usage()).calls == 4
     with pytest.raises(TypeError):
-        USAGE + 1  # type: ignore[operator]
+        USAGE + 1  # type: ignore[operator]  # the mistake that is tested
 
 
 def test_labels_print_as_their_words() -> None:

@@ -224,7 +224,7 @@ async def test_a_reader_that_leaves_frees_the_slots(
         async for _ in stream:
             if leave == "aclose":
                 await await_(asked)
-                await stream.aclose()  # type: ignore[attr-defined]
+                await stream.aclose()  # type: ignore[attr-defined]  # a generator, not told so
 
     reading = asyncio.ensure_future(read())
     await await_(asked)

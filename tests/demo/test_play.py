@@ -14,6 +14,7 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.language_models import FakeListChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
 from rich.console import Console
 
 from demur import DemurError, ModelCallError, cli
@@ -37,10 +38,8 @@ def _small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _replies(*texts: str) -> GenericFakeChatModel:
-    usage = {"input_tokens": 5, "output_tokens": 3, "total_tokens": 8}
-    messages: Iterator[AIMessage] = iter(
-        [AIMessage(text, usage_metadata=usage) for text in texts]  # type: ignore[arg-type]
-    )
+    usage = UsageMetadata(input_tokens=5, output_tokens=3, total_tokens=8)
+    messages: Iterator[AIMessage] = iter([AIMessage(text, usage_metadata=usage) for text in texts])
     return GenericFakeChatModel(messages=messages)
 
 

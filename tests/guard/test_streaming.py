@@ -179,7 +179,7 @@ async def _close(guarded: Guard[Any, Any], begun: threading.Event) -> None:
     stream = guarded.astream("why?")
     assert await anext(stream) == "One is good."
     await await_(begun)
-    await stream.aclose()  # type: ignore[attr-defined]
+    await stream.aclose()  # type: ignore[attr-defined]  # a generator, not told so
 
 
 async def _forget(guarded: Guard[Any, Any], begun: threading.Event) -> None:
@@ -334,6 +334,6 @@ def test_judging_by_sentences_needs_a_judge_of_claims() -> None:
     with pytest.raises(ValueError, match=r"streaming='sentence'.*whole judges answers as a whole"):
         Guard(Telling(GOOD), ByClaims(), whole, streaming="sentence")
     with pytest.raises(ValueError, match="buffer"):
-        Guard(Telling(GOOD), ByClaims(), streaming="words")  # type: ignore[arg-type]
+        Guard(Telling(GOOD), ByClaims(), streaming="words")  # type: ignore[arg-type]  # on purpose
     bound = ByClaims().with_config(tags=["mine"])
     assert list(guard(Telling(GOOD), bound).stream("why?")) != []

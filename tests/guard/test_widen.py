@@ -174,7 +174,7 @@ def test_a_runnable_that_is_no_retriever_is_asked_as_it_is() -> None:
 
 def test_mistakes_show_at_once() -> None:
     with pytest.raises(TypeError, match=r"widen expects a retriever.*got str"):
-        widen("notes")  # type: ignore[arg-type]
+        widen("notes")  # type: ignore[arg-type]  # the mistake that is tested
     with pytest.raises(ValueError, match="factor must be at least 1, got 0"):
         widen(Echo(), factor=0)
 

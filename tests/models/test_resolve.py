@@ -62,4 +62,4 @@ def test_an_unknown_name_is_refused(name: str) -> None:
 @pytest.mark.parametrize("model", [None, 3, object()])
 def test_what_is_no_model_is_refused(model: object) -> None:
     with pytest.raises(TypeError, match="expected a model name or a LangChain chat model"):
-        resolve_model(model)  # type: ignore[arg-type]
+        resolve_model(model)  # type: ignore[arg-type]  # the mistake that is tested

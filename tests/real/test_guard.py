@@ -73,5 +73,6 @@ def test_the_first_example_of_the_readme_works_as_typed(model: BaseChatModel) ->
     readme = Path(__file__).parents[2] / "README.md"
     example = readme.read_text().split("```python\n", 1)[1].split("```", 1)[0]
     names: dict[str, Any] = {}
+    # Our own README, not what a model wrote.
     exec(example.replace("guarded.invoke(", "output = guarded.invoke("), names)  # noqa: S102
     assert "1793" in names["output"].text or names["output"].text == REFUSAL

@@ -25,8 +25,8 @@ def test_a_right_answer_leads_back_and_a_made_up_one_does_not(model: BaseChatMod
     wrong = check.invoke({"question": "What is Paris?", "answer": MADE_UP})
     assert wrong.label == "non-factual", wrong
     assert (wrong.details["entity"], wrong.details["entity_source"]) == ("Paris", "question")
-    assert "Shakespeare" not in str(right.details["query"])
-    assert "Paris" not in str(wrong.details["query"])
+    assert "shakespeare" not in str(right.details["query"]).lower()
+    assert "paris" not in str(wrong.details["query"]).lower()
     assert (right.usage.calls, wrong.usage.calls) == (2, 2)
 
 

@@ -242,6 +242,7 @@ class _Encoder:
 def test_a_cross_encoder_is_given_only_pairs_that_are_new() -> None:
     pytest.importorskip("torch")
     encoder = _Encoder()
+    # It has of a cross-encoder what is used, and no more.
     checker = RefChecker(ScriptedModel(script=judge), checker=encoder)  # type: ignore[arg-type]
     with within_scope(Scope()):
         checker.invoke(sample(says(1, 2), says(1)))

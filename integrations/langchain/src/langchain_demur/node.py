@@ -111,6 +111,7 @@ def guarded_node(
     guarded = _GuardedNode(evaluators, budget or Budget(), options, answer, contexts)
     if isinstance(node, Runnable):
         return cast(Node, guarded.runnable(node))
+    # Not whether it can be called: whether what is called is asynchronous.
     called = node if inspect.isroutine(node) else getattr(node, "__call__", node)  # noqa: B004
     is_async = inspect.iscoroutinefunction(called)
     return cast(Node, guarded.afunction(node) if is_async else guarded.function(node))

@@ -168,7 +168,7 @@ class NeighborStore:
         self._chroma.write(
             self._collection,
             rows,
-            lambda ids: self._vectors_of({id_: entries[id_].question for id_ in ids}),
+            lambda new: self._new_vectors({id_: entries[id_].question for id_ in new}),
         )
         self._remember(entries)
 
@@ -359,12 +359,21 @@ class NeighborStore:
         """The vectors of questions by their ids: used lately, else stored, else computed."""
         found = self._vectors.get(questions)
         if lacking := [id_ for id_ in questions if id_ not in found]:
-            found |= self._stored_vectors(lacking)
-        if lacking := [id_ for id_ in questions if id_ not in found]:
-            found |= self._computed({id_: questions[id_] for id_ in lacking})
-        for id_ in questions:
-            self._vectors.put(id_, found[id_], 1)
+            found |= self._used(self._stored_vectors(lacking))
+        new = {id_: question for id_, question in questions.items() if id_ not in found}
+        return found | self._new_vectors(new)
+
+    def _new_vectors(self, questions: Mapping[str, str]) -> dict[str, NDArray[np.float32]]:
+        """The same of questions that are not stored: used lately, else computed."""
+        found = self._vectors.get(questions)
+        if lacking := {id_: questions[id_] for id_ in questions if id_ not in found}:
+            found |= self._used(self._computed(lacking))
         return found
+
+    def _used(self, vectors: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
+        for id_, vector in vectors.items():
+            self._vectors.put(id_, vector, 1)
+        return vectors
 
     def _stored_vectors(self, ids: list[str]) -> dict[str, NDArray[np.float32]]:
         read = partial(self._collection.get, ids=ids, include=["embeddings"])
