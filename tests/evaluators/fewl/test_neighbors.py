@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
+from demur import jsonl
 from demur.errors import DemurError, LocalModelError, MissingExtraError
-from demur.evaluators.fewl import entries
 from demur.evaluators.fewl.drafts import Draft
 from demur.evaluators.fewl.neighbors import Asked, Neighbor, NeighborStore
 from demur.evaluators.fewl.parsing import Pairs
@@ -297,7 +297,7 @@ def test_stores_in_memory_are_private_and_gone_with_their_object() -> None:
     assert (len(first), len(second)) == (1, 0)
     first.drafts.keep("1 0 | q", Draft({0: ("a",)}))
     held = {one.name for one in chromadb.EphemeralClient().list_collections()}
-    names = {name for name in held if name.startswith(first._name)}
+    names = {name for name in held if name.startswith(first._questions.name)}
     assert len(names) == 2
     del first
     gc.collect()
@@ -353,7 +353,7 @@ def test_a_server_that_went_away_is_told(tmp_path: Path) -> None:
 
 
 def test_an_entry_that_is_not_ours_is_told(store: NeighborStore) -> None:
-    store._collection.upsert(["x"], embeddings=[[1, 0]], metadatas=[{"said": "hello"}])
+    store._questions.collection.upsert(["x"], embeddings=[[1, 0]], metadatas=[{"said": "hello"}])
     with pytest.raises(DemurError, match=r"keeps under x cannot be read: .* Delete that"):
         store.nearest("0 1 | q", 1, 0.8)
 
@@ -495,7 +495,7 @@ def test_what_stands_in_a_files_place_stays_when_writing_fails(
     def full(descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(entries, "os", SimpleNamespace(**{**vars(entries.os), "fsync": full}))
+    monkeypatch.setattr(jsonl, "os", SimpleNamespace(**{**vars(jsonl.os), "fsync": full}))
     with pytest.raises(OSError, match="No space left"):
         store.export(tmp_path / "kept.jsonl")
     assert [path.read_bytes() for path in tmp_path.iterdir()] == [before]

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 from pydantic import TypeAdapter
 
-from demur.evaluators.fewl.entries import as_json, entry_id
 from demur.evaluators.fewl.parsing import Pairs
+from demur.jsonl import as_json
 from demur.models.chroma import Chroma
+from demur.models.questions import question_id
 
 _KIND = "fewl-drafts-1"
 _ANSWERS = TypeAdapter(tuple[str, ...])
@@ -39,7 +40,7 @@ class Drafts:
     def get(self, question: str) -> Draft:
         """What is kept of a question; an empty draft if nothing is."""
         with self._chroma.use():
-            rows = self._collection.get(ids=[entry_id(question)], include=["metadatas"])
+            rows = self._collection.get(ids=[question_id(question)], include=["metadatas"])
         if not rows["metadatas"]:
             return Draft()
         kept = dict(rows["metadatas"][0])
@@ -56,9 +57,9 @@ class Drafts:
             row["pairs"] = as_json(asdict(draft.pairs))
         with self._chroma.use():
             # An update leaves the keys that it does not give.
-            self._collection.upsert([entry_id(question)], embeddings=[_ANY], metadatas=[row])
+            self._collection.upsert([question_id(question)], embeddings=[_ANY], metadatas=[row])
 
     def drop(self, question: str) -> None:
         """Forget a question: all of it is known."""
         with self._chroma.use():
-            self._collection.delete([entry_id(question)])
+            self._collection.delete([question_id(question)])

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 import math
-import os
-import tempfile
-import unicodedata
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -19,7 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from demur.evaluators.fewl.parsing import Pairs
-from demur.text import replace_surrogates
+from demur.jsonl import as_json, read_lines, write_lines
 
 KIND = "fewl-neighbors-1"
 """Changes when entries take another form."""
@@ -62,12 +57,6 @@ class Asked:
 _ASKED = TypeAdapter(Asked)
 
 
-def entry_id(question: str) -> str:
-    """The hash by which a question is known: of its text after NFC, with white space made one."""
-    text = " ".join(unicodedata.normalize("NFC", replace_surrogates(question)).split())
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def as_kept(one: Asked) -> Asked:
     """The entry as it is read again: no encoding carries lone surrogates."""
     return _ASKED.validate_json(as_json(asdict(one)))
@@ -103,21 +92,7 @@ def write_entries(path: Path, binding: Mapping[str, str], entries: Iterable[Aske
 
     Where the name ends in ".gz" it is compressed. The same content gives the same bytes.
     """
-    lines = chain([{"kind": KIND, **binding}], map(asdict, entries))
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as new:
-        try:
-            # Without a name and a time in it.
-            packed = gzip.GzipFile("", "wb", 6, new, mtime=0) if _packs(path) else None
-            for line in lines:
-                (packed or new).write(as_json(line).encode() + b"\n")
-            if packed:
-                packed.close()
-            new.flush()
-            os.fsync(new.fileno())
-            os.replace(new.name, path)
-        except BaseException:
-            os.unlink(new.name)
-            raise
+    write_lines(path, chain([{"kind": KIND, **binding}], map(asdict, entries)))
 
 
 def read_entries(path: Path) -> tuple[dict[str, str], Iterator[Asked]]:
@@ -127,7 +102,7 @@ def read_entries(path: Path) -> tuple[dict[str, str], Iterator[Asked]]:
         ValueError: The file is another, or a line of it is damaged; the message names the line.
         OSError: It cannot be read.
     """
-    lines = _lines(path)
+    lines = read_lines(path)
     head = next(lines, (0, None))[1]
     if not isinstance(head, dict) or head.pop("kind", None) != KIND:
         raise ValueError(f"{path} holds no exported neighbours ({KIND} in its first line)")
@@ -140,25 +115,6 @@ def _read(path: Path, lines: Iterator[tuple[int, Any]]) -> Iterator[Asked]:
             yield _ASKED.validate_python(line)
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: {error}") from error
-
-
-def _lines(path: Path) -> Iterator[tuple[int, Any]]:
-    number = 0
-    with gzip.open(path) if _packs(path) else path.open("rb") as file:
-        try:
-            for number, line in enumerate(file, 1):
-                yield number, json.loads(line)
-        except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise ValueError(f"{path} is damaged at line {number}: {error}") from error
-
-
-def _packs(path: Path) -> bool:
-    return path.suffix == ".gz"
-
-
-def as_json(value: Any) -> str:
-    """A value as JSON that any encoding carries."""
-    return replace_surrogates(json.dumps(value, ensure_ascii=False))
 
 
 def _digest(answers: Iterable[str]) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from demur.evaluators.fewl.entries import entry_id
 from demur.models.calls import Ledger
+from demur.models.questions import question_id
 from demur.models.threads import as_completed
 from demur.schema import Usage
 
@@ -83,7 +83,7 @@ def _checked(questions: Iterable[Any], at_once: int) -> Sequence[str]:
     for at, question in enumerate(questions):
         if not isinstance(question, str) or not question.strip():
             raise ValueError(f"expected a question at place {at} of the list, got {question!r}")
-        found.setdefault(entry_id(question), question)
+        found.setdefault(question_id(question), question)
     return list(found.values())
 
 

@@ -11,12 +11,13 @@ from typing import Any, TypeGuard
 from langchain_core.runnables import RunnableConfig
 
 from demur.evaluators.fewl.drafts import Draft
-from demur.evaluators.fewl.entries import Asked, entry_id
+from demur.evaluators.fewl.entries import Asked
 from demur.evaluators.fewl.neighbors import NeighborStore
 from demur.evaluators.fewl.parsing import Pairs
 from demur.evaluators.fewl.references import References
 from demur.models.calls import Ledger, LocalCall, Steps, adrive, ask, drive
 from demur.models.limits import ashare, share
+from demur.models.questions import question_id
 from demur.models.retry import CallPolicy
 from demur.models.tries import Outcome, purse
 from demur.schema import Usage
@@ -171,7 +172,7 @@ class _Learning:
     def _key(self, policy: CallPolicy | None) -> Hashable:
         # With policy and budget, as for a chat call.
         wanted = self.with_pairs, self.learner.by_agreement, self.learner.min_pairs
-        return id(self.learner.store), entry_id(self.question), *wanted, policy, id(purse())
+        return id(self.learner.store), question_id(self.question), *wanted, policy, id(purse())
 
 
 def _told(learned: tuple[Asked | str, Ledger], joined: bool) -> Outcome:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import threading
-import uuid
-import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,23 +19,18 @@ from demur.evaluators.fewl.entries import (
     KIND,
     Asked,
     as_kept,
-    entry_id,
     from_metadata,
     read_entries,
     to_metadata,
     write_entries,
 )
 from demur.evaluators.fewl.parsing import Pairs
-from demur.models.chroma import AT_ONCE, nearest, open_client, parts
-from demur.models.embeddings import MiniLM
-from demur.models.fingerprints import fingerprint
+from demur.models.chroma import AT_ONCE, parts
+from demur.models.questions import Questions, question_id
 from demur.models.recent import Recent
-from demur.text import replace_surrogates
 
 __all__ = ["Asked", "Neighbor", "NeighborStore"]
 
-_VECTORS = 2048
-"""Vectors of questions that are kept in memory."""
 _CHARACTERS = 64_000_000
 """Characters of entries that are kept in memory."""
 _SECONDS = 300.0
@@ -89,45 +81,29 @@ class NeighborStore:
                 default.
             client: A Chroma client that you have, instead of a path.
         """
-        if path is not None and client is not None:
-            raise ValueError("path and client both say where the store is: give one of them")
-        if isinstance(path, Path) or (path is not None and "://" not in path):
-            path = str(Path(path).expanduser().absolute())
-        self._path = path
-        self._embedding = MiniLM() if embedding is None else embedding
-        self._chroma = open_client(client if path is None else path, "a store of neighbours")
-        self._private = path is None and client is None
-        # In memory all of one process see the same collections.
-        self._name = f"{collection}-{uuid.uuid4().hex}" if self._private else collection
-        self._collection = self._open()
-        self._gone_with_this(self._name)
+        self._questions = Questions(
+            path, client, collection, embedding, KIND, "a store of neighbours"
+        )
         self._known: Recent[tuple[str, tuple[str, ...]]] = Recent(_CHARACTERS, _SECONDS)
-        self._vectors: Recent[NDArray[np.float32]] = Recent(_VECTORS)
-        self._binding = threading.Lock()
-        self._ids: NDArray[np.str_] = np.array([], dtype=np.str_)
 
     def __repr__(self) -> str:
-        return f"NeighborStore({self._chroma.name!r}, collection={self._name!r})"
+        return (
+            f"NeighborStore({self._questions.chroma.name!r}, collection={self._questions.name!r})"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._path is None:
-            raise TypeError(
-                f"{self!r} cannot be pickled, since it lives in this process. Give it a folder or "
-                "the URL of a Chroma server"
-            )
-        again = partial(NeighborStore, collection=self._name, embedding=self._embedding)
-        return again, (self._path,)
+        return self._questions.again(NeighborStore)
 
     def close(self) -> None:
         """Let go of the folder, so that another process can open it; the store is then done."""
-        self._chroma.close()
+        self._questions.chroma.close()
 
     @cached_property
     def drafts(self) -> Drafts:
         """What some references said of questions that others could not answer yet."""
-        name = f"{self._name}-drafts"
-        made = Drafts(self._chroma, name)
-        self._gone_with_this(name)
+        name = f"{self._questions.name}-drafts"
+        made = Drafts(self._questions.chroma, name)
+        self._questions.gone_with_this(name)
         return made
 
     # --- Writing ------------------------------------------------------------------------------
@@ -163,13 +139,9 @@ class NeighborStore:
 
         An interrupt leaves some of them kept, each of those whole.
         """
-        entries = {entry_id(one.question): as_kept(one) for one in asked}
+        entries = {question_id(one.question): as_kept(one) for one in asked}
         rows = {id_: to_metadata(one) for id_, one in entries.items()}
-        self._chroma.write(
-            self._collection,
-            rows,
-            lambda new: self._new_vectors({id_: entries[id_].question for id_ in new}),
-        )
+        self._questions.write(rows, {id_: one.question for id_, one in entries.items()})
         self._remember(entries)
 
     def bind(self, references: str, prompts: str) -> None:
@@ -183,31 +155,24 @@ class NeighborStore:
             ValueError: The store is bound to others; the message says to which.
         """
         wanted = {"references": references, "prompts": prompts}
-        with self._binding:
-            if not self.binding():
-                with self._chroma.use():
-                    metadata = self._open().metadata
-                    self._collection.modify(metadata={**metadata, **wanted})
-            # Read again: of two processes that bind at once, the one that came first may see it.
-            found = self.binding()
+        found = self._questions.claim(wanted)
         for what, wants in wanted.items():
             if found.get(what) != wants:
                 raise ValueError(
-                    f"the collection {self._name!r} in {self._chroma.name} was made with other "
-                    f"{what}: {found.get(what)}, and wanted is {wants}. Answers of different "
-                    f"{what} cannot be mixed: give another collection or another path"
+                    f"{self._questions} was made with other {what}: {found.get(what)}, and wanted "
+                    f"is {wants}. Answers of different {what} cannot be mixed: give another "
+                    "collection or another path"
                 )
 
     def binding(self) -> dict[str, str]:
         """The `references` and `prompts` that the store is bound to; empty before `bind`."""
-        known = self._open().metadata
+        known = self._questions.metadata()
         return {key: known[key] for key in ("references", "prompts") if key in known}
 
     # --- Reading ------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        with self._chroma.use():
-            return int(self._collection.count())
+        return len(self._questions)
 
     def questions(self) -> list[str]:
         """The questions that are kept, in an order that stays the same."""
@@ -215,7 +180,7 @@ class NeighborStore:
 
     def entries(self) -> Iterator[Asked]:
         """All that is kept, in an order that stays the same, read in parts."""
-        for part in parts(self._all_ids().tolist()):
+        for part in parts(self._questions.ids().tolist()):
             found = self._read(part)
             yield from (found[id_] for id_ in part if id_ in found)
 
@@ -225,10 +190,8 @@ class NeighborStore:
 
     def get_many(self, questions: Sequence[str]) -> list[Asked | None]:
         """What is kept of each of these questions."""
-        ids = [entry_id(question) for question in questions]
-        found: dict[str, Asked] = {}
-        for part in parts(list(dict.fromkeys(ids))):
-            found |= self._read(part)
+        ids = [question_id(question) for question in questions]
+        found = self._read(list(dict.fromkeys(ids)))
         return [found.get(id_) for id_ in ids]
 
     def nearest(self, question: str, k: int, max_similarity: float) -> list[Neighbor]:
@@ -249,17 +212,14 @@ class NeighborStore:
     ) -> list[list[Neighbor]]:
         """The neighbours of each question, as `nearest`, which takes a third of the time."""
         _check(k, max_similarity)
-        asked = {entry_id(question): question for question in questions}
+        asked = {question_id(question): question for question in questions}
         found: dict[str, list[Neighbor]] = {}
         for ids in parts(list(asked)):
-            vectors = self._vectors_of({id_: asked[id_] for id_ in ids})
-            near = self._chroma.search(
-                partial(nearest, self._collection, vectors, k, max_similarity)
-            )
+            near = self._questions.nearest({id_: asked[id_] for id_ in ids}, k, max_similarity)
             said = self._said(list({other for ranked in near.values() for other, _ in ranked}))
             for id_ in ids:
                 found[id_] = [Neighbor(*said[other], score) for other, score in near[id_]]
-        return [found[entry_id(question)] for question in questions]
+        return [found[question_id(question)] for question in questions]
 
     def random(self, question: str, k: int, max_similarity: float, seed: int = 0) -> list[Neighbor]:
         """`k` questions drawn at random under the same ceiling; fewer if there are no more.
@@ -267,14 +227,14 @@ class NeighborStore:
         The same for the same question, seed and content, in whichever order that was added.
         """
         _check(k, max_similarity)
-        own = entry_id(question)
-        vector = self._vectors_of({own: question})[own]
-        ids = self._all_ids()
+        own = question_id(question)
+        vector = self._questions.vectors_of({own: question})[own]
+        ids = self._questions.ids()
         order = np.random.default_rng([seed, int(own, 16)]).permutation(len(ids))
         found: list[Neighbor] = []
         for start in range(0, len(order), 2 * k):
             drawn = ids[order[start : start + 2 * k]].tolist()
-            vectors, said = self._stored_vectors(drawn), self._said(drawn)
+            vectors, said = self._questions.stored_vectors(drawn), self._said(drawn)
             for id_ in drawn:
                 if id_ != own:
                     similarity = _cosine(vector, vectors[id_])
@@ -312,27 +272,9 @@ class NeighborStore:
 
     # --- Chroma -------------------------------------------------------------------------------
 
-    def _gone_with_this(self, name: str) -> None:
-        """Drop the collection when this store goes, if it is in memory and its own."""
-        if self._private:
-            drop = partial(self._chroma.client.delete_collection, name)
-            weakref.finalize(self, drop).atexit = False
-
-    def _open(self) -> Any:
-        return self._chroma.collection(self._name, KIND, fingerprint(self._embedding))
-
-    def _all_ids(self) -> NDArray[np.str_]:
-        """All ids in order. They are read again when there are more or fewer than before."""
-        if len(self._ids) != len(self):
-            with self._chroma.use():
-                self._ids = np.array(sorted(self._collection.get(include=[])["ids"]), np.str_)
-        return self._ids
-
-    def _read(self, ids: list[str]) -> dict[str, Asked]:
-        with self._chroma.use():
-            rows = self._collection.get(ids=ids, include=["metadatas"])
+    def _read(self, ids: Sequence[str]) -> dict[str, Asked]:
         found = {}
-        for id_, row in zip(rows["ids"], rows["metadatas"], strict=True):
+        for id_, row in self._questions.read(ids).items():
             try:
                 found[id_] = from_metadata(row)
             except (KeyError, TypeError, ValueError) as error:
@@ -346,49 +288,13 @@ class NeighborStore:
     def _said(self, ids: Sequence[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
         """Question and answers of each id, from memory where they were read lately."""
         said = self._known.get(ids)
-        for part in parts([id_ for id_ in ids if id_ not in said]):
-            said |= {id_: (one.question, one.answers) for id_, one in self._read(part).items()}
-        return said
+        new = self._read([id_ for id_ in ids if id_ not in said])
+        return said | {id_: (one.question, one.answers) for id_, one in new.items()}
 
     def _remember(self, entries: Mapping[str, Asked]) -> None:
         for id_, one in entries.items():
             size = len(one.question) + sum(map(len, one.answers))
             self._known.put(id_, (one.question, one.answers), size)
-
-    def _vectors_of(self, questions: Mapping[str, str]) -> dict[str, NDArray[np.float32]]:
-        """The vectors of questions by their ids: used lately, else stored, else computed."""
-        found = self._vectors.get(questions)
-        if lacking := [id_ for id_ in questions if id_ not in found]:
-            found |= self._used(self._stored_vectors(lacking))
-        new = {id_: question for id_, question in questions.items() if id_ not in found}
-        return found | self._new_vectors(new)
-
-    def _new_vectors(self, questions: Mapping[str, str]) -> dict[str, NDArray[np.float32]]:
-        """The same of questions that are not stored: used lately, else computed."""
-        found = self._vectors.get(questions)
-        if lacking := {id_: questions[id_] for id_ in questions if id_ not in found}:
-            found |= self._used(self._computed(lacking))
-        return found
-
-    def _used(self, vectors: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.float32]]:
-        for id_, vector in vectors.items():
-            self._vectors.put(id_, vector, 1)
-        return vectors
-
-    def _stored_vectors(self, ids: list[str]) -> dict[str, NDArray[np.float32]]:
-        read = partial(self._collection.get, ids=ids, include=["embeddings"])
-        rows = self._chroma.search(read)
-        return dict(zip(rows["ids"], np.asarray(rows["embeddings"], np.float32), strict=True))
-
-    def _computed(self, questions: Mapping[str, str]) -> dict[str, NDArray[np.float32]]:
-        texts = [replace_surrogates(text) for text in questions.values()]
-        vectors = np.asarray(self._embedding.embed_documents(texts), np.float32)
-        if vectors.ndim != 2 or len(vectors) != len(texts) or not np.isfinite(vectors).all():
-            raise ValueError(
-                f"expected a vector of finite numbers for each of {len(texts)} questions from "
-                f"{fingerprint(self._embedding)}, got an array of shape {vectors.shape}"
-            )
-        return dict(zip(questions, vectors, strict=True))
 
 
 def _check(k: int, max_similarity: float) -> None:

@@ -1,0 +1,215 @@
+"""Questions in Chroma, each with what is kept of it, found by their exact text or by likeness."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import unicodedata
+import uuid
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+from numpy.typing import NDArray
+
+from demur.models.chroma import nearest, open_client, parts
+from demur.models.embeddings import MiniLM
+from demur.models.fingerprints import fingerprint
+from demur.models.recent import Recent
+from demur.text import replace_surrogates
+
+T = TypeVar("T")
+Vector = NDArray[np.float32]
+
+_VECTORS = 2048
+"""Vectors of questions that are kept in memory."""
+
+
+def question_id(question: str) -> str:
+    """The hash by which a question is known: of its text after NFC, with white space made one."""
+    text = " ".join(unicodedata.normalize("NFC", replace_surrogates(question)).split())
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Questions:
+    """A collection of questions with their vectors and metadata: what demur's stores stand on.
+
+    Safe in threads. A folder belongs to one process at a time, until `close` or its end; several
+    share a server.
+
+    Raises:
+        MissingExtraError: Chroma is not installed.
+        ValueError: The collection was made with another embedding model, or for something else;
+            or both a path and a client are given.
+        DemurError: The folder or the server cannot be used.
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None,
+        client: Any,
+        collection: str,
+        embedding: Embeddings | None,
+        kind: str,
+        purpose: str,
+    ) -> None:
+        """Open or make a collection.
+
+        Args:
+            path: A folder, or the URL of a Chroma server. Without it, and without a client, the
+                collection is in memory and this object's own, and is gone with it.
+            client: A Chroma client of the user's, instead of a path.
+            collection: The collection's name.
+            embedding: What computes the questions' vectors; None: all-MiniLM-L6-v2.
+            kind: What is kept, and in which form.
+            purpose: What it is for, in an error's words.
+        """
+        if path is not None and client is not None:
+            raise ValueError("path and client both say where the store is: give one of them")
+        if isinstance(path, Path) or (path is not None and "://" not in path):
+            path = str(Path(path).expanduser().absolute())
+        self._path = path
+        self._kind = kind
+        self._private = path is None and client is None
+        self.embedding = MiniLM() if embedding is None else embedding
+        self.chroma = open_client(client if path is None else path, purpose)
+        # In memory all of one process see the same collections.
+        self.name = f"{collection}-{uuid.uuid4().hex}" if self._private else collection
+        self.collection = self._open()
+        self.gone_with_this(self.name)
+        self._vectors: Recent[Vector] = Recent(_VECTORS)
+        self._ids: NDArray[np.str_] = np.array([], dtype=np.str_)
+        self._claiming = threading.Lock()
+
+    def __str__(self) -> str:
+        return f"the collection {self.name!r} in {self.chroma.name}"
+
+    def again(self, store: Callable[..., T], **options: Any) -> tuple[Callable[..., T], tuple[str]]:
+        """How pickle makes a store anew that stands on this.
+
+        Raises:
+            TypeError: It lives in this process.
+        """
+        if self._path is None:
+            raise TypeError(
+                f"{self} cannot be pickled, since it lives in this process. Give it a folder or "
+                "the URL of a Chroma server"
+            )
+        made = partial(store, collection=self.name, embedding=self.embedding, **options)
+        return made, (self._path,)
+
+    def gone_with_this(self, name: str) -> None:
+        """Drop a collection when this object goes, if that is in memory and its own."""
+        if self._private:
+            drop = partial(self.chroma.client.delete_collection, name)
+            weakref.finalize(self, drop).atexit = False
+
+    # --- What is said of the whole ----------------------------------------------------------------
+
+    def metadata(self) -> Mapping[str, str]:
+        """What is said of the collection, read anew: another process may have changed it."""
+        return dict(self._open().metadata)
+
+    def claim(self, said: Mapping[str, str]) -> Mapping[str, str]:
+        """Say something of the whole, unless one of its keys is there: the first to say it decides.
+
+        Returns:
+            What is said now. It is read again: of two processes that claim at once, the one that
+            came first may see the other's.
+        """
+        with self._claiming:
+            if not said.keys() & self.metadata().keys():
+                self.say(said)
+        return self.metadata()
+
+    def say(self, said: Mapping[str, str]) -> None:
+        """Say something of the whole, in the place of what was said before."""
+        with self.chroma.use():
+            self.collection.modify(metadata={**self._open().metadata, **said})
+
+    def _open(self) -> Any:
+        return self.chroma.collection(self.name, self._kind, fingerprint(self.embedding))
+
+    # --- What is said of each ---------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        with self.chroma.use():
+            return int(self.collection.count())
+
+    def ids(self) -> NDArray[np.str_]:
+        """All ids in order. They are read again when there are more or fewer than before."""
+        if len(self._ids) != len(self):
+            with self.chroma.use():
+                self._ids = np.array(sorted(self.collection.get(include=[])["ids"]), np.str_)
+        return self._ids
+
+    def read(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+        """The metadata of those ids that are there."""
+        found: dict[str, Mapping[str, Any]] = {}
+        for part in parts(ids):
+            with self.chroma.use():
+                rows = self.collection.get(ids=part, include=["metadatas"])
+            found |= dict(zip(rows["ids"], rows["metadatas"], strict=True))
+        return found
+
+    def write(self, rows: Mapping[str, Mapping[str, str]], texts: Mapping[str, str]) -> None:
+        """Write metadata by id, and the vectors of what is new; see `Chroma.write`.
+
+        Args:
+            rows: The metadata. Of what is there, the keys that are not given stay.
+            texts: The questions by their ids.
+        """
+        self.chroma.write(
+            self.collection,
+            rows,
+            lambda new: self._new_vectors({id_: texts[id_] for id_ in new}),
+        )
+
+    # --- Likeness ---------------------------------------------------------------------------------
+
+    def nearest(
+        self, texts: Mapping[str, str], k: int, ceiling: float
+    ) -> dict[str, list[tuple[str, float]]]:
+        """The ids of the `k` questions nearest to each, with the cosine; see `chroma.nearest`."""
+        vectors = self.vectors_of(texts)
+        return self.chroma.search(partial(nearest, self.collection, vectors, k, ceiling))
+
+    def vectors_of(self, texts: Mapping[str, str]) -> dict[str, Vector]:
+        """The vectors of questions by their ids: used lately, else stored, else computed."""
+        found = self._vectors.get(texts)
+        if lacking := [id_ for id_ in texts if id_ not in found]:
+            found |= self._used(self.stored_vectors(lacking))
+        new = {id_: text for id_, text in texts.items() if id_ not in found}
+        return found | self._new_vectors(new)
+
+    def stored_vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
+        """The vectors of those ids that are there."""
+        read = partial(self.collection.get, ids=list(ids), include=["embeddings"])
+        rows = self.chroma.search(read)
+        return dict(zip(rows["ids"], np.asarray(rows["embeddings"], np.float32), strict=True))
+
+    def _new_vectors(self, texts: Mapping[str, str]) -> dict[str, Vector]:
+        """The same of questions that are not stored: used lately, else computed."""
+        found = self._vectors.get(texts)
+        if lacking := {id_: texts[id_] for id_ in texts if id_ not in found}:
+            found |= self._used(self._computed(lacking))
+        return found
+
+    def _used(self, vectors: dict[str, Vector]) -> dict[str, Vector]:
+        for id_, vector in vectors.items():
+            self._vectors.put(id_, vector, 1)
+        return vectors
+
+    def _computed(self, texts: Mapping[str, str]) -> dict[str, Vector]:
+        told = [replace_surrogates(text) for text in texts.values()]
+        vectors = np.asarray(self.embedding.embed_documents(told), np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(told) or not np.isfinite(vectors).all():
+            raise ValueError(
+                f"expected a vector of finite numbers for each of {len(told)} questions from "
+                f"{fingerprint(self.embedding)}, got an array of shape {vectors.shape}"
+            )
+        return dict(zip(texts, vectors, strict=True))
