@@ -81,6 +81,13 @@ def test_delimiters_that_a_model_repeats_are_taken_off() -> None:
     opening = isolate("answer", "x").splitlines()[0]
     assert without_delimiters(f"{opening} It is 84 metres tall.") == "It is 84 metres tall."
     assert without_delimiters("a <dl-x> b") == "a <dl-x> b"
+    assert without_delimiters(f"a\n{opening}\n{opening} b") == "a\nb"
+    assert without_delimiters(f"a{opening}{opening}b") == "a\nb"
+
+
+def test_a_long_run_of_white_space_is_read_at_once() -> None:
+    # By the square of its length this would take hours.
+    assert without_delimiters("a" + "\n" * 1_000_000 + "b") == "a" + "\n" * 1_000_000 + "b"
 
 
 # --- What a judge is shown -----------------------------------------------------------------------

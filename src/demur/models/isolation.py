@@ -11,8 +11,9 @@ from collections.abc import Iterable
 
 _SECRET = os.environ.get("DEMUR_SECRET", "").encode() or secrets.token_bytes(32)
 
-# A delimiter alone on its line, or what a model makes of it.
-_DELIMITER = re.compile(r"\s*</?[a-z]+-[a-z2-7]{10}>\s*")
+# Delimiters alone on their lines, or what a model makes of them. Looked for where white space
+# begins and nowhere in it, lest a long run of it take time by its square.
+_DELIMITERS = re.compile(r"(?<!\s)\s*(?:</?[a-z]+-[a-z2-7]{10}>\s*)+")
 
 # Signs that show nothing (Unicode: default ignorable), among them those that turn the direction of
 # writing and those that spell out a hidden text.
@@ -83,7 +84,7 @@ def as_written(reply: str) -> str:
 
 def without_delimiters(reply: str) -> str:
     """What a model wrote, without delimiters, which small models repeat around it."""
-    return as_written(_DELIMITER.sub("\n", reply)).strip()
+    return as_written(_DELIMITERS.sub("\n", reply)).strip()
 
 
 def without_echo(reply: str, texts: Iterable[str]) -> str:
