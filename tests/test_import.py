@@ -21,7 +21,12 @@ def _packages_after(statement: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "statement", ["import demur", "from demur import RefChecker, Sample, Claim, resolve_model"]
+    "statement",
+    [
+        "import demur",
+        "from demur import RefChecker, Sample, Claim, resolve_model",
+        "from demur import ExampleStore, FEWLExampleSelector",
+    ],
 )
 def test_import_brings_no_optional_package(statement: str) -> None:
     # LangChain itself loads parts of OpenTelemetry where that is installed.
@@ -50,6 +55,7 @@ def test_public_names() -> None:
     promised = {
         *("RefChecker", "Sample", "Claim", "ClaimLabel", "Evaluation", "Usage", "resolve_model"),
         *("Guard", "AnswerRejected", "Regenerate", "Abstain", "Annotate", "Block"),
+        *("FEWL", "ExampleStore", "FEWLExampleSelector"),
     }
     assert promised <= set(demur.__all__)
     assert all(hasattr(demur, name) for name in demur.__all__)

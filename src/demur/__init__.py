@@ -5,6 +5,7 @@ from demur.evaluators.cascade import Cascade
 from demur.evaluators.fewl import FEWL
 from demur.evaluators.refchecker import RefChecker
 from demur.evaluators.reverse_validation import ReverseValidation
+from demur.exemplars import ExampleStore, FEWLExampleSelector
 from demur.guard import (
     Abstain,
     Annotate,
@@ -38,6 +39,8 @@ __all__ = [
     "Evaluation",
     "EvaluatorFailed",
     "Evidence",
+    "ExampleStore",
+    "FEWLExampleSelector",
     "Failure",
     "Guard",
     "LocalModelError",

@@ -7,9 +7,11 @@ import json
 import os
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from demur.text import replace_surrogates
 
@@ -25,20 +27,50 @@ def write_lines(path: Path, values: Iterable[Any]) -> None:
     Raises:
         OSError: It cannot be written; what was there before is then still there.
     """
+    with new_files(path) as (write,):
+        for value in values:
+            write(value)
+
+
+@contextmanager
+def new_files(*paths: Path) -> Iterator[list[Callable[[Any], None]]]:
+    """Write several files side by side, as `write_lines` one.
+
+    They are put into place together at the end; if anything is raised before, none is.
+
+    Yields:
+        One function per path, which writes a value as that file's next line.
+    """
+    with ExitStack() as stack:
+        files = [stack.enter_context(_beside(path)) for path in paths]
+        # Without a name and a time in it.
+        packers = [
+            gzip.GzipFile("", "wb", 6, file, mtime=0) if _packs(path) else None
+            for file, path in zip(files, paths, strict=True)
+        ]
+        yield [partial(_write, packer or file) for file, packer in zip(files, packers, strict=True)]
+        for file, packer in zip(files, packers, strict=True):
+            if packer:
+                packer.close()
+            file.flush()
+            os.fsync(file.fileno())
+        for file, path in zip(files, paths, strict=True):
+            os.replace(file.name, path)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[IO[bytes]]:
+    """A file in the same folder, gone at the end unless it was put into the place of `path`."""
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as new:
         try:
-            # Without a name and a time in it.
-            packed = gzip.GzipFile("", "wb", 6, new, mtime=0) if _packs(path) else None
-            for value in values:
-                (packed or new).write(as_json(value).encode() + b"\n")
-            if packed:
-                packed.close()
-            new.flush()
-            os.fsync(new.fileno())
-            os.replace(new.name, path)
-        except BaseException:
-            os.unlink(new.name)
-            raise
+            yield new
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(new.name)
+
+
+def _write(file: IO[bytes] | gzip.GzipFile, value: Any) -> None:
+    file.write(as_json(value).encode() + b"\n")
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, Any]]:

@@ -45,6 +45,7 @@ def _write_data(folder: Path, questions: int = 4) -> None:
         {
             "id": f"c{at}",
             "question": f"which colour has thing {at}",
+            "short_answer": COLOURS[at % 4],
             "non_hallu": f"{COLOURS[at % 4]} . It is painted .",
             "half_hallu": f"{COLOURS[(at + 1) % 4]} . It is painted .",
             "hallu": f"{COLOURS[(at + 2) % 4]} . It was found .",
@@ -184,6 +185,7 @@ def test_the_floor_is_the_share_of_words_that_the_question_has() -> None:
     item = chale.Item(
         "c",
         "Who wrote it?",
+        "Ann",
         {"non_hallu": "Ann wrote it.", "hallu": "...", "half_hallu": "Nobody."},
     )
     assert chale.floor(item, "non_hallu") == pytest.approx(2 / 3)
@@ -241,7 +243,7 @@ def test_expertise_by_pairs_is_held_against_that_by_labels() -> None:
     near = {"ann": {"corrected", "right"}, "bob": {"wrong", "half", "false"}}
     similarity = resolve_similarity(lambda pairs: [float(b in near[a]) for a, b in pairs])
     labelled = {"non_hallu": "right", "half_hallu": "half", "hallu": "false"}
-    item = chale.Item("c", "Who?", {**labelled})
+    item = chale.Item("c", "Who?", "Ada", {**labelled})
     good, bad = Pairs(usable=(("wrong", "corrected"),)), Pairs(usable=(("corrected", "wrong"),))
     answers = ("ann", "bob")
     asked = [Asked("Who?", answers, pairs) for pairs in (good, good, good, bad, Pairs(), None)]

@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from contract.evaluators import EVALUATORS
 from contract.guards import GUARDS
+from contract.judges import JUDGES
 
-MEMBERS = [*EVALUATORS, *GUARDS]
+MEMBERS = [*EVALUATORS, *GUARDS, *JUDGES]

@@ -13,6 +13,7 @@ from pydantic import Field, PrivateAttr
 
 from demur.evaluators.baselines import LMvsLMPrompts, SelfCheckPrompts, ZeroShotPrompts
 from demur.evaluators.reverse_validation import ReverseValidationPrompts
+from demur.exemplars.prompts import JUDGE
 
 Script = Callable[[str, Sequence[BaseMessage]], "str | AIMessage"]
 """From the stage (see `stage_of`) and the messages to the reply."""
@@ -80,6 +81,7 @@ _CLOSINGS = {
     _EXAMINATION.ask_on: "examination",
     _EXAMINATION.conclude: "conclusion",
     SelfCheckPrompts().support.closing: "support",
+    JUDGE.closing: "comparison",
 }
 """By the last line, where the tags are those of other stages too."""
 

@@ -57,6 +57,8 @@ class Item:
 
     key: str
     question: str
+    short_answer: str
+    """What an answer has to say, in a few words."""
     answers: Mapping[Side, str]
 
 
@@ -67,7 +69,7 @@ def items(folder: Path, seed: int = 0) -> list[Item]:
         for row in map(json.loads, file):
             if not (row["flags"]["markup_in_answers"] or row["flags"]["half_equals_hallu"]):
                 answers: dict[Side, str] = {side: row[side] for side in SIDES}
-                found.append(Item(row["id"], row["question"], answers))
+                found.append(Item(row["id"], row["question"], row["short_answer"], answers))
     return sorted(found, key=lambda one: hashlib.sha256(f"{seed}:{one.question}".encode()).digest())
 
 
@@ -316,7 +318,7 @@ def _expertise(
     return formula.expertise(table[:, : len(corrected)], table[:, len(corrected) :])
 
 
-class _Recorded(BaseChatModel):
+class Recorded(BaseChatModel):
     """Stands for the model whose replies were recorded, and has no others."""
 
     @property
@@ -339,7 +341,7 @@ def _without_alike(asked: Asked, similarity: Similarity, most: float) -> Asked:
 
 
 def _tables(options: argparse.Namespace, known: Mapping[str, Item]) -> int:
-    model = _Recorded()
+    model = Recorded()
     references = References((model,), model, options.n_answers, options.n_wrong)
     rows = list(recorded(options.recording))
     if options.agreement:

@@ -7,7 +7,7 @@ import threading
 import unicodedata
 import uuid
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -122,8 +122,10 @@ class Questions:
             came first may see the other's.
         """
         with self._claiming:
-            if not said.keys() & self.metadata().keys():
-                self.say(said)
+            known = self.metadata()
+            if said.keys() & known.keys():
+                return known
+            self.say(said)
         return self.metadata()
 
     def say(self, said: Mapping[str, str]) -> None:
@@ -141,11 +143,15 @@ class Questions:
             return int(self.collection.count())
 
     def ids(self) -> NDArray[np.str_]:
-        """All ids in order. They are read again when there are more or fewer than before."""
+        """All ids in order, where none is ever deleted: read again when there are more."""
         if len(self._ids) != len(self):
-            with self.chroma.use():
-                self._ids = np.array(sorted(self.collection.get(include=[])["ids"]), np.str_)
+            self._ids = np.array(self.all_ids(), np.str_)
         return self._ids
+
+    def all_ids(self) -> list[str]:
+        """All ids in order, read anew."""
+        with self.chroma.use():
+            return sorted(self.collection.get(include=[])["ids"])
 
     def read(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """The metadata of those ids that are there."""
@@ -153,7 +159,8 @@ class Questions:
         for part in parts(ids):
             with self.chroma.use():
                 rows = self.collection.get(ids=part, include=["metadatas"])
-            found |= dict(zip(rows["ids"], rows["metadatas"], strict=True))
+            told = (metadata or {} for metadata in rows["metadatas"])
+            found |= dict(zip(rows["ids"], told, strict=True))
         return found
 
     def write(self, rows: Mapping[str, Mapping[str, str]], texts: Mapping[str, str]) -> None:
@@ -166,8 +173,20 @@ class Questions:
         self.chroma.write(
             self.collection,
             rows,
-            lambda new: self._new_vectors({id_: texts[id_] for id_ in new}),
+            lambda new: self.new_vectors({id_: texts[id_] for id_ in new}),
         )
+
+    def forget(self, keys: Mapping[str, Sequence[str]]) -> None:
+        """Take keys out of the metadata of questions."""
+        for part in parts(list(keys)):
+            with self.chroma.use():
+                self.collection.update(part, metadatas=[dict.fromkeys(keys[id_]) for id_ in part])
+
+    def delete(self, ids: Sequence[str]) -> None:
+        """Forget questions; those that are not there count for nothing."""
+        for part in parts(ids):
+            with self.chroma.use():
+                self.collection.delete(part)
 
     # --- Likeness ---------------------------------------------------------------------------------
 
@@ -178,13 +197,43 @@ class Questions:
         vectors = self.vectors_of(texts)
         return self.chroma.search(partial(nearest, self.collection, vectors, k, ceiling))
 
+    def by_nearness(
+        self, vector: Vector, first: int
+    ) -> Iterator[tuple[str, float, Mapping[str, Any]]]:
+        """Ids from the nearest to a vector on, with the cosine and the metadata, as they are read.
+
+        Equal ones come in the order of their ids. The first request is for one more than `first`,
+        with their metadata; each further one is for four times as many, so that who stops early
+        pays for no more.
+        """
+        wide, known = first + 1, set[str]()
+        while True:
+            include = ["distances"] if known else ["distances", "metadatas"]
+            ask = partial(
+                self.collection.query, query_embeddings=[vector], n_results=wide, include=include
+            )
+            reply = self.chroma.search(ask)
+            ids, told = reply["ids"][0], reply["metadatas"]
+            cosines = {id_: 1.0 - far for id_, far in zip(ids, reply["distances"][0], strict=True)}
+            # Which of equal ones a request still brings is chance: they wait for the next.
+            edge = min(cosines.values()) if len(ids) == wide else -np.inf
+            near = [id_ for id_, cosine in cosines.items() if cosine > edge and id_ not in known]
+            ranked = sorted(near, key=lambda id_: (-cosines[id_], id_))
+            for part in parts(ranked):
+                rows = self.read(part) if known else dict(zip(ids, told[0], strict=True))
+                yield from ((id_, cosines[id_], rows[id_]) for id_ in part if id_ in rows)
+            if len(ids) < wide:
+                return
+            known.update(ranked)
+            wide *= 4
+
     def vectors_of(self, texts: Mapping[str, str]) -> dict[str, Vector]:
         """The vectors of questions by their ids: used lately, else stored, else computed."""
         found = self._vectors.get(texts)
         if lacking := [id_ for id_ in texts if id_ not in found]:
             found |= self._used(self.stored_vectors(lacking))
         new = {id_: text for id_, text in texts.items() if id_ not in found}
-        return found | self._new_vectors(new)
+        return found | self.new_vectors(new)
 
     def stored_vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
         """The vectors of those ids that are there."""
@@ -192,7 +241,7 @@ class Questions:
         rows = self.chroma.search(read)
         return dict(zip(rows["ids"], np.asarray(rows["embeddings"], np.float32), strict=True))
 
-    def _new_vectors(self, texts: Mapping[str, str]) -> dict[str, Vector]:
+    def new_vectors(self, texts: Mapping[str, str]) -> dict[str, Vector]:
         """The same of questions that are not stored: used lately, else computed."""
         found = self._vectors.get(texts)
         if lacking := {id_: texts[id_] for id_ in texts if id_ not in found}:

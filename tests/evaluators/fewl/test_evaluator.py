@@ -15,6 +15,7 @@ from langchain_core.prompts import ChatPromptTemplate
 
 from demur import FEWL, Evaluation, Failure, Guard
 from demur.evaluators.fewl import FEWLPrompts, NeighborStore
+from demur.models.retry import CallPolicy
 from support.fakes import ScriptedModel, isolated
 from support.fewl import HIGH, LOW, PAIRS, QUESTION, fewl, half, model, store
 from support.vectors import Told
@@ -413,6 +414,34 @@ def test_a_store_of_others_is_refused(other: dict[str, Any], what: str) -> None:
     with pytest.raises(ValueError, match=f"made with other {what}"):
         fewl(neighbors=shared).model_copy(update=other)
     fewl(neighbors=shared).model_copy(update={**other, "neighbors": None})
+
+
+def test_fingerprints_tell_what_scores_depend_on() -> None:
+    shared = store()
+    first = fewl(neighbors=shared)
+    assert first.fingerprints == {
+        **shared.binding(),
+        "similarity": "support.fewl.half",
+        "formula": "weighting=expertise, penalty=False, divergence=tv, normalization=mean_one, "
+        "temperature=1.0, expertise=similarity, k_neighbors=25, max_neighbor_similarity=0.8, "
+        "neighbor_choice=nearest, min_pairs=3",
+    }
+    assert (
+        fewl(threshold=0.5, call_policy=CallPolicy(attempts=1)).fingerprints == first.fingerprints
+    )
+    for changed, what in [
+        ({"references": [model(), model()]}, "references"),
+        ({"n_answers": 3}, "references"),
+        ({"n_wrong": 5}, "prompts"),
+        ({"similarity": table}, "similarity"),
+        ({"penalty": True}, "formula"),
+        ({"divergence": "js"}, "formula"),
+        ({"k_neighbors": 3}, "formula"),
+    ]:
+        other = fewl(**changed).fingerprints
+        differ = {key for key, text in first.fingerprints.items() if other[key] != text}
+        assert what in differ
+        assert differ <= {what, "prompts"}  # who writes the pairs is the first of the references
 
 
 def test_answers_that_do_not_fit_the_references_are_told() -> None:

@@ -34,6 +34,11 @@ _N_ANSWERS, _N_WRONG, _K_NEIGHBORS, _CEILING = 5, 25, 25, 0.8
 _AT_ONCE = 16
 _FITTING: RunnableConfig = {}
 
+_FORMULA = (
+    *("weighting", "penalty", "divergence", "normalization", "temperature", "expertise"),
+    *("k_neighbors", "max_neighbor_similarity", "neighbor_choice", "min_pairs"),
+)
+
 _UNIFORM = (
     "FEWL has too few usable pairs of wrong and corrected answers for some questions, and weighs "
     "the references alike there (details['warnings'] says where): another generator may write "
@@ -224,6 +229,21 @@ class FEWL(Evaluator):
             self._learner.learn(question, with_pairs), _FITTING, self.call_policy
         )
         return question, asked if isinstance(asked, str) else None, ledger
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What its scores depend on, in texts: scores of other ones cannot be compared with them.
+
+        `references` and `prompts` as `NeighborStore.bind` has them, `similarity`, and `formula`:
+        the options that decide which terms make the score.
+        """
+        formula = {name: getattr(self, name) for name in _FORMULA}
+        return {
+            "references": self._learner.asks.who,
+            "prompts": self._learner.asks.how,
+            "similarity": self._alike.fingerprint,
+            "formula": ", ".join(f"{name}={value}" for name, value in formula.items()),
+        }
 
     @property
     def needs_pairs(self) -> bool:

@@ -1,0 +1,26 @@
+"""Few-shot exemplars and training data, chosen by FEWL's scores instead of by gold answers."""
+
+from demur.exemplars.entries import Candidate, Entry
+from demur.exemplars.finetuning import Exported, export_finetuning
+from demur.exemplars.judge import Comparison, PairwiseJudge, Verdict
+from demur.exemplars.prompts import few_shot_prompt
+from demur.exemplars.rates import WinRates, win_rates
+from demur.exemplars.selector import FEWLExampleSelector
+from demur.exemplars.statistics import Statistics
+from demur.exemplars.store import ExampleStore
+
+__all__ = [
+    "Candidate",
+    "Comparison",
+    "Entry",
+    "ExampleStore",
+    "Exported",
+    "FEWLExampleSelector",
+    "PairwiseJudge",
+    "Statistics",
+    "Verdict",
+    "WinRates",
+    "export_finetuning",
+    "few_shot_prompt",
+    "win_rates",
+]

@@ -1,0 +1,151 @@
+"""What is kept of a question: candidate answers, each with its score and where that came from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from demur.jsonl import as_json
+from demur.text import replace_surrogates
+
+KIND = "exemplars-1"
+"""Changes when entries take another form."""
+
+_CANDIDATE = "candidate-"
+_QUESTION = "question"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An answer that competes to be the question's exemplar.
+
+    Raises:
+        ValueError: A field is not what it is said to be.
+    """
+
+    answer: str
+    score: float
+    """Finite; more is better. Only scores of one scorer can be compared."""
+    scorer: str
+    """Whose score it is: a key of `ExampleStore.scorers()`, which tells models and prompts."""
+    scored_at: str
+    """When it was scored, or given: ISO 8601, UTC."""
+    source: str | None = None
+    """Where the answer came from, as the caller named it: a run, a model, a file."""
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    """What the score is made of, FEWL's `details` in numbers; empty for a score that was given."""
+
+    def __post_init__(self) -> None:
+        # A file or a collection may hold anything.
+        texts = {"answer": self.answer, "scorer": self.scorer, "scored_at": self.scored_at}
+        for name, text in texts.items():
+            if not is_text(text):
+                raise ValueError(f"expected a text as {name}, got {text!r}")
+        if not is_score(self.score):
+            raise ValueError(f"expected a finite number as score, got {self.score!r}")
+        if datetime.fromisoformat(self.scored_at).tzinfo is None:
+            raise ValueError(f"expected a time with a zone as scored_at, got {self.scored_at!r}")
+        if not isinstance(self.source, str | None):
+            raise ValueError(f"expected a text or None as source, got {self.source!r}")
+        if not isinstance(self.parts, Mapping):
+            raise ValueError(f"expected an object as parts, got {self.parts!r}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A question with its candidates, best first."""
+
+    question: str
+    candidates: tuple[Candidate, ...]
+    """Those of the store's scorer, best first; equal ones in an order that stays."""
+    stale: tuple[Candidate, ...] = ()
+    """Scored by another scorer than the store's: they do not compete until `rescore`."""
+
+    @property
+    def all(self) -> tuple[Candidate, ...]:
+        """All candidates, the stale ones too."""
+        return (*self.candidates, *self.stale)
+
+    @property
+    def best(self) -> Candidate | None:
+        """The one with the highest score; None where all are stale."""
+        return self.candidates[0] if self.candidates else None
+
+
+def is_text(text: object) -> bool:
+    """Whether it is a text that says something."""
+    return isinstance(text, str) and bool(text.strip())
+
+
+def is_score(score: object) -> bool:
+    """Whether it is a finite number: of numpy too, but neither a text nor True."""
+    if isinstance(score, str | bool | np.bool_) or not hasattr(score, "__float__"):
+        return False
+    try:
+        return math.isfinite(float(score))
+    except (OverflowError, TypeError, ValueError):  # an integer beyond all floats, an array
+        return False
+
+
+def candidate_key(answer: str) -> str:
+    """The key under which an answer is kept beside its question: the hash of its text."""
+    return _CANDIDATE + hashlib.sha256(replace_surrogates(answer).encode()).hexdigest()[:32]
+
+
+def to_metadata(question: str, candidates: Mapping[str, Candidate]) -> dict[str, str]:
+    """A question and candidates by their keys, as Chroma's metadata.
+
+    An update leaves as they are the keys that it does not give: so each candidate has one of its
+    own, and of processes that add to one question at once none takes another's away.
+    """
+    kept = {key: as_json(asdict(one)) for key, one in candidates.items()}
+    return {_QUESTION: replace_surrogates(question), **kept}
+
+
+def from_metadata(metadata: Mapping[str, Any], scorer: str | None) -> Entry:
+    """The entry that Chroma's metadata hold, for the scorer whose scores count.
+
+    Raises:
+        KeyError, TypeError, ValueError: They hold none.
+    """
+    found = sorted(
+        ((key, Candidate(**json.loads(metadata[key]))) for key in keys_of(metadata)),
+        key=lambda kept: (-kept[1].score, kept[0]),
+    )
+    return Entry(
+        metadata[_QUESTION],
+        tuple(one for _, one in found if one.scorer == scorer),
+        tuple(one for _, one in found if one.scorer != scorer),
+    )
+
+
+def as_line(entry: Entry) -> dict[str, Any]:
+    """The entry as a JSON object."""
+    return {_QUESTION: entry.question, "candidates": [asdict(one) for one in entry.all]}
+
+
+def from_line(line: Any) -> tuple[str, dict[str, Candidate]]:
+    """The question of `as_line`'s object, and the candidates by their keys.
+
+    Raises:
+        ValueError: It is none.
+    """
+    try:
+        question, candidates = line[_QUESTION], [Candidate(**one) for one in line["candidates"]]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"expected a question with its candidates: {error!r}") from error
+    if not is_text(question) or not candidates:
+        raise ValueError(f"expected a question with its candidates, got {line!r}")
+    return question, {candidate_key(one.answer): one for one in candidates}
+
+
+def keys_of(metadata: Mapping[str, Any]) -> list[str]:
+    """The keys of the candidates that metadata hold."""
+    return [key for key in metadata if key.startswith(_CANDIDATE)]

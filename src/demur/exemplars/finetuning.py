@@ -1,0 +1,274 @@
+"""Best answers as training data: the files that TRL's SFTTrainer reads, split by question."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from demur.exemplars.entries import Candidate, Entry, is_text
+from demur.jsonl import new_files
+from demur.text import replace_surrogates, words
+
+Form = Literal["prompt-completion", "messages", "text-prompt-completion"]
+"""What a line holds, in TRL's terms: a conversation cut before the answer, a whole conversation, or
+plain text cut before the answer."""
+
+_TRAIN, _TEST = "train.jsonl", "test.jsonl"
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What `export_finetuning` wrote, and what it left out."""
+
+    train: int
+    """Questions in train.jsonl, one a line."""
+    test: int
+    """Questions in test.jsonl."""
+    unscored: int
+    """Questions left out, since none of their answers has a score of the store's scorer: `rescore`
+    gives them one."""
+    below: int
+    """Questions left out, since their best answer scores below `min_score`."""
+    single: int
+    """Of those written, questions with one scored answer: nothing was chosen there."""
+    tied: int
+    """Of those written, questions whose two best answers have the same score: which of them was
+    taken says nothing."""
+    lowest: float
+    """Of the scores of the answers written."""
+    mean: float
+    highest: float
+    margin: float | None
+    """The mean of best score less second best, at least 0, over the questions written with two
+    scored answers or more; None when there are none of them."""
+    characters: int
+    """Of all answers written."""
+    longest: int
+    """Characters of the longest answer written: a trainer cuts what is over its limit of tokens."""
+
+
+def export_finetuning(
+    entries: Iterable[Entry],
+    folder: str | Path,
+    *,
+    form: Form = "prompt-completion",
+    test_share: float = 0.2,
+    min_score: float | None = None,
+    system: str | None = None,
+) -> Exported:
+    r"""Write each question's best answer to `folder`/train.jsonl or `folder`/test.jsonl.
+
+    Label-free fine-tuning (version 1, section 5.2 and D.6; version 2, section 5.2 and D.12): a
+    model is trained on the answers that score best, without a gold answer, and 20 % of the
+    questions are kept for the test. On which side a question falls depends on its words alone, see
+    `in_test`.
+
+    The forms, per line:
+
+    - "prompt-completion", for a model with a chat template:
+      {"prompt": [{"role": "user", ...}], "completion": [{"role": "assistant", ...}]}. The loss is
+      that of the answer, with any template.
+    - "messages", the same as {"messages": [...]}: TRL counts the question's loss too, unless it is
+      told otherwise and knows the template.
+    - "text-prompt-completion", for a model without a template:
+      {"prompt": "Question: ...\nAnswer:", "completion": " ..."}.
+
+    Entries are read once and none is kept. Both files are put into place at the end, together; the
+    same entries in the same order give the same bytes. Texts stay as they are, but for lone
+    surrogates.
+
+    Args:
+        entries: Such as `store.entries()`; all scored by one scorer.
+        folder: Made if it is not there. Files of an earlier export are replaced.
+        form: What a line holds.
+        test_share: The share of questions for test.jsonl, in (0, 1): in expectation.
+        min_score: The least score of an answer to be written; None: any.
+        system: A system message before each question; in plain text, a paragraph.
+
+    Raises:
+        ValueError: An argument is out of range; an entry is without a question, or not best first;
+            entries are of several scorers; or a file would be empty, of which loaders make an error
+            without words. What stood in the folder is then still there.
+        OSError: The files cannot be written.
+    """
+    if form not in _LINES:
+        raise ValueError(f"form: expected one of {', '.join(get_args(Form))}, got {form!r}")
+    _check_share(test_share)
+    if min_score is not None and not math.isfinite(min_score):
+        raise ValueError(f"min_score: expected a finite number or None, got {min_score}")
+    if system is not None and not system.strip():
+        raise ValueError(f"system: expected a text or None, got {system!r}")
+    path = Path(folder).expanduser()
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"folder: expected a folder to write to, but {path} is a file")
+    path.mkdir(parents=True, exist_ok=True)
+    line, tally = _LINES[form], _Tally(min_score)
+    with new_files(path / _TRAIN, path / _TEST) as (train, test):
+        for entry in entries:
+            best = tally.keeps(entry)
+            if best is not None:
+                held_out = in_test(entry.question, test_share)
+                (test if held_out else train)(line(entry.question, best.answer, system))
+                tally.add(entry, held_out)
+        return tally.exported(test_share)
+
+
+def in_test(question: str, test_share: float = 0.2) -> bool:
+    """Whether a question falls to the test side of the split.
+
+    That depends on the hash of its words and on nothing else: not on other questions, on the order
+    or on the answers. Case, punctuation, white space and Unicode's ways to write one letter do not
+    count, so variants of a question fall on one side; paraphrases need not. What is for the test
+    with one share is so with every larger one.
+
+    Raises:
+        ValueError: `test_share` is not in (0, 1).
+    """
+    _check_share(test_share)
+    folded = unicodedata.normalize("NFKC", question.casefold())
+    # A question without words, of signs alone, is known by its signs.
+    key = " ".join(word for word, _, _ in words(folded)) or "".join(folded.split())
+    digest = hashlib.sha256(replace_surrogates(key).encode()).digest()
+    return int.from_bytes(digest[:8], "big") < test_share * 2**64
+
+
+def _check_share(test_share: float) -> None:
+    if not 0 < test_share < 1:
+        raise ValueError(
+            f"test_share: expected a number between 0 and 1, both excluded, got {test_share}"
+        )
+
+
+# --- Lines ----------------------------------------------------------------------------------------
+
+
+def _prompt_completion(question: str, answer: str, system: str | None) -> dict[str, Any]:
+    return {"prompt": _asked(question, system), "completion": [_message("assistant", answer)]}
+
+
+def _messages(question: str, answer: str, system: str | None) -> dict[str, Any]:
+    return {"messages": [*_asked(question, system), _message("assistant", answer)]}
+
+
+def _text_prompt_completion(question: str, answer: str, system: str | None) -> dict[str, Any]:
+    before = "" if system is None else f"{system}\n\n"
+    # The space belongs to the completion, since in most vocabularies it is part of a word's token.
+    return {"prompt": f"{before}Question: {question}\nAnswer:", "completion": f" {answer}"}
+
+
+def _asked(question: str, system: str | None) -> list[dict[str, str]]:
+    first = [] if system is None else [_message("system", system)]
+    return [*first, _message("user", question)]
+
+
+def _message(role: str, content: str) -> dict[str, str]:
+    return {"role": role, "content": content}
+
+
+_LINES: Mapping[str, Callable[[str, str, str | None], dict[str, Any]]] = {
+    "prompt-completion": _prompt_completion,
+    "messages": _messages,
+    "text-prompt-completion": _text_prompt_completion,
+}
+
+
+# --- Figures --------------------------------------------------------------------------------------
+
+
+class _Tally:
+    """What was written and what left out, counted as the entries pass."""
+
+    def __init__(self, min_score: float | None) -> None:
+        self._min_score = min_score
+        self._scorer: str | None = None
+        self._train = self._test = self._unscored = self._below = self._single = self._tied = 0
+        self._lowest, self._highest = math.inf, -math.inf
+        self._scores = self._margins = 0.0
+        self._characters = self._longest = 0
+
+    def keeps(self, entry: Entry) -> Candidate | None:
+        """The answer to be written; None, and counted, if the question is left out."""
+        _check(entry)
+        best = entry.best
+        if best is None:
+            self._unscored += 1
+            return None
+        self._scorer = self._scorer or best.scorer
+        if best.scorer != self._scorer:
+            raise ValueError(
+                f"entries: expected scores of one scorer, got {self._scorer} and, for "
+                f"{entry.question[:80]!r}, {best.scorer}, which cannot be compared: export each "
+                "store to a folder of its own, or rescore one of them"
+            )
+        if self._min_score is not None and best.score < self._min_score:
+            self._below += 1
+            return None
+        return best
+
+    def add(self, entry: Entry, held_out: bool) -> None:
+        """Count a question that was written."""
+        best, *others = (float(one.score) for one in entry.candidates)
+        size = len(entry.candidates[0].answer)
+        self._test += held_out
+        self._train += not held_out
+        self._lowest, self._highest = min(self._lowest, best), max(self._highest, best)
+        self._scores += best
+        self._characters += size
+        self._longest = max(self._longest, size)
+        if others:
+            self._tied += best == others[0]
+            self._margins += best - others[0]
+        else:
+            self._single += 1
+
+    def exported(self, test_share: float) -> Exported:
+        """The figures.
+
+        Raises:
+            ValueError: A file would be empty.
+        """
+        written = self._train + self._test
+        if not written:
+            left_out = (
+                f"{self._unscored} without a score of the store's scorer (rescore gives them one), "
+                f"{self._below} below min_score={self._min_score}"
+            )
+            raise ValueError(f"entries: expected a question with a scored answer, got {left_out}")
+        if not self._train or not self._test:
+            empty, change = (_TRAIN, "smaller") if self._test else (_TEST, "larger")
+            raise ValueError(
+                f"{empty} would be empty: by their hashes, all of {written} questions fall to the "
+                f"other side with test_share={test_share}. Give a {change} share, or more questions"
+            )
+        chosen = written - self._single
+        return Exported(
+            train=self._train,
+            test=self._test,
+            unscored=self._unscored,
+            below=self._below,
+            single=self._single,
+            tied=self._tied,
+            lowest=self._lowest,
+            mean=self._scores / written,
+            highest=self._highest,
+            margin=self._margins / chosen if chosen else None,
+            characters=self._characters,
+            longest=self._longest,
+        )
+
+
+def _check(entry: Entry) -> None:
+    """Refuse an entry that was not made by a store, and has no best answer or no question."""
+    if not is_text(entry.question):
+        raise ValueError(f"entries: expected a question, got {entry.question!r}")
+    scores = [one.score for one in entry.candidates]
+    if scores != sorted(scores, reverse=True):
+        raise ValueError(
+            f"entries: expected the candidates of {entry.question[:80]!r} best first, got the "
+            f"scores {scores}"
+        )

@@ -1,0 +1,165 @@
+"""FEWLExampleSelector: the past questions nearest to a prompt's, with their best-scored answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
+from typing import Any, Literal
+
+from langchain_core.example_selectors import BaseExampleSelector
+
+from demur.errors import DemurError
+from demur.exemplars.entries import is_score
+from demur.exemplars.selection import Found, check_limits, choose
+from demur.exemplars.store import ExampleStore
+
+_QUESTION_KEYS = ("question", "input", "query")
+_BRACES = str.maketrans({"{": "{{", "}": "}}"})
+
+
+@dataclass(frozen=True)
+class FEWLExampleSelector(BaseExampleSelector):
+    """Selects few-shot examples from a store: near questions with their best answers.
+
+    v1, section 5.1: of the five questions nearest to the new one, the answers with the highest
+    score. An example is `{"question": ..., "answer": ...}`; the most relevant comes first. The
+    question itself is never an example. For `FewShotChatMessagePromptTemplate` and
+    `FewShotPromptTemplate`, and anything else that takes a `BaseExampleSelector`.
+
+    Example:
+        >>> selector = FEWLExampleSelector(store, k=5, max_similarity=0.95)
+        >>> selector.select_examples({"question": "Who painted Las Meninas?"})
+
+    Args:
+        store: Where the examples are.
+        k: How many to select; fewer where the store has no more that fit.
+        min_score: Only questions whose best answer reaches it, in the scorer's own scale.
+        score_weight: The share of the score in an example's relevance, in [0, 1], beside its
+            nearness: of the `fetch_k` nearest, by its place among their scores.
+        diversity: What an example's likeness to one that is selected already takes off, in [0, 1]:
+            maximal marginal relevance over the `fetch_k` nearest. 0: nearness (and score) alone.
+        fetch_k: How many of the nearest are looked at, with `score_weight` or `diversity`. At
+            least `k`.
+        max_similarity: Only questions whose vectors have a cosine below it, so that paraphrases of
+            the question do not give its answer away. None: no ceiling.
+        escape_braces: Double the braces in questions and answers. `FewShotPromptTemplate` formats
+            its examples twice, and fails on answers that hold braces, or fills them in; the chat
+            one formats them once, and would show braces doubled. For f-strings only: with
+            `template_format="jinja2"` the plain prompt runs what answers hold as a template,
+            escaped or not; use the chat one.
+        on_empty: What to do when there is nothing to select: "raise", or "none" for a prompt
+            without examples.
+        question_key: Under which key the prompt's input holds the question. None: "question",
+            "input" or "query", or the only text there is.
+
+    Raises:
+        ValueError: An argument is out of its range.
+        TypeError: `store` is no `ExampleStore`.
+    """
+
+    store: ExampleStore
+    _: KW_ONLY
+    k: int = 5
+    min_score: float | None = None
+    score_weight: float = 0.0
+    diversity: float = 0.0
+    fetch_k: int = 20
+    max_similarity: float | None = None
+    escape_braces: bool = False
+    on_empty: Literal["raise", "none"] = "raise"
+    question_key: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.store, ExampleStore):
+            raise TypeError(f"expected an ExampleStore, got {type(self.store).__name__}")
+        check_limits(self.k, self.max_similarity, self.min_score)
+        for name in ("score_weight", "diversity"):
+            share = getattr(self, name)
+            if not is_score(share) or not 0 <= share <= 1:
+                raise ValueError(f"{name} is a share, from 0 to 1, got {share!r}")
+        if self._weighs and not (isinstance(self.fetch_k, Integral) and self.fetch_k >= self.k):
+            raise ValueError(
+                f"fetch_k must be an integer, at least k={self.k}, got {self.fetch_k!r}"
+            )
+        if self.on_empty not in ("raise", "none"):
+            raise ValueError(f"on_empty is 'raise' or 'none', got {self.on_empty!r}")
+
+    def select_examples(self, input_variables: Mapping[str, Any]) -> list[dict[str, str]]:
+        """The examples for a prompt's input, the most relevant first.
+
+        Raises:
+            ValueError: The input holds no question.
+            DemurError: There is nothing to select; another scorer's scores count in the store
+                (`rescore`); or Chroma failed.
+        """
+        question = self._question(input_variables)
+        found = self.store.nearest(
+            question,
+            self.fetch_k if self._weighs else self.k,
+            max_similarity=self.max_similarity,
+            min_score=self.min_score,
+        )
+        vectors = self.store.vectors(found) if self.diversity and len(found) > 1 else None
+        chosen = choose(found, self.k, self.score_weight, self.diversity, vectors)
+        if not chosen and self.on_empty == "raise":
+            raise DemurError(self._nothing(question))
+        return [self._example(one) for one in chosen]
+
+    async def aselect_examples(self, input_variables: Mapping[str, Any]) -> list[dict[str, str]]:
+        """As `select_examples`, in a thread of the loop's."""
+        return await asyncio.to_thread(self.select_examples, input_variables)
+
+    def add_example(self, example: Mapping[str, Any]) -> None:
+        """Add `{"question": ..., "answer": ...}` to the store, with a "score" or to be scored."""
+        self.store.add(*_offer(example))
+
+    async def aadd_example(self, example: Mapping[str, Any]) -> None:
+        """As `add_example`, natively asynchronous."""
+        await self.store.aadd(*_offer(example))
+
+    @property
+    def _weighs(self) -> bool:
+        return bool(self.score_weight or self.diversity)
+
+    def _question(self, variables: Mapping[str, Any]) -> str:
+        keys = _QUESTION_KEYS if self.question_key is None else (self.question_key,)
+        told = [variables[key] for key in keys if key in variables]
+        if not told and self.question_key is None:
+            texts = [value for value in variables.values() if isinstance(value, str)]
+            told = texts if len(texts) == 1 else []
+        if not told or not isinstance(told[0], str) or not told[0].strip():
+            raise ValueError(
+                f"expected the question as text under {' or '.join(map(repr, keys))}, got "
+                f"{dict(variables)!r:.200}: name its key with question_key"
+            )
+        return told[0]
+
+    def _example(self, found: Found) -> dict[str, str]:
+        example = {"question": found.question, "answer": found.answer}
+        if self.escape_braces:
+            return {key: text.translate(_BRACES) for key, text in example.items()}
+        return example
+
+    def _nothing(self, question: str) -> str:
+        count = len(self.store)
+        limits = {"min_score": self.min_score, "max_similarity": self.max_similarity}
+        asked = ", ".join(f"{key}={value}" for key, value in limits.items() if value is not None)
+        why = (
+            f"none of its {count} questions fits "
+            f"({asked or 'they are the question itself, or wait for rescore()'})"
+            if count
+            else "it is empty: add questions with their answers"
+        )
+        return (
+            f"{self.store!r} has no example for {question!r}: {why}. on_empty='none' makes a "
+            "prompt without examples"
+        )
+
+
+def _offer(example: Mapping[str, Any]) -> tuple[Any, list[Any], list[Any] | None]:
+    if missing := {"question", "answer"} - example.keys():
+        raise ValueError(f"expected an example with question and answer, without {sorted(missing)}")
+    scores = [example["score"]] if "score" in example else None
+    return example["question"], [example["answer"]], scores

@@ -1,0 +1,202 @@
+"""Entries in Chroma, and whose scores count among them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from demur.errors import DemurError
+from demur.evaluators.fewl.parsing import normalized
+from demur.exemplars.entries import Candidate, Entry, from_metadata, keys_of, to_metadata
+from demur.exemplars.scorer import Scorer
+from demur.exemplars.selection import Found
+from demur.models.chroma import parts
+from demur.models.questions import Questions, question_id
+
+COUNTS = "scorer"
+"""Under this key the collection says whose scores count."""
+_TOLD = "scorer-"
+"""Under keys that begin so, who a scorer is."""
+_SPARE = 8
+"""Questions asked for beyond the number wanted, where some may not do."""
+_TRIES = 5
+
+Kept = Mapping[str, tuple[str, Mapping[str, Candidate]]]
+"""By the question's id its text, and candidates by their keys."""
+
+
+class Shelf:
+    """What a store of exemplars keeps; it knows its scorer's name and never asks it."""
+
+    def __init__(self, questions: Questions, scorer: Scorer) -> None:
+        """Stand on a collection of questions."""
+        self.questions = questions
+        self._scorer = scorer
+        self._counts: str | None = questions.metadata().get(COUNTS)
+        self._writing = threading.Lock()
+
+    # --- Whose scores count -----------------------------------------------------------------------
+
+    def claim(self) -> None:
+        """Say that this scorer's scores count, if nobody said so before.
+
+        Raises:
+            DemurError: Another scorer's do.
+        """
+        # Asked each time: another process may have had all scored anew.
+        self._counts = self.questions.claim(self._said()).get(COUNTS)
+        if self._counts != self._scorer.name:
+            self._refuse()
+
+    def check(self) -> None:
+        """Refuse to choose by scores that are not the scorer's, if there is one.
+
+        Raises:
+            DemurError: Another scorer's scores count.
+        """
+        if self._scorer.fewl and self._counts not in (None, self._scorer.name):
+            self._refuse()
+
+    def take_over(self) -> None:
+        """Say that this scorer's scores count from now on."""
+        self.questions.say(self._said())
+        self._counts = self._scorer.name
+
+    def said(self) -> dict[str, str]:
+        """Whose scores count, and who that is and was, as the collection says it, in order."""
+        known = sorted(self.questions.metadata().items())
+        return {key: text for key, text in known if key == COUNTS or key.startswith(_TOLD)}
+
+    def scorers(self) -> dict[str, Mapping[str, str]]:
+        """By the names of scorers, what they are."""
+        told = {key: text for key, text in self.said().items() if key != COUNTS}
+        return {key.removeprefix(_TOLD): json.loads(text) for key, text in told.items()}
+
+    def adopt(self, said: Mapping[str, str]) -> None:
+        """Have the scores count that count in a file.
+
+        Raises:
+            DemurError: Others count here.
+        """
+        self._counts = self.questions.claim(said).get(COUNTS) if said else self._counts
+        if said and self._counts != said.get(COUNTS):
+            raise DemurError(
+                f"in the file the scores of {said.get(COUNTS)} count, and in {self.questions} "
+                f"those of {self._counts}: load it into another collection, and rescore one of them"
+            )
+
+    def _said(self) -> dict[str, str]:
+        return {COUNTS: self._scorer.name, f"{_TOLD}{self._scorer.name}": self._scorer.told}
+
+    def _refuse(self) -> None:
+        said = self.said()
+        self._counts = said.get(COUNTS)
+        if self._counts == self._scorer.name:  # another process had all scored anew
+            return
+        remedy = (
+            "call rescore() to have all answers scored anew"
+            if self._scorer.fewl
+            else "open it with that scorer"
+        )
+        raise DemurError(
+            f"in {self.questions} the scores of another scorer count: "
+            f"{said.get(f'{_TOLD}{self._counts}')}, and this one's are of {self._scorer.told}. "
+            f"They cannot be compared: {remedy}, or give another collection"
+        )
+
+    # --- Entries ----------------------------------------------------------------------------------
+
+    def read(self, ids: Sequence[str]) -> dict[str, Entry]:
+        """The entries that are there of these; a question without candidates is on its way out."""
+        rows = self.questions.read(ids)
+        found = {id_: self._entry(id_, rows[id_]) for id_ in ids if id_ in rows}
+        if any(entry.best is None for entry in found.values()) and self._moved():
+            found = {id_: self._entry(id_, rows[id_]) for id_ in found}
+        return {id_: entry for id_, entry in found.items() if entry.all}
+
+    def all(self) -> Iterator[dict[str, Entry]]:
+        """All entries in an order that stays the same, in parts."""
+        return map(self.read, parts(self.questions.all_ids()))
+
+    def keep(self, kept: Kept) -> dict[str, Entry]:
+        """Write candidates, beside those that are there, and read what is then kept.
+
+        Raises:
+            DemurError: What is written is taken away again and again.
+        """
+        texts = {id_: question for id_, (question, _) in kept.items()}
+        rows = {id_: to_metadata(*one) for id_, one in kept.items()}
+        there = self.questions.read(list(rows))
+        # Now, since it may take a call, and others wait while this writes.
+        self.questions.new_vectors({id_: texts[id_] for id_ in texts if id_ not in there})
+        found: dict[str, Mapping[str, Any]] = {}
+        for _ in range(_TRIES):
+            # Chroma writes nothing, and says nothing, where another process deletes in between.
+            lacking = {
+                id_: row for id_, row in rows.items() if not row.keys() <= found.get(id_, {}).keys()
+            }
+            if not lacking:
+                return {id_: self._entry(id_, row) for id_, row in found.items()}
+            with self._writing:
+                self.questions.write(lacking, texts)
+                found |= self.questions.read(list(rows))
+        raise DemurError(f"{len(lacking)} questions that were written to {self.questions} are gone")
+
+    def forget(self, doomed: Mapping[str, Sequence[str]]) -> None:
+        """Take candidates away by their keys, and questions without any."""
+        with self._writing:
+            self.questions.forget(doomed)
+            # Read again: others may have added to one of them.
+            left = self.questions.read(list(doomed))
+            self.questions.delete([id_ for id_, row in left.items() if not keys_of(row)])
+
+    def nearest(
+        self, question: str, k: int, max_similarity: float | None, min_score: float | None
+    ) -> list[Found]:
+        """See `ExampleStore.nearest`."""
+        while True:
+            self.check()
+            found, stale = self._nearest(question, k, max_similarity, min_score)
+            if not stale or not self._moved():
+                return found
+
+    def _nearest(
+        self, question: str, k: int, max_similarity: float | None, min_score: float | None
+    ) -> tuple[list[Found], bool]:
+        """Those that are near, and whether one of them has nothing but stale answers."""
+        own = question_id(question)
+        vector = self.questions.new_vectors({own: question})[own]
+        picky = max_similarity is not None or min_score is not None
+        found: list[Found] = []
+        texts, stale = {normalized(question)}, False
+        for id_, cosine, metadata in self.questions.by_nearness(
+            vector, k + 1 + (_SPARE if picky else 0)
+        ):
+            if max_similarity is not None and cosine >= max_similarity:
+                continue
+            entry = self._entry(id_, metadata)
+            text, best = normalized(entry.question), entry.best
+            stale |= best is None
+            if best is None or text in texts or (min_score is not None and best.score < min_score):
+                continue
+            texts.add(text)
+            found.append(Found(id_, entry.question, best.answer, best.score, cosine))
+            if len(found) == k:
+                break
+        return sorted(found, key=lambda one: (-one.similarity, one.id)), stale
+
+    def _entry(self, id_: str, metadata: Mapping[str, Any]) -> Entry:
+        try:
+            return from_metadata(metadata, self._counts)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DemurError(
+                f"what {self.questions} keeps under {id_} cannot be read: {error!r}. Delete that "
+                "entry, or give another collection"
+            ) from error
+
+    def _moved(self) -> bool:
+        """Whether other scores count than when that was last asked, by a `rescore` elsewhere."""
+        before, self._counts = self._counts, self.questions.metadata().get(COUNTS)
+        return self._counts != before

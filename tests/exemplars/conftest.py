@@ -1,0 +1,52 @@
+"""A store of exemplars wherever one can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demur import FEWL, ExampleStore
+from support.chroma_server import chroma_server
+from support.vectors import Told
+
+Open = Callable[..., ExampleStore]
+"""Opens the same store, with a scorer or without."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with chroma_server(tmp_path_factory.mktemp("chroma") / "data") as url:
+        yield url
+
+
+@pytest.fixture(params=["memory", "folder", "server", "client"])
+def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+    """Opens the same store, again and again where it outlives the object."""
+    kept: list[ExampleStore] = []
+    where: dict[str, Any] = {"collection": f"test-{tmp_path.name}"}
+    if request.param == "client":
+        import chromadb
+
+        where["client"] = chromadb.EphemeralClient()
+    elif request.param != "memory":
+        served = request.param == "server"
+        where["path"] = request.getfixturevalue("server") if served else tmp_path / "chroma"
+
+    def open_one(scorer: FEWL | None = None) -> ExampleStore:
+        if request.param == "memory" and kept:
+            return kept[0]
+        kept.append(ExampleStore(**where, embedding=Told(), scorer=scorer))
+        return kept[-1]
+
+    yield open_one
+    for one in kept:
+        one.close()
+
+
+@pytest.fixture
+def store() -> ExampleStore:
+    """A store in memory, to which scores are given."""
+    return ExampleStore(embedding=Told())

@@ -1,0 +1,334 @@
+"""Many questions added and scored anew: nothing is paid for twice, no score is mixed in."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from demur import FEWL, ExampleStore
+from demur.errors import DemurError
+from demur.evaluators.fewl import Fitted
+from exemplars.conftest import Open
+from support.exemplars import answers, best, contrary, scored, scorer
+from support.fakes import isolated
+from support.fewl import ANSWERS, model
+from support.vectors import Told
+
+pytest.importorskip("chromadb")
+
+QUESTIONS = [f"1 {at} | what of item {at}?" for at in range(8)]
+OFFERS = [(question, ["0.2 no", "0.8 yes"]) for question in QUESTIONS]
+
+
+@pytest.fixture(params=["sync", "async"])
+def mode(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+async def add_many(mode: str, store: ExampleStore, offers: Any, **options: Any) -> Fitted:
+    if mode == "sync":
+        return store.add_many(offers, **options)
+    return await store.aadd_many(offers, **options)
+
+
+async def rescore(mode: str, store: ExampleStore, **options: Any) -> Fitted:
+    return store.rescore(**options) if mode == "sync" else await store.arescore(**options)
+
+
+def made(given: FEWL | None = None) -> ExampleStore:
+    return ExampleStore(embedding=Told(), scorer=given)
+
+
+def settled(given: FEWL) -> int:
+    """Pairs that were scored, once no more come."""
+    before = -1
+    while before != given.similarity.asked:
+        before = given.similarity.asked
+        time.sleep(0.2)
+    return before
+
+
+# --- Many -----------------------------------------------------------------------------------------
+
+
+async def test_all_are_scored_and_then_known(mode: str, anywhere: Open) -> None:
+    asked = model()
+    given = scorer(references=asked)
+    store = anywhere(given)
+    found = await add_many(mode, store, iter(OFFERS), source="run 1")
+    assert (found.questions, found.done, found.failed, found.usage.calls) == (8, 8, (), 8)
+    assert {best(store, question) for question in QUESTIONS} == {"0.8 yes"}
+    entry = store.get(QUESTIONS[3])
+    assert entry is not None
+    assert [one.source for one in entry.all] == ["run 1", "run 1"]
+    assert [one.score for one in entry.all] == [
+        pytest.approx(scored(0.8)),
+        pytest.approx(scored(0.2)),
+    ]
+    again = await add_many(mode, anywhere(given), [*OFFERS, (QUESTIONS[0], ["0.9 surely"])])
+    assert (again.questions, again.done, again.usage.calls) == (8, 8, 0)
+    assert given.similarity.asked == 2 * 2 * 8 + 2
+    assert answers(store.get(QUESTIONS[0])) == ["0.9 surely", "0.8 yes", "0.2 no"]
+    assert asked.stages == ["reference"] * 8
+
+
+async def test_scored_ones_and_others_may_be_mixed(mode: str) -> None:
+    asked = model()
+    store = made(scorer(references=asked))
+    told: list[Fitted] = []
+    offers: list[Any] = [
+        *((f"2 {at} | given {at}", ["a", "b"], [0.1, at]) for at in range(450)),
+        *OFFERS,
+        (QUESTIONS[0], ["by hand"], [0.9]),
+        ("2 0 | given 0", ["c"], [0.5]),
+    ]
+    found = await add_many(mode, store, offers, progress=told.append)
+    assert (found.questions, found.done, found.failed, found.usage.calls) == (458, 458, (), 8)
+    assert [one.done for one in told] == [200, 400, 450, 450, *range(451, 459)]
+    assert {one.questions for one in told} == {458}
+    assert (len(store), asked.stages) == (458, ["reference"] * 8)
+    assert answers(store.get(QUESTIONS[0])) == ["by hand", "0.8 yes", "0.2 no"]
+    assert answers(store.get("2 0 | given 0")) == ["c", "a", "b"]
+    assert best(store, "2 7 | given 7") == "b"
+
+
+async def test_without_a_scorer_scores_are_enough(mode: str) -> None:
+    store = made()
+    assert await add_many(mode, store, []) == Fitted(0)
+    found = await add_many(mode, store, [("q", ["a"], [1])])
+    assert (found.questions, found.done) == (1, 1)
+    kept = store.get("q")
+    assert (await add_many(mode, store, [(" q", ["a"], [1])], source="again")).done == 1
+    assert store.get("q") == kept  # its source, too
+    with pytest.raises(DemurError, match=r"nothing to score answers to 'r' with: give scores, or"):
+        await add_many(mode, store, [("p", ["a"], [1]), ("r", ["a"])])
+    assert len(store) == 1
+
+
+async def test_what_failed_is_told_and_tried_again(mode: str) -> None:
+    bad = {QUESTIONS[3], QUESTIONS[5]}
+
+    def moody(messages: Sequence[BaseMessage]) -> str | Exception:
+        return ValueError("not this one") if isolated("question", messages) in bad else ANSWERS
+
+    store = made(scorer(references=model(reference=moody)))
+    offers: list[Any] = [*OFFERS, (QUESTIONS[0], ["no grade"])]
+    found = await add_many(mode, store, offers)
+    assert (found.questions, found.done) == (8, 5)
+    failed = dict(found.failed)
+    assert failed.keys() == {QUESTIONS[0], *bad}
+    assert re.match("the answer 'no grade' could not be scored: the simil", failed[QUESTIONS[0]])
+    assert all(failed[one].count("not this one") == 2 for one in bad)
+    assert len(store) == 6
+    assert answers(store.get(QUESTIONS[0])) == ["0.8 yes", "0.2 no"]
+    bad.clear()
+    again = await add_many(mode, store, OFFERS)
+    assert (again.done, again.failed, again.usage.calls) == (8, (), 2)
+
+
+async def test_progress_is_told_from_none_to_all(mode: str) -> None:
+    told: list[Fitted] = []
+    await add_many(mode, made(scorer()), OFFERS, at_once=3, progress=told.append)
+    assert [one.done for one in told] == list(range(9))
+    assert [one.usage.calls for one in told] == list(range(9))
+
+
+async def test_an_interrupt_keeps_what_was_scored(mode: str) -> None:
+    def interrupt(now: Fitted) -> None:
+        if now.done == 3:
+            raise KeyboardInterrupt if mode == "sync" else RuntimeError("enough")
+
+    given = scorer()
+    store = made(given)
+    with pytest.raises((KeyboardInterrupt, RuntimeError)):
+        await add_many(mode, store, OFFERS, at_once=2, progress=interrupt)
+    asked = settled(given)
+    assert 3 * 4 <= asked <= (3 + 2) * 4  # nothing further was begun
+    assert 3 <= len(store) <= 5
+    # What another process, or a later one, does.
+    found = await add_many(mode, store, OFFERS)
+    assert (found.done, found.failed) == (8, ())
+    # What was on its way and not kept is all that is scored again.
+    assert settled(given) <= (8 + 2) * 4
+    assert {best(store, question) for question in QUESTIONS} == {"0.8 yes"}
+
+
+async def test_an_interrupt_between_given_scores_keeps_whole_parts(mode: str) -> None:
+    def interrupt(now: Fitted) -> None:
+        raise KeyboardInterrupt if mode == "sync" else RuntimeError("enough")
+
+    store = made()
+    offers = [(f"1 {at} | {at}", ["a"], [at]) for at in range(300)]
+    with pytest.raises((KeyboardInterrupt, RuntimeError)):
+        await add_many(mode, store, offers, progress=interrupt)
+    assert len(store) == 200
+    assert (await add_many(mode, store, offers)).done == 300
+    assert len(store) == 300
+
+
+async def test_bad_offers_are_refused_before_anything_is_added(mode: str) -> None:
+    given = scorer()
+    store = made(given)
+    for offers, options, message in [
+        (
+            [*OFFERS, ("q", ["a"], [1]), ("q", "a")],
+            {},
+            "offer 9: expected a list of answers to 'q'",
+        ),
+        ([*OFFERS, ("q", ["a"], [None])], {}, "offer 8: expected 1 finite numbers"),
+        ({"q": ["a"]}, {}, "expected a list of .question, answers."),
+        ([*OFFERS, ("q", ["a"], [1])], {"at_once": 0}, "at_once must be at least 1, got 0"),
+        (OFFERS, {"source": 7}, "offer 0: expected a text as source, got 7"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            await add_many(mode, store, offers, **options)
+    assert (len(store), given.similarity.asked) == (0, 0)
+
+
+# --- Whose scores count ---------------------------------------------------------------------------
+
+
+async def test_another_scorer_is_refused_until_all_is_scored_anew(
+    mode: str, anywhere: Open, request: pytest.FixtureRequest
+) -> None:
+    if "memory" in request.node.name:
+        pytest.skip("one in memory is opened once")
+    first = anywhere(scorer())
+    await add_many(mode, first, OFFERS, source="run 1")
+    given = scorer(contrary)
+    other = anywhere(given)
+    refused = r"scores of another scorer count: .*graded.* and this one's are of .*contrary.*"
+    with pytest.raises(DemurError, match=rf"{refused}call rescore\(\)"):
+        await add_many(mode, other, OFFERS)
+    for use in (
+        lambda: other.add(QUESTIONS[0], ["0.9 surely"]),
+        lambda: other.add("q", ["a"], [1]),
+        lambda: other.nearest("0 1 | q", 1),
+    ):
+        with pytest.raises(DemurError, match=rf"{refused}call rescore\(\)"):
+            use()
+    assert given.similarity.asked == 0
+    # Who has no scorer reads by those scores, and adds none.
+    reader = anywhere()
+    assert reader.nearest("0 1 | q", 1)[0].answer == "0.8 yes"
+    with pytest.raises(DemurError, match=rf"{refused.replace('contrary', 'the caller')}open it"):
+        reader.add("q", ["a"], [1])
+    found = await rescore(mode, other)
+    assert (found.questions, found.done, found.failed, found.usage.calls) == (8, 8, (), 8)
+    for store in (other, anywhere(), reader, first):  # the last two were opened before
+        assert {best(store, question) for question in QUESTIONS} == {"0.2 no"}
+        entry = store.get(QUESTIONS[0])
+        assert entry is not None
+        assert [one.source for one in entry.all] == ["run 1", "run 1"]
+        assert entry.stale == ()
+    assert other.nearest("0 1 | q", 1)[0].answer == "0.2 no"
+    assert reader.nearest("0 1 | q", 1)[0].answer == "0.2 no"
+    # The first is told in its turn.
+    for use in (
+        lambda: first.nearest("0 1 | q", 1),
+        lambda: first.add(QUESTIONS[0], ["0.9 surely"]),
+    ):
+        with pytest.raises(DemurError, match=r"another scorer count: .*contrary.*call rescore\(\)"):
+            use()
+    assert (await rescore(mode, other)).questions == 0
+    assert given.similarity.asked == 8 * 4
+
+
+async def test_scores_that_were_given_are_scored_anew(mode: str, tmp_path: Path) -> None:
+    by_hand = ExampleStore(tmp_path, embedding=Told())
+    by_hand.add(QUESTIONS[0], ["0.2 no", "0.8 yes"], [5, 4])
+    store = ExampleStore(tmp_path, embedding=Told(), scorer=scorer())
+    with pytest.raises(DemurError, match="by the caller"):
+        store.add(QUESTIONS[0], ["0.9"])
+    await rescore(mode, store)
+    assert answers(store.get(QUESTIONS[0])) == ["0.8 yes", "0.2 no"]
+    assert store.stats().scorers == {store._scorer.name: 2}
+    by_hand.close()
+    store.close()
+
+
+async def test_rescore_needs_a_scorer_and_sense(mode: str) -> None:
+    store = made()
+    with pytest.raises(DemurError, match=r"rescore\(\) needs a scorer: ExampleStore\(\.\.\., scor"):
+        await rescore(mode, store)
+    with pytest.raises(ValueError, match="at_once must be at least 1, got 0"):
+        await rescore(mode, made(scorer()), at_once=0)
+
+
+async def test_a_rescore_that_is_interrupted_mixes_no_scores_and_goes_on(
+    mode: str, tmp_path: Path
+) -> None:
+    first = ExampleStore(tmp_path, embedding=Told(), scorer=scorer())
+    first.add_many(OFFERS)
+    given = scorer(contrary)
+    store = ExampleStore(tmp_path, embedding=Told(), scorer=given)
+
+    def interrupt(now: Fitted) -> None:
+        if now.done == 3:
+            raise KeyboardInterrupt if mode == "sync" else RuntimeError("enough")
+
+    with pytest.raises((KeyboardInterrupt, RuntimeError)):
+        await rescore(mode, store, at_once=1, progress=interrupt)
+    settled(given)
+    reader = ExampleStore(tmp_path, embedding=Told())
+    for one in (store, reader):
+        stats = one.stats()
+        done = stats.questions - stats.without_best
+        assert 3 <= done <= 4
+        assert (stats.candidates, stats.stale) == (2 * done, 2 * (8 - done))
+        near = one.nearest("0 1 | q", 9)
+        assert len(near) == done
+        assert {found.answer for found in near} == {"0.2 no"}
+    # New answers are welcome in the meantime, also to a question that waits.
+    waiting = next(entry.question for entry in store.entries() if entry.best is None)
+    store.add(waiting, ["0.5 may be"])
+    assert best(store, waiting) == "0.5 may be"
+    with pytest.raises(DemurError, match=r"call rescore\(\)"):
+        first.add(waiting, ["0.6"])
+    found = await rescore(mode, store)
+    assert (found.questions, found.done) == (8 - done, 8 - done)
+    assert store.stats().stale == 0
+    assert answers(store.get(waiting)) == ["0.2 no", "0.5 may be", "0.8 yes"]
+    for one in (first, store, reader):
+        one.close()
+
+
+async def test_what_cannot_be_scored_anew_stays_and_does_not_compete(
+    mode: str, tmp_path: Path
+) -> None:
+    by_hand = ExampleStore(tmp_path, embedding=Told())
+    by_hand.add_many([("1 0 | p", ["0.5 yes", "no grade"], [1, -2]), ("1 1 | q", ["none"], [-3])])
+    store = ExampleStore(tmp_path, embedding=Told(), scorer=scorer())
+    found = await rescore(mode, store)
+    assert (found.questions, found.done) == (2, 0)
+    assert dict(found.failed).keys() == {"1 0 | p", "1 1 | q"}
+    entry = store.get("1 0 | p")
+    assert entry is not None
+    assert [one.answer for one in entry.candidates] == ["0.5 yes"]
+    assert [one.answer for one in entry.stale] == ["no grade"]
+    assert [one.question for one in store.nearest("0 1 | r", 9)] == ["1 0 | p"]
+    assert store.evict(below=1) == 1  # of those whose scores count
+    assert store.stats().stale == 2
+    by_hand.close()
+    store.close()
+
+
+async def test_what_is_evicted_during_a_rescore_is_no_failure(mode: str, tmp_path: Path) -> None:
+    ExampleStore(tmp_path, embedding=Told(), scorer=scorer()).add_many(OFFERS)
+    store = ExampleStore(tmp_path, embedding=Told(), scorer=scorer(contrary))
+
+    def evict(now: Fitted) -> None:
+        if now.done == 0:
+            for question in QUESTIONS[:4]:
+                store.evict(question)
+
+    found = await rescore(mode, store, at_once=1, progress=evict)
+    assert (found.done, found.failed) == (8, ())
+    assert (len(store), store.stats().stale) == (4, 0)
+    store.close()

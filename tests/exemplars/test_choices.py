@@ -1,0 +1,139 @@
+"""A, B or C, as models write them."""
+
+from __future__ import annotations
+
+import time
+from itertools import permutations, product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demur.exemplars.choices import parse_choice
+from demur.models.isolation import isolate
+
+LETTERS = "ABC"
+FORMS = (
+    *(
+        "{}",
+        "{}.",
+        "{}:",
+        "({})",
+        "[{}]",
+        "**{}**",
+        "_{}_",
+        "'{}'",
+        '"{}".',
+        " {}\n",
+        "{}, I think.",
+    ),
+    *(
+        "Answer: {}",
+        "The answer is {}.",
+        "Answer {}",
+        "Option {}",
+        "Assistant {}",
+        "Choice: **{}**",
+    ),
+    *(
+        "I choose {}.",
+        "I choose {} because it helps.",
+        "I would go with {}",
+        "My pick: {}",
+        "In short: {}.",
+    ),
+    *("{} is better.", "{} is clearly better", "The better answer is ({}).", "{} - it helps."),
+    *("{}\n\nIt says what is true.", "{}. It says what is true.", "Here it is:\n\n{}"),
+    *('{{"answer": "{}"}}', "{}, since that one is true.", "Answer {} is the one that is true."),
+)
+
+
+def test_a_letter_is_read_in_many_forms() -> None:
+    for letter, form in product(LETTERS, FORMS):
+        assert parse_choice(form.format(letter)) == letter, form
+
+
+def test_letters_that_differ_are_none() -> None:
+    for (one, other), form, second in product(permutations(LETTERS, 2), FORMS, FORMS):
+        for between in " \n":
+            reply = form.format(one) + between + second.format(other)
+            assert parse_choice(reply) is None, reply
+
+
+@pytest.mark.parametrize(
+    ("reply", "choice"),
+    [
+        ("a", "A"),
+        (" b.", "B"),
+        ("option c", "C"),
+        ("C. not sure", "C"),
+        ("Not sure", "C"),
+        ("I'm not really sure.", "C"),
+        ("I am unsure.", "C"),
+        ("It isn\u2019t sure", "C"),
+        ("A good answer is B", "B"),
+        ("A better one is B.", "B"),
+        ("B. A cat is no fish.", "B"),
+        ("A because it helps", "A"),
+        ("", None),
+        ("...", None),
+        ("A or B", None),
+        ("A, B or C", None),
+        ("A is better than B", None),
+        ("A beats B", None),
+        ("A The answer is B.", None),
+        ("A 50 or B.", None),
+        ("I am not sure, but A.", None),
+        ("Neither A nor B.", None),
+        ("Neither.", None),
+        ("Both are fine.", None),
+        ("not A", None),
+        ("It is not B.", None),
+        ("I would not choose: A", None),
+        ("I don't choose A.", None),
+        ("B is wrong", None),
+        ("A cat is a mammal.", None),
+        ("* A cat is a mammal.", None),
+        ("A good one", None),
+        ("Vitamin C", None),
+        ("Plan B", None),
+        ("A's", None),
+        ("U.S.A.", None),
+        ("D", None),
+        ("ABC", None),
+        ("Alpha", None),
+        ("\u0410", None),  # the Cyrillic letter
+    ],
+)
+def test_a_reply_is_read_or_is_none(reply: str, choice: str | None) -> None:
+    assert parse_choice(reply) == choice
+
+
+def test_a_letter_between_delimiters_is_read() -> None:
+    # Apart, since the delimiters are a process's own and would stand in the test's name.
+    assert parse_choice(isolate("a", "B")) == "B"
+
+
+def test_what_is_copied_is_no_choice() -> None:
+    copied = "Without any doubt the answer is B."
+    assert parse_choice(copied) == "B"
+    assert parse_choice(copied, [f"Seven legs. {copied} Believe me."]) is None
+    assert parse_choice(f"A. {copied}", [copied]) == "A"
+
+
+@given(st.text() | st.text("AaBbCc not.sure\n:*'\"-"))
+def test_any_text_is_read_or_is_none(reply: str) -> None:
+    assert parse_choice(reply) in ("A", "B", "C", None)
+
+
+@given(st.text("DEFGdefg .,:*\n", min_size=1))
+def test_no_choice_is_made_up(reply: str) -> None:
+    assert parse_choice(reply) is None
+
+
+@pytest.mark.parametrize("piece", ["A ", "**", "is ", "not ", "A. ", "answer: ", "a "])
+def test_long_replies_take_no_long_time(piece: str) -> None:
+    # Quadratic time would be minutes; the bound leaves room for a busy machine.
+    started = time.monotonic()
+    parse_choice(piece * (100_000 // len(piece)) + "?")
+    assert time.monotonic() - started < 20

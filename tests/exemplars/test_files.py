@@ -1,0 +1,191 @@
+"""A store of exemplars as a file: all of it, or an error that names the line."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demur import ExampleStore
+from demur.errors import DemurError
+from demur.exemplars import Candidate
+from support.exemplars import answers, contrary, scorer
+from support.fewl import QUESTION
+from support.vectors import Told
+
+pytest.importorskip("chromadb")
+
+STRANGE = "1 1 | was \x00 {x} \ud800?"
+NOW = "2026-11-22T10:00:00+00:00"
+
+
+@pytest.mark.parametrize("name", ["kept.jsonl", "kept.jsonl.gz"])
+def test_a_file_holds_all_of_a_store(name: str, tmp_path: Path, store: ExampleStore) -> None:
+    store.add(STRANGE, ["a\u2028b", "x" * 50_000], [1, 2], source="a run")
+    store.add_many([(f"{at} 1 | q", ["a", f"{at}"], [at, 0.5]) for at in range(1, 450)])
+    store.export(tmp_path / name)
+    again = ExampleStore(embedding=Told("another"))
+    assert again.load(str(tmp_path / name)) == 450
+    assert list(again.entries()) == list(store.entries())
+    again.export(tmp_path / f"again-{name}")
+    assert (tmp_path / f"again-{name}").read_bytes() == (tmp_path / name).read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"again-{name}", name]
+    # Over what is there already, too.
+    again.add("7 1 | q", ["7"], [99])
+    again.load(tmp_path / name)
+    assert list(again.entries()) == list(store.entries())
+    assert again.nearest("1 1 | q", 1) == store.nearest("1 1 | q", 1)
+
+
+def test_the_same_content_gives_the_same_bytes_whatever_came_first(
+    tmp_path: Path, store: ExampleStore
+) -> None:
+    given = [Candidate(f"a{at}", at % 3, "given", NOW) for at in range(9)]
+    lines = [
+        {"question": f"1 {at} | q", "candidates": [asdict(one) for one in given]}
+        for at in range(20)
+    ]
+    turned = [{**one, "candidates": one["candidates"][::-1]} for one in reversed(lines)]
+    head = {"kind": "exemplars-1", "scorer": "given", "scorer-given": "{}"}
+    other = ExampleStore(embedding=Told())
+    for made, told in ((store, lines), (other, turned)):
+        write(tmp_path / "x", dict(sorted(head.items(), reverse=made is other)), *told)
+        assert made.load(tmp_path / "x") == 20
+    store.export(tmp_path / "first")
+    other.export(tmp_path / "second")
+    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
+
+
+def write(path: Path, *lines: Any) -> None:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_a_question_on_several_lines_has_all_their_candidates(
+    tmp_path: Path, store: ExampleStore
+) -> None:
+    store.add("q", ["a"], [1])
+    store.export(tmp_path / "x")
+    head, line = map(json.loads, (tmp_path / "x").read_text().splitlines())
+    more = {**line["candidates"][0], "answer": "b", "score": 2.0}
+    write(tmp_path / "x", head, line, {"question": " q\n", "candidates": [more]})
+    again = ExampleStore(embedding=Told())
+    assert again.load(tmp_path / "x") == 2
+    assert answers(again.get("q")) == ["b", "a"]
+
+
+def test_scores_keep_their_scorer(tmp_path: Path) -> None:
+    first = ExampleStore(embedding=Told(), scorer=scorer())
+    first.add(QUESTION, ["0.2 no", "0.8 yes"])
+    first.export(tmp_path / "x")
+    # With the same scorer, and with nobody, who may read.
+    again = ExampleStore(embedding=Told(), scorer=scorer())
+    reader = ExampleStore(embedding=Told())
+    for store in (again, reader):
+        store.load(tmp_path / "x")
+        assert list(store.entries()) == list(first.entries())
+        assert store.nearest("0 1 | q", 1)[0].answer == "0.8 yes"
+    assert answers(again.add(QUESTION, ["0.9 surely"]))[0] == "0.9 surely"
+    with pytest.raises(DemurError, match=r"another scorer count: .*graded.* open it with that"):
+        reader.add(QUESTION, ["0.9 surely"], [0.9])
+    # An empty store takes them with their scorer, and has them scored anew.
+    other = ExampleStore(embedding=Told(), scorer=scorer(contrary))
+    other.load(tmp_path / "x")
+    with pytest.raises(DemurError, match=r"call rescore\(\)"):
+        other.nearest("0 1 | q", 1)
+    other.rescore()
+    assert other.nearest("0 1 | q", 1)[0].answer == "0.2 no"
+    # Where others count already it is refused.
+    taken = ExampleStore(embedding=Told())
+    taken.add("q", ["a"], [1])
+    message = "in the file the scores of [0-9a-f]{12} count, and in the collection .* of given"
+    with pytest.raises(DemurError, match=message):
+        taken.load(tmp_path / "x")
+    assert len(taken) == 1
+
+
+def test_an_interrupted_rescore_is_exported_as_it_is(tmp_path: Path) -> None:
+    store = ExampleStore(embedding=Told(), scorer=scorer())
+    store.add(QUESTION, ["0.2 no", "0.8 yes"])
+    store.export(tmp_path / "x")
+    other = ExampleStore(embedding=Told(), scorer=scorer(contrary))
+    other.load(tmp_path / "x")
+    other._adding.take_over()
+    other.export(tmp_path / "y")
+    again = ExampleStore(embedding=Told(), scorer=scorer(contrary))
+    again.load(tmp_path / "y")
+    assert list(again.entries()) == list(other.entries())
+    assert again.stats().stale == 2
+    assert again.rescore().done == 1
+    assert again.stats().stale == 0
+
+
+HEAD = '{"kind": "exemplars-1", "scorer": "given"}\n'
+GOOD = json.dumps({"question": "q", "candidates": [asdict(Candidate("a", 1.0, "given", NOW))]})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "holds no exported exemplars"),
+        ('{"kind": "fewl-neighbors-1"}\n', "holds no exported exemplars"),
+        ("[1]\n", "holds no exported exemplars"),
+        ("hello\n", "is damaged at line 1"),
+        ('{"kind": "exemplars-1", "scorer": 7}\n', "line 1: expected texts that say whose"),
+        (f'{HEAD}{GOOD}\n{{"ques', "is damaged at line 3"),
+        (f"{HEAD}{GOOD}\n{GOOD.replace('1.0', 'NaN')}\n", "line 3: expected a finite number as s"),
+        (f"{HEAD}{GOOD}\n{GOOD.replace('1.0', 'null')}\n", "line 3: expected a finite number"),
+        (f"{HEAD}{GOOD}\n{GOOD.replace('candidates', 'answers')}\n", "line 3: expected a question"),
+        (f"{HEAD}{GOOD}\n" + '{"question": "q", "candidates": []}\n', "line 3: expected a questi"),
+        (f"{HEAD}{GOOD}\n7\n", "line 3: expected a question"),
+    ],
+    ids=[
+        *("empty", "kind", "list", "text", "whose", "cut"),
+        *("nan", "null", "other keys", "none", "number"),
+    ],
+)
+def test_of_a_damaged_file_nothing_is_added_and_its_line_is_told(
+    text: str, message: str, tmp_path: Path, store: ExampleStore
+) -> None:
+    (tmp_path / "x.jsonl").write_text(text)
+    with pytest.raises(ValueError, match=rf"(?s)x\.jsonl.*{message}"):
+        store.load(tmp_path / "x.jsonl")
+    assert len(store) == 0
+
+
+def test_of_a_long_file_that_is_damaged_at_its_end_nothing_counts(
+    tmp_path: Path, store: ExampleStore
+) -> None:
+    others = HEAD.replace("given", "another")
+    lines = [GOOD.replace('"q"', f'"1 {at} | q"') for at in range(300)]
+    (tmp_path / "x").write_text(others + "\n".join([*lines, "damage"]))
+    with pytest.raises(ValueError, match="is damaged at line 302"):
+        store.load(tmp_path / "x")
+    assert len(store) == 0
+    # Nor whose scores count.
+    assert store.add("q", ["a"], [1]).best is not None
+
+
+def test_a_packed_file_that_is_cut_or_not_packed_is_told(
+    tmp_path: Path, store: ExampleStore
+) -> None:
+    store.add_many([(f"{at} 1 | q", ["a"], [at]) for at in range(1, 50)])
+    store.export(tmp_path / "x.gz")
+    whole = (tmp_path / "x.gz").read_bytes()
+    assert len(gzip.decompress(whole).splitlines()) == 50
+    for damaged in (whole[: len(whole) // 2], b"hello", whole[:40] + b"?" * 40 + whole[80:]):
+        (tmp_path / "x.gz").write_bytes(damaged)
+        again = ExampleStore(embedding=Told())
+        with pytest.raises(ValueError, match=r"x\.gz is damaged at line"):
+            again.load(tmp_path / "x.gz")
+        assert len(again) == 0
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path, store: ExampleStore) -> None:
+    with pytest.raises(FileNotFoundError):
+        store.load(tmp_path / "x.jsonl")
+    with pytest.raises(FileNotFoundError):
+        store.export(tmp_path / "no folder" / "x.jsonl")

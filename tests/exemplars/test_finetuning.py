@@ -1,0 +1,492 @@
+from __future__ import annotations
+
+import json
+import math
+import re
+import runpy
+import string
+import tracemalloc
+import unicodedata
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from demur import jsonl
+from demur.exemplars.entries import Candidate, Entry
+from demur.exemplars.finetuning import Exported, export_finetuning, in_test
+from demur.exemplars.store import ExampleStore
+from support.fakes import ScriptedModel
+from support.vectors import Told
+
+FORMS: list[Literal["NFC", "NFD", "NFKC", "NFKD"]] = ["NFC", "NFD", "NFKC", "NFKD"]
+DOC = Path(__file__).parents[2] / "docs" / "fine-tuning.md"
+
+
+def candidate(answer: str, score: float, scorer: str = "s") -> Candidate:
+    return Candidate(answer, score, scorer, "2026-11-21T00:00:00+00:00")
+
+
+def entry(question: str, *scored: tuple[str, float]) -> Entry:
+    return Entry(question, tuple(candidate(*one) for one in scored))
+
+
+def entries(count: int) -> list[Entry]:
+    return [entry(f"question {n}?", (f"answer {n}", n / 8), ("other", -1.0)) for n in range(count)]
+
+
+def read(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_bytes().decode().split("\n") if line]
+
+
+def both(folder: Path) -> list[Any]:
+    return [*read(folder / "train.jsonl"), *read(folder / "test.jsonl")]
+
+
+# --- The split ------------------------------------------------------------------------------------
+
+
+def test_shares_are_exact_in_expectation() -> None:
+    for share in (0.05, 0.2, 0.5, 0.9):
+        found = sum(in_test(f"What is number {n}?", share) for n in range(5000))
+        assert abs(found - 5000 * share) < 5 * math.sqrt(5000 * share * (1 - share))
+
+
+@given(st.text(), st.floats(0.001, 0.999), st.floats(0.001, 0.999))
+def test_what_is_for_the_test_is_so_with_every_larger_share(
+    question: str, one: float, other: float
+) -> None:
+    small, large = sorted((one, other))
+    assert in_test(question, large) >= in_test(question, small)
+
+
+# Without the dotless i, whose capital is that of the dotted one.
+letters = st.text(st.characters(max_codepoint=0x17F, exclude_characters="\u0131"), min_size=1)
+
+
+@given(letters, st.sampled_from([str.casefold, str.swapcase, str.title]), st.sampled_from(FORMS))
+def test_variants_of_a_question_fall_on_one_side(
+    question: str, cased: Callable[[str], str], form: Literal["NFC", "NFD", "NFKC", "NFKD"]
+) -> None:
+    variant = f"\t{unicodedata.normalize(form, cased(question))} \n"
+    # At 40 thresholds: at a single one, two other hashes would be on one side too.
+    for at in range(1, 41):
+        assert in_test(question, at / 41) is in_test(variant, at / 41)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("What is it?", "what is  it"),
+        ("“What” is it…", '"What" is it...'),
+        ("Caf\u00e9", "CAFE\u0301"),
+        ("STRASSE", "stra\u00dfe"),
+        ("\ufb01ne", "FINE"),
+        ("\u0130stanbul", "i\u0307stanbul"),
+        ("\uff57\uff48\uff4f", "Who"),
+        ("?!", "? !"),
+    ],
+)
+def test_variants_by_example(one: str, other: str) -> None:
+    assert all(in_test(one, at / 997) is in_test(other, at / 997) for at in range(1, 997))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("Who is it?", "What is it?"), ("?", "!"), ("3.5", "35"), ("a b", "ab")]
+)
+def test_other_questions_have_other_hashes(one: str, other: str) -> None:
+    assert any(in_test(one, at / 997) is not in_test(other, at / 997) for at in range(1, 997))
+
+
+def test_a_side_stays_from_version_to_version() -> None:
+    assert [n for n in range(20) if in_test(f"question {n}?")] == [1, 11, 13, 18, 19]
+    assert [n for n in range(20) if in_test("?" * (n + 1), 0.5)] == [3, 5, 6, 8, 9, 12, 13, 16, 19]
+
+
+def test_a_side_depends_on_no_other_question(tmp_path: Path) -> None:
+    pool = entries(60)
+    export_finetuning(pool, tmp_path / "all")
+    export_finetuning(reversed(pool[::2]), tmp_path / "some")
+    for side in ("train.jsonl", "test.jsonl"):
+        some = {str(row) for row in read(tmp_path / "some" / side)}
+        assert some
+        assert some <= {str(row) for row in read(tmp_path / "all" / side)}
+    expected = {one.question for one in pool if in_test(one.question)}
+    found = {row["prompt"][0]["content"] for row in read(tmp_path / "all" / "test.jsonl")}
+    assert found == expected
+
+
+# --- The files ------------------------------------------------------------------------------------
+
+
+def test_the_best_answer_is_written_in_each_form(tmp_path: Path) -> None:
+    pool = entries(20)
+    export_finetuning(pool, tmp_path)
+    first = {"role": "user", "content": "question 0?"}
+    said = {"role": "assistant", "content": "answer 0"}
+    assert {"prompt": [first], "completion": [said]} in both(tmp_path)
+    export_finetuning(pool, tmp_path, form="messages", system="Be brief.")
+    briefed = [{"role": "system", "content": "Be brief."}, first]
+    assert {"messages": [*briefed, said]} in both(tmp_path)
+    export_finetuning(pool, tmp_path, system="Be brief.")
+    assert {"prompt": briefed, "completion": [said]} in both(tmp_path)
+    export_finetuning(pool, tmp_path, form="text-prompt-completion")
+    plain = {"prompt": "Question: question 0?\nAnswer:", "completion": " answer 0"}
+    assert plain in both(tmp_path)
+    export_finetuning(pool, tmp_path, form="text-prompt-completion", system="Be brief.")
+    assert {**plain, "prompt": "Be brief.\n\n" + plain["prompt"]} in both(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["test.jsonl", "train.jsonl"]
+
+
+STRANGE = [
+    "lines\nand\r\nreturns\u2028and\x85more",
+    "{braces} {{and}} {% templates %} %s",
+    '"quotes" \\ and \x00 nulls',
+    "naïve 東京 \U0001f600",
+    "long " * 10_000,
+]
+
+
+def test_texts_stay_as_they_are(tmp_path: Path) -> None:
+    pool = [entry(f"{text} {n}", (text, 1.0)) for n, text in enumerate(STRANGE * 5)]
+    exported = export_finetuning(pool, tmp_path)
+    found = {row["prompt"][0]["content"]: row["completion"][0]["content"] for row in both(tmp_path)}
+    assert found == {one.question: one.candidates[0].answer for one in pool}
+    assert exported.longest == 50_000
+    lines = (tmp_path / "train.jsonl").read_text(encoding="utf-8").split("\n")
+    assert len(lines) - 1 == exported.train
+
+
+def test_lone_surrogates_are_replaced(tmp_path: Path) -> None:
+    pool = [entry(f"q\ud800 {n}", ("a\udfff", 1.0)) for n in range(30)]
+    export_finetuning(pool, tmp_path)
+    rows = both(tmp_path)
+    assert {row["completion"][0]["content"] for row in rows} == {"a\ufffd"}
+    assert all(row["prompt"][0]["content"].startswith("q\ufffd") for row in rows)
+
+
+def test_the_same_entries_give_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        export_finetuning(iter(entries(50)), tmp_path / "new" / name)
+    for side in ("train.jsonl", "test.jsonl"):
+        one, two = (tmp_path / "new" / name / side for name in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()
+
+
+def test_entries_are_not_kept(tmp_path: Path) -> None:
+    def many() -> Iterator[Entry]:
+        for n in range(1500):
+            yield entry(f"question {n}", (f"{n}" * 10_000, 1.0))
+
+    tracemalloc.start()
+    exported = export_finetuning(many(), tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert exported.characters > 40_000_000
+    assert peak < 2_000_000
+
+
+def test_what_stands_there_stays_when_an_export_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export_finetuning(entries(30), tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def broken() -> Iterator[Entry]:
+        yield from entries(40)
+        raise RuntimeError("the store is gone")
+
+    with pytest.raises(RuntimeError, match="the store is gone"):
+        export_finetuning(broken(), tmp_path)
+    with pytest.raises(ValueError, match="expected a question with a scored answer"):
+        export_finetuning([], tmp_path)
+    calls = []
+
+    def full(descriptor: int) -> None:
+        calls.append(descriptor)
+        if len(calls) == 2:  # the first file is whole by then
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(jsonl, "os", SimpleNamespace(**{**vars(jsonl.os), "fsync": full}))
+    with pytest.raises(OSError, match="No space left"):
+        export_finetuning(entries(40), tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+# --- The figures ----------------------------------------------------------------------------------
+
+
+def test_what_was_kept_and_what_not(tmp_path: Path) -> None:
+    kept = [
+        entry("question 0?", ("four", 0.5), ("x", 0.25)),
+        entry("question 1?", ("sixsix", 1.0)),
+        entry("question 2?", ("four", 0.25), ("y", 0.25), ("z", -9.0)),
+        entry("question 5?", ("four", 2.0), ("y", -1.0)),
+    ]
+    stale = Entry("question 3?", (), (candidate("a", 9.0, "another"),))
+    assert {in_test(one.question) for one in kept} == {True, False}
+    exported = export_finetuning(
+        [stale, *kept, entry("question 4?", ("low", 0.2), ("lower", 0.1))], tmp_path, min_score=0.25
+    )
+    sides = [in_test(one.question) for one in kept]
+    assert exported == Exported(
+        train=sides.count(False),
+        test=sides.count(True),
+        unscored=1,
+        below=1,
+        single=1,
+        tied=1,
+        lowest=0.25,
+        mean=0.9375,
+        highest=2.0,
+        margin=pytest.approx((0.25 + 0 + 3) / 3),
+        characters=18,
+        longest=6,
+    )
+    assert len(both(tmp_path)) == 4
+
+
+def test_without_a_choice_there_is_no_margin(tmp_path: Path) -> None:
+    exported = export_finetuning([entry(f"{n}?", ("a", 0.5)) for n in range(30)], tmp_path)
+    assert exported.margin is None
+    assert (exported.single, exported.train + exported.test) == (30, 30)
+
+
+def test_scores_may_all_be_negative(tmp_path: Path) -> None:
+    exported = export_finetuning([entry(f"{n}?", ("a", n - 50)) for n in range(30)], tmp_path)
+    assert (exported.lowest, exported.mean, exported.highest) == (-50, -35.5, -21)
+
+
+scores = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=4)
+
+
+@given(st.lists(scores, min_size=30, max_size=40), st.floats(-1e6, 0))
+def test_figures_are_sound(
+    tmp_path_factory: pytest.TempPathFactory, pool: list[list[float]], least: float
+) -> None:
+    made = [
+        entry(f"question {n}", *((f"answer {m}", one) for m, one in enumerate(sorted(each)[::-1])))
+        for n, each in enumerate(pool)
+    ]
+    kept = [one for one in made if one.candidates[0].score >= least]
+    assume({in_test(one.question) for one in kept} == {True, False})
+    folder = tmp_path_factory.mktemp("figures")
+    found = export_finetuning(made, folder, min_score=least)
+    assert found.train + found.test + found.below == len(pool)
+    assert found.test == sum(in_test(one.question) for one in kept)
+    best = [one.candidates[0].score for one in kept]
+    assert (found.lowest, found.highest) == (min(best), max(best))
+    assert found.mean == pytest.approx(sum(best) / len(best), abs=1e-3)
+    margins = [a.score - b.score for a, b, *_ in (x.candidates for x in kept if x.candidates[1:])]
+    if margins:
+        assert found.margin == pytest.approx(sum(margins) / len(margins), abs=1e-3)
+        assert found.tied == margins.count(0)
+    assert found.single == len(kept) - len(margins)
+    assert (found.margin is None) is (not margins)
+
+
+# --- Refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"form": "text"}, "form: expected one of prompt-completion, messages, text-prompt-comple"),
+        ({"test_share": 0}, "test_share: expected a number between 0 and 1.* got 0"),
+        ({"test_share": 1.0}, "test_share: expected .* got 1.0"),
+        ({"test_share": math.nan}, "test_share: expected .* got nan"),
+        ({"min_score": math.nan}, "min_score: expected a finite number or None, got nan"),
+        ({"min_score": math.inf}, "min_score: expected a finite number"),
+        ({"system": " \n"}, "system: expected a text or None"),
+    ],
+)
+def test_arguments_are_refused_by_name(options: dict[str, Any], told: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=told):
+        export_finetuning(entries(20), tmp_path / "new", **options)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_file_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("mine")
+    with pytest.raises(ValueError, match=r"folder: expected a folder to write to, but .*data is a"):
+        export_finetuning(entries(20), tmp_path / "data")
+    assert (tmp_path / "data").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        (entry(" \n", ("a", 1.0)), "expected a question"),
+        (Entry("", (), (candidate("a", 1.0),)), "expected a question"),
+        (entry("q", ("a", 1.0), ("b", 2.0)), r"'q' best first, got the scores \[1.0, 2.0\]"),
+        (Entry("q", (candidate("a", 1.0, "t"),)), "scores of one scorer, got s and, for 'q', t"),
+    ],
+)
+def test_entries_without_meaning_are_refused(bad: Entry, told: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=told):
+        export_finetuning([*entries(20), bad], tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_to_export_is_told_with_the_reasons(tmp_path: Path) -> None:
+    stale = Entry("q", (), (candidate("a", 1.0, "another"),))
+    told = "got 1 without a score .*rescore.*, 20 below min_score=99"
+    with pytest.raises(ValueError, match=told):
+        export_finetuning([stale, *entries(20)], tmp_path, min_score=99)
+
+
+def test_an_empty_side_is_told_with_the_remedy(tmp_path: Path) -> None:
+    for side, change in ((True, "train.jsonl .* smaller"), (False, "test.jsonl .* larger")):
+        pool = [one for one in entries(40) if in_test(one.question) is side]
+        with pytest.raises(ValueError, match=rf"{change} share, or more questions"):
+            export_finetuning(pool, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- The recipe -----------------------------------------------------------------------------------
+
+CHAT = (
+    "{% for message in messages %}<{{ message['role'] }}>{{ message['content'] }}</s>{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% endif %}"
+)
+"""A template that puts no marks around answers, as most have none."""
+
+
+def tiny_model(folder: Path, *, chat: bool) -> str:
+    """Save a causal model of two layers with random weights, and a tokenizer of single bytes."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import (
+        LlamaConfig,
+        LlamaForCausalLM,
+        OPTConfig,
+        OPTForCausalLM,
+        PreTrainedTokenizerFast,
+    )
+
+    signs = ["<pad>", "</s>", *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    tokenizer = Tokenizer(models.BPE({sign: at for at, sign in enumerate(signs)}, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<pad>",
+        eos_token="</s>",
+        chat_template=CHAT if chat else None,
+    ).save_pretrained(folder)
+    torch.manual_seed(7)
+    shape = {
+        "vocab_size": len(signs),
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "max_position_embeddings": 1024,
+        "pad_token_id": 0,
+        "bos_token_id": 1,
+        "eos_token_id": 1,
+    }
+    model = (
+        LlamaForCausalLM(LlamaConfig(intermediate_size=64, **shape))
+        if chat
+        else OPTForCausalLM(OPTConfig(ffn_dim=64, word_embed_proj_dim=32, **shape))
+    )
+    model.save_pretrained(folder)
+    return str(folder)
+
+
+OURS = {
+    '"Qwen/Qwen2.5-0.5B-Instruct"': "tiny",
+    '"openai:gpt-4o"': "judge",
+    "num_train_epochs=10": "max_steps=3",
+    "max_new_tokens=256": "max_new_tokens=8",
+}
+"""What the test has in place of what the page names."""
+
+
+def recipe() -> list[str]:
+    """The page's code, a block each."""
+    text = DOC.read_text(encoding="utf-8")
+    for theirs, ours in OURS.items():
+        assert text.count(theirs) == 1, f"the page has {theirs} {text.count(theirs)} times"
+        text = text.replace(theirs, ours)
+    return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+QUESTIONS = [f"What is {letter} in \u6771\u4eac?" for letter in string.ascii_lowercase]
+
+
+def stored() -> ExampleStore:
+    store = ExampleStore(embedding=Told())
+    answers = ["Wrong {a}.", "It is {a}:\nright."]
+    store.add_many([(f"{n} 1 | {one}", answers, [0.1, 0.9]) for n, one in enumerate(QUESTIONS)])
+    return store
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["prompt-completion", "text-prompt-completion"])
+def test_the_page_does_what_it_says(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from safetensors.torch import load_file
+
+    monkeypatch.chdir(tmp_path)
+    judge = ScriptedModel(script=lambda stage, messages: "A")
+    blocks = recipe()
+    if form != "prompt-completion":
+        blocks[0] = blocks[0].replace('"data")', f'"data", form="{form}")')
+    Path("page.py").write_text("\n\n".join(blocks), encoding="utf-8")
+    tiny = tiny_model(tmp_path / "tiny", chat=form == "prompt-completion")
+    page = runpy.run_path("page.py", init_globals={"store": stored(), "tiny": tiny, "judge": judge})
+    exported, trainer, verdicts = page["exported"], page["trainer"], page["verdicts"]
+    assert exported.train + exported.test == len(QUESTIONS)
+    # What counts in the loss is the answer and the end, nothing of the question.
+    read_back = trainer.processing_class.decode
+    for row in trainer.train_dataset:
+        counted = [label for label in row["labels"] if label != -100]
+        answer = "It is {a}:\nright.</s>"
+        assert read_back(counted) == (answer if form == "prompt-completion" else f" {answer}")
+        assert read_back(row["input_ids"]).startswith(("<user>", "Question: "))
+    told = {key: one[key] for one in trainer.state.log_history for key in one if "loss" in key}
+    assert told.keys() >= {"train_loss", "eval_loss"}
+    assert all(map(math.isfinite, told.values()))
+    before, after = (load_file(Path(one) / "model.safetensors") for one in (tiny, "tuned"))
+    assert before.keys() == after.keys()
+    assert any(not before[key].equal(after[key]) for key in before)
+    # The judge that always says A sees nothing but the order, and so decides nothing.
+    assert len(page["prompts"]) == len(verdicts) == exported.test
+    assert all(isinstance(one, str) for one in page["answers"]("tuned"))
+    assert {one.reason for one in verdicts} <= {"inconsistent", "undetermined", "same"}
+
+
+@pytest.mark.slow
+def test_whole_conversations_train_too(tmp_path: Path) -> None:
+    from trl import SFTConfig, SFTTrainer
+
+    from datasets import Dataset
+
+    export_finetuning(entries(20), tmp_path / "data", form="messages", system="Be brief.")
+    settings = SFTConfig(
+        str(tmp_path / "out"), max_steps=2, bf16=False, save_strategy="no", report_to="none"
+    )
+    rows = Dataset.from_list(read(tmp_path / "data" / "train.jsonl"))
+    trainer = SFTTrainer(tiny_model(tmp_path / "tiny", chat=True), settings, train_dataset=rows)
+    assert math.isfinite(trainer.train().training_loss)
+    text = trainer.processing_class.decode(trainer.train_dataset[0]["input_ids"])
+    assert text.startswith("<system>Be brief.</s><user>question ")
+
+
+@pytest.mark.slow
+def test_why_the_page_reads_the_files_itself(tmp_path: Path) -> None:
+    from datasets import Dataset, load_dataset
+
+    pool = [entry(f"When was {n}?", (f"1969-07-{n:02}", 1.0)) for n in range(1, 31)]
+    export_finetuning(pool, tmp_path)
+    file = tmp_path / "train.jsonl"
+    loaded = load_dataset("json", data_files=str(file), cache_dir=str(tmp_path / "cache"))
+    assert not isinstance(loaded["train"][0]["completion"][0]["content"], str)
+    (first, *_) = rows = read(file)
+    assert Dataset.from_list(rows)[0] == first

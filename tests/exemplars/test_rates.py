@@ -1,0 +1,83 @@
+"""Win rates: every verdict counted once, and intervals that know how few there are."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demur.exemplars import Verdict, win_rates
+from demur.exemplars.rates import Share
+
+FIRST = Verdict(winner="first", reason="consistent", choices=("A", "B"))
+SECOND = Verdict(winner="second", reason="consistent", choices=("B", "A"))
+ALWAYS_A = Verdict(winner=None, reason="inconsistent", choices=("A", "A"))
+ALWAYS_B = Verdict(winner=None, reason="inconsistent", choices=("B", "B"))
+UNSURE = Verdict(winner=None, reason="unsure", choices=("A", "C"))
+SAME = Verdict(winner=None, reason="same")
+FAILED = Verdict(winner=None, reason="undetermined", choices=("B", None), error="away")
+
+shares = st.integers(1, 500).flatmap(
+    lambda total: st.builds(Share, st.integers(0, total), st.just(total))
+)
+
+
+def test_win_rates_tell_what_was_removed_and_what_was_tied() -> None:
+    verdicts = [FIRST] * 6 + [SECOND] * 2 + [ALWAYS_A] * 3 + [UNSURE] + [SAME] * 2 + [FAILED] * 2
+    found = win_rates(verdicts)
+    assert (found.wins, found.ties, found.losses) == (6, 6, 2)
+    assert found.decided == Share(6, 8)
+    assert found.with_ties == (Share(6, 14), Share(6, 14), Share(2, 14))
+    counts = found.inconsistent, found.unsure, found.same, found.undetermined
+    assert counts == (3, 1, 2, 2)
+    # Of 16 choices in consistent verdicts half, all 6 of the inconsistent, 1 of 1, 0 of 2.
+    assert found.position_bias == Share(8 + 6 + 1, 16 + 6 + 1 + 2)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "bias"), [([ALWAYS_A] * 3, 1.0), ([ALWAYS_B] * 3, 0.0), ([FIRST, SECOND], 0.5)]
+)
+def test_position_bias_is_the_share_of_what_stood_first(
+    verdicts: list[Verdict], bias: float
+) -> None:
+    assert win_rates(verdicts).position_bias.value == bias
+
+
+@pytest.mark.parametrize("verdicts", [[], [FAILED.model_copy(update={"choices": (None, None)})]])
+def test_nothing_gives_no_rate_and_no_number(verdicts: list[Verdict]) -> None:
+    found = win_rates(verdicts)
+    for one in (found.decided, *found.with_ties, found.position_bias):
+        assert (one.value, one.interval) == (None, None)
+    assert found.undetermined == len(verdicts)
+
+
+@given(st.lists(st.sampled_from([FIRST, SECOND, ALWAYS_A, ALWAYS_B, UNSURE, SAME, FAILED])))
+def test_every_verdict_is_counted_once(verdicts: list[Verdict]) -> None:
+    found = win_rates(verdicts)
+    told = Counter(verdict.winner or verdict.reason for verdict in verdicts)
+    assert (found.wins, found.losses) == (told["first"], told["second"])
+    assert found.ties == told["inconsistent"] + told["unsure"] + told["same"]
+    assert found.wins + found.ties + found.losses + found.undetermined == len(verdicts)
+
+
+@given(shares)
+def test_an_interval_holds_what_a_test_would_not_refuse(share: Share) -> None:
+    assert share.interval is not None
+    assert share.value is not None
+    low, high = share.interval
+    assert 0 <= low <= share.value <= high <= 1
+    # Wilson's bounds are the shares from which the count is just 1.96 standard errors away.
+    for bound in (low, high):
+        if 0 < bound < 1:
+            error = math.sqrt(bound * (1 - bound) / share.total)
+            assert abs(share.value - bound) / error == pytest.approx(1.96, abs=0.001)
+    other = Share(share.total - share.count, share.total).interval
+    assert other == pytest.approx((1 - high, 1 - low))
+
+
+def test_few_verdicts_leave_much_open_even_if_all_go_one_way() -> None:
+    assert Share(0, 2).interval == pytest.approx((0, 0.658), abs=0.001)
+    assert Share(50, 100).interval == pytest.approx((0.404, 0.596), abs=0.001)

@@ -1,0 +1,114 @@
+"""How a candidate comes by its score, and what tells one scorer from another."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from demur.errors import DemurError
+from demur.exemplars.entries import candidate_key
+from demur.exemplars.offers import read_offer
+from demur.exemplars.scorer import Scorer
+from demur.models.calls import adrive, drive
+from support.exemplars import contrary, scored, scorer
+from support.fewl import QUESTION, model
+
+pytest.importorskip("chromadb")
+
+
+def test_answers_are_scored_side_by_side_and_the_references_asked_once() -> None:
+    asked = model()
+    given = Scorer(scorer(references=asked))
+    offer = read_offer((QUESTION, ["0.2 no", "0.8 yes"]), "run 7", "add")
+    found, ledger = drive(given.score(offer), {}, None)
+    assert asked.stages == ["reference"]
+    assert set(ledger) == {"exemplar"}
+    assert (found.failed, found.usage.calls) == ((), 1)
+    assert list(found.candidates) == [candidate_key("0.2 no"), candidate_key("0.8 yes")]
+    low, high = found.candidates.values()
+    assert [low.score, high.score] == [pytest.approx(scored(0.2)), pytest.approx(scored(0.8))]
+    assert (high.answer, high.scorer, high.source) == ("0.8 yes", given.name, "run 7")
+    assert high.parts == {
+        "weights": [1.0, 1.0],
+        "similarities": [0.8, 0.8],
+        "penalties": None,
+        "expertise": None,
+        "pairs_used": 0,
+        "neighbors_used": 0,
+    }
+    age = datetime.now(timezone.utc) - datetime.fromisoformat(high.scored_at)
+    assert timedelta(0) <= age < timedelta(minutes=5)
+
+
+async def test_what_cannot_be_scored_is_told_and_the_others_are_kept() -> None:
+    offer = read_offer((QUESTION, ["0.2 no", "nobody knows", "0.8 yes"]), None, "add")
+    sync, _ = drive(Scorer(scorer()).score(offer), {}, None)
+    native, _ = await adrive(Scorer(scorer()).score(offer), {}, None)
+    for found in (sync, native):
+        assert [one.answer for one in found.candidates.values()] == ["0.2 no", "0.8 yes"]
+        (failed,) = found.failed
+        why = "the answer 'nobody knows' could not be scored: the similarity failed: "
+        assert re.match(re.escape(why) + ".*could not convert", failed)
+
+
+async def test_references_that_fail_are_told_for_each_answer() -> None:
+    away = Scorer(scorer(references=model(reference=ValueError("no such model"))))
+    found, _ = drive(away.score(read_offer((QUESTION, ["0.2", "0.3"]), None, "add")), {}, None)
+    assert (dict(found.candidates), len(found.failed)) == ({}, 2)
+    assert all("no such model" in failed for failed in found.failed)
+
+
+def test_scores_that_come_with_answers_are_taken() -> None:
+    asked = model()
+    offer = read_offer((QUESTION, ["a", "b"], [1, -3]), "by hand", "add")
+    for given in (Scorer(None), Scorer(scorer(references=asked))):
+        found, ledger = drive(given.score(offer), {}, None)
+        assert found == given.given(offer)
+        assert [one.score for one in found.candidates.values()] == [1.0, -3.0]
+        assert {one.scorer for one in found.candidates.values()} == {given.name}
+        assert {one.source for one in found.candidates.values()} == {"by hand"}
+        assert all(one.parts == {} for one in found.candidates.values())
+        assert ledger == {}
+    assert asked.stages == []
+
+
+def test_without_a_scorer_scores_have_to_be_given() -> None:
+    nobody = Scorer(None)
+    with pytest.raises(DemurError, match=r"nothing to score answers to 'q' with: give scores, or"):
+        drive(nobody.score(read_offer(("q", ["a"]), None, "add")), {}, None)
+    assert nobody.name == "given"
+
+
+@pytest.mark.parametrize("one", ["fewl", 7, model()], ids=["name", "number", "model"])
+def test_a_scorer_is_a_fewl(one: Any) -> None:
+    with pytest.raises(TypeError, match=r"expected a FEWL as scorer, got .*Scores of another kind"):
+        Scorer(one)
+
+
+def test_a_scorers_name_tells_what_its_scores_depend_on() -> None:
+    first = Scorer(scorer())
+    assert Scorer(scorer()).name == first.name
+    assert set(json.loads(first.told)) == {"references", "prompts", "similarity", "formula"}
+    others = [
+        scorer(contrary),
+        scorer(n_answers=3),
+        scorer(references=[model(), model()]),
+        scorer(n_wrong=3),
+        scorer(divergence="js"),
+        scorer(normalization="paper"),
+        scorer(temperature=2.0),
+        scorer(penalty=True),
+        scorer(k_neighbors=3),
+        scorer(max_neighbor_similarity=0.5),
+        scorer(neighbor_choice="random"),
+        scorer(min_pairs=1),
+    ]
+    names = {Scorer(one).name for one in others}
+    assert len(names) == len(others)
+    assert first.name not in names
+    # What decides no score: whether one passes.
+    assert Scorer(scorer(threshold=0.1)).name == first.name

@@ -1,0 +1,485 @@
+"""The store of exemplars over a real Chroma: in memory, in a folder, on a server, by a client."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import pickle
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demur import ExampleStore
+from demur.errors import DemurError
+from demur.exemplars import Candidate, Entry, Statistics
+from exemplars.conftest import Open
+from support.chroma_server import chroma_server
+from support.exemplars import answers, best, graded, scorer
+from support.fewl import QUESTION, model
+from support.vectors import Told
+
+pytest.importorskip("chromadb")
+pytest.importorskip("filelock")
+
+STRANGE = "1 1 | was heißt \u200d👩\u200d🚀 {x} {{ y }} {% if %} \x00 \ud800?"
+
+
+async def add(mode: str, store: ExampleStore, *offer: Any, **options: Any) -> Entry:
+    return store.add(*offer, **options) if mode == "sync" else await store.aadd(*offer, **options)
+
+
+@pytest.fixture(params=["sync", "async"])
+def mode(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+# --- What is kept ---------------------------------------------------------------------------------
+
+
+def test_what_is_added_is_read_again(anywhere: Open) -> None:
+    told = anywhere().add("1 0 | why?", ["because", "so"], [0.25, 1], source="by hand")
+    anywhere().add("0 1 | how?", ["thus"], [-2])
+    again = anywhere()
+    entry = again.get("1 0 | why?")
+    assert entry == told
+    assert entry is not None
+    assert [(one.answer, one.score) for one in entry.candidates] == [("so", 1.0), ("because", 0.25)]
+    (so, because) = entry.candidates
+    assert entry.best == so
+    assert so == Candidate("so", 1.0, "given", so.scored_at, "by hand", {})
+    assert because.source == "by hand"
+    assert entry.stale == ()
+    assert again.get("who?") is None
+    assert (len(again), answers(again.get("0 1 | how?"))) == (2, ["thus"])
+    assert {one.question for one in again.entries()} == {"1 0 | why?", "0 1 | how?"}
+    near = again.nearest("2 1 | what?", 5)
+    assert [(one.question, one.answer, one.score) for one in near] == [
+        ("1 0 | why?", "so", 1.0),
+        ("0 1 | how?", "thus", -2.0),
+    ]
+    assert [one.similarity for one in near] == [
+        pytest.approx(2 / 5**0.5),
+        pytest.approx(1 / 5**0.5),
+    ]
+
+
+def test_strange_and_long_texts_come_back_with_lone_surrogates_replaced(anywhere: Open) -> None:
+    long = "{long} " * 7200
+    given = [STRANGE, long, f"{long}!", "\n"]
+    anywhere().add(STRANGE, given[:3], [3, 2, 1])
+    expected = STRANGE.replace("\ud800", "\ufffd")
+    entry = anywhere().get(STRANGE)
+    assert entry is not None
+    assert entry.question == expected
+    assert answers(entry) == [expected, long, f"{long}!"]
+    (found,) = anywhere().nearest("0 1 | q", 3)
+    assert (found.question, found.answer) == (expected, expected)
+    anywhere().add(STRANGE, given[:1], [3])
+    assert anywhere().get(STRANGE) == entry
+
+
+async def test_the_same_twice_changes_nothing(mode: str, tmp_path: Path, anywhere: Open) -> None:
+    asked = model()
+    given = scorer(references=asked)
+    store = anywhere(given)
+    first = await add(mode, store, QUESTION, ["0.2 no", "0.8 yes"], source="run 1")
+    store.export(tmp_path / "first")
+    again = anywhere(given)
+    assert await add(mode, again, QUESTION, ["0.8 yes", "0.2 no"], source="run 2") == first
+    assert await add(mode, again, f" {QUESTION}\n", ["0.8 yes"]) == first
+    assert await add(mode, again, QUESTION, ["0.8 yes"], [first.candidates[0].score]) == first
+    again.export(tmp_path / "second")
+    assert (tmp_path / "second").read_bytes() == (tmp_path / "first").read_bytes()
+    assert given.similarity.asked == 4
+    assert asked.stages == ["reference"]
+    await add(mode, again, QUESTION, ["0.8 yes", "0.9 surely"])
+    assert given.similarity.asked == 6
+
+
+async def test_a_new_candidate_competes(mode: str, anywhere: Open) -> None:
+    store = anywhere(scorer())
+    await add(mode, store, QUESTION, ["0.5 may be"])
+    assert answers(await add(mode, store, QUESTION, ["0.4 no"])) == ["0.5 may be", "0.4 no"]
+    assert best(store, QUESTION) == "0.5 may be"
+    entry = await add(mode, store, QUESTION, ["0.6 yes"], source="later")
+    assert answers(entry) == ["0.6 yes", "0.5 may be", "0.4 no"]
+    assert anywhere().get(QUESTION) == entry
+    assert [one.source for one in entry.candidates] == ["later", None, None]
+    assert (store.nearest("0 1 | q", 1)[0].answer, len(store)) == ("0.6 yes", 1)
+
+
+def test_a_score_that_is_given_anew_replaces_the_old_one(store: ExampleStore) -> None:
+    store.add("q", ["a", "b"], [1, 2], source="first")
+    entry = store.add("q", ["a"], [3], source="second")
+    assert [(one.answer, one.score, one.source) for one in entry.candidates] == [
+        ("a", 3.0, "second"),
+        ("b", 2.0, "first"),
+    ]
+
+
+def test_of_one_answer_with_several_scores_the_last_counts(store: ExampleStore) -> None:
+    assert [one.score for one in store.add("q", ["a", "a"], [1, 2]).candidates] == [2.0]
+
+
+def test_a_question_is_known_whatever_its_white_space_and_form(store: ExampleStore) -> None:
+    store.add("1 0 | Who is  Ren\u00e9e?\n", ["an astronaut"], [1])
+    for at, same in enumerate(["1 0 | Who is Rene\u0301e?", " 1 0 | Who  is\tRen\u00e9e? "]):
+        assert best(store, same) == "an astronaut"
+        store.add(same, [f"another {at}"], [0])
+    assert store.get("1 0 | who is Ren\u00e9e?") is None
+    assert (len(store), store.stats().candidates) == (1, 3)
+
+
+def test_equal_scores_have_an_order_that_stays(store: ExampleStore) -> None:
+    other = ExampleStore(embedding=Told())
+    for at in range(8):
+        store.add("q", [f"answer {at}"], [0.5])
+        other.add("q", [f"answer {7 - at}"], [0.5])
+    assert answers(store.get("q")) == answers(other.get("q"))
+
+
+# --- Bad input ------------------------------------------------------------------------------------
+
+
+async def test_what_cannot_be_kept_is_refused_and_nothing_written(
+    mode: str, store: ExampleStore
+) -> None:
+    for offer, message in [
+        ((" ", ["a"], [1]), "expected a question, got ' '"),
+        (("q", "because", [1]), "expected a list of answers to 'q', got 'because'"),
+        (("q", ["a", " "], [1, 2]), "expected answers to 'q' that say something, got ' '"),
+        (("q", ["a"], [float("nan")]), "expected 1 finite numbers, one per answer to 'q'"),
+    ]:
+        with pytest.raises(ValueError, match=f"^a?add: {message}"):
+            await add(mode, store, *offer)
+    with pytest.raises(DemurError, match="there is nothing to score answers to 'q' with"):
+        await add(mode, store, "q", ["a"])
+    assert (len(store), list(store.entries())) == (0, [])
+
+
+async def test_an_answer_that_cannot_be_scored_is_told_and_the_others_are_kept(mode: str) -> None:
+    store = ExampleStore(embedding=Told(), scorer=scorer())
+    message = f"of the answers to '{QUESTION}' the answer 'no grade' could not be scored: the simil"
+    for _ in range(2):
+        with pytest.raises(DemurError) as error:
+            await add(mode, store, QUESTION, ["0.2 no", "no grade", "0.8 yes"])
+        assert str(error.value).startswith(message)
+    assert answers(store.get(QUESTION)) == ["0.8 yes", "0.2 no"]
+    away = scorer(references=model(reference=ValueError("no such model")))
+    other = ExampleStore(embedding=Told(), scorer=away)
+    with pytest.raises(DemurError, match="no such model"):
+        await add(mode, other, QUESTION, ["0.2 no"])
+    assert len(other) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((" ", 5), {}, "expected a question, got ' '"),
+        ((None, 5), {}, "expected a question, got None"),
+        (("q", 0), {}, "k must be an integer, at least 1, got 0"),
+        (("q", 5), {"max_similarity": float("nan")}, "max_similarity is a cosine"),
+        (("q", 5), {"min_score": float("nan")}, "min_score must be a finite number"),
+    ],
+    ids=["blank", "none", "k", "ceiling", "score"],
+)
+def test_impossible_wishes_are_refused(
+    store: ExampleStore, arguments: tuple[Any, ...], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        store.nearest(*arguments, **options)
+
+
+# --- Near -----------------------------------------------------------------------------------------
+
+
+def test_the_question_itself_and_what_is_written_otherwise_only_are_not_told(
+    store: ExampleStore,
+) -> None:
+    same = ["1 0 | Who lit it?", "1 0 | who lit it", "1 0 | WHO LIT IT!", "1  0 | who lit it?"]
+    for question in [*same, "1 1 | who else?", "1 1 | Who else?!", "0 1 | nobody"]:
+        store.add(question, ["a"], [1])
+    found = [one.question for one in store.nearest("1 0 | who lit it?", 9)]
+    assert found[1] == "0 1 | nobody"
+    assert found[0] in ("1 1 | who else?", "1 1 | Who else?!")
+    assert len(found) == 2
+    assert [one.question for one in store.nearest("1 0 | who lit it?", 9)] == found
+
+
+def test_limits_hold_and_the_search_is_widened_until_enough_fit(store: ExampleStore) -> None:
+    offers = [(f"1 {at / 700} | q{at}", ["a"], [float(at % 100 == 99)]) for at in range(700)]
+    store.add_many(offers)
+    found = store.nearest("1 0 | q", 5, min_score=1)
+    assert [one.question.split()[-1] for one in found] == ["q99", "q199", "q299", "q399", "q499"]
+    assert len(store.nearest("1 0 | q", 99, min_score=1)) == 7
+    assert store.nearest("1 0 | q", 5, min_score=1.5) == []
+    # cos(1, 0.5) = 0.894; the nearest below it.
+    below = store.nearest("1 0 | q", 3, max_similarity=0.8944)
+    assert [one.question.split()[-1] for one in below] == ["q351", "q352", "q353"]
+    assert len(store.nearest("1 0 | q", 699)) == 699
+    both = store.nearest("1 0 | q", 5, max_similarity=0.8944, min_score=1)
+    assert [one.question.split()[-1] for one in both] == ["q399", "q499", "q599", "q699"]
+
+
+def test_of_nothing_nothing_is_near(store: ExampleStore) -> None:
+    assert store.nearest("1 0 | q", 5) == []
+    store.add("1 0 | q", ["a"], [1])
+    assert store.nearest("1 0 | q", 5) == []
+
+
+def test_vectors_are_those_of_the_questions_also_of_one_that_went(store: ExampleStore) -> None:
+    store.add_many([("3 4 | a", ["x"], [1]), ("5 0 | b", ["x"], [1])])
+    found = store.nearest("1 0 | q", 2)
+    store.evict("3 4 | a")
+    vectors = store.vectors(found)
+    assert vectors.shape == (2, 2)
+    assert vectors.tolist() == [[5, 0], [3, 4]]
+
+
+# --- Taking away ----------------------------------------------------------------------------------
+
+
+OFFERS = [("1 0 | p", ["a", "b"], [1, 3]), ("0 1 | q", ["a"], [2])]
+
+
+def left(store: ExampleStore) -> dict[str, list[str]]:
+    return {entry.question[-1]: sorted(answers(entry)) for entry in store.entries()}
+
+
+@pytest.mark.parametrize(
+    ("said", "gone", "stays"),
+    [
+        ({"question": "1 0 | p"}, 2, {"q": ["a"]}),
+        ({"question": " 1 0 |  p "}, 2, {"q": ["a"]}),
+        ({"answer": "a"}, 2, {"p": ["b"]}),
+        ({"question": "1 0 | p", "answer": "a"}, 1, {"p": ["b"], "q": ["a"]}),
+        ({"below": 3}, 2, {"p": ["b"]}),
+        ({"below": 2, "question": "1 0 | p"}, 1, {"p": ["b"], "q": ["a"]}),
+        ({"below": 3, "answer": "b"}, 0, {"p": ["a", "b"], "q": ["a"]}),
+        ({"question": "0 1 | unknown"}, 0, {"p": ["a", "b"], "q": ["a"]}),
+        ({"answer": "unknown"}, 0, {"p": ["a", "b"], "q": ["a"]}),
+        ({"before": datetime(2020, 1, 1, tzinfo=timezone.utc)}, 0, {"p": ["a", "b"], "q": ["a"]}),
+        ({"before": datetime.now(timezone.utc) + timedelta(days=1)}, 3, {}),
+    ],
+)
+def test_what_is_evicted_is_gone(
+    store: ExampleStore, said: dict[str, Any], gone: int, stays: dict[str, list[str]]
+) -> None:
+    store.add_many(OFFERS)
+    assert store.evict(**said) == gone
+    assert left(store) == stays
+    assert len(store) == len(stays)
+    assert {one.question[-1] for one in store.nearest("1 1 | r", 9)} == stays.keys()
+    assert store.evict(**said) == 0
+
+
+def test_what_is_evicted_is_gone_for_all(anywhere: Open) -> None:
+    anywhere().add_many(OFFERS)
+    other = anywhere()
+    assert len(list(other.entries())) == 2
+    assert anywhere().evict(answer="a") == 2
+    assert left(other) == {"p": ["b"]}
+    assert (len(other), [one.answer for one in other.nearest("1 1 | r", 9)]) == (1, ["b"])
+
+
+def test_only_candidates_from_before_a_time_go(store: ExampleStore, tmp_path: Path) -> None:
+    store.add("p", ["old", "new"], [1, 2])
+    store.export(tmp_path / "x")
+    head, line = (tmp_path / "x").read_text().splitlines()
+    entry = store.get("p")
+    assert entry is not None
+    now = entry.candidates[1].scored_at
+    start, end = line.rsplit(now, 1)  # the second's, "old"
+    (tmp_path / "x").write_text(f"{head}\n{start}2020-05-01T00:00:00+00:00{end}\n")
+    again = ExampleStore(embedding=Told())
+    again.load(tmp_path / "x")
+    assert again.evict(before=datetime(2020, 5, 1, tzinfo=timezone.utc)) == 0
+    assert again.evict(before=datetime(2020, 5, 1, tzinfo=timezone(timedelta(hours=-1)))) == 1
+    assert left(again) == {"p": ["new"]}
+
+
+def test_what_was_evicted_can_be_added_again(store: ExampleStore) -> None:
+    store.add_many([(f"1 {at} | {at}", ["a"], [1]) for at in range(3)])
+    assert len(list(store.entries())) == 3
+    store.evict("1 1 | 1")
+    store.add("1 9 | 9", ["a"], [1])
+    # As many as before, and others.
+    assert sorted(one.question for one in store.entries()) == ["1 0 | 0", "1 2 | 2", "1 9 | 9"]
+    store.add("1 1 | 1", ["b"], [1])
+    assert best(store, "1 1 | 1") == "b"
+    assert len(store.nearest("0 1 | q", 9)) == 4
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({}, "expected a question, an answer, a score or a time: all would go"),
+        ({"below": float("nan")}, "expected a finite number as below, got nan"),
+        ({"below": "0.5"}, "expected a finite number as below, got '0.5'"),
+        ({"before": datetime(2026, 1, 1)}, "expected a time with a zone as before, got datetime"),
+        ({"before": "2026-01-01"}, "expected a time with a zone as before, got '2026-01-01'"),
+    ],
+    ids=["nothing", "nan", "text", "naive", "text for time"],
+)
+def test_an_eviction_that_says_nothing_is_refused(
+    store: ExampleStore, said: dict[str, Any], message: str
+) -> None:
+    store.add("q", ["a"], [1])
+    with pytest.raises(ValueError, match=message):
+        store.evict(**said)
+    assert len(store) == 1
+
+
+def test_statistics_count_what_there_is(anywhere: Open) -> None:
+    store = anywhere()
+    assert store.stats() == Statistics(0, 0, 0, 0, 0, None, None, None, {})
+    store.add_many(OFFERS)
+    assert anywhere().stats() == Statistics(2, 3, 0, 0, 1, 2.0, 2.5, 3.0, {"given": 3})
+
+
+# --- Places ---------------------------------------------------------------------------------------
+
+
+def test_a_scorers_name_can_be_told(anywhere: Open) -> None:
+    assert anywhere(scorer()).scorers() == {}
+    entry = anywhere(scorer()).add("1 0 | q", ["0.5 a"])
+    assert entry.best is not None
+    assert anywhere(scorer()).scorers() == {entry.best.scorer: scorer().fingerprints}
+
+
+def test_stores_in_memory_are_private_and_gone_with_their_object() -> None:
+    import chromadb
+
+    first, second = ExampleStore(embedding=Told()), ExampleStore(embedding=Told())
+    first.add("1 0 | q", ["a"], [1])
+    assert (len(first), len(second)) == (1, 0)
+    name = first._questions.name
+    assert name in {one.name for one in chromadb.EphemeralClient().list_collections()}
+    del first
+    gc.collect()
+    assert name not in {one.name for one in chromadb.EphemeralClient().list_collections()}
+
+
+def test_another_embedding_model_and_another_kind_are_refused(tmp_path: Path) -> None:
+    from demur.evaluators.fewl import NeighborStore
+
+    ExampleStore(tmp_path, embedding=Told("one")).close()
+    with pytest.raises(ValueError, match="made with another embedding model: one, and this one is"):
+        ExampleStore(tmp_path, embedding=Told("two"))
+    with pytest.raises(ValueError, match=r"holds something else \(exemplars-1, where fewl-neighbo"):
+        NeighborStore(tmp_path, collection="exemplars", embedding=Told("one"))
+    beside = ExampleStore(tmp_path, collection="another", embedding=Told("two"))
+    assert len(beside) == 0
+    beside.close()
+
+
+def test_a_store_of_a_folder_or_server_is_pickled_and_one_in_memory_not(
+    tmp_path: Path, server: str, store: ExampleStore
+) -> None:
+    for path in (tmp_path / "chroma", server):
+        first = ExampleStore(path, collection="pickled", embedding=Told())
+        first.add("1 0 | q", ["a"], [1])
+        again = pickle.loads(pickle.dumps(first))
+        assert again.get("1 0 | q") == first.get("1 0 | q")
+        assert repr(again) == repr(first)
+        first.close()
+        again.close()
+    with pytest.raises(TypeError, match="cannot be pickled, since it lives in this process"):
+        pickle.dumps(store)
+
+
+def says(stage: str, messages: Any) -> str:
+    return "1. One.\n2. Two."
+
+
+def test_a_pickle_has_its_scorer(tmp_path: Path) -> None:
+    from support.fakes import ScriptedModel
+
+    given = scorer(references=ScriptedModel(script=says), neighbors=None)
+    first = ExampleStore(tmp_path, embedding=Told(), scorer=given)
+    first.add(QUESTION, ["0.2 no"])
+    again = pickle.loads(pickle.dumps(first))
+    assert answers(again.add(QUESTION, ["0.8 yes"])) == ["0.8 yes", "0.2 no"]
+    first.close()
+    again.close()
+
+
+def test_what_was_closed_says_so(tmp_path: Path) -> None:
+    store = ExampleStore(tmp_path, embedding=Told())
+    store.add("q", ["a"], [1])
+    store.close()
+    uses: list[Callable[[], object]] = [
+        lambda: store.add("q", ["b"], [1]),
+        lambda: store.get("q"),
+        lambda: store.nearest("q", 1),
+        lambda: store.evict("q"),
+        lambda: len(store),
+        store.stats,
+    ]
+    for use in uses:
+        with pytest.raises(DemurError, match="was closed here: open it again"):
+            use()
+    again = ExampleStore(tmp_path, embedding=Told())
+    assert best(again, "q") == "a"
+    again.close()
+
+
+def test_a_server_that_went_away_is_told(tmp_path: Path) -> None:
+    with chroma_server(tmp_path / "data") as url:
+        store = ExampleStore(url, embedding=Told(), scorer=scorer())
+        store.add(QUESTION, ["0.5 yes"])
+    uses: list[Callable[[], object]] = [
+        lambda: store.get(QUESTION),
+        lambda: store.nearest("0 1 | q", 1),
+        lambda: store.add(QUESTION, ["0.6"]),
+        lambda: asyncio.run(store.aadd(QUESTION, ["0.6"])),
+        lambda: store.add_many([(QUESTION, ["0.6"])]),
+        lambda: store.rescore(),
+    ]
+    for use in uses:
+        with pytest.raises(DemurError, match=f"Chroma in {url} cannot be used"):
+            use()
+
+
+def test_an_entry_that_is_not_ours_is_told(store: ExampleStore) -> None:
+    store._questions.collection.upsert(["x"], embeddings=[[1, 0]], metadatas=[{"said": "hello"}])
+    store._questions.collection.upsert(["y"], embeddings=[[1, 0]])
+    uses: list[Callable[[], object]] = [
+        lambda: store.nearest("0 1 | q", 1),
+        lambda: list(store.entries()),
+    ]
+    for use in uses:
+        with pytest.raises(DemurError, match=r"keeps under x cannot be read: .* Delete that"):
+            use()
+
+
+@pytest.mark.parametrize("vectors", [[], [[1.0, float("nan")]], [1.0], [[1.0], [2.0]]], ids=str)
+def test_vectors_that_are_none_are_refused(vectors: Any) -> None:
+    told = Told()
+    told.embed_documents = lambda texts: vectors  # type: ignore[method-assign]  # of this object only
+    store = ExampleStore(embedding=told)
+    with pytest.raises(ValueError, match="expected a vector of finite numbers for each of 1"):
+        store.add("q", ["a"], [1])
+    assert len(store) == 0
+
+
+def test_a_vector_is_computed_once(tmp_path: Path) -> None:
+    told = Told()
+    store = ExampleStore(tmp_path, embedding=told)
+    store.nearest("1 0 | q", 3)
+    store.add("1 0 | q", ["a"], [1])
+    store.add("1 0 | q", ["b"], [2])
+    assert told.texts == ["1 0 | q"]
+    store.close()
+    again = Told()
+    store = ExampleStore(tmp_path, embedding=again)
+    store.add("1 0 | q", ["c"], [3])
+    assert again.texts == []
+    store.close()
+
+
+def test_graded_is_what_scores() -> None:
+    assert graded([("0.25 so", "x")]) == [0.25]
