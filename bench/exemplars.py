@@ -1,0 +1,288 @@
+"""What selecting few-shot examples takes beside the bare search, and what building a store takes.
+
+    make bench        or: python -m bench.exemplars [--questions 1000 10000] [--asked 200]
+    python -m bench.exemplars --questions 1000 10000 100000
+
+The second line is the full size. The store (Chroma, in a folder) is the real one, of three scored
+answers a question. Bare is what one would do without demur: a plain Chroma collection of the same
+questions and vectors, each with its best answer as metadata, and for a new question its vector, by
+MiniLM, and one query for five neighbours. "In the store" is that query of the store's collection.
+All ways take turns, each time with a question that was never asked before. To compute 100,000
+vectors by MiniLM takes minutes, so those stored are made up around MiniLM's of a few questions:
+that changes nothing in what is measured. What is over its goal is said at the end, and is no
+failure: other work on the machine spoils the figures, CPU's less than wall's. Chroma's threads
+leave holes in memory: with MALLOC_ARENA_MAX=1 the peaks are those of what is held.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import multiprocessing
+import os
+import random
+import resource
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import chromadb
+import numpy as np
+from bench import exemplar_texts as made
+from bench.fewl import Clock
+
+from demur import DemurError, ExampleStore, FEWLExampleSelector
+from demur.models.embeddings import MiniLM
+
+_RATIO_GOAL, _GROWTH_GOAL, _BUILD_GOAL = 1.2, 16.0, 4.0
+_BARE = "bare"
+_PART = 200
+_K = 5
+_WARM_UP = 30
+
+T = TypeVar("T")
+Select = Callable[[str], object]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--questions", type=int, nargs="+", default=[1000, 10_000], help="stored")
+    parser.add_argument("--asked", type=int, default=200, help="new questions for each way")
+    parser.add_argument("--keep", type=Path, help="folder where stores stay for the next run")
+    options = parser.parse_args()
+    try:
+        MiniLM()
+    except DemurError as error:
+        sys.exit(f"there is nothing to embed new questions with: {error}")
+    print(_load())
+    over = []
+    with tempfile.TemporaryDirectory(prefix="demur-bench-") as temporary:
+        for count in options.questions:
+            folder = (options.keep or Path(temporary)) / str(count)
+            if not folder.exists():
+                over += _tell_built(
+                    count, _alone(built, folder, count), _alone(built_bare, folder / _BARE, count)
+                )
+            found = _alone(selected, folder, count, options.asked)
+            over += _tell_selected(count, options.asked, found)
+    print(_load())
+    print("\n".join(f"over the goal: {one}" for one in over) or "nothing is over its goal")
+
+
+def _load() -> str:
+    return f"load of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n"
+
+
+# --- Building -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Built:
+    """What `add_many` took, all vectors being at hand."""
+
+    clock: Clock
+    before_mb: float
+    """Resident memory at its peak before the first question."""
+    peak_mb: float
+
+
+def built(folder: Path, count: int) -> Built:
+    """Make a store of `count` questions with given scores, in one call."""
+    embedding, clock = _warm(), Clock()
+    store = ExampleStore(folder, embedding=embedding)
+    before = _peak_mb()
+    with clock:
+        fitted = store.add_many(map(made.item, range(count)))
+    if fitted.failed or len(store) != count:
+        raise RuntimeError(f"expected {count} questions, got {len(store)}: {fitted.failed[:3]}")
+    store.close()
+    return Built(clock, before, _peak_mb())
+
+
+def built_bare(folder: Path, count: int) -> Built:
+    """Make a plain collection of the same questions, each with its best answer."""
+    embedding, clock = _warm(), Clock()
+    collection = chromadb.PersistentClient(str(folder)).create_collection(
+        _BARE, configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
+    )
+    before = _peak_mb()
+    with clock:
+        for start in range(0, count, _PART):
+            items = [made.item(number) for number in range(start, min(count, start + _PART))]
+            collection.add(
+                [str(start + at) for at in range(len(items))],
+                embeddings=np.asarray(
+                    embedding.embed_documents([question for question, _, _ in items]), np.float32
+                ),
+                metadatas=[
+                    {"question": question, "answer": answers[scores.index(max(scores))]}
+                    for question, answers, scores in items
+                ],
+            )
+    return Built(clock, before, _peak_mb())
+
+
+def _warm() -> made.Near:
+    """With nearly all at hand that is MiniLM's."""
+    embedding = made.Near()
+    embedding.embed_documents([made.question(number) for number in range(5000)])
+    return embedding
+
+
+def _tell_built(count: int, store: Built, bare: Built) -> list[str]:
+    print(f"{count:,} questions with {made.CANDIDATES} scored answers each, by one add_many:\n")
+    print("| | a second | ms of CPU each | MB before | MB at peak |\n|---|---|---|---|---|")
+    for name, found in (("store", store), ("plain collection", bare)):
+        print(
+            f"| {name} | {count / found.clock.wall:,.0f} | {found.clock.cpu / count * 1000:.2f} | "
+            f"{found.before_mb:.0f} | {found.peak_mb:.0f} |"
+        )
+    print(flush=True)
+    ratio = store.clock.cpu / bare.clock.cpu
+    return [f"building {count:,}: {ratio:.1f} times Chroma's CPU"] if ratio > _BUILD_GOAL else []
+
+
+# --- Selecting ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Selected:
+    """What each way took per question, and what memory the whole took."""
+
+    clocks: dict[str, list[Clock]]
+    opened_mb: float
+    """Resident memory at its peak, once each way was warm."""
+    half_mb: float
+    """The same after half of the questions."""
+    peak_mb: float
+    ceiling: float
+    """Of `max_similarity`: every second question has a nearer one."""
+
+
+def selected(folder: Path, count: int, asked: int) -> Selected:
+    """Select for so many new questions, each way in turns."""
+    store = ExampleStore(folder)
+    new = (made.question(number) for number in range(count, sys.maxsize))
+    nearest = [store.nearest(next(new), 1)[0].similarity for _ in range(_WARM_UP)]
+    ceiling = statistics.median(nearest)
+    with closing(asyncio.new_event_loop()) as loop:
+        ways = _ways(store, folder, ceiling, loop)
+        for _ in range(_WARM_UP):
+            for select in ways.values():
+                select(next(new))
+        clocks: dict[str, list[Clock]] = {name: [] for name in ways}
+        opened = half = _peak_mb()
+        names = list(ways)
+        for turn in range(asked):
+            # Who comes next finds what the one before left in the caches: each comes after each.
+            random.Random(turn).shuffle(names)
+            for name in names:
+                question, clock = next(new), Clock()
+                with clock:
+                    ways[name](question)
+                clocks[name].append(clock)
+            half = _peak_mb() if 2 * turn < asked else half
+    store.close()
+    return Selected(clocks, opened, half, _peak_mb(), ceiling)
+
+
+def _ways(
+    store: ExampleStore, folder: Path, ceiling: float, loop: asyncio.AbstractEventLoop
+) -> dict[str, Select]:
+    embedding = MiniLM()
+
+    def bare(place: Path, name: str) -> Select:
+        client = chromadb.PersistentClient(str(place))
+        collection = client.get_collection(name, embedding_function=None)
+
+        def search(question: str) -> None:
+            vectors = np.asarray(embedding.embed_documents([question]), np.float32)
+            found = collection.query(query_embeddings=[vectors[0]], n_results=_K)
+            _check(len(found["ids"][0]))
+
+        return search
+
+    def select(**options: Any) -> Select:
+        selector = FEWLExampleSelector(store, k=_K, **options)
+        return lambda question: _check(len(selector.select_examples({"question": question})))
+
+    waiting = FEWLExampleSelector(store, k=_K)
+
+    def in_loop(question: str) -> None:
+        examples = waiting.aselect_examples({"question": question})
+        _check(len(loop.run_until_complete(examples)))
+
+    return {
+        "bare": bare(folder / _BARE, _BARE),
+        "bare, in the store": bare(folder, "exemplars"),
+        "select": select(),
+        "select, async": in_loop,
+        "max_similarity": select(max_similarity=ceiling),
+        "min_score": select(min_score=made.MEDIAN_BEST),
+        "score_weight": select(score_weight=0.3),
+        "diversity": select(diversity=0.3),
+    }
+
+
+def _check(count: int) -> None:
+    if count != _K:
+        raise RuntimeError(f"expected {_K} examples, got {count}")
+
+
+def _tell_selected(count: int, asked: int, found: Selected) -> list[str]:
+    print(f"Selecting {_K} of {count:,}, ms per question, medians over {asked} for each way:\n")
+    print("| way | wall | to bare | CPU | to bare |\n|---|---|---|---|---|")
+    over = []
+    bare = _medians(found.clocks["bare"])
+    for name, clocks in found.clocks.items():
+        wall, cpu = _medians(clocks)
+        ratios = wall / bare[0], cpu / bare[1]
+        print(f"| {name} | {wall:.2f} | {ratios[0]:.2f} | {cpu:.2f} | {ratios[1]:.2f} |")
+        if max(ratios) > _RATIO_GOAL:
+            over.append(f"{name} of {count:,}: {ratios[0]:.2f} of bare, CPU {ratios[1]:.2f}")
+    growth = found.peak_mb - found.half_mb
+    print(
+        f"\n(max_similarity={found.ceiling:.2f}, which every second question's nearest reaches; "
+        f"min_score={made.MEDIAN_BEST:.2f}, which half of the\nstored reach; 20 are looked at with "
+        f"score_weight and with diversity, 0.3 each)\nPeak memory: {found.opened_mb:.0f} MB once "
+        f"all was read, {found.half_mb:.0f} MB after half of the questions, {found.peak_mb:.0f} MB "
+        "at the end\n",
+        flush=True,
+    )
+    if growth > _GROWTH_GOAL:
+        over.append(f"memory of {count:,}: {growth:.0f} MB more over the second half")
+    return over
+
+
+def _medians(clocks: list[Clock]) -> tuple[float, float]:
+    """Milliseconds of wall and of CPU."""
+    return (
+        1000 * statistics.median(clock.wall for clock in clocks),
+        1000 * statistics.median(clock.cpu for clock in clocks),
+    )
+
+
+# --- Helpers ------------------------------------------------------------------------------------
+
+
+def _peak_mb() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1024 if sys.platform == "linux" else 1024**2)
+
+
+def _alone(measure: Callable[..., T], *arguments: Any) -> T:
+    """What a function returns that has a process of its own."""
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
+        return pool.submit(measure, *arguments).result()
+
+
+if __name__ == "__main__":
+    main()
