@@ -21,6 +21,7 @@ from demur.exemplars.entries import (
     is_score,
     keys_of,
     to_metadata,
+    without,
 )
 from demur.text import replace_surrogates
 
@@ -49,9 +50,10 @@ def test_metadata_hold_a_question_with_its_candidates(
     question: str, candidates: list[Candidate], scorer: str | None
 ) -> None:
     by_key = {candidate_key(one.answer): one for one in candidates}
-    metadata = to_metadata(question, by_key)
+    metadata = to_metadata(question, by_key, "w", {})
+    assert len(metadata) == 2  # however many candidates there are
     assert all(isinstance(text, str) for text in metadata.values())
-    assert set(keys_of(metadata)) == by_key.keys()
+    assert keys_of(metadata) == by_key.keys()
     found = from_metadata(metadata, scorer)
     assert found.question == question
     assert all(one.scorer == scorer for one in found.candidates)
@@ -70,8 +72,49 @@ def test_the_order_is_that_of_the_scores_whatever_came_first(
     by_key = {candidate_key(one.answer): one for one in equal}
     shuffled = list(by_key.items())
     chance.shuffle(shuffled)
-    first = from_metadata(to_metadata(question, by_key), "given")
-    assert from_metadata(to_metadata(question, dict(shuffled)), "given") == first
+    first = from_metadata(to_metadata(question, by_key, "w", {}), "given")
+    assert from_metadata(to_metadata(question, dict(shuffled), "w", {}), "given") == first
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("vwx"), st.sampled_from("abc"), st.integers(0, 3)), max_size=20
+    ),
+    st.sampled_from(["given", "other"]),
+)
+def test_writers_take_nothing_from_each_other_and_the_latest_of_a_candidate_counts(
+    written: list[tuple[str, str, int]], scorer: str
+) -> None:
+    """Each in its turn writes an answer with a score; the scorer changes from time to time."""
+    metadata: dict[str, Any] = {"question": "q"}
+    expected: dict[str, Candidate] = {}
+    for at, (writer, answer, score) in enumerate(written):
+        by = "other" if at % 3 == 2 else "given"
+        one = Candidate(answer, score, by, f"2026-11-22T10:00:{at:02}.000000+00:00")
+        metadata |= to_metadata("q", {candidate_key(answer): one}, writer, metadata)
+        expected[f"{writer} {answer}"] = one  # in the place of what the same writer put there
+    found = from_metadata(metadata, scorer)
+    for answer in "abc":
+        mine = [one for key, one in expected.items() if key.endswith(f" {answer}")]
+        best = max(mine, key=lambda one: (one.scorer == scorer, one.scored_at), default=None)
+        assert [one for one in found.all if one.answer == answer] == ([best] if best else [])
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("vwx"), st.sampled_from("abc"))),
+    st.sets(st.sampled_from("abc")),
+)
+def test_what_is_taken_out_is_gone_whoever_wrote_it(
+    written: list[tuple[str, str]], doomed: set[str]
+) -> None:
+    metadata: dict[str, Any] = {"question": "q"}
+    for writer, answer in written:
+        one = {candidate_key(answer): candidate(answer)}
+        metadata |= to_metadata("q", one, writer, metadata)
+    changed = without(metadata, {candidate_key(answer) for answer in doomed})
+    left = {name: text for name, text in {**metadata, **changed}.items() if text is not None}
+    assert keys_of(left) == {candidate_key(answer) for _, answer in written if answer not in doomed}
+    assert without(left, {candidate_key(answer) for answer in doomed}) == {}
 
 
 @given(TEXTS, ENTRIES)
@@ -88,7 +131,7 @@ def test_an_answer_has_one_key_with_lone_surrogates_or_without(answer: str) -> N
 
 def test_lone_surrogates_are_replaced() -> None:
     answer = candidate("so \ud800")
-    metadata = to_metadata("why \udfff?", {candidate_key(answer.answer): answer})
+    metadata = to_metadata("why \udfff?", {candidate_key(answer.answer): answer}, "w", {})
     found = from_metadata(metadata, "given")
     assert (found.question, found.candidates[0].answer) == ("why \ufffd?", "so \ufffd")
 
@@ -123,7 +166,7 @@ def test_a_candidate_is_refused_that_says_something_else(
     with pytest.raises(ValueError, match=message):
         from_line({"question": "q", "candidates": [told]})
     with pytest.raises(ValueError, match=message):
-        from_metadata({"question": "q", candidate_key("a"): json.dumps(told)}, "given")
+        from_metadata({"question": "q", "candidates-w": json.dumps({"a": told})}, "given")
 
 
 @pytest.mark.parametrize(

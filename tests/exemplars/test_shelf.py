@@ -17,6 +17,7 @@ import pytest
 
 from demur import ExampleStore
 from demur.errors import DemurError
+from demur.exemplars.entries import Candidate, candidate_key, keys_of, to_metadata, without
 from demur.models.questions import Questions, question_id
 from exemplars.conftest import Open
 from support.exemplars import answers, contrary, scorer
@@ -26,6 +27,7 @@ pytest.importorskip("chromadb")
 pytest.importorskip("filelock")
 
 TESTS = Path(__file__).parents[1]
+NOW = "2026-11-22T10:00:00+00:00"
 
 
 def test_threads_add_and_look_up_at_once(anywhere: Open) -> None:
@@ -55,11 +57,10 @@ def test_what_is_added_while_its_question_is_evicted_is_not_lost(
     def slow(self: Questions, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """Another thread adds between this reading, which finds nothing left, and the deletion."""
         found = read(self, ids)
-        if threading.current_thread() is threading.main_thread() and not adding.is_set():
-            gone = not any(key.startswith("candidate-") for key in found[question_id("q")])
-            if gone:
-                adding.set()
-                time.sleep(0.3)
+        evicts = threading.current_thread() is threading.main_thread()
+        if evicts and not adding.is_set() and not keys_of(found[question_id("q")]):
+            adding.set()
+            time.sleep(0.3)
         return found
 
     monkeypatch.setattr(Questions, "read", slow)
@@ -101,7 +102,8 @@ def test_a_question_on_its_way_out_is_not_told(store: ExampleStore) -> None:
     """As another process leaves it between taking its candidates and the question itself."""
     store.add("1 0 | q", ["a"], [1])
     (entry,) = store.entries()
-    store._questions.forget({question_id("1 0 | q"): list(keys(store, "1 0 | q"))})
+    id_ = question_id("1 0 | q")
+    store._questions.amend({id_: without(row(store, id_), keys_of(row(store, id_)))})
     assert entry.best is not None
     assert store.get("1 0 | q") is None
     assert list(store.entries()) == []
@@ -111,9 +113,32 @@ def test_a_question_on_its_way_out_is_not_told(store: ExampleStore) -> None:
     assert [one.answer for one in store.nearest("0 1 | r", 3)] == ["b"]
 
 
-def keys(store: ExampleStore, question: str) -> list[str]:
-    (row,) = store._questions.read([question_id(question)]).values()
-    return [key for key in row if key.startswith("candidate-")]
+def row(store: ExampleStore, id_: str) -> Mapping[str, Any]:
+    return store._questions.read([id_])[id_]
+
+
+def test_requests_take_no_time_by_the_number_of_answers(store: ExampleStore) -> None:
+    """Chroma reads the names of all metadata that a collection ever had with every request."""
+    for at in range(30):
+        store.add(f"1 {at} | q", [f"{at} a", f"{at} b"], [1, 2])
+    rows = store._questions.read(store._questions.all_ids()).values()
+    assert {name for one in rows for name in one} == {"question", "candidates-1"}
+
+
+def test_processes_write_under_names_of_their_own(tmp_path: Path) -> None:
+    import chromadb
+
+    shared = ExampleStore(client=chromadb.EphemeralClient(), embedding=Told(), collection="shared")
+    shared.add("q", ["a"], [1])
+    id_ = question_id("q")
+    (mine,) = row(shared, id_).keys() - {"question"}
+    other = to_metadata("q", {candidate_key("b"): Candidate("b", 2, "given", NOW)}, "w", {})
+    shared._questions.amend({id_: other})
+    assert answers(shared.add("q", ["c"], [3])) == ["c", "b", "a"]
+    assert row(shared, id_).keys() == {"question", mine, "candidates-w"}
+    assert shared.evict(answer="b") == 1
+    assert row(shared, id_).keys() == {"question", mine}
+    assert answers(shared.get("q")) == ["c", "a"]
 
 
 def test_a_rescore_elsewhere_in_the_middle_of_a_search_mixes_nothing(

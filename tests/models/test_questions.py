@@ -67,10 +67,11 @@ def test_rows_are_written_beside_each_other_and_taken_away(questions: Questions)
         one: {"a": "1", "b": "4", "c": "5"},
         other: {"a": "3"},
     }
-    questions.forget({one: ["a", "c", "not there"], other: ["a"], "none": ["a"]})
-    assert questions.read([one, other]) == {one: {"b": "4"}, other: {}}
+    gone = dict.fromkeys(["a", "c", "not there"])
+    questions.amend({one: {**gone, "b": "5"}, other: {"a": None}, "none": {"a": "6"}})
+    assert questions.read([one, other, "none"]) == {one: {"b": "5"}, other: {}}
     assert len(questions) == 2
-    questions.forget({})
+    questions.amend({one: {}})
     questions.delete([one, "none"])
     questions.delete([])
     assert questions.read([one, other]) == {other: {}}
@@ -82,7 +83,7 @@ def test_more_are_read_and_written_than_one_request_takes(questions: Questions) 
     assert {row["at"] for row in questions.read(ids).values()} == set(map(str, range(450)))
     assert questions.all_ids() == questions.ids().tolist() == sorted(ids)
     assert questions.stored_vectors(ids[:3]).keys() == set(ids[:3])
-    questions.forget({id_: ["at"] for id_ in ids[:300]})
+    questions.amend({id_: {"at": None} for id_ in ids[:300]})
     assert sum(row == {} for row in questions.read(ids).values()) == 300
     questions.delete(ids[:300])
     assert questions.all_ids() == sorted(ids[300:])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -18,7 +18,8 @@ from demur.text import replace_surrogates
 KIND = "exemplars-1"
 """Changes when entries take another form."""
 
-_CANDIDATE = "candidate-"
+_WRITER = "candidates-"
+"""Under keys that begin so stands what a writer put there."""
 _QUESTION = "question"
 
 
@@ -95,35 +96,99 @@ def is_score(score: object) -> bool:
 
 
 def candidate_key(answer: str) -> str:
-    """The key under which an answer is kept beside its question: the hash of its text."""
-    return _CANDIDATE + hashlib.sha256(replace_surrogates(answer).encode()).hexdigest()[:32]
+    """The key by which an answer is known among those to its question: the hash of its text."""
+    return hashlib.sha256(replace_surrogates(answer).encode()).hexdigest()[:32]
 
 
-def to_metadata(question: str, candidates: Mapping[str, Candidate]) -> dict[str, str]:
-    """A question and candidates by their keys, as Chroma's metadata.
+# --- As Chroma's metadata -------------------------------------------------------------------------
+# A question's metadata have one value for each writer, with all candidates that it put there.
+# Chroma leaves the values that an update does not give, so of processes that add to one question
+# at once none takes another's away. A value for each candidate would do that too, but every request
+# to a collection takes time by the number of different keys that were ever used in it.
 
-    An update leaves as they are the keys that it does not give: so each candidate has one of its
-    own, and of processes that add to one question at once none takes another's away.
+
+def to_metadata(
+    question: str, candidates: Mapping[str, Candidate], writer: str, there: Mapping[str, Any]
+) -> dict[str, str]:
+    """What a writer has to put where metadata are, for these candidates to be kept.
+
+    Args:
+        question: The question.
+        candidates: By their keys; they take the place of what the writer put there before.
+        writer: Its name.
+        there: The question's metadata; empty where there are none.
+
+    Raises:
+        ValueError: What the writer put there before cannot be read.
     """
-    kept = {key: as_json(asdict(one)) for key, one in candidates.items()}
-    return {_QUESTION: replace_surrogates(question), **kept}
+    name = f"{_WRITER}{writer}"
+    kept = _read(there, name) if name in there else {}
+    kept |= {key: asdict(one) for key, one in candidates.items()}
+    return {_QUESTION: replace_surrogates(question), name: as_json(kept)}
+
+
+def without(metadata: Mapping[str, Any], keys: Collection[str]) -> dict[str, str | None]:
+    """What has to be changed for candidates to be gone, whoever wrote them; None: the whole value.
+
+    Raises:
+        ValueError: The metadata cannot be read.
+    """
+    changed: dict[str, str | None] = {}
+    for name in _names(metadata):
+        kept = _read(metadata, name)
+        left = {key: told for key, told in kept.items() if key not in keys}
+        if len(left) < len(kept):
+            changed[name] = as_json(left) if left else None
+    return changed
+
+
+def keys_of(metadata: Mapping[str, Any]) -> set[str]:
+    """The keys of the candidates that metadata hold.
+
+    Raises:
+        ValueError: The metadata cannot be read.
+    """
+    return {key for name in _names(metadata) for key in _read(metadata, name)}
 
 
 def from_metadata(metadata: Mapping[str, Any], scorer: str | None) -> Entry:
-    """The entry that Chroma's metadata hold, for the scorer whose scores count.
+    """The entry that metadata hold, for the scorer whose scores count.
+
+    Of a candidate that several writers put there the scorer's own counts, and then the latest.
 
     Raises:
         KeyError, TypeError, ValueError: They hold none.
     """
-    found = sorted(
-        ((key, Candidate(**json.loads(metadata[key]))) for key in keys_of(metadata)),
-        key=lambda kept: (-kept[1].score, kept[0]),
-    )
+    found: dict[str, Candidate] = {}
+    for name in _names(metadata):
+        for key, told in _read(metadata, name).items():
+            one = Candidate(**told)
+            if key not in found or _weight(one, scorer) > _weight(found[key], scorer):
+                found[key] = one
+    ranked = sorted(found.items(), key=lambda kept: (-kept[1].score, kept[0]))
     return Entry(
         metadata[_QUESTION],
-        tuple(one for _, one in found if one.scorer == scorer),
-        tuple(one for _, one in found if one.scorer != scorer),
+        tuple(one for _, one in ranked if one.scorer == scorer),
+        tuple(one for _, one in ranked if one.scorer != scorer),
     )
+
+
+def _names(metadata: Mapping[str, Any]) -> list[str]:
+    return sorted(name for name in metadata if name.startswith(_WRITER))
+
+
+def _read(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
+    kept = json.loads(metadata[name])
+    if not isinstance(kept, dict):
+        raise ValueError(f"expected candidates by their keys under {name}, got {kept!r}")
+    return kept
+
+
+def _weight(one: Candidate, scorer: str | None) -> tuple[bool, datetime]:
+    return one.scorer == scorer, datetime.fromisoformat(one.scored_at)
+
+
+# --- As a line of a file --------------------------------------------------------------------------
 
 
 def as_line(entry: Entry) -> dict[str, Any]:
@@ -144,8 +209,3 @@ def from_line(line: Any) -> tuple[str, dict[str, Candidate]]:
     if not is_text(question) or not candidates:
         raise ValueError(f"expected a question with its candidates, got {line!r}")
     return question, {candidate_key(one.answer): one for one in candidates}
-
-
-def keys_of(metadata: Mapping[str, Any]) -> list[str]:
-    """The keys of the candidates that metadata hold."""
-    return [key for key in metadata if key.startswith(_CANDIDATE)]

@@ -100,6 +100,7 @@ class FEWLExampleSelector(BaseExampleSelector):
             self.fetch_k if self._weighs else self.k,
             max_similarity=self.max_similarity,
             min_score=self.min_score,
+            vectors=bool(self.diversity),
         )
         vectors = self.store.vectors(found) if self.diversity and len(found) > 1 else None
         chosen = choose(found, self.k, self.score_weight, self.diversity, vectors)

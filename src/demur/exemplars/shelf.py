@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from demur.errors import DemurError
 from demur.evaluators.fewl.parsing import normalized
-from demur.exemplars.entries import Candidate, Entry, from_metadata, keys_of, to_metadata
+from demur.exemplars.entries import Candidate, Entry, from_metadata, keys_of, to_metadata, without
 from demur.exemplars.scorer import Scorer
 from demur.exemplars.selection import Found
 from demur.models.chroma import parts
@@ -23,6 +25,10 @@ _SPARE = 8
 """Questions asked for beyond the number wanted, where some may not do."""
 _TRIES = 5
 
+_writing = threading.Lock()
+"""One for all shelves, since those of one process write under one name."""
+_processes: dict[int, str] = {}
+
 Kept = Mapping[str, tuple[str, Mapping[str, Candidate]]]
 """By the question's id its text, and candidates by their keys."""
 
@@ -35,7 +41,7 @@ class Shelf:
         self.questions = questions
         self._scorer = scorer
         self._counts: str | None = questions.metadata().get(COUNTS)
-        self._writing = threading.Lock()
+        self._writer = "1" if questions.alone else _process()
 
     # --- Whose scores count -----------------------------------------------------------------------
 
@@ -127,43 +133,56 @@ class Shelf:
             DemurError: What is written is taken away again and again.
         """
         texts = {id_: question for id_, (question, _) in kept.items()}
-        rows = {id_: to_metadata(*one) for id_, one in kept.items()}
-        there = self.questions.read(list(rows))
+        there = self.questions.read(list(kept))
         # Now, since it may take a call, and others wait while this writes.
         self.questions.new_vectors({id_: texts[id_] for id_ in texts if id_ not in there})
-        found: dict[str, Mapping[str, Any]] = {}
-        for _ in range(_TRIES):
-            # Chroma writes nothing, and says nothing, where another process deletes in between.
-            lacking = {
-                id_: row for id_, row in rows.items() if not row.keys() <= found.get(id_, {}).keys()
-            }
-            if not lacking:
-                return {id_: self._entry(id_, row) for id_, row in found.items()}
-            with self._writing:
+        with _writing:
+            for _ in range(_TRIES):
+                there = self.questions.read(list(kept))
+                rows = {id_: self._row(id_, *kept[id_], there.get(id_, {})) for id_ in kept}
+                # Chroma writes nothing, and says nothing, where another process deletes: so it is
+                # done once nothing is left to be written.
+                lacking = {
+                    id_: row
+                    for id_, row in rows.items()
+                    if not row.items() <= there.get(id_, {}).items()
+                }
+                if not lacking:
+                    return {id_: self._entry(id_, there[id_]) for id_ in kept}
                 self.questions.write(lacking, texts)
-                found |= self.questions.read(list(rows))
         raise DemurError(f"{len(lacking)} questions that were written to {self.questions} are gone")
 
     def forget(self, doomed: Mapping[str, Sequence[str]]) -> None:
         """Take candidates away by their keys, and questions without any."""
-        with self._writing:
-            self.questions.forget(doomed)
-            # Read again: others may have added to one of them.
+        with _writing:
+            there = self.questions.read(list(doomed))
+            self.questions.amend({id_: without(row, doomed[id_]) for id_, row in there.items()})
+            # Read again: other processes may have added to one of them.
             left = self.questions.read(list(doomed))
             self.questions.delete([id_ for id_, row in left.items() if not keys_of(row)])
 
     def nearest(
-        self, question: str, k: int, max_similarity: float | None, min_score: float | None
+        self,
+        question: str,
+        k: int,
+        max_similarity: float | None,
+        min_score: float | None,
+        vectors: bool,
     ) -> list[Found]:
         """See `ExampleStore.nearest`."""
         while True:
             self.check()
-            found, stale = self._nearest(question, k, max_similarity, min_score)
+            found, stale = self._nearest(question, k, max_similarity, min_score, vectors)
             if not stale or not self._moved():
                 return found
 
     def _nearest(
-        self, question: str, k: int, max_similarity: float | None, min_score: float | None
+        self,
+        question: str,
+        k: int,
+        max_similarity: float | None,
+        min_score: float | None,
+        vectors: bool,
     ) -> tuple[list[Found], bool]:
         """Those that are near, and whether one of them has nothing but stale answers."""
         own = question_id(question)
@@ -172,7 +191,7 @@ class Shelf:
         found: list[Found] = []
         texts, stale = {normalized(question)}, False
         for id_, cosine, metadata in self.questions.by_nearness(
-            vector, k + 1 + (_SPARE if picky else 0)
+            vector, k + 1 + (_SPARE if picky else 0), vectors
         ):
             if max_similarity is not None and cosine >= max_similarity:
                 continue
@@ -187,16 +206,32 @@ class Shelf:
                 break
         return sorted(found, key=lambda one: (-one.similarity, one.id)), stale
 
+    def _row(
+        self, id_: str, question: str, candidates: Mapping[str, Candidate], there: Mapping[str, Any]
+    ) -> dict[str, str]:
+        try:
+            return to_metadata(question, candidates, self._writer, there)
+        except ValueError as error:
+            raise self._unreadable(id_, error) from error
+
     def _entry(self, id_: str, metadata: Mapping[str, Any]) -> Entry:
         try:
             return from_metadata(metadata, self._counts)
         except (KeyError, TypeError, ValueError) as error:
-            raise DemurError(
-                f"what {self.questions} keeps under {id_} cannot be read: {error!r}. Delete that "
-                "entry, or give another collection"
-            ) from error
+            raise self._unreadable(id_, error) from error
+
+    def _unreadable(self, id_: str, error: Exception) -> DemurError:
+        return DemurError(
+            f"what {self.questions} keeps under {id_} cannot be read: {error!r}. Delete that "
+            "entry, or give another collection"
+        )
 
     def _moved(self) -> bool:
         """Whether other scores count than when that was last asked, by a `rescore` elsewhere."""
         before, self._counts = self._counts, self.questions.metadata().get(COUNTS)
         return self._counts != before
+
+
+def _process() -> str:
+    """A name that no other process writes under; one that was forked has its own."""
+    return _processes.setdefault(os.getpid(), uuid.uuid4().hex[:8])

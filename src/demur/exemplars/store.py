@@ -233,6 +233,7 @@ class ExampleStore:
         *,
         max_similarity: float | None = None,
         min_score: float | None = None,
+        vectors: bool = False,
     ) -> list[Found]:
         """The questions that are most alike, each with its best answer.
 
@@ -242,6 +243,7 @@ class ExampleStore:
             k: How many to find, at least 1; fewer are told if there are no more.
             max_similarity: Only questions whose vectors have a cosine below it count.
             min_score: Only questions whose best answer reaches it count.
+            vectors: Whether their `vectors` are wanted next: they come by the same request.
 
         Returns:
             The nearest first. They are found by Chroma's index, which now and then misses one.
@@ -253,7 +255,7 @@ class ExampleStore:
         if not is_text(question):
             raise ValueError(f"expected a question, got {question!r}")
         check_limits(k, max_similarity, min_score)
-        return self._shelf.nearest(question, k, max_similarity, min_score)
+        return self._shelf.nearest(question, k, max_similarity, min_score, vectors)
 
     def vectors(self, found: Sequence[Found]) -> NDArray[np.float32]:
         """The vectors of questions that `nearest` found, of shape (found, dimensions).

@@ -85,6 +85,11 @@ class Questions:
         self._ids: NDArray[np.str_] = np.array([], dtype=np.str_)
         self._claiming = threading.Lock()
 
+    @property
+    def alone(self) -> bool:
+        """Whether no other process can write here."""
+        return self._private or self.chroma.folder is not None
+
     def __str__(self) -> str:
         return f"the collection {self.name!r} in {self.chroma.name}"
 
@@ -176,11 +181,11 @@ class Questions:
             lambda new: self.new_vectors({id_: texts[id_] for id_ in new}),
         )
 
-    def forget(self, keys: Mapping[str, Sequence[str]]) -> None:
-        """Take keys out of the metadata of questions."""
-        for part in parts(list(keys)):
+    def amend(self, rows: Mapping[str, Mapping[str, str | None]]) -> None:
+        """Change metadata of questions that are there; None takes a key out."""
+        for part in parts([id_ for id_, row in rows.items() if row]):
             with self.chroma.use():
-                self.collection.update(part, metadatas=[dict.fromkeys(keys[id_]) for id_ in part])
+                self.collection.update(part, metadatas=[dict(rows[id_]) for id_ in part])
 
     def delete(self, ids: Sequence[str]) -> None:
         """Forget questions; those that are not there count for nothing."""
@@ -198,22 +203,27 @@ class Questions:
         return self.chroma.search(partial(nearest, self.collection, vectors, k, ceiling))
 
     def by_nearness(
-        self, vector: Vector, first: int
+        self, vector: Vector, first: int, with_vectors: bool = False
     ) -> Iterator[tuple[str, float, Mapping[str, Any]]]:
         """Ids from the nearest to a vector on, with the cosine and the metadata, as they are read.
 
         Equal ones come in the order of their ids. The first request is for one more than `first`,
         with their metadata; each further one is for four times as many, so that who stops early
-        pays for no more.
+        pays for no more. `with_vectors` has the first request bring these too, for `vectors_of`.
         """
         wide, known = first + 1, set[str]()
         while True:
-            include = ["distances"] if known else ["distances", "metadatas"]
+            wanted = ["metadatas", "embeddings"] if with_vectors else ["metadatas"]
+            include = ["distances", *([] if known else wanted)]
             ask = partial(
                 self.collection.query, query_embeddings=[vector], n_results=wide, include=include
             )
             reply = self.chroma.search(ask)
             ids, told = reply["ids"][0], reply["metadatas"]
+            if reply["embeddings"] is not None:
+                self._used(
+                    dict(zip(ids, np.asarray(reply["embeddings"][0], np.float32), strict=True))
+                )
             cosines = {id_: 1.0 - far for id_, far in zip(ids, reply["distances"][0], strict=True)}
             # Which of equal ones a request still brings is chance: they wait for the next.
             edge = min(cosines.values()) if len(ids) == wide else -np.inf
