@@ -184,7 +184,7 @@ def test_a_prompt_with_other_fields_is_refused() -> None:
     with pytest.raises(ValueError, match="unknown model 'gpt'"):
         PairwiseJudge("gpt")
     with pytest.raises(TypeError, match="chat model"):
-        PairwiseJudge(3)  # type: ignore[arg-type]
+        PairwiseJudge(3)  # type: ignore[arg-type]  # on purpose
 
 
 def test_another_prompt_is_asked_with() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 import uuid
@@ -41,7 +42,6 @@ class Shelf:
         self.questions = questions
         self._scorer = scorer
         self._counts: str | None = questions.metadata().get(COUNTS)
-        self._writer = "1" if questions.alone else _process()
 
     # --- Whose scores count -----------------------------------------------------------------------
 
@@ -170,47 +170,40 @@ class Shelf:
         vectors: bool,
     ) -> list[Found]:
         """See `ExampleStore.nearest`."""
-        while True:
-            self.check()
-            found, stale = self._nearest(question, k, max_similarity, min_score, vectors)
-            if not stale or not self._moved():
-                return found
-
-    def _nearest(
-        self,
-        question: str,
-        k: int,
-        max_similarity: float | None,
-        min_score: float | None,
-        vectors: bool,
-    ) -> tuple[list[Found], bool]:
-        """Those that are near, and whether one of them has nothing but stale answers."""
         own = question_id(question)
         vector = self.questions.new_vectors({own: question})[own]
         picky = max_similarity is not None or min_score is not None
-        found: list[Found] = []
-        texts, stale = {normalized(question)}, False
-        for id_, cosine, metadata in self.questions.by_nearness(
-            vector, k + 1 + (_SPARE if picky else 0), vectors
-        ):
-            if max_similarity is not None and cosine >= max_similarity:
-                continue
-            entry = self._entry(id_, metadata)
-            text, best = normalized(entry.question), entry.best
-            stale |= best is None
-            if best is None or text in texts or (min_score is not None and best.score < min_score):
-                continue
-            texts.add(text)
-            found.append(Found(id_, entry.question, best.answer, best.score, cosine))
-            if len(found) == k:
-                break
-        return sorted(found, key=lambda one: (-one.similarity, one.id)), stale
+        wide = k + 1 + (_SPARE if picky else 0)
+        least = -math.inf if min_score is None else min_score
+        while True:
+            self.check()
+            found: list[Found] = []
+            texts, stale = {normalized(question)}, False
+            for id_, cosine, metadata in self.questions.by_nearness(vector, wide, vectors):
+                if max_similarity is not None and cosine >= max_similarity:
+                    continue
+                entry = self._entry(id_, metadata)
+                text, best = normalized(entry.question), entry.best
+                stale |= best is None
+                if best is None or text in texts or best.score < least:
+                    continue
+                texts.add(text)
+                found.append(Found(id_, entry.question, best.answer, best.score, cosine))
+                if len(found) == k:
+                    break
+            # Where one has stale answers only, other scores may count since a rescore elsewhere.
+            if not stale or not self._moved():
+                return sorted(found, key=lambda one: (-one.similarity, one.id))
+
+    def _writer(self) -> str:
+        """The name to write under; asked each time, since a process that was forked has its own."""
+        return "1" if self.questions.alone else _process()
 
     def _row(
         self, id_: str, question: str, candidates: Mapping[str, Candidate], there: Mapping[str, Any]
     ) -> dict[str, str]:
         try:
-            return to_metadata(question, candidates, self._writer, there)
+            return to_metadata(question, candidates, self._writer(), there)
         except ValueError as error:
             raise self._unreadable(id_, error) from error
 
@@ -233,5 +226,5 @@ class Shelf:
 
 
 def _process() -> str:
-    """A name that no other process writes under; one that was forked has its own."""
+    """A name that no other process writes under."""
     return _processes.setdefault(os.getpid(), uuid.uuid4().hex[:8])
