@@ -54,7 +54,8 @@ def test_metadata_hold_a_question_with_its_candidates(
     assert len(metadata) == 2  # however many candidates there are
     assert all(isinstance(text, str) for text in metadata.values())
     assert keys_of(metadata) == by_key.keys()
-    found = from_metadata(metadata, scorer)
+    found, others = from_metadata(metadata, scorer)
+    assert others == any(one.scorer != scorer for one in candidates)
     assert found.question == question
     assert all(one.scorer == scorer for one in found.candidates)
     assert not any(one.scorer == scorer for one in found.stale)
@@ -93,11 +94,14 @@ def test_writers_take_nothing_from_each_other_and_the_latest_of_a_candidate_coun
         one = Candidate(answer, score, by, f"2026-11-22T10:00:{at:02}.000000+00:00")
         metadata |= to_metadata("q", {candidate_key(answer): one}, writer, metadata)
         expected[f"{writer} {answer}"] = one  # in the place of what the same writer put there
-    found = from_metadata(metadata, scorer)
+    found, others = from_metadata(metadata, scorer)
+    foreign = False
     for answer in "abc":
         mine = [one for key, one in expected.items() if key.endswith(f" {answer}")]
+        foreign |= bool(mine) and max(mine, key=lambda one: one.scored_at).scorer != scorer
         best = max(mine, key=lambda one: (one.scorer == scorer, one.scored_at), default=None)
         assert [one for one in found.all if one.answer == answer] == ([best] if best else [])
+    assert others is foreign
 
 
 @given(
@@ -132,7 +136,7 @@ def test_an_answer_has_one_key_with_lone_surrogates_or_without(answer: str) -> N
 def test_lone_surrogates_are_replaced() -> None:
     answer = candidate("so \ud800")
     metadata = to_metadata("why \udfff?", {candidate_key(answer.answer): answer}, "w", {})
-    found = from_metadata(metadata, "given")
+    found, _ = from_metadata(metadata, "given")
     assert (found.question, found.candidates[0].answer) == ("why \ufffd?", "so \ufffd")
 
 

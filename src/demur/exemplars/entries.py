@@ -151,26 +151,34 @@ def keys_of(metadata: Mapping[str, Any]) -> set[str]:
     return {key for name in _names(metadata) for key in _read(metadata, name)}
 
 
-def from_metadata(metadata: Mapping[str, Any], scorer: str | None) -> Entry:
+def from_metadata(metadata: Mapping[str, Any], scorer: str | None) -> tuple[Entry, bool]:
     """The entry that metadata hold, for the scorer whose scores count.
 
     Of a candidate that several writers put there the scorer's own counts, and then the latest.
+
+    Returns:
+        The entry, and whether the latest score of some candidate is another scorer's: then other
+        scores may count by now.
 
     Raises:
         KeyError, TypeError, ValueError: They hold none.
     """
     found: dict[str, Candidate] = {}
+    latest: dict[str, tuple[datetime, bool]] = {}
     for name in _names(metadata):
         for key, told in _read(metadata, name).items():
             one = Candidate(**told)
-            if key not in found or _weight(one, scorer) > _weight(found[key], scorer):
+            own, time = one.scorer == scorer, datetime.fromisoformat(one.scored_at)
+            if key not in found or (own, time) > _weight(found[key], scorer):
                 found[key] = one
+            latest[key] = max(latest.get(key, (time, own)), (time, own))
     ranked = sorted(found.items(), key=lambda kept: (-kept[1].score, kept[0]))
-    return Entry(
+    entry = Entry(
         metadata[_QUESTION],
         tuple(one for _, one in ranked if one.scorer == scorer),
         tuple(one for _, one in ranked if one.scorer != scorer),
     )
+    return entry, not all(own for _, own in latest.values())
 
 
 def _names(metadata: Mapping[str, Any]) -> list[str]:

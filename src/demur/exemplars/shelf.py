@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import threading
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +13,7 @@ from demur.evaluators.fewl.parsing import normalized
 from demur.exemplars.entries import Candidate, Entry, from_metadata, keys_of, to_metadata, without
 from demur.exemplars.scorer import Scorer
 from demur.exemplars.selection import Found
+from demur.exemplars.writers import Writer
 from demur.models.chroma import parts
 from demur.models.questions import Questions, question_id
 
@@ -27,8 +26,7 @@ _SPARE = 8
 _TRIES = 5
 
 _writing = threading.Lock()
-"""One for all shelves, since those of one process write under one name."""
-_processes: dict[int, str] = {}
+"""One for all shelves, since those that have one folder open write under one name."""
 
 Kept = Mapping[str, tuple[str, Mapping[str, Candidate]]]
 """By the question's id its text, and candidates by their keys."""
@@ -41,6 +39,7 @@ class Shelf:
         """Stand on a collection of questions."""
         self.questions = questions
         self._scorer = scorer
+        self._writer = Writer(questions)
         self._counts: str | None = questions.metadata().get(COUNTS)
 
     # --- Whose scores count -----------------------------------------------------------------------
@@ -118,9 +117,9 @@ class Shelf:
         """The entries that are there of these; a question without candidates is on its way out."""
         rows = self.questions.read(ids)
         found = {id_: self._entry(id_, rows[id_]) for id_ in ids if id_ in rows}
-        if any(entry.best is None for entry in found.values()) and self._moved():
+        if any(others for _, others in found.values()) and self._moved():
             found = {id_: self._entry(id_, rows[id_]) for id_ in found}
-        return {id_: entry for id_, entry in found.items() if entry.all}
+        return {id_: entry for id_, (entry, _) in found.items() if entry.all}
 
     def all(self) -> Iterator[dict[str, Entry]]:
         """All entries in an order that stays the same, in parts."""
@@ -148,7 +147,7 @@ class Shelf:
                     if not row.items() <= there.get(id_, {}).items()
                 }
                 if not lacking:
-                    return {id_: self._entry(id_, there[id_]) for id_ in kept}
+                    return {id_: self._entry(id_, there[id_])[0] for id_ in kept}
                 self.questions.write(lacking, texts)
         raise DemurError(f"{len(lacking)} questions that were written to {self.questions} are gone")
 
@@ -178,36 +177,33 @@ class Shelf:
         while True:
             self.check()
             found: list[Found] = []
-            texts, stale = {normalized(question)}, False
+            texts, others = {normalized(question)}, False
             for id_, cosine, metadata in self.questions.by_nearness(vector, wide, vectors):
                 if max_similarity is not None and cosine >= max_similarity:
                     continue
-                entry = self._entry(id_, metadata)
+                entry, other = self._entry(id_, metadata)
                 text, best = normalized(entry.question), entry.best
-                stale |= best is None
+                others |= other
                 if best is None or text in texts or best.score < least:
                     continue
                 texts.add(text)
                 found.append(Found(id_, entry.question, best.answer, best.score, cosine))
                 if len(found) == k:
                     break
-            # Where one has stale answers only, other scores may count since a rescore elsewhere.
-            if not stale or not self._moved():
+            # Other scores may count since a rescore elsewhere: then all is looked up again.
+            if not others or not self._moved():
                 return sorted(found, key=lambda one: (-one.similarity, one.id))
-
-    def _writer(self) -> str:
-        """The name to write under; asked each time, since a process that was forked has its own."""
-        return "1" if self.questions.alone else _process()
 
     def _row(
         self, id_: str, question: str, candidates: Mapping[str, Candidate], there: Mapping[str, Any]
     ) -> dict[str, str]:
         try:
-            return to_metadata(question, candidates, self._writer(), there)
+            return to_metadata(question, candidates, self._writer.name(), there)
         except ValueError as error:
             raise self._unreadable(id_, error) from error
 
-    def _entry(self, id_: str, metadata: Mapping[str, Any]) -> Entry:
+    def _entry(self, id_: str, metadata: Mapping[str, Any]) -> tuple[Entry, bool]:
+        """See `from_metadata`."""
         try:
             return from_metadata(metadata, self._counts)
         except (KeyError, TypeError, ValueError) as error:
@@ -223,8 +219,3 @@ class Shelf:
         """Whether other scores count than when that was last asked, by a `rescore` elsewhere."""
         before, self._counts = self._counts, self.questions.metadata().get(COUNTS)
         return self._counts != before
-
-
-def _process() -> str:
-    """A name that no other process writes under."""
-    return _processes.setdefault(os.getpid(), uuid.uuid4().hex[:8])

@@ -257,8 +257,8 @@ class NeighborStore:
         """Add what `export` wrote, and tell how many questions that are.
 
         Raises:
-            ValueError: The file is of other references or prompts, or damaged: what stands before
-                the damage is then added.
+            ValueError: The file is of other references or prompts, or damaged: some of what stands
+                before the damage is then added.
             OSError: The file cannot be read.
         """
         binding, entries = read_entries(Path(path))

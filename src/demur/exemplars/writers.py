@@ -1,0 +1,67 @@
+"""Under which name a store writes: one that no other store has while this one lives."""
+
+from __future__ import annotations
+
+import os
+import uuid
+import weakref
+from contextlib import suppress
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from demur.models.questions import Questions
+
+_KIND = "exemplar-writers-1"
+_ANY = np.ones(1, np.float32)
+"""Chroma wants a vector; names are found by their id alone."""
+
+
+class Writer:
+    """A name in a collection: the lowest that is free, claimed when first asked for.
+
+    Chroma keeps all names of metadata that were ever used, and each request takes time by their
+    number. So names are used again: one is given back when its store goes or the process ends. A
+    kill leaves it taken.
+    """
+
+    def __init__(self, questions: Questions) -> None:
+        """Claim nothing yet."""
+        self._questions = questions
+        self._claimed: tuple[int, str] | None = None
+
+    def name(self) -> str:
+        """The name.
+
+        Raises:
+            DemurError: Chroma failed.
+        """
+        if self._questions.alone:
+            return "1"
+        process = os.getpid()
+        if (
+            self._claimed is None or self._claimed[0] != process
+        ):  # one that was forked needs its own
+            self._claimed = process, self._claim(process)
+        return self._claimed[1]
+
+    def _claim(self, process: int) -> str:
+        chroma, mine = self._questions.chroma, uuid.uuid4().hex
+        taken = chroma.collection(f"{self._questions.name}-writers", _KIND, "none")
+        for number in count(1):
+            name = str(number)
+            with chroma.use():
+                # Of several that add one id the first succeeds, and the others change nothing.
+                taken.add([name], embeddings=[_ANY], metadatas=[{"writer": mine}])
+                (row,) = taken.get(ids=[name], include=["metadatas"])["metadatas"] or [{}]
+            if row.get("writer") == mine:
+                break
+        weakref.finalize(self, _give_back, taken, name, process)
+        return name
+
+
+def _give_back(taken: Any, name: str, process: int) -> None:
+    if os.getpid() == process:
+        with suppress(Exception):  # the server may be gone: then the name stays taken
+            taken.delete([name])
