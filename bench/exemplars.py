@@ -19,7 +19,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import multiprocessing
-import os
 import random
 import resource
 import statistics
@@ -35,7 +34,7 @@ from typing import Any, TypeVar
 import chromadb
 import numpy as np
 from bench import exemplar_texts as made
-from bench.fewl import Clock
+from bench.fewl import Clock, load
 
 from demur import DemurError, ExampleStore, FEWLExampleSelector
 from demur.models.embeddings import MiniLM
@@ -61,7 +60,7 @@ def main() -> None:
         MiniLM()
     except DemurError as error:
         sys.exit(f"there is nothing to embed new questions with: {error}")
-    print(_load())
+    print(load())
     over = []
     with tempfile.TemporaryDirectory(prefix="demur-bench-") as temporary:
         for count in options.questions:
@@ -72,12 +71,8 @@ def main() -> None:
                 )
             found = _alone(selected, folder, count, options.asked)
             over += _tell_selected(count, options.asked, found)
-    print(_load())
+    print(load())
     print("\n".join(f"over the goal: {one}" for one in over) or "nothing is over its goal")
-
-
-def _load() -> str:
-    return f"load of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n"
 
 
 # --- Building -----------------------------------------------------------------------------------

@@ -89,13 +89,14 @@ def main() -> None:
     parser.add_argument("--recording", type=Path, help="of demur.benchmarks.chale")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     options = parser.parse_args()
-    print(_load())
+    print(load())
     over = [line for part in options.parts for line in PARTS[part](options)]
-    print(_load())
+    print(load())
     print("\n".join(f"over the goal: {one}" for one in over) or "nothing is over its goal")
 
 
-def _load() -> str:
+def load() -> str:
+    """How busy the machine is, which spoils figures."""
     return f"load of the last minute: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n"
 
 

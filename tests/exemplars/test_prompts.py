@@ -30,7 +30,7 @@ class Given(BaseExampleSelector):
         self.asked: list[tuple[str, dict[str, Any]]] = []
 
     def add_example(self, example: dict[str, str]) -> Any:
-        raise NotImplementedError
+        raise AssertionError("a prompt adds no example")
 
     def select_examples(self, input_variables: dict[str, str]) -> list[dict[str, str]]:
         self.asked.append(("sync", dict(input_variables)))

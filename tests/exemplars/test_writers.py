@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import os
+import subprocess
+import sys
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -59,10 +61,35 @@ def test_a_name_is_given_back_and_used_again(server: str, served: str) -> None:
     questions = _questions(server, name=served)
     first, second = Writer(questions), Writer(questions)
     assert (first.name(), second.name()) == ("1", "2")
-    del first
-    gc.collect()
+    first.close()
+    first.close()
     assert _taken(questions) == ["2"]
     assert Writer(questions).name() == "1"
+    assert first.name() == "3"  # it is asked again: as if it were new
+
+
+@pytest.mark.slow
+def test_a_name_is_given_back_at_the_end_of_the_process(server: str, served: str) -> None:
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from support.vectors import Told\n"
+        "from demur import ExampleStore\n"
+        "store = ExampleStore(sys.argv[2], collection=sys.argv[3], embedding=Told())\n"
+        "store.add('q', ['a'], [1])\n"
+        "names = store._questions.chroma.client.get_collection(\n"
+        "    f'{sys.argv[3]}-writers', embedding_function=None)\n"
+        "print(names.get(include=[])['ids'])"
+    )
+    tests = str(Path(__file__).parents[1])
+    run = [sys.executable, "-c", code, tests, server, served]
+    told = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    assert told.strip() == "['1']"
+    import chromadb
+
+    url = urlsplit(server)
+    client = chromadb.HttpClient(str(url.hostname), url.port or 8000)
+    left = client.get_collection(f"{served}-writers", embedding_function=None)
+    assert left.get(include=[])["ids"] == []
 
 
 def test_a_client_of_the_users_is_shared_by_whoever_has_it() -> None:
@@ -83,9 +110,9 @@ def test_a_process_that_was_forked_has_a_name_of_its_own_and_gives_no_other_back
     parent = os.getpid()
     monkeypatch.setattr(os, "getpid", lambda: parent + 1)
     assert writer.name() == "2"
-    del writer
-    gc.collect()
-    assert _taken(questions) == ["1"]
+    monkeypatch.undo()
+    writer.close()  # as if it were the parent, whose own that is not
+    assert _taken(questions) == ["1", "2"]
 
 
 def test_a_server_that_went_away_stops_nobody_from_ending(
@@ -99,7 +126,6 @@ def test_a_server_that_went_away_stops_nobody_from_ending(
         raise ConnectionError("gone")
 
     monkeypatch.setattr(type(questions.collection), "delete", gone)
-    del writer
-    gc.collect()
+    writer.close()
     monkeypatch.undo()
     assert _taken(questions) == ["1"]

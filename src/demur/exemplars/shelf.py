@@ -42,6 +42,11 @@ class Shelf:
         self._writer = Writer(questions)
         self._counts: str | None = questions.metadata().get(COUNTS)
 
+    def close(self) -> None:
+        """Let go of the name that is written under, and of the folder."""
+        self._writer.close()
+        self.questions.chroma.close()
+
     # --- Whose scores count -----------------------------------------------------------------------
 
     def claim(self) -> None:

@@ -91,8 +91,11 @@ class ExampleStore:
         return self._questions.again(ExampleStore, scorer=self._scorer.fewl)
 
     def close(self) -> None:
-        """Let go of the folder, so that another process can open it; the store is then done."""
-        self._questions.chroma.close()
+        """Let go of the folder, so that another process can open it; the store is then done.
+
+        On a server, give back the name that the store writes under, as the end of the process does.
+        """
+        self._shelf.close()
 
     # --- Adding -----------------------------------------------------------------------------------
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import uuid
-import weakref
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -22,7 +24,8 @@ class Writer:
     """A name in a collection: the lowest that is free, claimed when first asked for.
 
     Chroma keeps all names of metadata that were ever used, and each request takes time by their
-    number. So names are used again: one is given back when its store goes or the process ends. A
+    number. So names are used again: one is given back by `close`, else when the process ends, and
+    not when the object goes: that may be in the middle of a request, whose locks are then held. A
     kill leaves it taken.
     """
 
@@ -30,6 +33,7 @@ class Writer:
         """Claim nothing yet."""
         self._questions = questions
         self._claimed: tuple[int, str] | None = None
+        self._back: Callable[[], None] | None = None
 
     def name(self) -> str:
         """The name.
@@ -46,6 +50,13 @@ class Writer:
             self._claimed = process, self._claim(process)
         return self._claimed[1]
 
+    def close(self) -> None:
+        """Give the name back; another is claimed if one is asked for again."""
+        if self._back is not None:
+            atexit.unregister(self._back)
+            self._back()
+        self._claimed = self._back = None
+
     def _claim(self, process: int) -> str:
         chroma, mine = self._questions.chroma, uuid.uuid4().hex
         taken = chroma.collection(f"{self._questions.name}-writers", _KIND, "none")
@@ -57,7 +68,8 @@ class Writer:
                 (row,) = taken.get(ids=[name], include=["metadatas"])["metadatas"] or [{}]
             if row.get("writer") == mine:
                 break
-        weakref.finalize(self, _give_back, taken, name, process)
+        self._back = partial(_give_back, taken, name, process)
+        atexit.register(self._back)
         return name
 
 
