@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 
-from demur import AnswerRejected, Block, Evaluation, Guard, Sample
+from demur import Abstain, AnswerRejected, Block, Evaluation, Guard, Sample
 
 
 def judge(sample: Sample) -> Evaluation:
@@ -89,3 +89,51 @@ def test_a_block_is_told_before_it_is_raised() -> None:
         Guard(lambda _: "bad", judge, on_fail=Block()).invoke("why?", {"callbacks": [mine]})
     assert mine.events[-1][0] == "demur.outcome"
     assert mine.events[-1][1]["outcome"] == "blocked"
+
+
+class _Follows(BaseCallbackHandler):
+    """Is told the trace."""
+
+    def __init__(self, fails: bool = False) -> None:
+        self.traces: list[Any] = []
+        self.ids: list[Any] = []
+        self.fails = fails
+
+    def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
+        self.ids.append(kwargs["run_id"])
+
+    def on_guard_end(self, trace: Any, *, run_id: Any) -> None:
+        self.traces.append((trace, run_id))
+        if self.fails:
+            raise ValueError("no")
+
+
+@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
+def test_a_handler_that_asks_for_it_is_told_the_trace(mode: str) -> None:
+    follows = _Follows()
+    guard = Guard(lambda _: "bad", judge, on_fail=Abstain("No."))
+    config: Any = {"callbacks": [follows]}
+    if mode == "invoke":
+        guarded = guard.with_trace().invoke("q", config)
+    else:
+        guarded = asyncio.run(guard.with_trace().ainvoke("q", config))
+    assert follows.traces == [(guarded.trace, follows.ids[0])]
+
+
+def test_it_is_told_of_what_was_rejected_too() -> None:
+    follows = _Follows()
+    with pytest.raises(AnswerRejected) as raised:
+        Guard(lambda _: "bad", judge, on_fail=Block()).invoke("q", {"callbacks": [follows]})
+    assert [trace for trace, _ in follows.traces] == [raised.value.trace]
+
+
+def test_what_such_a_handler_raises_does_not_reach_the_chain(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fails = _Follows(fails=True)
+    guard = Guard(lambda _: "good", judge)
+    assert guard.invoke("q", {"callbacks": [fails]}) == "good"
+    assert "_Follows.on_guard_end failed: ValueError: no" in caplog.text
+    fails.raise_error = True
+    with pytest.raises(ValueError, match="no"):
+        guard.invoke("q", {"callbacks": [fails]})

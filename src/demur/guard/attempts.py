@@ -106,11 +106,23 @@ class Ended:
     """What was spent on one that came to nothing."""
 
 
+def as_verdict(name: str, outcome: Outcome) -> Evaluation:
+    """What an evaluator gave, which a guard can act on.
+
+    Raises:
+        DemurError: It gave something else, or no verdict for want of a threshold.
+    """
+    found = as_evaluation(name, outcome)
+    if found.passed is None and not (found.undetermined or found.abstained):
+        raise DemurError(no_verdict(name))
+    return found
+
+
 def as_evaluation(name: str, outcome: Outcome) -> Evaluation:
     """What an evaluator gave, or an undetermined evaluation where it raised.
 
     Raises:
-        DemurError: It gave something else, or no verdict for want of a threshold.
+        DemurError: It gave something else.
     """
     if outcome.error is not None:
         why = f"it raised {outcome.error}"
@@ -121,8 +133,6 @@ def as_evaluation(name: str, outcome: Outcome) -> Evaluation:
             f"{name} returned a {type(found).__name__}, expected an Evaluation: an evaluator is a "
             "Runnable from Sample to Evaluation"
         )
-    if found.passed is None and not (found.undetermined or found.abstained):
-        raise DemurError(no_verdict(name))
     return found
 
 

@@ -1,22 +1,27 @@
-"""What a guarded call tells callbacks while it goes on: custom events of LangChain.
+"""What a guarded call tells callbacks: custom events of LangChain, and the trace.
 
-Their data are plain values, so that every tracer can write them down.
+The events' data are plain values, so that every tracer can write them down, and hold no text that
+was not let through. The trace has all of that; only handlers that ask for it are told.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
+from uuid import UUID
 
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.callbacks.base import BaseCallbackManager
 from langchain_core.runnables import RunnableConfig
 
 from demur.guard.trace import Trace, Verdict
-from demur.models.retry import CallPolicy
+from demur.models.retry import CallPolicy, describe
 from demur.models.tries import Outcome
 from demur.schema import Evaluation, Failure
+
+_log = logging.getLogger(__name__)
 
 EVALUATION = "demur.evaluation"
 """An evaluator judged: attempt, name, score, label, passed, error."""
@@ -31,11 +36,21 @@ Event = tuple[str, Mapping[str, Any]]
 """Name and data."""
 
 
+@runtime_checkable
+class TraceHandler(Protocol):
+    """A callback handler that is told how guarded calls went."""
+
+    def on_guard_end(self, trace: Trace, *, run_id: UUID) -> None:
+        """A guard's run came to its end; it returns or raises next. This must not wait."""
+        ...
+
+
 @dataclass(frozen=True)
 class Announcement:
-    """A call that tells events, in their order."""
+    """A call that tells events, in their order, and then the trace."""
 
     events: tuple[Event, ...]
+    trace: Trace | None = None
     stage: str = "events"
 
     def at_once(self, policy: CallPolicy | None) -> int:
@@ -47,6 +62,7 @@ class Announcement:
         if _heard(config):
             for name, data in self.events:
                 dispatch_custom_event(name, data, config=config)
+            self._tell_trace(config)
         return Outcome()
 
     async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
@@ -54,7 +70,22 @@ class Announcement:
         if _heard(config):
             for name, data in self.events:
                 await adispatch_custom_event(name, data, config=config)
+            self._tell_trace(config)
         return Outcome()
+
+    def _tell_trace(self, config: RunnableConfig) -> None:
+        manager = config.get("callbacks")
+        if self.trace is None or not isinstance(manager, BaseCallbackManager):
+            return
+        for handler in manager.handlers:
+            if not isinstance(handler, TraceHandler) or manager.parent_run_id is None:
+                continue
+            try:
+                handler.on_guard_end(self.trace, run_id=manager.parent_run_id)
+            except Exception as error:  # as LangChain does with its own events
+                if handler.raise_error:
+                    raise
+                _log.warning("%s.on_guard_end failed: %s", type(handler).__name__, describe(error))
 
 
 def _heard(config: RunnableConfig) -> bool:

@@ -18,7 +18,7 @@ from demur.guard.attempts import (
     ChainCall,
     Ended,
     Tried,
-    as_evaluation,
+    as_verdict,
     feedback_on,
     verdict_of,
 )
@@ -116,7 +116,7 @@ class GuardedCall:
             [RunnableCall(one, sample, name) for name, one in self.plan.evaluators]
         )
         names = [name for name, _ in self.plan.evaluators]
-        return tuple(map(as_evaluation, names, outcomes))
+        return tuple(map(as_verdict, names, outcomes))
 
     def tell(self, evaluations: Sequence[Evaluation]) -> Steps[None]:
         """Tell callbacks what was found of the coming attempt."""
@@ -263,7 +263,8 @@ class GuardedCall:
     def _conclude(self, ended: Ended) -> Steps[Guarded[Any]]:
         usage = self._usage() + ended.usage
         ending = conclude(self.plan, self.tried, ended, usage, time.monotonic() - self._started)
-        yield from self._announce(outcome_event(ending.trace, ending.refusal))
+        event = outcome_event(ending.trace, ending.refusal)
+        yield from ask([Announcement((event,), ending.trace)])
         if ending.error is not None:
             raise ending.error
         return Guarded(ending.output, ending.trace)

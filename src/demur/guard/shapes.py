@@ -61,7 +61,7 @@ def find_answer(output: Any, reader: Reader | None = None) -> str:
         raise DemurError(
             f"no answer can be found in the chain's output, which is {kind_of(output)}. Expected a "
             f"string, a message, or a mapping with one of {', '.join(ANSWER_KEYS)}: name the key "
-            "with Guard(..., answer='key'), or give a function from the output to the answer"
+            "with answer='key', or give a function from the output to the answer"
         )
     return text
 

@@ -15,7 +15,7 @@ from demur.schema import Evaluation, Usage
 
 Output = TypeVar("Output")
 
-Verdict = Literal["passed", "failed", "undetermined", "abstained"]
+Verdict = Literal["passed", "failed", "undetermined", "abstained", "scored"]
 Origin = Literal["chain", "feedback", "repair"]
 Outcome = Literal["passed", "recovered", "abstained", "blocked", "best_effort", "evaluator_failed"]
 Limited = Literal["attempts"] | Limit
@@ -44,7 +44,8 @@ class Attempt(BaseModel):
     sentence in turn."""
     verdict: Verdict
     """"failed" if any evaluation failed; else "undetermined" if any is; else "passed". "abstained"
-    for the refusal of another guard inside the chain, which is not judged."""
+    for the refusal of another guard inside the chain, which is not judged; "scored" where an
+    evaluator has no threshold, as only handlers take one."""
     usage: Usage
     """What answering cost; what judging cost is in the evaluations."""
 

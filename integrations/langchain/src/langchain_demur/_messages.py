@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 
 from demur.guard import Feedback
+from demur.guard.messages import last_written
 
 MARK = "demur"
 """The key of `response_metadata` under which demur writes."""
@@ -25,50 +25,9 @@ def question_in(messages: Sequence[BaseMessage]) -> str | None:
     return str(asked[-1].text) if asked else None
 
 
-def last_written(messages: Sequence[BaseMessage]) -> AIMessage | None:
-    """The last message that the model wrote."""
-    return next((one for one in reversed(messages) if isinstance(one, AIMessage)), None)
-
-
 def calls_tools(message: AIMessage) -> bool:
     """Whether a message is a step on the way to an answer. An agent ends with a garbled call."""
     return bool(message.tool_calls)
-
-
-def this_turn(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-    """What came after the user's last message; all of it where there is none."""
-    for at in range(len(messages) - 1, -1, -1):
-        if isinstance(messages[at], HumanMessage):
-            return messages[at + 1 :]
-    return messages
-
-
-def sources(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
-    """What tools returned in this turn; if there is nothing of it, in the whole conversation.
-
-    A tool's artifact counts if it is documents (`response_format="content_and_artifact"`), else its
-    text does. What a failed tool said is no source.
-    """
-    return _returned(this_turn(messages)) or _returned(messages)
-
-
-def _returned(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
-    found: list[Document] = []
-    for message in messages:
-        if not isinstance(message, ToolMessage) or message.status == "error":
-            continue
-        artifact = message.artifact
-        documents = [artifact] if isinstance(artifact, Document) else artifact
-        if (
-            isinstance(documents, Sequence)
-            and documents
-            and all(isinstance(document, Document) for document in documents)
-        ):
-            found += documents
-        elif str(message.text).strip():
-            metadata = {"tool": message.name, "tool_call_id": message.tool_call_id}
-            found.append(Document(str(message.text), metadata=metadata))
-    return tuple(found)
 
 
 def without_text(message: AIMessage) -> AIMessage:

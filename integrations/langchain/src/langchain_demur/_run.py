@@ -14,7 +14,8 @@ from langgraph.config import get_config
 
 from demur import DemurError, Evaluation, Guard, resolve_model
 from demur.guard import Budget, Feedback, Recovery
-from langchain_demur._messages import MARK, marked, this_turn
+from demur.guard.messages import this_turn
+from langchain_demur._messages import MARK, marked
 
 OnFail = Mapping[str, Recovery | str] | Recovery | str | None
 OnError = Literal["open", "closed", "raise"]

@@ -10,7 +10,8 @@ from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langgraph.types import Command
 
 from demur import DemurError
-from langchain_demur._messages import calls_tools, last_written, without_text
+from demur.guard.messages import last_written
+from langchain_demur._messages import calls_tools, without_text
 from langchain_demur._run import Call, NoAnswerYet, kind_of, view_of
 
 MESSAGES = "messages"

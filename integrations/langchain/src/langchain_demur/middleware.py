@@ -14,12 +14,11 @@ from pydantic_core import to_json
 
 from demur import DemurError
 from demur.guard import Budget, Feedback
+from demur.guard.messages import last_written, sources
 from langchain_demur._messages import (
     calls_tools,
-    last_written,
     only_last_speaks,
     question_in,
-    sources,
     tell,
     without_text,
 )

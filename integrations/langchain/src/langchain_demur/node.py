@@ -16,7 +16,8 @@ from langgraph.constants import TAG_HIDDEN
 from pydantic import BaseModel
 
 from demur.guard import Budget, Feedback
-from langchain_demur._messages import sources, tell
+from demur.guard.messages import sources
+from langchain_demur._messages import tell
 from langchain_demur._run import (
     Call,
     Evaluator,
