@@ -28,7 +28,7 @@ PYTHON = os.path.join(VENV, *(("Scripts", "python.exe") if os.name == "nt" else 
 SETS = {
     "run": [["--editable", ".[local,cli,chroma]"]],
     "dev": [
-        ["--editable", ".[local,cli,chroma,similarity]", "-r", "requirements/dev.txt"],
+        ["--editable", ".[local,cli,chroma,similarity,otel]", "-r", "requirements/dev.txt"],
         # After the core, so that it takes what fits that and moves nothing.
         ["--editable", "integrations/langchain"],
         ["--no-deps", "-r", "requirements/dev-no-deps.txt"],

@@ -20,6 +20,7 @@ from demur.guard import (
 )
 from demur.models.resolve import resolve_model
 from demur.models.retry import CallPolicy
+from demur.observe import AsyncScoreCallbackHandler, ScoreCallbackHandler
 from demur.schema import Claim, ClaimLabel, Evaluation, Evidence, Failure, Sample, Span, Usage
 
 __version__ = "0.1.0.dev0"
@@ -29,6 +30,7 @@ __all__ = [
     "Abstain",
     "Annotate",
     "AnswerRejected",
+    "AsyncScoreCallbackHandler",
     "Block",
     "Budget",
     "CallPolicy",
@@ -52,6 +54,7 @@ __all__ = [
     "Retrieve",
     "ReverseValidation",
     "Sample",
+    "ScoreCallbackHandler",
     "Span",
     "Usage",
     "__version__",

@@ -1,0 +1,155 @@
+"""Runs of a log as a file of their own: whole, or as a table for spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from demur.observe.log import Damaged, Log, LogError
+from demur.observe.records import Record, finding_of
+from demur.observe.selection import EVERY, Filters, records
+from demur.observe.sinks import JSONLSink, Sink, SQLiteSink
+from demur.schema import Evaluation
+
+LINES, DATABASES, TABLE = (".jsonl", ".ndjson"), (".sqlite", ".sqlite3", ".db"), ".csv"
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
+COLUMNS = (
+    *("run", "root", "time", "name", "model", "trace_id", "outcome", "attempts", "attempt"),
+    *("question", "answer", "verdict", "evaluator", "finding", "score", "label", "explanation"),
+    *("error", "calls", "cached", "input_tokens", "output_tokens", "call_seconds"),
+)
+"""Of a CSV file: those of the run, of one of its answers, and of one evaluation of that."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written."""
+
+    runs: int
+    damaged: tuple[Damaged, ...]
+    """Runs that cannot be read, and were left out."""
+
+
+def export(
+    log: Log,
+    out: Path,
+    filters: Filters = EVERY,
+    last: int | None = None,
+    *,
+    force: bool = False,
+    append: bool = False,
+) -> Exported:
+    """Write runs of a log to a file, oldest first: whole or not at all.
+
+    Args:
+        log: The log.
+        out: By its suffix, lines of JSON (.jsonl, .ndjson) or a database (.sqlite, .sqlite3, .db),
+            which are logs again; or a table (.csv) with a row for each evaluation. There, what
+            begins like a formula has ' before it.
+        filters: Which runs.
+        last: The newest so many only.
+        force: Take the place of a file that is there.
+        append: Add to the log that is there, record by record. In a database, a run that is in it
+            already is replaced.
+
+    Raises:
+        ValueError: The suffix is another one, or the file is the log itself, or in use.
+        FileExistsError: The file is there already.
+        OSError: The file cannot be written.
+        LogError: The log is damaged, or the database that is added to is locked for long.
+    """
+    if out.suffix not in (*LINES, *DATABASES, TABLE):
+        raise ValueError(
+            f"{out}: expected a name that ends in {', '.join((*LINES, *DATABASES))} or {TABLE}"
+        )
+    if append and out.suffix == TABLE:
+        raise ValueError(f"{out}: a table is written anew; only logs can be added to")
+    if out.exists():
+        if log.path.exists() and os.path.samefile(log.path, out):
+            raise ValueError(f"{out} is the log itself")
+        if not (force or append):
+            raise FileExistsError(f"{out} is there already")
+    runs, damaged = 0, []
+    try:
+        with _into(out, append) as write:
+            for found in records(log, filters, last):
+                if isinstance(found, Record):
+                    write(found)
+                    runs += 1
+                else:
+                    damaged.append(found)
+    except sqlite3.Error as error:
+        added = f" {runs:,} runs were added before." if append else ""
+        raise LogError(f"cannot write {out}: {error}.{added}") from error
+    return Exported(runs, tuple(damaged))
+
+
+@contextmanager
+def _into(out: Path, append: bool) -> Iterator[Callable[[Record], None]]:
+    if append:
+        sink = _sink(out)
+        try:
+            yield sink.write
+            sink.flush()
+        finally:
+            sink.close()
+        return
+    beside = Path(f"{out}-wal")
+    if beside.exists() and beside.stat().st_size:  # would be taken for the new database's
+        raise ValueError(f"{out} is in use, or was left so: {beside.name} belongs to it")
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=".demur-") as folder:
+        new = Path(folder) / out.name
+        with _table(new) if out.suffix == TABLE else _into(new, append=True) as write:
+            yield write
+        os.replace(new, out)
+
+
+def _sink(path: Path) -> Sink:
+    return JSONLSink(path) if path.suffix in LINES else SQLiteSink(path)
+
+
+@contextmanager
+def _table(path: Path) -> Iterator[Callable[[Record], None]]:
+    # For its owner only, as the logs are.
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(file, "w", encoding="utf-8", newline="") as lines:
+        table = csv.writer(lines)
+        table.writerow(COLUMNS)
+        yield lambda record: table.writerows(map(_row, _rows(record)))
+        lines.flush()
+        os.fsync(file)
+
+
+def _rows(record: Record) -> Iterator[tuple[Any, ...]]:
+    for number, attempt in enumerate(record.attempts, start=1):
+        before = (
+            *(record.id, record.root, record.time.isoformat(), record.name, record.model),
+            *(record.trace_id, record.outcome, len(record.attempts), number),
+            *(attempt.question, attempt.answer, attempt.verdict),
+        )
+        for found in attempt.evaluations:
+            yield (*before, *_found(found))
+        if not attempt.evaluations:
+            yield (*before, *[None] * (len(COLUMNS) - len(before)))
+
+
+def _found(found: Evaluation) -> tuple[Any, ...]:
+    usage = found.usage
+    return (
+        *(found.name, finding_of(found), found.score, found.label, found.explanation, found.error),
+        *(usage.calls, usage.cached, usage.input_tokens, usage.output_tokens, usage.seconds),
+    )
+
+
+def _row(values: tuple[Any, ...]) -> list[Any]:
+    return [
+        f"'{value}" if isinstance(value, str) and value.startswith(_FORMULAS) else value
+        for value in values
+    ]

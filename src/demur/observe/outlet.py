@@ -1,0 +1,130 @@
+"""Outlet: the last step of a record's way, to every sink; what one does not take is spilled."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias, Union
+
+from demur.observe.feed import Feed
+from demur.observe.records import Record
+from demur.observe.sinks.base import Sink
+from demur.observe.sinks.function import FunctionSink
+from demur.observe.sinks.jsonl import JSONLSink
+from demur.observe.sinks.sqlite import SQLiteSink
+from demur.observe.spill import Spill
+
+_One: TypeAlias = Union[str, Path, Sink, Callable[[Record], object]]  # noqa: UP007  # of Python 3.10
+SinkLike: TypeAlias = Union[_One, Sequence[_One]]  # noqa: UP007
+"""What a sink is made of: a path that ends in ".sqlite", ".sqlite3" or ".db", or in ".jsonl" or
+".ndjson"; a `Sink`; a function that takes a `Record`, or an `async` one; or several of these."""
+
+_SUFFIXES: dict[str, Callable[[Path], Sink]] = {
+    **dict.fromkeys((".sqlite", ".sqlite3", ".db"), SQLiteSink),
+    **dict.fromkeys((".jsonl", ".ndjson"), JSONLSink),
+}
+
+
+class Outlet:
+    """Gives records to sinks. Safe in threads; each sink is asked by one at a time.
+
+    A sink that fails is asked again for about a second; then the record is appended to a local
+    file, the spill, in the form of `JSONLSink`, and a warning says so. While a sink is down, the
+    records meant for it go there at once, and it is asked again every few seconds. Where several
+    sinks fail, the spill has a record once for each.
+
+    Warnings go to the logger "demur.observe". They name the sink, its error and the file, and
+    never hold a record's text.
+
+    Args:
+        sinks: Where the records go.
+        spill: The file for what a sink does not take: by default one in the system's folder for
+            temporary files, made when it is needed.
+
+    Raises:
+        DemurError: There is no folder for `spill`.
+    """
+
+    def __init__(self, sinks: Sequence[Sink], *, spill: Path | None = None) -> None:
+        self._spill = Spill(spill)
+        self._closed = threading.Event()
+        self._feeds = [Feed(sink, self._spill, self._closed) for sink in sinks]
+
+    @property
+    def spilled(self) -> int:
+        """Records that went to the spill; once for each sink that did not take it."""
+        return self._spill.kept
+
+    @property
+    def lost(self) -> int:
+        """Records that the spill did not take either; once for each sink."""
+        return self._spill.lost
+
+    def write(self, record: Record) -> None:
+        """Give a record to every sink. Raises nothing but an interrupt.
+
+        When this returns, each sink has it, or the spill has, or it counts as lost.
+        """
+        for feed in self._feeds:
+            feed.write(record)
+
+    def flush(self) -> None:
+        """Have every sink send on what it holds. What fails is logged."""
+        for feed in self._feeds:
+            feed.flush()
+        self._spill.flush()
+
+    def close(self) -> None:
+        """Close the sinks, and wait for none any longer. What fails is logged.
+
+        A write after it still works; a sink that fails is then asked once.
+        """
+        self._closed.set()
+        for feed in self._feeds:
+            feed.close()
+        self._spill.flush()
+
+
+def as_sinks(given: SinkLike) -> tuple[Sink, ...]:
+    """The sinks that a user means.
+
+    Args:
+        given: See `SinkLike`.
+
+    Raises:
+        TypeError: It is something else.
+        ValueError: The path has another suffix, or there is no sink; or as the sinks' classes do.
+        DemurError: As the sinks' classes do.
+    """
+    if isinstance(given, (list, tuple)):
+        if not given:
+            raise ValueError(f"sink is {given!r}: expected at least one sink")
+        return tuple(_as_sink(one) for one in given)
+    return (_as_sink(given),)
+
+
+def _as_sink(given: object) -> Sink:
+    if isinstance(given, Sink):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        path = Path(given)
+        if make := _SUFFIXES.get(path.suffix.lower()):
+            return make(path)
+        raise ValueError(
+            f"cannot tell from its name what {str(given)!r} is to hold: expected a file that ends "
+            f"in .sqlite, .sqlite3 or .db (SQLite), or in .jsonl or .ndjson (JSON lines). For "
+            "another name give JSONLSink(path) or SQLiteSink(path)"
+        )
+    if isinstance(given, type):
+        raise TypeError(
+            f"a sink cannot be the class {given.__name__} itself: give an instance of it, "
+            f"{given.__name__}(...)"
+        )
+    if callable(given):
+        return FunctionSink(given)
+    raise TypeError(
+        f"expected as a sink a path, a Sink, a function that takes a record, or a list of these, "
+        f"got {type(given).__name__}"
+    )

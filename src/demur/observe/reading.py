@@ -1,0 +1,85 @@
+"""What a run that is over says: its question, its answer, and what the answer was given from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import ValidationError
+
+from demur.evaluators.base import as_sample
+from demur.guard.messages import last_written, sources
+from demur.guard.shapes import Reader, find_answer, find_contexts, find_question
+from demur.models.retry import describe
+from demur.schema import Evaluation, Sample
+
+
+@dataclass(frozen=True)
+class Readers:
+    """Where question, answer and contexts are, as a guard's arguments of these names say it."""
+
+    question: Reader | None = None
+    answer: Reader | None = None
+    contexts: Reader | None = None
+
+
+@dataclass(frozen=True)
+class Said:
+    """What was found in a run."""
+
+    question: str | None = None
+    answer: str = ""
+    contexts: tuple[Document, ...] = ()
+    evaluation: Evaluation | None = None
+    """Of a run that is itself an evaluation."""
+    error: str | None = None
+    """Why there is no answer to judge, though there should be one."""
+
+    @property
+    def sample(self) -> Sample:
+        """What an evaluator reads."""
+        return Sample(question=self.question, answer=self.answer, contexts=self.contexts)
+
+
+def read(input: Any, output: Any, documents: Sequence[Document], readers: Readers) -> Said | None:
+    """What a run says; None where it gave no answer yet, since its model calls tools.
+
+    Of an agent, whose output is messages, the last that the model wrote is the answer, and what its
+    tools returned are the contexts.
+    """
+    if isinstance(output, Evaluation):
+        return _read_evaluation(input, output)
+    question: str | None = None
+    try:
+        question = find_question(input, readers.question)
+        messages = _messages_in(output) if readers.answer is None else ()
+        last = last_written(messages)
+        speaks = output if last is None else last
+        if isinstance(speaks, AIMessage) and speaks.tool_calls and not str(speaks.text).strip():
+            return None
+        answer = find_answer(speaks, readers.answer)
+        contexts = find_contexts(input, output, documents, readers.contexts)
+        if not contexts and readers.contexts is None:
+            contexts = sources(messages)
+        return Said(question, answer, contexts)
+    except Exception as error:  # a reader of the user's may raise anything
+        return Said(question, error=describe(error))
+
+
+def _messages_in(output: Any) -> Sequence[BaseMessage]:
+    """The messages that an agent's output holds."""
+    found = output.get("messages") if isinstance(output, Mapping) else output
+    if not isinstance(found, (list, tuple)):
+        return ()
+    return [one for one in found if isinstance(one, BaseMessage)]
+
+
+def _read_evaluation(input: Any, output: Evaluation) -> Said:
+    try:
+        sample = as_sample(input)
+    except (ValidationError, TypeError, ValueError):
+        return Said(evaluation=output)  # of a chain that makes the sample itself
+    return Said(sample.question, sample.answer, sample.contexts, evaluation=output)

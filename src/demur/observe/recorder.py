@@ -1,0 +1,235 @@
+"""Recorder: takes runs that are over, has them scored in the background, and gives out the records.
+
+It knows nothing of who tells of the runs; the callback handlers do that for LangChain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures.thread  # noqa: F401  # so that its hook is registered before ours
+import logging
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.base import Runnable, RunnableLike, coerce_to_runnable
+
+from demur.models.calls import JUDGE, adrive, drive
+from demur.observe.backlog import Backlog, Loop, OnFull
+from demur.observe.outlet import Outlet, SinkLike, as_sinks
+from demur.observe.records import Record
+from demur.observe.redaction import Redact, redaction
+from demur.observe.runs import Finished
+from demur.observe.scoring import score
+from demur.schema import Evaluation
+
+_log = logging.getLogger("demur.observe")
+
+_EXIT_SECONDS = 30.0
+"""How long the interpreter's end waits for what is in the queues."""
+_CONFIG = RunnableConfig(tags=[JUDGE], callbacks=[])
+"""Of the evaluators' runs: no handler that listens to chains is to take them for one."""
+
+
+class Recorder:
+    """Scores and records in the background, within bounds. Safe in threads and event loops."""
+
+    def __init__(
+        self,
+        evaluators: Sequence[Runnable[Any, Evaluation] | RunnableLike[Any, Evaluation]],
+        sink: SinkLike,
+        *,
+        max_queue: int,
+        on_full: OnFull,
+        max_concurrency: int,
+        redact: Redact,
+        spill: str | Path | None,
+    ) -> None:
+        """See `demur.ScoreCallbackHandler`."""
+        if max_queue < 1:
+            raise ValueError(f"max_queue must be at least 1, got {max_queue}")
+        if max_concurrency < 1:
+            raise ValueError(f"max_concurrency must be at least 1, got {max_concurrency}")
+        if on_full not in ("drop", "block"):
+            raise ValueError(f"on_full must be 'drop' or 'block', got {on_full!r}")
+        runnables: list[Runnable[Any, Any]] = [coerce_to_runnable(one) for one in evaluators]
+        self.evaluators = tuple((one.get_name(), one) for one in runnables)
+        self._redact = redaction(redact)
+        self._sinks = as_sinks(sink)
+        self._spill = None if spill is None else Path(spill)
+        self._outlet = Outlet(self._sinks, spill=self._spill)
+        self._backlog = Backlog(self._work, self._awork, max_queue, on_full, max_concurrency)
+        self._recorded = self._failed = 0
+        self._counting = threading.Lock()
+        self._warned = False
+        _open.add(self)
+
+    # --- The way of a run ----------------------------------------------------------------------
+
+    def put(self, finished: Finished) -> None:
+        """Take in a run, for threads to score."""
+        if self._wants(finished):
+            self._backlog.put(finished)
+
+    async def aput(self, finished: Finished, loop: Loop | None) -> None:
+        """Take in a run, for tasks of a loop to score; None: for threads."""
+        if self._wants(finished):
+            await self._backlog.aput(finished, loop)
+
+    def _wants(self, finished: Finished) -> bool:
+        if finished.said.error is not None and self.evaluators and not self._warned:
+            self._warned = True
+            _log.warning("a run cannot be scored: %s", finished.said.error)
+        return finished.judged or bool(self.evaluators)
+
+    def _work(self, finished: Finished) -> None:
+        with self._counted():
+            record, _ = drive(score(finished, self.evaluators), _CONFIG, None)
+            self._write(record)
+
+    async def _awork(self, finished: Finished) -> None:
+        with self._counted():
+            record, _ = await adrive(score(finished, self.evaluators), _CONFIG, None)
+            await asyncio.to_thread(self._write, record)
+
+    def _write(self, record: Record) -> None:
+        self._outlet.write(self._redact(record))
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count what becomes of a run. What cannot be made a record of is told in the log."""
+        try:
+            yield
+        except Exception:
+            with self._counting:
+                self._failed += 1
+            raise
+        with self._counting:
+            self._recorded += 1
+
+    # --- Counts --------------------------------------------------------------------------------
+
+    @property
+    def recorded(self) -> int:
+        """Runs that went to the sinks, or were spilled."""
+        return self._recorded
+
+    @property
+    def dropped(self) -> int:
+        """Runs for which there was no room in the queue, or no time at the end."""
+        return self._backlog.dropped
+
+    @property
+    def waiting(self) -> int:
+        """Runs in the queue."""
+        return len(self._backlog)
+
+    @property
+    def spilled(self) -> int:
+        """Records that a sink did not take, and that went to a file instead; once for each sink."""
+        return self._outlet.spilled
+
+    @property
+    def lost(self) -> int:
+        """Records that no file took either, once for each sink; and runs that give no record."""
+        return self._outlet.lost + self._failed
+
+    # --- The end -------------------------------------------------------------------------------
+
+    def flush(self, timeout: float | None) -> bool:
+        """Wait until every run that was taken in before is recorded, and sent on; whether it is."""
+        done = self._backlog.flush(timeout)
+        self._outlet.flush()
+        return done
+
+    async def aflush(self, timeout: float | None) -> bool:
+        """As `flush`, in the running loop."""
+        done = await self._backlog.aflush(timeout)
+        await asyncio.to_thread(self._outlet.flush)
+        return done
+
+    def close(self, timeout: float | None) -> bool:
+        """Take in nothing more, finish what was taken in, and let go of the sinks."""
+        self._backlog.close()
+        done = self._backlog.flush(timeout)
+        self._finish()
+        return done
+
+    async def aclose(self, timeout: float | None) -> bool:
+        """As `close`, in the running loop."""
+        self._backlog.close()
+        done = await self._backlog.aflush(timeout)
+        await asyncio.to_thread(self._finish)
+        return done
+
+    def _finish(self) -> None:
+        _open.discard(self)
+        if left := self._backlog.give_up():
+            _log.warning("the time was up: %d runs were not scored, and are not recorded", left)
+        self._outlet.close()
+
+    def _forked(self) -> None:
+        """What is under way belongs to the parent process, and so do the locks."""
+        self._counting = threading.Lock()
+        self._backlog.reset()
+        self._outlet = Outlet(self._sinks, spill=self._spill)
+
+
+_open: weakref.WeakSet[Recorder] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    until = time.monotonic() + _EXIT_SECONDS
+    for recorder in [*_open]:
+        recorder.close(max(0.0, until - time.monotonic()))
+
+
+def _forked() -> None:
+    for recorder in [*_open]:
+        recorder._forked()
+
+
+def _at_exit(work: Callable[[], None]) -> None:
+    """Run `work` when the interpreter ends, while evaluators can still start threads.
+
+    `atexit` alone is too late: pools have been shut down then. The hook of `threading` is what the
+    pools themselves use, and those that are registered last run first.
+    """
+    getattr(threading, "_register_atexit", atexit.register)(work)
+
+
+_at_exit(_close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What became of the runs that a handler saw."""
+
+    runs: int
+    """Runs that were wanted: outermost ones, or those named."""
+    unsampled: int
+    """Of these, those that `sample_rate` left out."""
+    unanswered: int
+    """Of these, those that raised, were stopped, or only called tools."""
+    given_up: int
+    """Of these, those that never told that they were over, as a stream that nobody closes."""
+    waiting: int
+    """In the queue."""
+    dropped: int
+    """Not scored: there was no room in the queue, or no time at the end."""
+    recorded: int
+    """Given to the sinks, calls of guards included."""
+    spilled: int
+    """Records that a sink did not take, and that went to a file instead; once for each sink."""
+    lost: int
+    """Records that no file took either, once for each sink; and runs that give no record."""

@@ -1,0 +1,108 @@
+"""Record: what is kept of one run, its answers and what was found of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from langchain_core.documents import Document
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
+
+from demur.guard.trace import Attempt, Limited, Outcome, Verdict
+from demur.observe.writing import as_json
+from demur.schema import Evaluation, Text, Usage
+
+
+class Record(BaseModel):
+    """One run of a chain, or one call of a guard inside it, with what was found of its answers.
+
+    Frozen, and survives JSON: `Record.model_validate_json(record.as_json())`. It holds no key and
+    no header: see `demur.observe.redaction`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    """The run's id: that of the chain's run, or of the guard's."""
+    root: str
+    """The id of the outermost run that it belongs to; its own if it is that itself."""
+    time: AwareDatetime
+    """When the run ended."""
+    name: Text | None = None
+    """The run's name."""
+    tags: tuple[Text, ...] = ()
+    """The run's tags."""
+    metadata: dict[str, JsonValue] = Field(default_factory=dict)
+    """The run's metadata, without what may be a secret."""
+    model: Text | None = None
+    """The chat model that wrote last in the run, as its provider calls it."""
+    response: Text | None = None
+    """The id that the provider gave to what it wrote."""
+    trace_id: str | None = None
+    """Of the OpenTelemetry span in which the run began: 32 hexadecimal digits."""
+    span_id: str | None = None
+    """Of the same span: 16 hexadecimal digits."""
+    attempts: tuple[Attempt, ...]
+    """The answers with their evaluations, at least one: of a run that was scored one, of a guard's
+    all of its attempts."""
+    outcome: Outcome | None = None
+    """How a guard's call ended; None where no guard was, or where it did not come to its end."""
+    reason: Text | None = None
+    """What ended a guard's call, in a sentence."""
+    limit: Limited | None = None
+    """The limit of a guard's budget that ended its call, if one did."""
+    usage: Usage = Usage()
+    """What answering and judging cost together."""
+    seconds: float = Field(ge=0)
+    """How long the run took, without what was scored after it."""
+    redacted: bool = False
+    """Whether texts were changed before they were kept. Offsets are those in the original texts."""
+
+    @property
+    def question(self) -> str | None:
+        """The question."""
+        return self.attempts[-1].question
+
+    @property
+    def answer(self) -> str:
+        """The last answer."""
+        return self.attempts[-1].answer
+
+    @property
+    def contexts(self) -> tuple[Document, ...]:
+        """What the last answer was held against."""
+        return self.attempts[-1].contexts
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the last answer."""
+        return self.attempts[-1].verdict
+
+    @property
+    def evaluations(self) -> tuple[Evaluation, ...]:
+        """What was found of the last answer."""
+        return self.attempts[-1].evaluations
+
+    def judged(self) -> Iterator[tuple[int, Evaluation]]:
+        """Every evaluation, with the number of its attempt, from 1."""
+        for number, attempt in enumerate(self.attempts, start=1):
+            for evaluation in attempt.evaluations:
+                yield number, evaluation
+
+    def as_json(self) -> str:
+        """The record on one line of JSON; what JSON cannot hold (in documents) as a string."""
+        return as_json(self)
+
+
+Finding = Literal["passed", "failed", "undetermined", "abstained", "scored"]
+"""What one evaluation says. "abstained": the answer states nothing to check; "scored": the
+evaluator has no threshold."""
+
+
+def finding_of(evaluation: Evaluation) -> Finding:
+    """What an evaluation says, in a word."""
+    if evaluation.undetermined:
+        return "undetermined"
+    if evaluation.passed is not None:
+        return "passed" if evaluation.passed else "failed"
+    return "abstained" if evaluation.abstained else "scored"

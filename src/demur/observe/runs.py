@@ -1,0 +1,351 @@
+"""What callbacks tell of runs, put together: each run that is to be recorded, when it is over.
+
+State is kept by run id and lives as long as the run. Nothing here waits, and nothing calls a model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+from uuid import UUID
+
+from langchain_core.outputs import ChatGeneration, LLMResult
+from pydantic import JsonValue
+
+from demur.guard.capture import Capture
+from demur.guard.trace import Trace
+from demur.models.calls import JUDGE
+from demur.observe.reading import Readers, Said, read
+from demur.observe.spans import current_span_ids
+from demur.schema import Evaluation, Usage
+
+_MOST_OPEN = 50_000
+"""Runs under way at a time; of more, the oldest are given up. A stream that nobody reads to its end
+or closes never tells that it is over."""
+_MOST_OVER = 10_000
+"""Runs that are over and still known, so that what they left behind is no run of its own."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What a record says of a run, whatever was found of its answer."""
+
+    id: str
+    root: str
+    time: datetime
+    name: str | None
+    tags: tuple[str, ...]
+    metadata: Mapping[str, JsonValue]
+    model: str | None
+    response: str | None
+    trace_id: str | None
+    span_id: str | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that is over, and is to be scored or only to be recorded."""
+
+    about: About
+    said: Said
+    """Of a guard that did not come to its end, what is known."""
+    usage: Usage = field(default_factory=Usage)
+    """What answering cost."""
+    trace: Trace | None = None
+    """Of a guard's run: it was judged."""
+    told: tuple[tuple[int, Evaluation], ...] = ()
+    """Of a guard's run that did not come to its end: what it found, with the attempts' numbers."""
+
+    @property
+    def judged(self) -> bool:
+        """Whether there is nothing left to score."""
+        return self.trace is not None or bool(self.told) or self.said.evaluation is not None
+
+
+@dataclass(eq=False)
+class _Scored:
+    """A run whose answer is wanted, with all that it sets off."""
+
+    run: _Run
+    trace_id: str | None
+    span_id: str | None
+    capture: Capture = field(default_factory=Capture)
+    open: set[UUID] = field(default_factory=set)
+    """The runs inside it that are under way."""
+    guarded: bool = False
+    """Whether a guard inside it has judged."""
+
+
+@dataclass(eq=False)
+class _Run:
+    id: UUID
+    parent: _Run | None
+    name: str | None
+    tags: Sequence[str]
+    metadata: Mapping[str, Any]
+    input: Any
+    started: float
+    scored: _Scored | None = None
+    """What it belongs to; None outside of what is wanted."""
+    model: str | None = None
+    response: str | None = None
+    trace: Trace | None = None
+    told: list[tuple[int, Evaluation]] = field(default_factory=list)
+
+
+@dataclass
+class Tally:
+    """What became of runs before they could be scored."""
+
+    runs: int = 0
+    """Runs that were wanted: outermost ones, or those named."""
+    unsampled: int = 0
+    """Of these, those that `sample_rate` left out."""
+    unanswered: int = 0
+    """Of these, those that raised, were stopped, or only called tools."""
+    given_up: int = 0
+    """Of these, those that never told that they were over."""
+
+
+class Runs:
+    """The runs under way. Safe in threads."""
+
+    def __init__(
+        self,
+        readers: Readers,
+        sample_rate: float = 1.0,
+        names: Collection[str] = (),
+        tags: Collection[str] = (),
+    ) -> None:
+        """Want the outermost runs; with `names` or `tags`, the outermost of those that have one."""
+        self.tally = Tally()
+        self._readers = readers
+        self._sample_rate = sample_rate
+        self._names, self._tags = frozenset(names), frozenset(tags)
+        self._open: dict[UUID, _Run | None] = {}
+        """None for what nothing is wanted of, the runs inside it included."""
+        self._over: dict[UUID, None] = {}
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    # --- Beginning -----------------------------------------------------------------------------
+
+    def start(
+        self,
+        input: Any,
+        *,
+        run_id: UUID,
+        answers: bool,
+        parent_run_id: UUID | None = None,
+        name: str | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        **_: Any,
+    ) -> Capture | None:
+        """A run begins.
+
+        Args:
+            input: What it was given.
+            run_id: Its id.
+            answers: Whether it is of a kind that gives an answer, as chains and models do.
+            parent_run_id: The run that it is part of.
+            name: Its name.
+            tags: Its tags.
+            metadata: Its metadata.
+
+        Returns:
+            What is to be told of the event, if the run belongs to one that is wanted.
+        """
+        tags = tags or ()
+        with self._lock:
+            if parent_run_id in self._over:
+                self._forget(run_id)
+                return None
+            parent = None if parent_run_id is None else self._open.get(parent_run_id)
+            unwanted = parent is None and parent_run_id in self._open
+            if unwanted or JUDGE in tags:
+                self._keep(run_id, None)
+                return None
+            started = time.monotonic()
+            run = _Run(run_id, parent, name, tags, metadata or {}, input, started)
+            if parent is not None and parent.scored is not None:
+                run.scored = parent.scored
+                run.scored.open.add(run_id)
+            elif answers and self._wants(run):
+                self.tally.runs += 1
+                if not self._samples(run_id):
+                    self.tally.unsampled += 1
+                    self._keep(run_id, None)
+                    return None
+                run.scored = _Scored(run, *current_span_ids())
+            self._keep(run_id, run)
+            return None if run.scored is None else run.scored.capture
+
+    def _wants(self, run: _Run) -> bool:
+        if self._names or self._tags:
+            return run.name in self._names or not self._tags.isdisjoint(run.tags)
+        return run.parent is None
+
+    def _samples(self, run_id: UUID) -> bool:
+        # By the id, so that handlers, and processes, choose the same runs.
+        if self._sample_rate >= 1:
+            return True
+        digest = hashlib.blake2b(run_id.bytes, digest_size=8).digest()
+        return int.from_bytes(digest, "big") < self._sample_rate * 2**64
+
+    def _keep(self, run_id: UUID, run: _Run | None) -> None:
+        self._open[run_id] = run
+        if len(self._open) > _MOST_OPEN:
+            oldest = self._open.pop(next(iter(self._open)))
+            if oldest is not None and oldest.scored is not None and oldest.scored.run is oldest:
+                self.tally.given_up += 1
+
+    # --- Meanwhile -----------------------------------------------------------------------------
+
+    def capture(self, run_id: UUID) -> Capture | None:
+        """What is to be told of an event of a run that began."""
+        run = self._open.get(run_id)
+        return None if run is None or run.scored is None else run.scored.capture
+
+    def wrote(self, run_id: UUID, response: LLMResult) -> None:
+        """A model's run has its reply: note who wrote for the runs that it is part of."""
+        run = self._open.get(run_id)
+        if run is None or run.scored is None:
+            return
+        message = _message_of(response)
+        said = getattr(message, "response_metadata", None) or {}
+        model = said.get("model_name") or said.get("model") or run.metadata.get("ls_model_name")
+        response_id = said.get("id") or _given_id(getattr(message, "id", None))
+        inside: _Run | None = run
+        while inside is not None:
+            inside.model, inside.response = _text(model), _text(response_id)
+            inside = inside.parent
+
+    def found(self, run_id: UUID, attempt: int, evaluation: Evaluation) -> None:
+        """A guard's run tells what it found of an attempt."""
+        run = self._open.get(run_id)
+        if run is not None:
+            run.told.append((attempt, evaluation))
+
+    # --- The end -------------------------------------------------------------------------------
+
+    def guarded(self, run_id: UUID, trace: Trace) -> None:
+        """A guard's run tells how it went; it is over next."""
+        run = self._open.get(run_id)
+        if run is not None:
+            run.trace = trace
+
+    def end(self, run_id: UUID, output: Any, input: Any = None) -> Finished | None:
+        """A run is over. `input` is what it was given, where that was not known at its beginning.
+
+        Returns:
+            What is to be scored, or recorded, if it is one of those wanted.
+        """
+        run = self._close(run_id)
+        if run is None or run.scored is None:
+            return None
+        if input is not None:
+            run.input = input
+        judged = _judged_by_guard(run, run.scored, output)
+        if judged is not None or run.scored.run is not run or run.scored.guarded:
+            return judged
+        capture = run.scored.capture
+        said = read(run.input, output, capture.documents, self._readers)
+        if said is None:
+            self.tally.unanswered += 1
+            return None
+        return Finished(_about(run, run.scored), said, capture.usage)
+
+    def fail(self, run_id: UUID) -> Finished | None:
+        """A run raised, or was stopped: there is no answer, unless a guard has judged some."""
+        run = self._close(run_id)
+        if run is None or run.scored is None:
+            return None
+        judged = _judged_by_guard(run, run.scored, None)
+        if judged is None and run.scored.run is run and not run.scored.guarded:
+            self.tally.unanswered += 1
+        return judged
+
+    def _close(self, run_id: UUID) -> _Run | None:
+        with self._lock:
+            run = self._open.pop(run_id, None)
+            scored = None if run is None else run.scored
+            if scored is not None:
+                scored.open.discard(run_id)
+            if run is None or (scored is not None and scored.run is run):
+                self._forget(run_id)
+                # Such as a thread that was left behind.
+                for inside in () if scored is None else scored.open:
+                    self._open.pop(inside, None)
+                    self._forget(inside)
+            return run
+
+    def _forget(self, run_id: UUID) -> None:
+        self._over[run_id] = None
+        if len(self._over) > _MOST_OVER:
+            del self._over[next(iter(self._over))]
+
+
+def _judged_by_guard(run: _Run, scored: _Scored, output: Any) -> Finished | None:
+    """What a guard's run comes to."""
+    if run.trace is None and not run.told:
+        return None
+    scored.guarded = True
+    about = _about(run, scored)
+    if run.trace is not None:
+        return Finished(about, Said(), trace=run.trace)
+    # It raised, or nobody read its stream to the end: what left of it is its output.
+    said = None if output is None else read(run.input, output, (), Readers())
+    return Finished(about, said or Said(), told=tuple(run.told))
+
+
+def _about(run: _Run, scored: _Scored) -> About:
+    root = run
+    while root.parent is not None:
+        root = root.parent
+    return About(
+        id=str(run.id),
+        root=str(root.id),
+        time=datetime.now(timezone.utc),
+        name=run.name,
+        tags=tuple(map(str, run.tags)),
+        metadata=_plain(run.metadata),
+        model=run.model,
+        response=run.response,
+        trace_id=scored.trace_id,
+        span_id=scored.span_id,
+        seconds=time.monotonic() - run.started,
+    )
+
+
+def _plain(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
+    """What of a run's metadata is a plain value; LangChain lets users put anything there."""
+    kept = (str, int, float, bool, type(None))
+    return {
+        str(key): value
+        for key, value in metadata.items()
+        if isinstance(value, kept) and value == value  # not NaN, which JSON cannot hold
+    }
+
+
+def _message_of(response: LLMResult) -> Any:
+    generation = next((one for several in response.generations for one in several), None)
+    return generation.message if isinstance(generation, ChatGeneration) else None
+
+
+def _given_id(message_id: Any) -> str | None:
+    """A message's id, unless LangChain made it up."""
+    made_up = not isinstance(message_id, str) or message_id.startswith(("run-", "lc_"))
+    return None if made_up else message_id
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,116 @@
+"""From a run that is over to its record, by way of the evaluators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+from langchain_core.runnables import Runnable
+
+from demur.errors import DemurError
+from demur.guard.attempts import as_evaluation
+from demur.guard.trace import Attempt, Verdict
+from demur.models.calls import RunnableCall, Steps, ask
+from demur.models.tries import Outcome
+from demur.observe.records import Record, finding_of
+from demur.observe.runs import Finished
+from demur.schema import Evaluation, Usage
+
+Named = tuple[str, Runnable[Any, Any]]
+"""An evaluator with its name."""
+
+_CUT_SHORT = "the guard's call did not come to its end"
+
+
+def score(finished: Finished, evaluators: Sequence[Named]) -> Steps[Record]:
+    """Have the evaluators judge, side by side, unless the run was judged; and make the record."""
+    if finished.trace is not None:
+        return _of_trace(finished)
+    if finished.told:
+        return _of_what_was_told(finished)
+    said = finished.said
+    evaluations: tuple[Evaluation, ...]
+    if said.evaluation is not None:
+        evaluations = (said.evaluation,)
+    elif said.error is not None:
+        evaluations = tuple(_undecided(name, said.error) for name, _ in evaluators)
+    else:
+        outcomes = yield from ask(
+            [RunnableCall(one, said.sample, name) for name, one in evaluators]
+        )
+        names = [name for name, _ in evaluators]
+        evaluations = tuple(map(_evaluation, names, outcomes))
+    attempt = _attempt(finished, evaluations, finished.usage, said.answer)
+    return _record(finished, (attempt,), attempt.cost)
+
+
+def _evaluation(name: str, outcome: Outcome) -> Evaluation:
+    try:
+        return as_evaluation(name, outcome)
+    except DemurError as error:  # there is no caller to tell
+        return _undecided(name, str(error))
+
+
+def _undecided(name: str, why: str) -> Evaluation:
+    return Evaluation(name=name, error=why, explanation=why)
+
+
+def verdict_on(evaluations: Sequence[Evaluation]) -> Verdict:
+    """The verdict on an answer. A failure weighs most, then what could not be decided."""
+    findings = {finding_of(one) for one in evaluations}
+    worst: tuple[Verdict, ...] = ("failed", "undetermined", "scored")
+    return next((finding for finding in worst if finding in findings), "passed")
+
+
+def _of_trace(finished: Finished) -> Record:
+    trace = finished.trace
+    assert trace is not None
+    ended = {"outcome": trace.outcome, "reason": trace.reason, "limit": trace.limit}
+    return _record(finished, trace.attempts, trace.usage, **ended)
+
+
+def _of_what_was_told(finished: Finished) -> Record:
+    """Of a guard's run that was cut short. Only of the last attempt something may have left."""
+    numbered = groupby(finished.told, key=lambda told: told[0])
+    found = [tuple(evaluation for _, evaluation in told) for _, told in numbered]
+    attempts = [_attempt(finished, evaluations, Usage(), "") for evaluations in found[:-1]]
+    attempts.append(_attempt(finished, found[-1], Usage(), finished.said.answer))
+    usage = sum((one.cost for one in attempts), Usage())
+    return _record(finished, tuple(attempts), usage, reason=_CUT_SHORT)
+
+
+def _attempt(
+    finished: Finished, evaluations: tuple[Evaluation, ...], usage: Usage, answer: str
+) -> Attempt:
+    return Attempt(
+        origin="chain",
+        question=finished.said.question,
+        answer=answer,
+        contexts=finished.said.contexts,
+        evaluations=evaluations,
+        verdict=verdict_on(evaluations),
+        usage=usage,
+    )
+
+
+def _record(
+    finished: Finished, attempts: tuple[Attempt, ...], usage: Usage, **ended: Any
+) -> Record:
+    about = finished.about
+    return Record(
+        id=about.id,
+        root=about.root,
+        time=about.time,
+        name=about.name,
+        tags=about.tags,
+        metadata=dict(about.metadata),
+        model=about.model,
+        response=about.response,
+        trace_id=about.trace_id,
+        span_id=about.span_id,
+        seconds=about.seconds,
+        attempts=attempts,
+        usage=usage,
+        **ended,
+    )

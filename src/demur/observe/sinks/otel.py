@@ -1,0 +1,278 @@
+"""OpenTelemetrySink: scores as events and metrics, beside the spans of the runs they are about."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from demur.errors import DemurError, MissingExtraError
+from demur.observe.records import Finding, Record, finding_of
+from demur.observe.sinks.base import Sink
+from demur.schema import Evaluation
+
+if TYPE_CHECKING:
+    from opentelemetry._logs import LoggerProvider, LogRecord
+    from opentelemetry.context import Context
+    from opentelemetry.metrics import MeterProvider
+
+_log = logging.getLogger("demur.observe")
+
+EVENT = "gen_ai.evaluation.result"
+"""The name of the event that stands for an evaluation, as the semantic conventions have it."""
+
+# Spelt out here, since the conventions' Python constants are deprecated.
+_EVALUATOR = "gen_ai.evaluation.name"
+_SCORE = "gen_ai.evaluation.score.value"
+_LABEL = "gen_ai.evaluation.score.label"
+_EXPLANATION = "gen_ai.evaluation.explanation"
+_RESPONSE = "gen_ai.response.id"
+_MODEL = "gen_ai.response.model"
+_TOKEN_TYPE = "gen_ai.token.type"
+_ERROR = "error.type"
+_FINDING = "demur.finding"
+_VERDICT = "demur.verdict"
+_OUTCOME = "demur.outcome"
+_ATTEMPT = "demur.attempt"
+_RUN = "demur.run.id"
+_ROOT = "demur.run.root_id"
+_RUN_NAME = "demur.run.name"
+
+# Most scores are in [0, 1]; FEWL's may be below and above.
+_SCORES = (*(tenth / 10 for tenth in range(11)), 2.0)
+# Those that the conventions give for calls of models, and up to runs of some minutes.
+_SECONDS = tuple(0.01 * 2**power for power in range(16))
+_FLUSH_MILLISECONDS = 10_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class OpenTelemetrySink(Sink):
+    """Sends every evaluation as an event, and counts, through OpenTelemetry.
+
+    The event is a log record named `gen_ai.evaluation.result`, at the time at which the run ended,
+    in the run's span where the record has one. It has the conventions' attributes: name, score,
+    label (the finding, where the evaluator has no labels), explanation (or why it is
+    undetermined), id and model of the response, `error.type`; and `demur.run.id`,
+    `demur.run.root_id`, `demur.run.name`, `demur.attempt` (from 1), `demur.finding`,
+    `demur.verdict` (on the attempt) and `demur.outcome` (of a guard's call). What is not known is
+    left out. The response's id is only with the last attempt, which it belongs to.
+
+    The metrics, with no id and no text among their attributes:
+
+    | name | unit | by |
+    |---|---|---|
+    | `demur.evaluations` | {evaluation} | evaluator, finding, model |
+    | `demur.evaluation.score` | 1 | evaluator; scores that are not below 0 |
+    | `demur.evaluation.score.below_zero` | 1 | evaluator; the others, without their sign |
+    | `demur.judge.calls` | {call} | evaluator |
+    | `demur.judge.tokens` | {token} | evaluator, `gen_ai.token.type`: input or output |
+    | `demur.judge.duration` | s | evaluator; summed over an evaluation's calls |
+    | `demur.runs` | {run} | verdict, outcome, model |
+    | `demur.run.duration` | s | verdict, outcome |
+
+    The SDK holds events and metrics for some seconds before it exports them, and drops what the
+    collector does not take; `kill -9` loses what it holds. `flush` has it export at once. Give a
+    sink with a file too where nothing may be lost. A record that comes again is sent and counted
+    again.
+
+    Raises:
+        MissingExtraError: OpenTelemetry is not installed.
+    """
+
+    def __init__(
+        self,
+        *,
+        logger_provider: LoggerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+    ) -> None:
+        """Name the providers.
+
+        Args:
+            logger_provider: Where events go; by default the global one, looked up when the first
+                record is written.
+            meter_provider: Where metrics go; likewise.
+        """
+        try:
+            # The API of logs has no public name yet: imported in this file alone, as are its users.
+            import opentelemetry._logs
+            import opentelemetry.metrics  # noqa: F401
+        except ImportError as error:
+            raise MissingExtraError("opentelemetry", "otel", "OpenTelemetrySink") from error
+        self._logger_provider = logger_provider
+        self._meter_provider = meter_provider
+        self._emitter: _Emitter | None = None
+
+    def __repr__(self) -> str:
+        return "OpenTelemetrySink()"
+
+    def write(self, record: Record) -> None:
+        """Hand the record's evaluations to the SDK.
+
+        Raises:
+            Exception: The providers' own.
+        """
+        if self._emitter is None:
+            providers = self._providers()
+            if not any(hasattr(provider, "force_flush") for provider in providers):
+                _log.warning(
+                    "OpenTelemetrySink: no OpenTelemetry SDK is set up in this process, so scores "
+                    "go nowhere until it is: call set_logger_provider and set_meter_provider, or "
+                    "give the sink its providers"
+                )
+            self._emitter = _Emitter(*providers)
+        self._emitter.emit(record)
+
+    def flush(self) -> None:
+        """Have the SDK export what it holds; waits for up to ten seconds for events, and metrics.
+
+        Raises:
+            DemurError: It did not export all of it in that time.
+            Exception: A reader of metrics failed.
+        """
+        for provider in self._providers():
+            # The API's own providers, which do nothing, have no such method.
+            force_flush = getattr(provider, "force_flush", None)
+            if force_flush and force_flush(timeout_millis=_FLUSH_MILLISECONDS) is False:
+                raise DemurError(
+                    f"{type(provider).__name__} did not export everything within "
+                    f"{_FLUSH_MILLISECONDS // 1000} seconds: see whether the collector answers"
+                )
+
+    def close(self) -> None:
+        """Flush. The providers are the caller's, and stay open."""
+        self.flush()
+
+    def _providers(self) -> tuple[LoggerProvider, MeterProvider]:
+        from opentelemetry._logs import get_logger_provider
+        from opentelemetry.metrics import get_meter_provider
+
+        return (
+            self._logger_provider or get_logger_provider(),
+            self._meter_provider or get_meter_provider(),
+        )
+
+
+class _Emitter:
+    """A logger and instruments."""
+
+    def __init__(self, logs: LoggerProvider, metrics: MeterProvider) -> None:
+        try:
+            of_demur = version("demur")
+        except PackageNotFoundError:  # run from a folder
+            of_demur = ""
+        self._logger = logs.get_logger("demur", of_demur)
+        meter = metrics.get_meter("demur", of_demur)
+        self._evaluations = meter.create_counter(
+            "demur.evaluations", "{evaluation}", "Evaluations, by what they found."
+        )
+        self._scores = meter.create_histogram(
+            "demur.evaluation.score",
+            "1",
+            "Scores; higher is better.",
+            explicit_bucket_boundaries_advisory=_SCORES,
+        )
+        # A histogram takes no negative numbers: the SDK drops them.
+        self._below_zero = meter.create_histogram(
+            "demur.evaluation.score.below_zero",
+            "1",
+            "How far scores below 0 are below it.",
+            explicit_bucket_boundaries_advisory=_SCORES,
+        )
+        self._calls = meter.create_counter(
+            "demur.judge.calls", "{call}", "Requests to models for judging."
+        )
+        self._tokens = meter.create_counter(
+            "demur.judge.tokens", "{token}", "Tokens that judging took."
+        )
+        self._judging = meter.create_histogram(
+            "demur.judge.duration",
+            "s",
+            "Time in calls of one evaluation, summed over the calls.",
+            explicit_bucket_boundaries_advisory=_SECONDS,
+        )
+        self._runs = meter.create_counter("demur.runs", "{run}", "Runs, by verdict.")
+        self._running = meter.create_histogram(
+            "demur.run.duration",
+            "s",
+            "How long runs took, without what was scored after them.",
+            explicit_bucket_boundaries_advisory=_SECONDS,
+        )
+
+    def emit(self, record: Record) -> None:
+        """Send one record's events, and count it."""
+        context = _context(record)
+        # All are made before the first is sent, so that one that cannot be made sends none.
+        for event in list(_events(record, context)):
+            self._logger.emit(event)
+        for _, found in record.judged():
+            self._count(found, record.model, context)
+        run = _known({_VERDICT: record.verdict, _OUTCOME: record.outcome})
+        self._runs.add(1, {**run, **_known({_MODEL: record.model})}, context)
+        self._running.record(record.seconds, run, context)
+
+    def _count(self, found: Evaluation, model: str | None, context: Context) -> None:
+        by = {_EVALUATOR: found.name}
+        counted = _known({**by, _FINDING: finding_of(found), _MODEL: model})
+        self._evaluations.add(1, counted, context)
+        if found.score is not None:
+            scores = self._scores if found.score >= 0 else self._below_zero
+            scores.record(abs(found.score), by, context)
+        usage = found.usage
+        if usage.calls:
+            self._calls.add(usage.calls, by, context)
+            self._judging.record(usage.seconds, by, context)
+        for kind, tokens in (("input", usage.input_tokens), ("output", usage.output_tokens)):
+            if tokens:
+                self._tokens.add(tokens, {**by, _TOKEN_TYPE: kind}, context)
+
+
+def _events(record: Record, context: Context) -> Iterator[LogRecord]:
+    from opentelemetry._logs import LogRecord
+
+    time = (record.time - _EPOCH) // timedelta(microseconds=1) * 1000
+    last = len(record.attempts)
+    for attempt, found in record.judged():
+        finding: Finding = finding_of(found)
+        attributes = {
+            _EVALUATOR: found.name,
+            _SCORE: found.score,
+            _LABEL: found.label or finding,
+            _EXPLANATION: found.explanation or found.error or None,
+            _RESPONSE: record.response if attempt == last else None,
+            _MODEL: record.model,
+            _ERROR: finding if found.undetermined else None,
+            _FINDING: finding,
+            _VERDICT: record.attempts[attempt - 1].verdict,
+            _OUTCOME: record.outcome,
+            _ATTEMPT: attempt,
+            _RUN: record.id,
+            _ROOT: record.root,
+            _RUN_NAME: record.name,
+        }
+        yield LogRecord(
+            timestamp=time, context=context, event_name=EVENT, attributes=_known(attributes)
+        )
+
+
+def _context(record: Record) -> Context:
+    """The span that the record is about; none, rather than the current one, where it has none."""
+    from opentelemetry import trace
+    from opentelemetry.context import Context
+
+    span: trace.Span = trace.INVALID_SPAN
+    if record.trace_id and record.span_id:
+        # Not remote: the run was in this process. Sampled, since what is scored is worth keeping.
+        of_run = trace.SpanContext(
+            trace_id=int(record.trace_id, 16),
+            span_id=int(record.span_id, 16),
+            is_remote=False,
+            trace_flags=trace.TraceFlags(trace.TraceFlags.SAMPLED),
+        )
+        span = trace.NonRecordingSpan(of_run)
+    return trace.set_span_in_context(span, Context())
+
+
+def _known(attributes: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in attributes.items() if value is not None}

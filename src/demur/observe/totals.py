@@ -1,0 +1,158 @@
+"""What a log comes to: how often answers fail, by evaluator, model and day, and at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from demur.exemplars.rates import Share
+from demur.guard.trace import Outcome, Verdict
+from demur.observe.log import Log
+from demur.observe.records import Finding
+from demur.observe.selection import EVERY, MERGED, Filters, as_time, conditions
+from demur.schema import Usage
+
+By = Literal["evaluator", "model", "day"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """What one evaluator found of first answers: what the chain answers by itself."""
+
+    evaluator: str
+    model: str | None
+    """The chat model that answered; None where it is not known, or not asked for."""
+    day: str | None
+    """In UTC, as YYYY-MM-DD; None if not asked for."""
+    findings: Mapping[Finding, int]
+    """How many answers have which finding. Where an answer was judged sentence by sentence it has
+    one: failed if any failed; else undetermined, if any is; else passed, scored, abstained."""
+    mean: float | None
+    """The mean score, of an answer judged by sentences the lowest one; None if there is none."""
+    usage: Usage
+    """What judging cost, later attempts of guards included."""
+
+    @property
+    def judged(self) -> int:
+        """How many first answers."""
+        return sum(self.findings.values())
+
+    @property
+    def failure(self) -> Share:
+        """Failed of all that passed or failed."""
+        failed = self.findings["failed"]
+        return Share(failed, failed + self.findings["passed"])
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What the runs come to."""
+
+    runs: int
+    first: datetime | None
+    """When the first run ended, in UTC; None of no runs."""
+    last: datetime | None
+    """When the last run ended."""
+    verdicts: Mapping[Verdict, int]
+    """How many first answers have which verdict."""
+    outcomes: Mapping[Outcome, int]
+    """How many calls of guards ended in which way."""
+    groups: tuple[Group, ...]
+    """By day, evaluator and model."""
+    answering: Usage
+    """What answering cost, later attempts included."""
+    judging: Usage
+    """What judging cost, of all evaluators."""
+
+
+def summarise(log: Log, filters: Filters = EVERY, by: Collection[By] = ()) -> Totals:
+    """What the runs of a log come to.
+
+    Args:
+        log: The log.
+        filters: Which runs; with `evaluator`, the groups are of that one only.
+        by: What to tell apart besides evaluators, which always are: "model", "day".
+
+    Raises:
+        ValueError: `by` has something else.
+        LogError: The log is damaged.
+    """
+    if unknown := [one for one in by if one not in get_args(By)]:
+        known = ", ".join(get_args(By))
+        raise ValueError(f"by: expected some of {known}, got {', '.join(map(repr, unknown))}")
+    where, values = conditions(filters)
+    query = f"select count(*), min(r.time), max(r.time), {_sums('r')} from runs r where {where}"
+    ((runs, first, last, *spent),) = log.rows(query, *values)
+    groups = _groups(log, filters, by)
+    if filters.evaluator is None:
+        judging = sum((one.usage for one in groups), Usage())
+    else:
+        judging = _usage(*log.rows(f"select {_sums('e')} from {_JUDGED} where {where}", *values))
+    return Totals(
+        runs=runs,
+        first=None if first is None else as_time(log, first),
+        last=None if last is None else as_time(log, last),
+        verdicts=_counts(log, "first", filters),
+        outcomes=_counts(log, "outcome", filters),
+        groups=groups,
+        answering=_less(_usage(spent), judging),
+        judging=judging,
+    )
+
+
+# In this order: the runs are found by their index, and each one's evaluations lie together.
+_JUDGED = "runs r cross join evaluations e on e.run = r.id"
+_NUMBERS = ("calls", "cached", "input_tokens", "output_tokens", "call_seconds")
+
+
+def _groups(log: Log, filters: Filters, by: Collection[By]) -> tuple[Group, ...]:
+    where, values = conditions(filters)
+    if filters.evaluator is not None:
+        where += " and e.evaluator = ?"
+        values.append(filters.evaluator)
+    model = "r.model" if "model" in by else "null"
+    day = "substr(r.time, 1, 10)" if "day" in by else "null"
+    counts = ", ".join(f"sum(attempt = 1 and finding = '{one}')" for one in get_args(Finding))
+    query = f"""
+        with each as (
+            select e.evaluator, {model} as model, {day} as day, e.attempt, {MERGED} as finding,
+                min(e.score) as score, {_sums("e", named=True)}
+            from {_JUDGED} where {where} group by e.run, e.attempt, e.evaluator
+        )
+        select evaluator, model, day, {counts}, avg(case when attempt = 1 then score end),
+            {_sums("each")}
+        from each group by evaluator, model, day order by day, evaluator, model"""
+    groups = []
+    for evaluator, model_of, day_of, *rest in log.rows(query, *values):
+        number = len(get_args(Finding))
+        findings = dict(zip(get_args(Finding), rest[:number], strict=True))
+        mean, *spent = rest[number:]
+        groups.append(Group(evaluator, model_of, day_of, findings, mean, _usage(spent)))
+    return tuple(groups)
+
+
+def _counts(log: Log, column: str, filters: Filters) -> dict[Any, int]:
+    where, values = conditions(filters)
+    query = (
+        f"select r.{column}, count(*) as number from runs r "
+        f"where {where} and r.{column} is not null group by 1 order by number desc, 1"
+    )
+    return dict(log.rows(query, *values))
+
+
+def _sums(table: str, named: bool = False) -> str:
+    return ", ".join(f"sum({table}.{one})" + (f" as {one}" if named else "") for one in _NUMBERS)
+
+
+def _usage(sums: Sequence[Any]) -> Usage:
+    calls, cached, read, written, seconds = (one or 0 for one in sums)
+    return Usage(
+        calls=calls, cached=cached, input_tokens=read, output_tokens=written, seconds=seconds
+    )
+
+
+def _less(whole: Usage, part: Usage) -> Usage:
+    """What is left; seconds are floats, so a difference may be a little less than nothing."""
+    return Usage(**{name: max(0, value - getattr(part, name)) for name, value in whole})

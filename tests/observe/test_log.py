@@ -1,0 +1,240 @@
+"""Opening a log: both forms, damaged lines, files that are something else."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demur.observe import tables
+from demur.observe.log import Damaged, LogError, open_log
+from demur.observe.records import Record
+from demur.observe.selection import records
+from demur.observe.sinks import SQLiteSink
+from support.records import found, hostile, jsonl, refuted, scored, several, sqlite
+
+RUNS = [*several(30), hostile()]
+
+
+def _held(path: Path) -> list[Record | Damaged]:
+    with open_log(path) as log:
+        return [*records(log)]
+
+
+def _sorted(runs: list[Record]) -> list[Record]:
+    return sorted(runs, key=lambda one: (one.time, one.id))
+
+
+def test_both_forms_hold_the_same_whole_records(tmp_path: Path) -> None:
+    lines, database = jsonl(tmp_path / "a.jsonl", RUNS), sqlite(tmp_path / "a.sqlite", RUNS)
+    assert _held(lines) == _held(database) == _sorted(RUNS)
+
+
+def test_the_form_is_told_by_what_a_file_holds_and_not_by_its_name(tmp_path: Path) -> None:
+    lines, database = jsonl(tmp_path / "a.sqlite", RUNS), sqlite(tmp_path / "a.jsonl", RUNS)
+    assert _held(lines) == _held(database) == _sorted(RUNS)
+
+
+@pytest.mark.parametrize("name", ["a b.sqlite", "a?b#c%20.sqlite", "ä;'.sqlite"])
+def test_any_name_will_do(tmp_path: Path, name: str) -> None:
+    assert _held(sqlite(tmp_path / name, RUNS)) == _sorted(RUNS)
+
+
+def test_of_one_id_the_later_line_counts(tmp_path: Path) -> None:
+    first = scored(found())
+    later = first.model_copy(update={"attempts": scored(refuted()).attempts})
+    assert _held(jsonl(tmp_path / "a.jsonl", [first, scored(at=1), later]))[0] == later
+
+
+# -- lines -----------------------------------------------------------------------------------------
+
+
+def test_damaged_lines_are_left_out_and_told_by_their_numbers(tmp_path: Path) -> None:
+    whole = [scored(at=at).as_json() for at in range(3)]
+    lines = ["\ufeff" + whole[0], whole[1][:-9], "", '{"id": 7}', whole[2], whole[0][:40]]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    with open_log(path) as log:
+        assert [one.as_json() for one in records(log) if isinstance(one, Record)] == [
+            whole[0],
+            whole[2],
+        ]
+        assert [one.place for one in log.damaged] == ["line 2", "line 4"]
+        assert "JSON" in log.damaged[0].why
+        assert "id" in log.damaged[1].why
+        assert log.position is not None
+        assert log.position.torn is not None
+        assert log.position.torn.place == "line 6"
+
+
+def test_a_last_line_counts_without_its_line_break_if_it_is_whole(tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "a.jsonl", RUNS)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert _held(path) == _sorted(RUNS)
+
+
+@given(st.data())
+def test_whatever_is_cut_off_all_whole_lines_are_there(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    runs = [scored(at=at) for at in range(3)]
+    path = jsonl(tmp_path_factory.mktemp("cut") / "a.jsonl", runs)
+    whole = path.read_bytes()
+    size = data.draw(st.integers(0, len(whole)))
+    path.write_bytes(whole[:size])
+    ends = [len(one.as_json().encode()) for one in runs]
+    expected = sum(size >= sum(ends[: at + 1]) + at for at in range(3))
+    with open_log(path) as log:
+        assert [*records(log)] == runs[:expected]
+        assert log.damaged == []
+        assert log.position is not None
+        rest = whole[log.position.at : size]
+        assert (log.position.torn is None) == (rest in (b"", b"\n"))
+
+
+# -- what is no log --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"one line\nof text\n", "is no log: line 1"),
+        (b'{"key": "x", "evaluation": {}}\n', "is no log: line 1"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "is no log"),
+        (b"\x1f\x8b\x08 gzip\n", "is no log"),
+        (b"x\n" * 1000, "is no log: line 1"),
+        (b"SQLite format 3\0" + b"\1" * 4080, "cannot be read"),
+        (b"SQLite format 3\0", "cannot be read"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "some.file"
+    path.write_bytes(content)
+    with pytest.raises(LogError, match=said) as error:
+        open_log(path)
+    assert str(path) in str(error.value)
+    assert path.read_bytes() == content
+
+
+def test_a_folder_and_a_missing_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match=r"cannot read .*gone"):
+        open_log(tmp_path / "gone.sqlite")
+    with pytest.raises(LogError, match=r"cannot read .*directory"):
+        open_log(tmp_path)
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("pragmas", "said"),
+    [
+        ("", "something else"),
+        (f"pragma application_id = {tables.APPLICATION + 1}; pragma user_version = 1", "else"),
+        (f"pragma application_id = {tables.APPLICATION}; pragma user_version = 2", "version 2"),
+    ],
+)
+def test_other_databases_are_refused(tmp_path: Path, pragmas: str, said: str) -> None:
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as database:
+        database.executescript(f"{pragmas}; create table runs (id text); ")
+    database.close()
+    with pytest.raises(LogError, match=said):
+        open_log(path)
+
+
+def test_a_damaged_database_is_told(tmp_path: Path) -> None:
+    path = sqlite(tmp_path / "a.sqlite", several(200))
+    content = bytearray(path.read_bytes())
+    content[3 * 4096 :] = b"\xff" * (len(content) - 3 * 4096)
+    path.write_bytes(content)
+    with pytest.raises(LogError, match=r"recover"):
+        _held(path)
+
+
+def test_a_damaged_record_in_a_database_is_left_out_and_told(tmp_path: Path) -> None:
+    path = sqlite(tmp_path / "a.sqlite", RUNS)
+    with sqlite3.connect(path) as database:
+        database.execute("update runs set record = substr(record, 2) where id = ?", (RUNS[0].id,))
+    database.close()
+    damaged = [one for one in _held(path) if isinstance(one, Damaged)]
+    assert [one.place for one in damaged] == [f"run {RUNS[0].id}"]
+    assert len(_held(path)) == len(RUNS)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n"])
+def test_an_empty_file_holds_nothing_yet(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "new.sqlite"
+    path.write_bytes(content)
+    assert _held(path) == []
+
+
+def test_a_database_that_is_only_begun_holds_nothing_yet(tmp_path: Path) -> None:
+    path = tmp_path / "new.sqlite"
+    database = sqlite3.connect(path)
+    database.execute("pragma journal_mode = wal")
+    assert path.stat().st_size
+    assert _held(path) == []
+    database.close()
+
+
+# -- databases that are written to -----------------------------------------------------------------
+
+
+def test_what_a_live_writer_wrote_is_there_and_the_view_does_not_move(tmp_path: Path) -> None:
+    path, sink = tmp_path / "a.sqlite", None
+    sink = SQLiteSink(path)
+    first, second = scored(at=1), scored(at=2)
+    sink.write(first)
+    with open_log(path) as log:
+        assert [*records(log)] == [first]
+        sink.write(second)  # a reader is in nobody's way
+        assert [*records(log)] == [first]
+    assert _held(path) == [first, second]
+    sink.close()
+    assert _held(path) == [first, second]
+
+
+def test_the_log_itself_is_not_changed(tmp_path: Path) -> None:
+    path = sqlite(tmp_path / "a.sqlite", RUNS)
+    before = path.read_bytes()
+    with open_log(path) as log, pytest.raises(LogError, match="readonly"):
+        [*log.rows("delete from runs")]
+    assert path.read_bytes() == before
+
+
+def test_a_database_where_sqlite_may_make_no_files_is_read(tmp_path: Path) -> None:
+    path = sqlite(tmp_path / "a.sqlite", RUNS)
+    (tmp_path / "a.sqlite-shm").mkdir()  # as in a folder that may not be written to
+    assert _held(path) == _sorted(RUNS)
+
+
+def test_runs_that_a_killed_writer_left_beside_the_database_are_read_there_too(
+    tmp_path: Path,
+) -> None:
+    sink, folder = SQLiteSink(tmp_path / "a.sqlite"), tmp_path / "copy"
+    folder.mkdir()
+    for one in RUNS:
+        sink.write(one)
+    for name in ("a.sqlite", "a.sqlite-wal"):
+        shutil.copy(tmp_path / name, folder)
+    sink.close()
+    assert (folder / "a.sqlite-wal").stat().st_size
+    (folder / "a.sqlite-shm").mkdir()
+    assert _held(folder / "a.sqlite") == _sorted(RUNS)
+
+
+def test_a_database_is_not_read_without_what_lies_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(path: Path, uri: str) -> sqlite3.Connection:
+        assert "immutable" not in uri
+        raise sqlite3.OperationalError("unable to open database file")
+
+    path = sqlite(tmp_path / "a.sqlite", RUNS)
+    (tmp_path / "a.sqlite-wal").write_bytes(b"x" * 4096)
+    monkeypatch.setattr("demur.observe.log._connect", fail)
+    with pytest.raises(LogError, match=r"newest runs are in .*a\.sqlite-wal"):
+        open_log(path)

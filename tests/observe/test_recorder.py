@@ -1,0 +1,349 @@
+"""From the chain to the file: nothing that was acknowledged is lost, whatever ends the process."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.runnables import Runnable, RunnableLambda
+
+from demur import Evaluation, Sample, ScoreCallbackHandler
+from demur.observe import Record
+
+PROGRAM = """
+import asyncio, os, sys, threading, time
+from langchain_core.runnables import RunnableLambda, RunnableParallel
+from demur import AsyncScoreCallbackHandler, Evaluation, ScoreCallbackHandler
+
+def judge(sample):
+    time.sleep(0.01)
+    # What evaluators do, and what does not work once pools are shut down.
+    RunnableParallel(a=RunnableLambda(str), b=RunnableLambda(str)).invoke(sample.answer)
+    return Evaluation(name="judge", score=1.0, passed=True)
+
+async def ajudge(sample):
+    await asyncio.sleep(0.01)
+    await asyncio.to_thread(time.sleep, 0)
+    return Evaluation(name="judge", score=1.0, passed=True)
+
+chain = RunnableLambda(lambda text: f"the answer to {text}")
+path = sys.argv[1]
+"""
+
+
+def program(body: str) -> str:
+    return PROGRAM + textwrap.dedent(body)
+
+
+def questions(path: Path) -> list[str]:
+    """What was asked, by the file."""
+    if path.suffix == ".jsonl":
+        lines = path.read_bytes().splitlines()
+        whole = [line for line in lines if line.endswith(b"}")]
+        return [Record.model_validate_json(line).question or "" for line in whole]
+    with sqlite3.connect(path) as database:
+        return [question for (question,) in database.execute("select question from runs")]
+
+
+def ended(body: str, path: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program(body), str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        **options,
+    )
+
+
+ENDS = {
+    "the script's end": """
+        handler = ScoreCallbackHandler(judge, sink=path)
+        for at in range(40):
+            chain.invoke(str(at), {"callbacks": [handler]})
+    """,
+    "an exception": """
+        handler = ScoreCallbackHandler(judge, sink=path)
+        for at in range(40):
+            chain.invoke(str(at), {"callbacks": [handler]})
+        raise RuntimeError("over")
+    """,
+    "the handler is gone": """
+        def run():
+            handler = ScoreCallbackHandler(judge, sink=path)
+            for at in range(40):
+                chain.invoke(str(at), {"callbacks": [handler]})
+        run()
+    """,
+    "the loop's end": """
+        handler = AsyncScoreCallbackHandler(RunnableLambda(judge, ajudge), sink=path)
+        async def main():
+            for at in range(40):
+                await chain.ainvoke(str(at), {"callbacks": [handler]})
+        asyncio.run(main())
+    """,
+    "a loop that is left": """
+        handler = AsyncScoreCallbackHandler(RunnableLambda(judge, ajudge), sink=path)
+        async def main():
+            for at in range(40):
+                await chain.ainvoke(str(at), {"callbacks": [handler]})
+        asyncio.new_event_loop().run_until_complete(main())
+    """,
+    "close in the loop": """
+        handler = AsyncScoreCallbackHandler(RunnableLambda(judge, ajudge), sink=path)
+        async def main():
+            for at in range(40):
+                await chain.ainvoke(str(at), {"callbacks": [handler]})
+            assert await handler.close()
+            os._exit(0)
+        asyncio.run(main())
+    """,
+    "the async handler in a sync script": """
+        handler = AsyncScoreCallbackHandler(RunnableLambda(judge, ajudge), sink=path)
+        for at in range(40):
+            chain.invoke(str(at), {"callbacks": [handler]})
+    """,
+    "flush, and then no end at all": """
+        handler = ScoreCallbackHandler(judge, sink=path)
+        for at in range(40):
+            chain.invoke(str(at), {"callbacks": [handler]})
+        assert handler.flush(60)
+        os._exit(0)
+    """,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".jsonl", ".sqlite"])
+@pytest.mark.parametrize("end", list(ENDS))
+def test_at_a_clean_end_all_is_written(end: str, suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"scores{suffix}"
+    done = ended(ENDS[end], path)
+    assert sorted(map(int, questions(path))) == [*range(40)], done.stderr
+    expected = "RuntimeError: over" if end == "an exception" else ""
+    assert expected in done.stderr
+    if end not in ("an exception", "a loop that is left"):
+        assert done.stderr == ""
+
+
+@pytest.mark.slow
+def test_the_end_waits_no_longer_than_it_says(tmp_path: Path) -> None:
+    path = tmp_path / "scores.jsonl"
+    body = """
+        import demur.observe.recorder
+        demur.observe.recorder._EXIT_SECONDS = 1.0
+        handler = ScoreCallbackHandler(lambda sample: time.sleep(600), sink=path)
+        for at in range(40):
+            chain.invoke(str(at), {"callbacks": [handler]})
+    """
+    started = time.monotonic()
+    done = ended(body, path)
+    assert time.monotonic() - started < 30
+    assert "40 runs were not scored" in done.stderr
+    assert done.returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", [".jsonl", ".sqlite"])
+@pytest.mark.parametrize("seed", range(3))
+def test_kill_9_loses_nothing_that_was_acknowledged(suffix: str, seed: int, tmp_path: Path) -> None:
+    path = tmp_path / f"scores{suffix}"
+    body = """
+        handler = ScoreCallbackHandler(judge, sink=path)
+        for at in range(100_000):
+            chain.invoke(str(at), {"callbacks": [handler]})
+            if at % 5 == 0:
+                assert handler.flush(60)
+                print(at + 1, handler.counts.recorded, flush=True)
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", program(body), str(path)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    told = [process.stdout.readline()]
+    time.sleep(random.Random(seed).uniform(0.1, 1.0))
+    process.send_signal(signal.SIGKILL)
+    told += process.stdout.readlines()
+    process.wait()
+    process.stdout.close()
+    acknowledged, recorded = map(int, [line for line in told if line.endswith("\n")][-1].split())
+    assert recorded == acknowledged > 0
+    found = questions(path)
+    assert {*map(str, range(acknowledged))} <= {*found}
+    assert len(found) == len({*found})
+    # And the next process goes on in the same file.
+    ended(ENDS["the script's end"], path)
+    assert len(questions(path)) == len(found) + 40
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_processes_that_fork_record_what_is_theirs(tmp_path: Path) -> None:
+    """As a server does that sets up before it forks its workers."""
+    path = tmp_path / "scores.sqlite"
+    body = """
+        handler = ScoreCallbackHandler(judge, sink=path)
+        for at in range(30):
+            chain.invoke(f"parent {at}", {"callbacks": [handler]})
+        workers = []
+        for worker in range(3):
+            if not (pid := os.fork()):
+                for at in range(20):
+                    chain.invoke(f"worker {worker} {at}", {"callbacks": [handler]})
+                assert handler.flush(60)
+                assert handler.counts.waiting == 0
+                os._exit(0)
+            workers.append(pid)
+        for pid in workers:
+            assert os.waitpid(pid, 0)[1] == 0
+    """
+    done = ended(body, path)
+    expected = [f"parent {at}" for at in range(30)]
+    expected += [f"worker {worker} {at}" for worker in range(3) for at in range(20)]
+    assert sorted(questions(path)) == sorted(expected), done.stderr
+
+
+@pytest.mark.slow
+def test_ten_thousand_runs_and_an_evaluator_that_cannot_keep_up() -> None:
+    go = threading.Event()
+    records: list[str] = []
+
+    def slow(sample: Sample) -> Evaluation:
+        go.wait(120)
+        return Evaluation(name="slow", score=1.0, passed=True)
+
+    chain: Runnable[Any, Any] = RunnableLambda(lambda text: f"{text} " * 1000)
+    handler = ScoreCallbackHandler(slow, sink=lambda r: records.append(r.id), max_queue=100)
+    config: Any = {"callbacks": [handler]}
+    for at in range(1000):
+        chain.invoke(str(at), config)
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    for at in range(9000):
+        chain.invoke(str(at), config)
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # An answer is 4 kB at least, and 104 of them are all that there is room for. Ids of runs that
+    # are over are known for a while.
+    assert (after - before) / 2**20 < 4
+    counts = handler.counts
+    assert counts.runs == 10_000
+    assert 100 <= counts.runs - counts.dropped <= 104
+    assert counts.waiting == 100
+    assert len(handler._runs) == 0
+    go.set()
+    assert handler.flush(60)
+    assert len(records) == len({*records}) == counts.runs - counts.dropped
+    handler.close()
+
+
+def test_all_kinds_of_sinks_at_once(tmp_path: Path) -> None:
+    seen: list[Record] = []
+    sinks = [tmp_path / "scores.sqlite", str(tmp_path / "scores.jsonl"), seen.append]
+    handler = ScoreCallbackHandler(
+        lambda sample: Evaluation(name="judge", score=0.25, passed=False), sink=sinks
+    )
+    chain: Runnable[Any, Any] = RunnableLambda(lambda text: text.upper())
+    chain.batch(["a", "b"], {"callbacks": [handler]})
+    assert handler.close()
+    assert sorted(questions(tmp_path / "scores.sqlite")) == ["a", "b"]
+    assert sorted(questions(tmp_path / "scores.jsonl")) == ["a", "b"]
+    assert sorted(record.answer for record in seen) == ["A", "B"]
+
+
+def test_after_close_nothing_is_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "scores.jsonl"
+    handler = ScoreCallbackHandler(
+        lambda sample: Evaluation(name="judge", score=0.25, passed=False), sink=path
+    )
+    chain: Runnable[Any, Any] = RunnableLambda(lambda text: text.upper())
+    chain.invoke("a", {"callbacks": [handler]})
+    assert handler.close()
+    assert handler.close()
+    chain.invoke("b", {"callbacks": [handler]})
+    assert handler.flush(30)
+    assert questions(path) == ["a"]
+    assert handler.counts.dropped == 1
+
+
+def test_close_with_a_time_limit_gives_up_the_rest(caplog: pytest.LogCaptureFixture) -> None:
+    go = threading.Event()
+    records: list[Record] = []
+
+    def slow(sample: Sample) -> Evaluation:
+        go.wait(30)
+        return Evaluation(name="slow", score=1.0, passed=True)
+
+    handler = ScoreCallbackHandler(slow, sink=records.append, max_concurrency=1)
+    chain: Runnable[Any, Any] = RunnableLambda(lambda text: text.upper())
+    chain.batch(["a", "b", "c"], {"callbacks": [handler]})
+    assert not handler.close(0.05)
+    assert "3 runs were not scored" in caplog.text
+    assert handler.counts.dropped == 3
+    go.set()
+
+
+# --- What must not be in any record ---------------------------------------------------------------
+
+SECRETS = (
+    "sk-proj-Zq81xW0aaPlantedKey77Lk2",
+    "hunter2-planted-password",
+    "Planted.Bearer.9x7Token",
+)
+
+
+def test_keys_and_headers_are_in_no_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from langchain_openai import ChatOpenAI
+
+    from support.openai_server import Answer, openai_server
+
+    monkeypatch.setenv("PLANTED_API_KEY", SECRETS[1])
+
+    def judge(sample: Sample) -> Evaluation:
+        raise PermissionError(f"401: the key {SECRETS[0]} is wrong; Authorization: {SECRETS[2]}")
+
+    with openai_server(lambda request, number: Answer("The tower is 84 metres tall.")) as server:
+        model = ChatOpenAI(
+            model="m",
+            base_url=server.url,
+            api_key=SECRETS[0],
+            default_headers={"Authorization": f"Bearer {SECRETS[2]}", "X-Password": SECRETS[1]},
+        )
+        records: list[Record] = []
+        sinks = [tmp_path / "scores.sqlite", tmp_path / "scores.jsonl", records.append]
+        handler = ScoreCallbackHandler(judge, sink=sinks)
+        model.invoke(
+            "How tall?",
+            {
+                "callbacks": [handler],
+                "metadata": {"openai_api_key": SECRETS[0], "note": f"with {SECRETS[1]}"},
+                "configurable": {"password": SECRETS[1], "session_token": SECRETS[2]},
+            },
+        )
+        assert handler.close(60)
+    (record,) = records
+    assert record.evaluations[0].undetermined
+    kept = record.as_json()
+    kept += (tmp_path / "scores.jsonl").read_text()
+    database = sqlite3.connect(tmp_path / "scores.sqlite")
+    kept += "\n".join(database.iterdump())
+    database.close()
+    assert "How tall?" in kept
+    assert "401" in kept
+    assert not [secret for secret in SECRETS if secret in kept]
+    assert (
+        json.loads(record.as_json())["metadata"]
+        .keys()
+        .isdisjoint({"openai_api_key", "password", "session_token"})
+    )

@@ -1,0 +1,359 @@
+"""redaction: no credential in any record, and texts only as far as the caller lets them."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import logging
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+
+from demur import Claim, Evaluation, Evidence, Span
+from demur.errors import DemurError
+from demur.observe.records import Record
+from demur.observe.redaction import Redact, redaction
+from support import records
+
+REDACTS: tuple[Redact, ...] = (None, "remove", "hash", str.upper)
+
+# --- Every field of every schema ----------------------------------------------------------------
+
+# What is kept of a record when texts go. Whoever adds to this says that the field holds no text
+# under judgement.
+KEPT = {
+    *("id", "root", "name", "model", "response", "trace_id", "span_id"),
+    "attempts.recovery",
+    *(f"{place}.{field}" for place in ("attempts.evaluations", "attempts.feedback.evaluations")
+      for field in ("name", "label")),
+    *("attempts.contexts.id", "attempts.feedback.documents.id"),
+}  # fmt: skip
+
+
+class _Filled:
+    """A record made from the schema, with a text of its own in every place for one."""
+
+    def __init__(self) -> None:
+        self.schema = Record.model_json_schema()
+        self.texts: dict[str, str] = {}
+        self.record = Record.model_validate(self._value(self.schema, ()))
+
+    def _value(self, schema: dict[str, Any], path: tuple[str, ...]) -> Any:
+        if "$ref" in schema:
+            schema = self.schema["$defs"][schema["$ref"].rpartition("/")[2]]
+        if "const" in schema or "enum" in schema:
+            return schema.get("const", schema.get("enum", [None])[0])
+        if "anyOf" in schema:
+            return self._value(next(o for o in schema["anyOf"] if o.get("type") != "null"), path)
+        kind = schema.get("type")
+        if kind == "string":
+            if schema.get("format") == "date-time":
+                return datetime.now(timezone.utc).isoformat()
+            name = ".".join(path)
+            return self.texts.setdefault(name, f"what is said at {name} by us")
+        if kind == "array":
+            items = schema.get("prefixItems") or [schema["items"]]
+            made = [self._value(one, path) for one in items]
+            return self._both(made[0]) if path[-1] == "evaluations" else made
+        if kind in ("integer", "number"):
+            return 1
+        if kind == "boolean":
+            return False
+        if kind == "object" and "properties" in schema:
+            return {name: self._value(one, (*path, name)) for name, one in
+                    schema["properties"].items()}  # fmt: skip
+        if kind == "object" and "propertyNames" in schema:
+            return {"Entailment": 1.0}
+        # Anything, as in metadata and details: names that are kept elsewhere are not here.
+        text = self.texts.setdefault(name := ".".join(path), f"what is said at {name} by us")
+        return {"name": text, "id": text, "label": [text, {"model": text}], text: 1, "n": 2.5}
+
+    def _both(self, evaluation: dict[str, Any]) -> list[dict[str, Any]]:
+        """A determined and an undetermined one, since no evaluation has all fields."""
+        nothing = dict.fromkeys(("score", "label", "passed"))
+        return [{**evaluation, "error": None}, {**evaluation, **nothing}]
+
+
+def test_every_text_of_every_schema_is_redacted_but_those_that_are_listed() -> None:
+    filled = _Filled()
+    assert {"attempts.answer", "attempts.contexts.page_content", "reason"} < set(filled.texts)
+    assert {"attempts.feedback.evaluations.claims.evidence.text"} < set(filled.texts)
+    before = filled.record.as_json()
+    assert all(text in before for text in filled.texts.values())
+
+    kept = redaction("remove")(filled.record)
+
+    after = kept.as_json()
+    assert {name for name, text in filled.texts.items() if text in after} == KEPT
+    assert kept.redacted
+    gone = filled.texts["attempts.answer"]
+    assert kept.answer == f"[removed: {len(gone)} characters]"
+
+
+def test_numbers_labels_and_offsets_stay() -> None:
+    record = records.guarded(records.refuted(score=0.25), records.found())
+    kept = redaction("hash")(record)
+    claim = Claim(text="x", span=Span(start=3, end=9), label="Neutral")
+    scored = records.scored(records.found(claims=(claim,), details={"weights": [0.5, 1]}))
+    [found] = redaction("hash")(scored).evaluations
+    assert found.claims[0].span == Span(start=3, end=9)
+    assert found.details == {"weights": [0.5, 1]}
+    for field in ("id", "root", "time", "name", "model", "outcome", "usage", "seconds", "verdict"):
+        assert getattr(kept, field) == getattr(record, field)
+    for old, new in zip(record.judged(), kept.judged(), strict=True):
+        assert old[0] == new[0]
+        for field in ("name", "score", "label", "passed", "failure", "usage"):
+            assert getattr(old[1], field) == getattr(new[1], field)
+        assert [claim.label for claim in old[1].claims] == [claim.label for claim in new[1].claims]
+
+
+@pytest.mark.parametrize("redact", REDACTS)
+def test_what_comes_out_is_a_record_and_survives_json(redact: Redact) -> None:
+    for record in (*records.several(20), records.hostile()):
+        kept = redaction(redact)(record)
+        assert Record.model_validate_json(kept.as_json()) == kept
+        assert kept.redacted is (redact is not None)
+
+
+def test_tags_and_keys_stay_where_they_are_names() -> None:
+    document = Document(page_content="x", metadata={"source": "a.txt", "who is it": "mary"})
+    record = records.run(
+        records.attempt(records.found()).model_copy(update={"contexts": (document,)}),
+        tags=("prod", "seq:step:1", "asked by Mary Anning", "mary@example.org"),
+        metadata={"user": "mary", "a note on Mary": 1, "a note on Anna": 2},
+    )
+    kept = redaction("remove")(record)
+    removed = "[removed: {} characters]"
+    assert kept.tags == ("prod", "seq:step:1", removed.format(20), removed.format(16))
+    # Two that became the same are both there.
+    assert kept.metadata == {
+        "user": removed.format(4),
+        removed.format(14): 1,
+        f"{removed.format(14)} (2)": 2,
+    }
+    assert kept.contexts[0].metadata == {
+        "source": removed.format(5),
+        removed.format(9): removed.format(4),
+    }
+
+
+# --- What becomes of a text ---------------------------------------------------------------------
+
+
+def _one(redact: Redact, answer: str) -> str:
+    return redaction(redact)(records.scored(answer=answer)).answer
+
+
+@given(st.text(min_size=1))
+def test_a_hash_is_that_of_the_text(answer: str) -> None:
+    seen = records.scored(answer=answer).answer
+    plain = hashlib.sha256(seen.encode()).hexdigest()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("DEMUR_HASH_KEY", raising=False)
+        assert _one("hash", answer) == f"sha256:{plain}"
+        patch.setenv("DEMUR_HASH_KEY", "our key of hashes")
+        keyed = hmac.new(b"our key of hashes", seen.encode(), "sha256").hexdigest()
+        assert _one("hash", answer) == f"sha256:{keyed}"
+
+
+def test_a_function_gets_every_text_without_credentials() -> None:
+    seen: list[str] = []
+
+    def note(text: str) -> str:
+        seen.append(text)
+        return text.upper()
+
+    record = records.scored(records.refuted(), answer="It is sk-proj-abcD1234efGh5678, she said")
+    kept = redaction(note)(record)
+    assert kept.answer == "IT IS [SECRET], SHE SAID"
+    assert {records.QUESTION, records.PASSAGE, "1 of 3 claims holds.", "rivers.txt"} <= set(seen)
+    assert not any("sk-proj" in text for text in seen)
+
+
+def _raises(text: str) -> str:
+    raise ValueError(f"no rule for {text}")
+
+
+@pytest.mark.parametrize(
+    ("redact", "why"), [(_raises, "raised ValueError"), (lambda text: None, "returned NoneType")]
+)
+def test_a_function_that_fails_lets_no_text_out(
+    redact: Any, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    make = redaction(redact)
+    with caplog.at_level(logging.WARNING, logger="demur.observe"):
+        kept = [make(records.scored(records.refuted())) for _ in range(2)]
+    length = len(records.ANSWER)
+    assert kept[0].answer == f"[removed: redact failed, {length} characters]"
+    for one in kept:
+        assert "Danube" not in one.as_json()
+    [said] = [record.getMessage() for record in caplog.records]
+    assert why in said
+    assert "Danube" not in said
+
+
+def test_some_texts_may_be_kept_and_others_not() -> None:
+    def only_short(text: str) -> str:
+        return text if len(text) < 30 else _raises(text)
+
+    kept = redaction(only_short)(records.scored())
+    assert kept.question == records.QUESTION
+    assert kept.contexts[0].page_content.startswith("[removed: redact failed")
+
+
+def test_empty_texts_stay_empty() -> None:
+    kept = redaction("remove")(records.scored(records.found(explanation=""), answer=""))
+    assert kept.answer == ""
+    assert kept.evaluations[0].explanation == ""
+
+
+@pytest.mark.parametrize("wrong", ["mask", "", True, 3, ["remove"]])
+def test_other_values_are_refused(wrong: Any) -> None:
+    with pytest.raises(ValueError, match='redact is None, "remove", "hash" or a function'):
+        redaction(wrong)
+
+
+# --- Credentials --------------------------------------------------------------------------------
+
+PEM = "-----BEGIN PRIVATE KEY-----\nPLANTED31aaaa\n-----END PRIVATE KEY-----"
+HEADERS = {"Authorization": "Bearer PLANTED1aaaa", "x-api-key": "PLANTED2", "Accept": "*/*"}
+NESTED = {
+    "api_key": "PLANTED3",
+    "config": {"headers": HEADERS, "openaiApiKey": {"value": "PLANTED4"}, "max_tokens": 512},
+    "clients": [{"password": "PLANTED5"}, {"name": "Cookie", "value": "PLANTED6"}],
+    "raw": [["authorization", "PLANTED7"], ["accept", "*/*"]],
+    "url": "https://me:PLANTED8@example.org/?key=PLANTED9&page=1",
+    "note with sk-proj-PLANTED10aaaaaaaa in it": "session_token=PLANTED11",
+    "usage": {"input_tokens": 7, "token": "PLANTED12"},
+}
+TOLD = (
+    "AuthenticationError: Error code: 401 - {'error': {'message': 'Incorrect API key provided: "
+    "sk-proj-PLANTED13aaaaaa. You can find yours in the settings.', 'code': 'invalid_api_key'}}; "
+    "request headers were Headers({'authorization': 'Bearer PLANTED14aaaa', 'x-api-key': "
+    "'PLANTED15', 'cookie': 'sid=PLANTED16; b=PLANTED17'}), body {\"api_key\": \"PLANTED18\"}, "
+    "proxy http://u:PLANTED19@proxy:8080, environment PLANTED20-of-the-environment, " + PEM
+)
+
+
+def _planted() -> Record:
+    """A record with credentials in every place where a text can stand."""
+    document = Document(page_content=f"text {TOLD}", metadata=NESTED, id=f"id {TOLD}")
+    place = Span(start=0, end=4)
+    evidence = Evidence(context=0, span=place, text=TOLD, label="Contradiction")
+    claim = Claim(
+        text=TOLD,
+        triplet=(TOLD, "is", TOLD),
+        label="Contradiction",
+        evidence=(evidence,),
+    )
+    details: dict[str, Any] = {"request": NESTED, "said": [TOLD]}
+    wrong = records.refuted(explanation=TOLD, claims=(claim,), details=details)
+    odd = Evaluation(name=f"a {TOLD}", error=TOLD, claims=(Claim(text="x", error=TOLD),))
+    record = records.guarded(wrong, odd, metadata=NESTED, tags=(TOLD,), name=TOLD)
+    attempts = [
+        one.model_copy(update={"contexts": (document,), "question": TOLD, "answer": TOLD})
+        for one in record.attempts
+    ]
+    feedback = attempts[1].feedback
+    assert feedback is not None
+    told = {"errors": (TOLD,), "documents": (document,), "instruction": TOLD}
+    attempts[1] = attempts[1].model_copy(update={"feedback": feedback.model_copy(update=told)})
+    last = {"reason": TOLD, "model": TOLD, "response": f"chatcmpl {TOLD}"}
+    return record.model_copy(update={"attempts": tuple(attempts), **last})
+
+
+@pytest.mark.parametrize("redact", [*REDACTS, lambda text: text])
+def test_no_planted_credential_is_in_a_record(
+    redact: Redact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_SERVICE_TOKEN", "PLANTED20-of-the-environment")
+    record = _planted()
+    assert record.as_json().count("PLANTED") > 100
+    kept = redaction(redact)(record)
+    assert "planted" not in kept.as_json().lower()
+    assert Record.model_validate_json(kept.as_json()) == kept
+
+
+def test_what_is_no_credential_stays_beside_them() -> None:
+    kept = redaction()(records.scored(metadata=NESTED))
+    assert kept.metadata == {
+        "config": {"max_tokens": 512},
+        "clients": [{}, {"name": "Cookie"}],
+        "raw": [["authorization", "[secret]"], ["accept", "*/*"]],
+        "url": "https://[secret]@example.org/?key=[secret]&page=1",
+        "note with [secret] in it": "session_token=[secret]",
+        "usage": {"input_tokens": 7},
+    }
+    assert not kept.redacted
+
+
+_PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False, width=16)
+    | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.text(max_size=8) | st.just("api_key"), inner, max_size=3),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.text(max_size=8), _PLAIN, max_size=4), st.sampled_from(REDACTS))
+def test_any_metadata_gives_a_record(metadata: dict[str, Any], redact: Redact) -> None:
+    document = Document(page_content="x", metadata=metadata)
+    attempt = records.attempt(records.found(details={"told": metadata}))
+    attempt = attempt.model_copy(update={"contexts": (document,)})
+    kept = redaction(redact)(records.run(attempt, metadata=metadata))
+    assert Record.model_validate_json(kept.as_json()) == kept
+    assert "api_key" not in json.loads(kept.as_json())["metadata"]
+
+
+def test_a_record_without_credentials_is_left_as_it_is() -> None:
+    make = redaction()
+    for record in records.several(20):
+        assert make(record) is record
+
+
+# --- What JSON cannot hold ----------------------------------------------------------------------
+
+
+class _Mute:
+    def __str__(self) -> str:
+        raise RuntimeError("says nothing")
+
+
+@pytest.mark.parametrize("redact", REDACTS)
+def test_documents_may_hold_anything(redact: Redact) -> None:
+    circle: dict[str, Any] = {"api_key": "PLANTED1"}
+    circle["self"] = [circle]
+    deep: Any = "sk-proj-PLANTED2aaaaaaaaaa"
+    for _ in range(400):
+        deep = [deep]
+    odd = {
+        "bytes": b"\xff api_key=PLANTED3",
+        "circle": circle,
+        "deep": deep,
+        "mute": _Mute(),
+        "nan": float("nan"),
+        "surrogate": "\ud800 password=PLANTED4",
+        ("a", "pair"): {"PLANTED"} - {"PLANTED"},
+        "number": 3,
+    }
+    document = Document(page_content="a \ud800 text", metadata=odd)
+    given_ = records.attempt(records.found()).model_copy(update={"contexts": (document,)})
+    kept = redaction(redact)(records.run(given_))
+    assert Record.model_validate_json(kept.as_json()) == kept
+    assert "PLANTED" not in kept.as_json().upper().replace("[SECRET]", "")
+    assert kept.contexts[0].metadata["number"] == 3
+    assert "NaN" not in kept.as_json()
+
+
+def test_a_record_that_is_not_valid_is_told_without_its_texts() -> None:
+    record = records.scored(answer="a text to be kept back").model_copy(update={"seconds": -1.0})
+    with pytest.raises(DemurError, match=f"run {record.id} could not be redacted.*seconds") as told:
+        redaction("remove")(record)
+    assert "kept back" not in str(told.value)
+    assert told.value.__suppress_context__

@@ -1,0 +1,91 @@
+"""Names that say secret, and values of the environment that have such names."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demur.observe import secret_names
+from demur.observe.secret_names import EnvironmentSecrets, is_secret_name, secrets_of
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("api_key", "apiKey", "apikey", "API-KEY", "x-api-key", "OPENAI_API_KEY", "api key"),
+        *("OpenAIApiKey", "openai_key", "api_keys", "API_KEY_2", "Ocp-Apim-Subscription-Key"),
+        *("token", "access_token", "accessToken", "X-Auth-Token", "HF_TOKEN", "refresh_tokens"),
+        *("x-amz-security-token", "csrf_token", "sessionToken", "id_token", "token_secret"),
+        *("secret", "client_secret", "clientSecret", "aws_secret_access_key", "SECRET_2"),
+        *("AWS_ACCESS_KEY_ID", "password", "dbPassword", "db_pass", "PGPASSWORD", "passwd", "pwd"),
+        *("authorization", "Proxy-Authorization", "auth", "credentials", "azure_credential"),
+        *("cookie", "Set-Cookie", "cookies", "headers", "default_headers", "HTTP headers"),
+        *("header", "private_key", "privatekey", "ssh_key", "signing-key", "DEMUR_HASH_KEY", "jwt"),
+    ],
+)
+def test_names_of_secrets(name: str) -> None:
+    assert is_secret_name(name)
+    assert is_secret_name(name.upper())
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", "1", "key", "keys", "name", "source", "title", "author", "authors", "monkey"),
+        *("max_tokens", "maxTokens", "input_tokens", "output_tokens", "total_tokens", "tokens"),
+        *("token_count", "tokens_per_second", "prompt_tokens", "cached_tokens", "num_tokens"),
+        *("gen_ai.token.type", "eos_token", "pad_token_id", "token_ids", "tokenizer", "n_tokens"),
+        *("primary_key", "cache_key", "input_key", "memory_key", "public_key", "foreignKey"),
+        *("Header 1", "Header 2", "header_row", "page_header", "column_headers"),
+        *("token_path", "secret_name", "credentials_file", "password_policy", "auth_method"),
+        *("auth_user", "oauth_scopes", "db_password_user"),
+        *("keyboard", "passage", "pass", "bypass", "compass", "secretary", "tokenization"),
+        *("run_id", "thread_id", "session_id", "ls_model_name", "langgraph_node", "user_id"),
+    ],
+)
+def test_names_of_other_things(name: str) -> None:
+    assert not is_secret_name(name)
+
+
+@given(st.text())
+def test_any_name_has_an_answer(name: str) -> None:
+    assert is_secret_name(name) in (True, False)
+
+
+def test_long_names_are_not_remembered() -> None:
+    before = secret_names._says_secret.cache_info().currsize
+    assert is_secret_name("x" * 300 + "_password")
+    assert secret_names._says_secret.cache_info().currsize == before
+
+
+def test_values_of_the_environment() -> None:
+    environment = {
+        "OPENAI_API_KEY": " proxy-key-of-ours \n",
+        "DB_PASSWORD": "Tr0ub4dor&3",
+        "SERVICE_TOKEN": "averylongwordwithoutanydigit",
+        "SHORT_TOKEN": "abc1234",
+        "POSTGRES_PASSWORD": "postgres",  # the word has to stay in answers
+        "GOOGLE_APPLICATION_CREDENTIALS": "/etc/keys/google.json",
+        "TLS_KEY": "~/keys/tls.pem",
+        "HOME": "/home/somebody",
+        "MODEL": "gpt-4o-mini-2024",
+    }
+    assert secrets_of(environment) == {
+        *("proxy-key-of-ours", "Tr0ub4dor&3", "averylongwordwithoutanydigit")
+    }
+
+
+def test_variables_that_are_set_later_are_known_a_second_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [100.0]
+    monkeypatch.setattr(secret_names.time, "monotonic", lambda: now[0])
+    monkeypatch.setenv("SERVICE_TOKEN", "first-value-1")
+    secrets = EnvironmentSecrets()
+    monkeypatch.setenv("SERVICE_TOKEN", "second-value-2")
+    assert "first-value-1" in secrets()
+    assert "second-value-2" not in secrets()
+    now[0] += 1.1
+    # A key that was changed is a secret still.
+    assert {"first-value-1", "second-value-2"} <= secrets()

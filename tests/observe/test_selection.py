@@ -1,0 +1,160 @@
+"""Which runs of a log: SQL and plain Python choose the same ones, in both forms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demur.observe.log import Log, LogError, open_log
+from demur.observe.records import Record
+from demur.observe.selection import (
+    EVERY,
+    Filters,
+    Judgement,
+    find,
+    records,
+    select,
+    short,
+    worst,
+)
+from support.logs import RUNS, judgements, matches, some_filters
+from support.records import (
+    ANSWER,
+    BEGIN,
+    abstained,
+    found,
+    guarded,
+    jsonl,
+    refuted,
+    scored,
+    sqlite,
+    undetermined,
+)
+
+
+@pytest.fixture(scope="module", params=["lines", "database"])
+def log(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Log]:
+    folder = tmp_path_factory.mktemp("log")
+    write = jsonl if request.param == "lines" else sqlite
+    with open_log(write(folder / "log", RUNS)) as opened:
+        yield opened
+
+
+# -- the runs --------------------------------------------------------------------------------------
+
+
+@given(filters=some_filters(), last=st.one_of(st.none(), st.integers(0, 100)))
+def test_the_runs_are_those_that_plain_python_chooses(
+    log: Log, filters: Filters, last: int | None
+) -> None:
+    chosen = [run for run in RUNS if matches(run, filters)]
+    expected = chosen if last is None else chosen[max(0, len(chosen) - last) :]
+    assert [*records(log, filters, last)] == expected
+    assert [one.id for one in select(log, filters, last)] == [one.id for one in expected]
+
+
+def test_what_a_list_tells(log: Log) -> None:
+    for run, told in zip(RUNS, select(log), strict=True):
+        assert told.time == run.time
+        assert (told.name, told.model, told.outcome) == (run.name, run.model, run.outcome)
+        assert (told.question, told.answer) == (run.question, run.answer)
+        assert (told.attempts, told.verdict) == (len(run.attempts), run.verdict)
+        assert [*told.judgements] == judgements(run.attempts[-1])
+
+
+def test_streamed_sentences_have_one_finding_and_the_lowest_score(tmp_path: Path) -> None:
+    many = scored(found(score=0.9), undetermined(), refuted(score=0.1), abstained())
+    open_case = scored(found(), undetermined(), at=1)
+    with open_log(jsonl(tmp_path / "a.jsonl", [many, open_case])) as log:
+        first, second = (one.judgements for one in select(log))
+        assert first == (Judgement("RefChecker", "failed", 0.1),)
+        assert second == (Judgement("RefChecker", "undetermined", 1.0),)
+        assert [*records(log, Filters(finding="passed"))] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"finding": "bad"}, "finding: expected one of passed, failed"),
+        ({"outcome": "failed"}, "outcome: expected one of passed, recovered"),
+        ({"min_score": float("nan")}, "min_score: expected a number"),
+        ({"min_score": 0.6, "max_score": 0.5}, "nothing matches"),
+        ({"since": BEGIN, "until": BEGIN - timedelta(seconds=1)}, "nothing matches"),
+        ({"since": datetime(2026, 11, 20)}, "time zone"),
+    ],
+)
+def test_filters_that_make_no_sense_are_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Filters(**given)
+
+
+def test_arguments_that_are_no_text_match_nothing(log: Log) -> None:
+    assert [*select(log, Filters(text="\udcff", model="\udcff", id="\udcff"))] == []
+
+
+# -- the worst -------------------------------------------------------------------------------------
+
+
+@given(filters=some_filters(), most=st.integers(1, 100))
+def test_the_worst_are_those_that_failed_and_then_the_lowest_scores(
+    log: Log, filters: Filters, most: int
+) -> None:
+    def badness(run: Record) -> tuple[bool, float] | None:
+        judged = [
+            one for one in judgements(run.attempts[0]) if filters.evaluator in (None, one.evaluator)
+        ]
+        failed = any(one.finding == "failed" for one in judged)
+        scores = [one.score for one in judged if one.score is not None]
+        return (not failed, min(scores, default=9.0)) if failed or scores else None
+
+    told = [one for one in worst(log, filters, most) if isinstance(one, Record)]
+    ranks = {run.id: badness(run) for run in RUNS if matches(run, filters)}
+    expected = sorted(rank for rank in ranks.values() if rank is not None)[:most]
+    assert [ranks[run.id] for run in told] == expected
+    assert len({run.id for run in told}) == len(told)
+
+
+def test_the_worst_are_told_by_what_the_chain_answered_first(tmp_path: Path) -> None:
+    recovered, passed = guarded(refuted(), found()), scored(at=1)
+    with open_log(jsonl(tmp_path / "a.jsonl", [passed, recovered])) as log:
+        assert [*worst(log, EVERY, 5)] == [recovered, passed]
+
+
+def test_a_failure_without_a_score_is_worse_than_any_that_passed(tmp_path: Path) -> None:
+    bare, low = scored(found(score=None, passed=False)), scored(refuted(score=0.2), at=1)
+    fine, nothing = scored(found(), at=2), scored(undetermined(), at=3)
+    with open_log(jsonl(tmp_path / "a.jsonl", [nothing, fine, bare, low])) as log:
+        assert [*worst(log, EVERY, 5)] == [low, bare, fine]
+
+
+# -- one run ---------------------------------------------------------------------------------------
+
+
+def test_a_run_is_found_by_the_beginning_of_its_id(log: Log) -> None:
+    for run in RUNS:
+        assert find(log, run.id) == run
+        name = short(log, run.id)
+        assert len(name) >= 8
+        assert find(log, name) == run
+
+
+def test_an_id_of_none_and_one_of_several_are_told(log: Log) -> None:
+    with pytest.raises(LogError, match="no run whose id begins with 'zz'"):
+        find(log, "zz")
+    with pytest.raises(LogError, match=f"several ids begin with '': {min(r.id for r in RUNS)}"):
+        find(log, "")
+
+
+def test_an_id_that_begins_another_one_is_itself(tmp_path: Path) -> None:
+    runs = [scored(id="run"), scored(id="run-2", at=1), scored(id="run-3", answer=ANSWER + "!")]
+    with open_log(sqlite(tmp_path / "a.sqlite", runs)) as log:
+        assert find(log, "run") == runs[0]
+        assert [short(log, one.id, 2) for one in runs] == ["run", "run-2", "run-3"]
+        with pytest.raises(LogError, match="several"):
+            find(log, "run-")

@@ -1,0 +1,159 @@
+"""What a log comes to: the same as plain Python counts, in both forms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demur import Usage
+from demur.observe.log import Log, open_log
+from demur.observe.records import Record
+from demur.observe.selection import Filters
+from demur.observe.totals import By, Group, summarise
+from support.logs import RUNS, judgements, matches, some_filters
+from support.records import (
+    ANSWERING,
+    JUDGING,
+    abstained,
+    found,
+    guarded,
+    jsonl,
+    refuted,
+    scored,
+    sqlite,
+    undetermined,
+)
+
+
+@pytest.fixture(scope="module", params=["lines", "database"])
+def log(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Log]:
+    folder = tmp_path_factory.mktemp("log")
+    write = jsonl if request.param == "lines" else sqlite
+    with open_log(write(folder / "log", RUNS)) as opened:
+        yield opened
+
+
+# -- in plain Python -------------------------------------------------------------------------------
+
+
+def _sum(costs: Iterable[Usage]) -> Usage:
+    return sum(costs, Usage())
+
+
+def _key(run: Record, evaluator: str, by: frozenset[By]) -> tuple[str | None, ...]:
+    day = f"{run.time:%Y-%m-%d}" if "day" in by else None
+    return evaluator, run.model if "model" in by else None, day
+
+
+def _same(one: Usage, other: Usage) -> bool:
+    seconds = {"seconds": pytest.approx(other.seconds)}
+    return one.model_dump() == {**other.model_dump(), **seconds}
+
+
+@given(filters=some_filters(), by=st.frozensets(st.sampled_from(["evaluator", "model", "day"])))
+def test_the_totals_are_those_that_plain_python_counts(
+    log: Log, filters: Filters, by: frozenset[By]
+) -> None:
+    runs = [run for run in RUNS if matches(run, filters)]
+    totals = summarise(log, filters, by)
+    assert totals.runs == len(runs)
+    times = [run.time for run in runs]
+    assert (totals.first, totals.last) == (min(times, default=None), max(times, default=None))
+    assert totals.verdicts == Counter(run.attempts[0].verdict for run in runs)
+    assert totals.outcomes == Counter(run.outcome for run in runs if run.outcome is not None)
+    judged = [(run, one) for run in runs for _, one in run.judged()]
+    assert _same(totals.judging, _sum(one.usage for _, one in judged))
+    assert _same(totals.answering, _sum(a.usage for run in runs for a in run.attempts))
+
+    keys = {(group.evaluator, group.model, group.day): group for group in totals.groups}
+    wanted = [(run, one) for run, one in judged if filters.evaluator in (None, one.name)]
+    assert keys.keys() == {_key(run, one.name, by) for run, one in wanted}
+    assert len(keys) == len(totals.groups)
+    for key, group in keys.items():
+        first = [
+            one
+            for run in runs
+            for one in judgements(run.attempts[0])
+            if _key(run, one.evaluator, by) == key
+        ]
+        counts = Counter(one.finding for one in first)
+        assert {kind: count for kind, count in group.findings.items() if count} == counts
+        assert group.judged == len(first)
+        scores = [one.score for one in first if one.score is not None]
+        assert group.mean == (pytest.approx(sum(scores) / len(scores)) if scores else None)
+        spent = _sum(one.usage for run, one in wanted if _key(run, one.name, by) == key)
+        assert _same(group.usage, spent)
+
+
+# -- by hand ---------------------------------------------------------------------------------------
+
+
+def _only(path: Path) -> Group:
+    with open_log(path) as log:
+        (group,) = summarise(log).groups
+        return group
+
+
+def test_the_rate_is_of_what_was_decided_about_first_answers(tmp_path: Path) -> None:
+    runs = [
+        *(scored(found(), at=at) for at in range(7)),
+        *(guarded(refuted(), found(), at=10 + at) for at in range(3)),
+        *(scored(undetermined(), at=20 + at) for at in range(5)),
+        *(scored(abstained(), at=30 + at) for at in range(4)),
+        *(scored(found(passed=None), at=40 + at) for at in range(6)),
+    ]
+    group = _only(sqlite(tmp_path / "a.sqlite", runs))
+    assert (group.failure.count, group.failure.total) == (3, 10)
+    assert group.failure.interval == pytest.approx((0.1078, 0.6032), abs=1e-4)  # Wilson's
+    assert group.judged == 25
+    assert group.mean == pytest.approx((7 * 1.0 + 3 * 0.25 + 6 * 1.0) / 16)
+    assert group.usage.calls == JUDGING.calls * 28
+
+
+def test_of_nothing_decided_there_is_no_rate(tmp_path: Path) -> None:
+    group = _only(jsonl(tmp_path / "a.jsonl", [scored(undetermined())]))
+    assert (group.failure.value, group.failure.interval, group.mean) == (None, None, None)
+
+
+def test_a_streamed_answer_is_one_answer(tmp_path: Path) -> None:
+    sentences = (found(score=0.9), refuted(score=0.2), found(score=0.8))
+    group = _only(jsonl(tmp_path / "a.jsonl", [scored(*sentences), scored(found(), at=1)]))
+    assert (group.judged, group.failure.count, group.failure.total) == (2, 1, 2)
+    assert group.mean == pytest.approx(0.6)
+    assert group.usage.calls == 4 * JUDGING.calls
+
+
+def test_days_are_utc(tmp_path: Path) -> None:
+    late = scored(at=14 * 3600 - 1)
+    with open_log(jsonl(tmp_path / "a.jsonl", [late, scored(at=14 * 3600)])) as log:
+        assert [one.day for one in summarise(log, by=["day"]).groups] == [
+            "2026-11-20",
+            "2026-11-21",
+        ]
+
+
+def test_a_guard_shows_how_it_ended_and_what_all_its_answers_cost(tmp_path: Path) -> None:
+    runs = [guarded(), guarded(refuted(), refuted(), outcome="abstained", at=1), scored(at=2)]
+    with open_log(jsonl(tmp_path / "a.jsonl", runs)) as log:
+        totals = summarise(log)
+    assert totals.outcomes == {"abstained": 1, "recovered": 1}
+    assert totals.verdicts == {"failed": 2, "passed": 1}
+    assert totals.answering.calls == 5 * ANSWERING.calls
+
+
+def test_of_no_runs_there_are_no_figures(tmp_path: Path) -> None:
+    with open_log(jsonl(tmp_path / "a.jsonl", [])) as log:
+        totals = summarise(log)
+    assert (totals.runs, totals.first, totals.groups) == (0, None, ())
+    assert totals.answering == totals.judging == Usage()
+
+
+def test_what_is_not_known_to_be_told_apart_is_refused(log: Log) -> None:
+    with pytest.raises(ValueError, match="expected some of evaluator, model, day, got 'week'"):
+        summarise(log, by=["model", "week"])  # type: ignore[list-item]

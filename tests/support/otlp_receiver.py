@@ -1,0 +1,100 @@
+"""A real OTLP receiver: takes what OpenTelemetry's exporters send over HTTP, and decodes it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from opentelemetry.proto.collector.logs.v1 import logs_service_pb2 as logs
+from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as metrics
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as traces
+
+_KINDS = {
+    "/v1/logs": (logs.ExportLogsServiceRequest, logs.ExportLogsServiceResponse),
+    "/v1/metrics": (metrics.ExportMetricsServiceRequest, metrics.ExportMetricsServiceResponse),
+    "/v1/traces": (traces.ExportTraceServiceRequest, traces.ExportTraceServiceResponse),
+}
+
+
+@dataclass
+class OTLPReceiver:
+    """A running receiver, and what came."""
+
+    url: str
+    requests: dict[str, list[Any]] = field(default_factory=lambda: {path: [] for path in _KINDS})
+    """The decoded requests by path."""
+
+    def logs(self) -> list[Any]:
+        """Every log record."""
+        return [
+            record
+            for request in self.requests["/v1/logs"]
+            for resource in request.resource_logs
+            for scope in resource.scope_logs
+            for record in scope.log_records
+        ]
+
+    def spans(self) -> list[Any]:
+        """Every span."""
+        return [
+            span
+            for request in self.requests["/v1/traces"]
+            for resource in request.resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
+        ]
+
+    def metrics(self) -> dict[str, Any]:
+        """The metrics as the last request has them, by name."""
+        return {
+            metric.name: metric
+            for resource in self.requests["/v1/metrics"][-1].resource_metrics
+            for scope in resource.scope_metrics
+            for metric in scope.metrics
+        }
+
+
+def attributes_of(thing: Any) -> dict[str, Any]:
+    """The attributes of a log record or of a metric's point, as Python values."""
+    return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in thing.attributes}
+
+
+@contextmanager
+def otlp_receiver() -> Iterator[OTLPReceiver]:
+    """Receive on a free port of the loopback for the length of the block."""
+    receiver = OTLPReceiver("")
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path not in _KINDS:
+                self.send_error(404)
+                return
+            request, response = _KINDS[self.path]
+            receiver.requests[self.path].append(request.FromString(body))
+            said = response().SerializeToString()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/x-protobuf")
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        receiver.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        try:
+            yield receiver
+        finally:
+            server.shutdown()
+            thread.join()

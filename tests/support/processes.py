@@ -1,0 +1,89 @@
+"""Processes that write beside the test's, and end well, badly, or by a kill."""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+import signal
+import time
+import traceback
+from collections.abc import Callable
+
+from demur.observe.records import Record
+from support import records
+
+
+def forked(work: Callable[[], object]) -> int:
+    """Do `work` in a process of its own; its id."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        work()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def end(*children: int) -> None:
+    """Wait for processes, which all have to end well."""
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [
+        0 for _ in children
+    ]
+
+
+def together(count: int, work: Callable[[int], object]) -> None:
+    """Do `work` with each number in a process of its own, all from the same moment on."""
+    told, tell = os.pipe()
+
+    def wait_and_work(number: int) -> None:
+        os.close(tell)
+        os.read(told, 1)  # its end
+        work(number)
+
+    children = [forked(lambda number=number: wait_and_work(number)) for number in range(count)]
+    os.close(tell)
+    os.close(told)
+    end(*children)
+
+
+def killed_at_random(
+    make: Callable[[], Callable[[Record], None]], rounds: int, seed: int
+) -> list[str]:
+    """Write records in two processes, and kill both after a moment; so many rounds.
+
+    Args:
+        make: What a process writes with.
+        rounds: How often.
+        seed: Of the moments.
+
+    Returns:
+        The ids of the records which a process had told to be written.
+    """
+    draw, told = random.Random(seed), b""
+    for _ in range(rounds):
+        out, into = os.pipe()
+
+        def write_for_ever(into: int = into) -> None:
+            draw.seed(os.getpid())
+            write = make()
+            while True:
+                record = records.scored(answer="x" * draw.choice((10, 1_000, 100_000)))
+                write(record)
+                os.write(into, record.id.encode() + b"\n")
+
+        children = [forked(write_for_ever) for _ in range(2)]
+        os.close(into)
+        select.select([out], [], [], 30)  # the first is written
+        time.sleep(draw.uniform(0, 0.15))
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+        while read := os.read(out, 1 << 16):
+            told += read
+        os.close(out)
+    return told.decode().split()

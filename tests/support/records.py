@@ -1,0 +1,187 @@
+"""Records as handlers write them: plain runs, guarded ones, and what decides nothing."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import uuid
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from langchain_core.documents import Document
+
+from demur import Claim, ClaimLabel, Evaluation, Evidence, Sample, Span, Usage
+from demur.guard.attempts import feedback_on
+from demur.guard.trace import Attempt, Origin, Outcome
+from demur.observe import tables
+from demur.observe.records import Record
+from demur.observe.scoring import verdict_on
+from demur.schema import ABSTAIN
+
+BEGIN = datetime(2026, 11, 20, 10, tzinfo=timezone.utc)
+PASSAGE = "The Danube is 2,850 km long and flows into the Black Sea."
+QUESTION, ANSWER = "How long is the Danube?", "The Danube is 2,850 km long."
+WRONG = "The Danube is 4,000 km long, says the mayor of Ulm."
+HOSTILE = '=cmd|"/c calc"!A1\x1b]0;pwned\x07\u202e\x9b2J\r\n<b>[bold]%_\\ "quoted", \u2028\x00end'
+ANSWERING = Usage(calls=1, input_tokens=400, output_tokens=30, seconds=0.8)
+JUDGING = Usage(calls=2, input_tokens=900, output_tokens=60, seconds=1.5)
+
+
+def found(
+    name: str = "RefChecker",
+    score: float | None = 1.0,
+    passed: bool | None = True,
+    **fields: Any,
+) -> Evaluation:
+    """An evaluation that cost something."""
+    return Evaluation(name=name, score=score, passed=passed, **{"usage": JUDGING, **fields})
+
+
+def refuted(name: str = "RefChecker", score: float = 0.25, **fields: Any) -> Evaluation:
+    """An evaluation that failed: a claim is contradicted by a passage, and one not in it."""
+    place = Span(start=0, end=len(PASSAGE))
+    against = Evidence(context=0, span=place, text=PASSAGE, label=ClaimLabel.CONTRADICTION)
+    claims = (
+        Claim(text="The Danube is a river", label=ClaimLabel.ENTAILMENT),
+        Claim(text="The mayor of Ulm says so", label=ClaimLabel.NEUTRAL),
+        Claim(
+            text="The Danube is 4,000 km long",
+            label=ClaimLabel.CONTRADICTION,
+            evidence=(against,),
+        ),
+    )
+    given = {"label": "Contradiction", "claims": claims, "explanation": "1 of 3 claims holds."}
+    return found(name, score, False, **{**given, **fields})
+
+
+def undetermined(name: str = "RefChecker", why: str = "the model gave no labels") -> Evaluation:
+    """An evaluation that could not decide."""
+    return found(name, None, None, error=why)
+
+
+def abstained(name: str = "RefChecker") -> Evaluation:
+    """An evaluation of an answer that states nothing."""
+    return found(name, None, None, label=ABSTAIN)
+
+
+def attempt(
+    *evaluations: Evaluation,
+    answer: str = ANSWER,
+    question: str | None = QUESTION,
+    origin: Origin = "chain",
+    contexts: Sequence[str] = (PASSAGE,),
+    **fields: Any,
+) -> Attempt:
+    """One answer, with what was found of it."""
+    sample = Sample(answer=answer, contexts=tuple(map(_document, contexts)))
+    given = {"verdict": verdict_on(evaluations), "usage": ANSWERING, **fields}
+    return Attempt(
+        **{"recovery": None, **given},
+        origin=origin,
+        question=question,
+        answer=sample.answer,
+        contexts=sample.contexts,
+        evaluations=evaluations,
+    )
+
+
+def _document(text: str) -> Document:
+    return Document(page_content=text, metadata={"source": "rivers.txt"})
+
+
+def run(*attempts: Attempt, at: float = 0, **fields: Any) -> Record:
+    """A run that ended so many seconds after `BEGIN`."""
+    time = BEGIN + timedelta(seconds=at)
+    key = f"{int(time.timestamp() * 1000):012x}"  # as a UUID of version 7 has it in front
+    id = f"{key[:8]}-{key[8:]}-7{uuid.uuid4().hex[:3]}-{uuid.uuid4()!s:.4}-{uuid.uuid4().hex[:12]}"
+    cost = sum((one.cost for one in attempts), Usage())
+    given = {"id": id, "root": id, "time": time, "name": "rag", "model": "gpt-4o-mini"}
+    return Record(**{**given, "attempts": attempts, "usage": cost, "seconds": 1.25, **fields})
+
+
+def scored(*evaluations: Evaluation, at: float = 0, answer: str = ANSWER, **fields: Any) -> Record:
+    """A run that a handler had scored."""
+    return run(attempt(*(evaluations or (found(),)), answer=answer), at=at, **fields)
+
+
+def guarded(
+    *evaluations: Evaluation, outcome: Outcome = "recovered", at: float = 0, **fields: Any
+) -> Record:
+    """A guard's run, of an attempt for each evaluation."""
+    attempts: list[Attempt] = []
+    for number, one in enumerate(evaluations or (refuted(), found()), start=1):
+        answer = WRONG if one.passed is False else ANSWER
+        told = feedback_on(attempts[-1], number - 1) if attempts else None
+        origin: Origin = "feedback" if attempts else "chain"
+        recovery = "regenerate" if attempts else None
+        attempts.append(
+            attempt(one, answer=answer, origin=origin, recovery=recovery, feedback=told)
+        )
+    reason = f"answer {len(attempts)} is the last one"
+    return run(*attempts, at=at, outcome=outcome, reason=reason, **fields)
+
+
+def hostile(at: float = 0, **fields: Any) -> Record:
+    """A run in which every text wants to steer a terminal, a table or a spreadsheet."""
+    claim = Claim(text=HOSTILE, label=ClaimLabel.CONTRADICTION)
+    wrong = found(HOSTILE, 0.0, False, label=HOSTILE, explanation=HOSTILE, claims=(claim,))
+    given = {"name": HOSTILE, "model": HOSTILE, "tags": (HOSTILE,), "reason": HOSTILE, **fields}
+    bad = attempt(
+        wrong, undetermined("x", HOSTILE), answer=HOSTILE, question=HOSTILE, contexts=(HOSTILE,)
+    )
+    return run(bad, at=at, **given)
+
+
+def several(count: int = 60, seed: int = 8) -> list[Record]:
+    """Runs of all kinds over three days, of two models and three evaluators, in no order."""
+    draw = random.Random(seed)
+
+    def judged(name: str, decided: bool = False) -> Evaluation:
+        score = round(draw.random(), 3)
+        kinds = (
+            found(name, score, score >= 0.5),
+            refuted(name, score / 2),
+            undetermined(name),
+            abstained(name),
+            found(name, score, None),
+        )
+        return draw.choices(kinds, (6, 3, 1, 1, 0 if decided else 1))[0]
+
+    made = []
+    for _ in range(count):
+        at = draw.randrange(3 * 86_400)
+        given: dict[str, Any] = {"model": draw.choice(("gpt-4o-mini", "llama3", None)), "at": at}
+        kind = draw.random()
+        if kind < 0.25:
+            outcome: Outcome = draw.choice(("recovered", "abstained", "best_effort"))
+            tries = [refuted(), *(judged("RefChecker", True) for _ in range(draw.randint(0, 2)))]
+            made.append(guarded(*tries, outcome=outcome, name="guard", **given))
+        elif kind < 0.4:  # streamed, and judged sentence by sentence
+            sentences = [judged("RefChecker") for _ in range(draw.randint(2, 4))]
+            made.append(scored(*sentences, **given))
+        else:
+            names = draw.sample(("RefChecker", "FEWL", "ReverseValidation"), draw.randint(1, 3))
+            answer = draw.choice((ANSWER, WRONG, "100 % sure_of ÄPFEL", "it's [bold]; drop table"))
+            made.append(scored(*map(judged, names), answer=answer, **given))
+    return made
+
+
+def jsonl(path: Path, records: Iterable[Record]) -> Path:
+    """The records as a file of JSON lines."""
+    path.write_bytes(b"".join(one.as_json().encode() + b"\n" for one in records))
+    return path
+
+
+def sqlite(path: Path, records: Iterable[Record]) -> Path:
+    """The records as a database in WAL mode."""
+    with sqlite3.connect(path) as database:
+        database.execute("pragma journal_mode = wal")
+        database.execute(f"pragma application_id = {tables.APPLICATION}")
+        database.execute(f"pragma user_version = {tables.VERSION}")
+        database.executescript(tables.TABLES)
+        for one in records:
+            tables.put(database, one)
+    database.close()
+    return path
