@@ -1,4 +1,4 @@
-"""`demur check`, `demur score`, `demur demo`, `demur bench`, `demur models pull`.
+"""`demur check`, `demur score`, `demur log`, `demur demo`, `demur bench`, `demur models pull`.
 
 Exit codes: 0 passed, 1 failed, 2 undetermined or abstained, 64 wrong usage, 70 a fault in demur
 itself, 130 interrupted. A pipeline that asks "may this answer go out?" can act on them alone.
@@ -35,6 +35,7 @@ from demur.cli.console import (
     pipe_may_close,
     reason,
 )
+from demur.cli.log import log
 from demur.cli.score import score
 from demur.errors import DemurError
 from demur.schema import Evaluation
@@ -204,6 +205,7 @@ def demo(
 
 
 app.command()(score)
+app.command()(log)
 
 
 @models.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
+from langchain_core.runnables import Runnable, RunnableLambda
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -22,6 +24,7 @@ from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
+from demur import AsyncScoreCallbackHandler, Evaluation, Sample, ScoreCallbackHandler
 from demur.errors import DemurError, MissingExtraError
 from demur.observe.records import Record
 from demur.observe.sinks.otel import OpenTelemetrySink
@@ -309,3 +312,43 @@ def test_the_global_providers_are_found_when_they_are_set_later() -> None:
     assert "no OpenTelemetry SDK is set up" in warned
     assert event == "gen_ai.evaluation.result"
     assert metric == "demur demur.evaluation.score"
+
+
+def _judge(sample: Sample) -> Evaluation:
+    return Evaluation(name="judge", score=0.5, passed=True, explanation=sample.answer)
+
+
+def test_scores_of_a_chain_are_in_the_span_that_it_ran_in(pipeline: Pipeline) -> None:
+    chain: Runnable[Any, Any] = RunnableLambda(str.upper)
+    handler = ScoreCallbackHandler(_judge, sink=pipeline.sink())
+    for text in "abc":
+        with pipeline.tracer.start_as_current_span(text.upper()):
+            chain.invoke(text, {"callbacks": [handler]})
+    assert handler.close(30)
+    _each_in_its_span(pipeline, 3)
+
+
+async def test_scores_of_chains_side_by_side_are_in_their_own_spans(pipeline: Pipeline) -> None:
+    async def upper(text: str) -> str:
+        await asyncio.sleep(0.001)
+        return text.upper()
+
+    chain: Runnable[Any, Any] = RunnableLambda(str.upper, upper) | RunnableLambda(str.upper, upper)
+    handler = AsyncScoreCallbackHandler(_judge, sink=pipeline.sink())
+
+    async def request(text: str) -> None:
+        with pipeline.tracer.start_as_current_span(text.upper()):
+            await chain.ainvoke(text, {"callbacks": [handler]})
+
+    await asyncio.gather(*map(request, "abcdefgh"))
+    assert await handler.close(30)
+    _each_in_its_span(pipeline, 8)
+
+
+def _each_in_its_span(pipeline: Pipeline, count: int) -> None:
+    spans = {span.span_id: (span.name, span.trace_id) for span in pipeline.receiver.spans()}
+    events = pipeline.receiver.logs()
+    assert len(events) == len(spans) == count
+    for event in events:
+        name = attributes_of(event)["gen_ai.evaluation.explanation"]
+        assert spans[event.span_id] == (name, event.trace_id)

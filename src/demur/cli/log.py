@@ -1,0 +1,301 @@
+"""`demur log`: what handlers and guards have recorded."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+from demur import display
+from demur.cli import logged
+from demur.cli.console import PASSED, errors, escaped, output, pipe_may_close
+from demur.guard.trace import Outcome
+from demur.observe.exports import export
+from demur.observe.following import Following
+from demur.observe.log import Damaged, Log, LogError, open_log
+from demur.observe.records import Finding, Record
+from demur.observe.selection import EVERY, Filters, find, records, select, worst
+from demur.observe.totals import By, summarise
+
+_LAST = 20
+_POLL_SECONDS = 0.5
+_MOST_TOLD = 20
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_TIME = (
+    "such as 2026-11-20 or 2026-11-20T10:00 (UTC, unless it has an offset), "
+    "or an age: 30m, 24h, 7d."
+)
+
+
+def log(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A log: SQLite, or JSON lines.")],
+    last: Annotated[
+        int | None,
+        typer.Option("-n", "--last", min=0, help=f"The newest so many runs. [default: {_LAST}]"),
+    ] = None,
+    evaluator: Annotated[str | None, typer.Option(help="Runs that this evaluator judged.")] = None,
+    model: Annotated[str | None, typer.Option(help="Runs that this chat model answered.")] = None,
+    finding: Annotated[
+        str | None, typer.Option(help=f"What an evaluator says: {', '.join(get_args(Finding))}.")
+    ] = None,
+    min_score: Annotated[float | None, typer.Option(help="The least score.")] = None,
+    max_score: Annotated[float | None, typer.Option(help="The greatest score.")] = None,
+    outcome: Annotated[
+        str | None, typer.Option(help=f"How a guard ended: {', '.join(get_args(Outcome))}.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Runs of this name.")] = None,
+    id: Annotated[str | None, typer.Option(help="Runs whose id begins like this.")] = None,
+    text: Annotated[
+        str | None,
+        typer.Option(help="Runs with this in the question or the answer, in any case."),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(help=f"Runs that ended at this time or later: {_TIME}")
+    ] = None,
+    until: Annotated[str | None, typer.Option(help="Runs that ended before this time.")] = None,
+    follow: Annotated[
+        bool, typer.Option("-f", "--follow", help="Go on with new runs as they come, until Ctrl-C.")
+    ] = False,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="How often answers fail, and what it costs.")
+    ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(help="With --summary, what to tell apart: evaluator, model, day."),
+    ] = None,
+    worst_of: Annotated[
+        int | None,
+        typer.Option(
+            "--worst", min=1, help="The worst answers, so many, with what speaks against them."
+        ),
+    ] = None,
+    show: Annotated[
+        str | None, typer.Option(help="All of the run whose id begins like this.")
+    ] = None,
+    export_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--export",
+            dir_okay=False,
+            help="Write the runs to a file: .jsonl or .sqlite, which are logs again; or .csv, a "
+            "row for each evaluation, with ' before texts that a spreadsheet would run: those that "
+            "begin with =, +, -, @, a tab or a line break.",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --export: replace a file that is there.")
+    ] = False,
+    append: Annotated[
+        bool, typer.Option("--append", help="With --export: add to a log that is there.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print each run, or the summary, as a line of JSON.")
+    ] = False,
+) -> int:
+    """List, sum up, follow and export the runs in a log.
+
+    Runs are listed oldest first. --summary and --worst are about the first answer of each run,
+    before any recovery of a guard. Days and times are UTC. docs/observe.md tells more.
+
+    Exit codes: 0, also if no run is found, 2 the log cannot be read, 64 wrong usage, 130
+    interrupted.
+    """
+    now = datetime.now(timezone.utc)
+    filters = _filters(
+        evaluator=evaluator,
+        model=model,
+        finding=finding,
+        min_score=min_score,
+        max_score=max_score,
+        outcome=outcome,
+        name=name,
+        id=id,
+        text=text,
+        since=_time("--since", since, now),
+        until=_time("--until", until, now),
+    )
+    told_apart = _by(by)
+    modes = {
+        "--follow": follow,
+        "--summary": summary,
+        "--worst": worst_of is not None,
+        "--show": show is not None,
+        "--export": export_to is not None,
+    }
+    mode = _one_of(modes)
+    _only("--by", by is not None, mode == "--summary", mode)
+    _only("--last", last is not None, mode in (None, "--follow", "--export"), mode)
+    _only("--force", force, mode == "--export", mode)
+    _only("--append", append, mode == "--export" and not force, "--force" if force else mode)
+    _only("--json", as_json, mode != "--export", mode)
+    _only("a filter", filters != EVERY, mode != "--show", mode)
+    with _opened(file) as opened, pipe_may_close():
+        _tell(opened, torn=not follow)
+        if summary:
+            totals = summarise(opened, filters, told_apart)
+            found: int = totals.runs
+            if as_json:
+                whole = {"log": str(file), **logged.as_json(totals, told_apart)}
+                typer.echo(escaped(json.dumps(whole)))
+            elif found:
+                logged.show_totals(output(), totals, told_apart)
+        elif worst_of is not None:
+            found = _whole(opened, worst(opened, filters, worst_of), as_json, evaluator)
+        elif show is not None:
+            record = find(opened, show)
+            found = 1
+            if as_json:
+                typer.echo(escaped(record.as_json()))
+            else:
+                logged.show_run(output(), record)
+        elif export_to is not None:
+            found = _export(opened, export_to, filters, last, force, append)
+        else:
+            newest = _LAST if last is None else last
+            found = _list(opened, filters, newest, as_json)
+            if follow:
+                _follow(opened, filters, as_json)
+        if not found:
+            display.say(errors(), f"{display.one_line(str(file))}: no run {_among(filters)}")
+    return PASSED
+
+
+# --- What is asked --------------------------------------------------------------------------------
+
+
+def _filters(**given: Any) -> Filters:
+    try:
+        return Filters(**given)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _time(option: str, text: str | None, now: datetime) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        if age := re.fullmatch(r"(\d+)([smhdw])", text.strip()):
+            return now - timedelta(**{_UNITS[age[2]]: int(age[1])})
+        time = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", text.strip()))
+        return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
+    except (ValueError, OverflowError) as error:
+        message = display.one_line(f"expected a time {_TIME[:-1]}; got {text!r}")
+        raise typer.BadParameter(message, param_hint=option) from error
+
+
+def _by(text: str | None) -> tuple[By, ...]:
+    given = [one.strip() for one in (text or "").split(",") if one.strip()]
+    known = {str(one): one for one in get_args(By)}
+    for one in given:
+        if one not in known:
+            message = f"expected some of {', '.join(known)}, with commas; got {one!r}"
+            raise typer.BadParameter(message, param_hint="--by")
+    return tuple(known[one] for one in given)
+
+
+def _one_of(modes: dict[str, bool]) -> str | None:
+    given = [option for option, is_given in modes.items() if is_given]
+    if len(given) > 1:
+        raise typer.BadParameter(f"{' and '.join(given)} exclude each other")
+    return given[0] if given else None
+
+
+def _only(option: str, given: bool, fits: bool, mode: str | None) -> None:
+    """Refuse an option that would have no effect, instead of ignoring it."""
+    if given and not fits:
+        where = f"with {mode}" if mode else "in a list"
+        raise typer.BadParameter(f"{option} has no effect {where}")
+
+
+def _among(filters: Filters) -> str:
+    return "is in it yet" if filters == EVERY else "matches"
+
+
+# --- What is answered -----------------------------------------------------------------------------
+
+
+def _opened(file: Path) -> Log:
+    with errors().status("reading the log"):  # lines take a while
+        return open_log(file)
+
+
+def _list(
+    opened: Log, filters: Filters, last: int | None, as_json: bool, heads: bool = True
+) -> int:
+    if as_json:
+        return _whole(opened, records(opened, filters, last), as_json)
+    return logged.show_list(output(), opened, select(opened, filters, last), heads=heads)
+
+
+def _follow(opened: Log, filters: Filters, as_json: bool) -> None:
+    following, heads = Following(opened), False
+    opened.close()  # or a database could not be cut down behind it
+    while True:
+        sys.stdout.flush()
+        time.sleep(_POLL_SECONDS)
+        with following.poll() as (log, ids):
+            _tell(log)
+            if ids:
+                _list(log, replace(filters, ids=ids), None, as_json, heads)
+
+
+def _whole(
+    opened: Log, found: Iterable[Record | Damaged], as_json: bool, evaluator: str | None = None
+) -> int:
+    """Print whole runs: as JSON, or as the worst ones; how many there were."""
+    count, damaged = 0, []
+    for one in found:
+        if isinstance(one, Damaged):
+            damaged.append(one)
+        elif as_json:
+            typer.echo(escaped(one.as_json()))
+        else:
+            logged.show_worst(output(), one, evaluator)
+        count += 1
+    _skipped(opened, damaged)
+    return count
+
+
+def _export(
+    opened: Log, out: Path, filters: Filters, last: int | None, force: bool, append: bool
+) -> int:
+    try:
+        done = export(opened, out, filters, last, force=force, append=append)
+    except FileExistsError as error:
+        message = f"{error}: --force replaces it, --append adds to it if it is a log"
+        raise typer.BadParameter(display.one_line(message), param_hint="--export") from error
+    except ValueError as error:
+        raise typer.BadParameter(display.one_line(str(error)), param_hint="--export") from error
+    except OSError as error:
+        raise LogError(f"cannot write {out}: {error.strerror or error}") from error
+    _skipped(opened, done.damaged)
+    runs = "1 run" if done.runs == 1 else f"{done.runs:,} runs"
+    display.say(output(), display.one_line(f"{runs} written to {out}"))
+    return done.runs
+
+
+def _tell(opened: Log, torn: bool = False) -> None:
+    """Say which lines are left out. A torn last one may still be in the making."""
+    last = opened.position.torn if torn and opened.position else None
+    _skipped(opened, [*opened.damaged, *([last] if last else [])])
+
+
+def _skipped(opened: Log, damaged: Sequence[Damaged]) -> None:
+    for one in _in_words(damaged):
+        display.say(errors(), display.one_line(f"{opened.path}, {one}"))
+
+
+def _in_words(damaged: Sequence[Damaged]) -> Iterator[str]:
+    for one in damaged[:_MOST_TOLD]:
+        yield f"{one.place} is left out: {one.why}"
+    if len(damaged) > _MOST_TOLD:
+        rest = len(damaged) - _MOST_TOLD
+        yield f"{rest:,} more are left out, to {damaged[-1].place}"
