@@ -26,6 +26,7 @@ def _packages_after(statement: str) -> set[str]:
         "import demur",
         "from demur import RefChecker, Sample, Claim, resolve_model",
         "from demur import ExampleStore, FEWLExampleSelector",
+        "from demur import ScoreCallbackHandler, AsyncScoreCallbackHandler",
     ],
 )
 def test_import_brings_no_optional_package(statement: str) -> None:
@@ -49,6 +50,16 @@ def test_building_a_guard_brings_nothing_heavy() -> None:
     assert not _packages_after(statement) & set(HEAVY)
 
 
+def test_the_handlers_are_loaded_when_they_are_asked_for() -> None:
+    code = (
+        "import sys, demur\n"
+        "assert 'demur.observe' not in sys.modules\n"
+        "from demur import ScoreCallbackHandler\n"
+        "assert 'demur.observe' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_public_names() -> None:
     import demur
 
@@ -56,6 +67,7 @@ def test_public_names() -> None:
         *("RefChecker", "Sample", "Claim", "ClaimLabel", "Evaluation", "Usage", "resolve_model"),
         *("Guard", "AnswerRejected", "Regenerate", "Abstain", "Annotate", "Block"),
         *("FEWL", "ExampleStore", "FEWLExampleSelector"),
+        *("ScoreCallbackHandler", "AsyncScoreCallbackHandler"),
     }
     assert promised <= set(demur.__all__)
     assert all(hasattr(demur, name) for name in demur.__all__)

@@ -1,5 +1,7 @@
 """demur: score every generated answer for hallucination, in-line, and act on the score."""
 
+from typing import TYPE_CHECKING, Any
+
 from demur.errors import DemurError, LocalModelError, MissingExtraError, ModelCallError
 from demur.evaluators.cascade import Cascade
 from demur.evaluators.fewl import FEWL
@@ -20,8 +22,10 @@ from demur.guard import (
 )
 from demur.models.resolve import resolve_model
 from demur.models.retry import CallPolicy
-from demur.observe import AsyncScoreCallbackHandler, ScoreCallbackHandler
 from demur.schema import Claim, ClaimLabel, Evaluation, Evidence, Failure, Sample, Span, Usage
+
+if TYPE_CHECKING:
+    from demur.observe import AsyncScoreCallbackHandler, ScoreCallbackHandler
 
 __version__ = "0.1.0.dev0"
 
@@ -60,3 +64,12 @@ __all__ = [
     "__version__",
     "resolve_model",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Who only evaluates or guards does not wait for the handlers and their sinks.
+    if name in ("AsyncScoreCallbackHandler", "ScoreCallbackHandler"):
+        import demur.observe
+
+        return getattr(demur.observe, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
