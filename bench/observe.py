@@ -103,7 +103,7 @@ def main() -> None:
     print("\n" + ("\n".join(f"over the goal: {one}" for one in over) or "nothing is over its goal"))
 
 
-# --- A run -----------------------------------------------------------------------------------------
+# --- A run ---------------------------------------------------------------------------------------
 
 
 def _latency(options: argparse.Namespace, loop: asyncio.AbstractEventLoop) -> list[str]:
@@ -175,7 +175,7 @@ def _in_turns(runs: list[Callable[[int], None]], rounds: int, count: int) -> lis
     return [statistics.median(found) for found in taken]
 
 
-# --- Memory ----------------------------------------------------------------------------------------
+# --- Memory --------------------------------------------------------------------------------------
 
 
 def _memory(count: int) -> None:

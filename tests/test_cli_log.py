@@ -23,11 +23,9 @@ from rich.console import Console
 
 from demur import cli
 from demur.cli import console, logged
-from demur.observe.log import open_log
+from demur.observe.log import Filters, find, open_log, select, summarise
 from demur.observe.records import Record
-from demur.observe.selection import Filters, find, select
 from demur.observe.sinks import JSONLSink, Sink, SQLiteSink
-from demur.observe.totals import summarise
 from support.logs import RUNS, matches
 from support.records import (
     BEGIN,
@@ -372,6 +370,24 @@ def test_text_from_the_log_cannot_steer_the_terminal(
 # -- terminals -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("width", [80, 119, 120, 139, 140, 159, 160, 200])
+def test_on_a_terminal_a_summary_has_room_for_names_and_figures(log: Path, width: int) -> None:
+    with open_log(log) as opened:
+        totals = summarise(opened, by=("model", "day"))
+    shown = io.StringIO()
+    logged.show_totals(
+        Console(file=shown, force_terminal=True, width=width), totals, ("model", "day")
+    )
+    for group in totals.groups:
+        if group.evaluator == "FEWL":
+            low, high = group.failure.interval or (0, 0)
+            expected = ["FEWL", f"{low:.1%}–{high:.1%}" if group.failure.total else "-"]
+            assert any(
+                all(cell in line for cell in [str(group.day), *expected])
+                for line in shown.getvalue().split("\n")
+            )
+
+
 @pytest.mark.parametrize("width", [60, 80, 119, 120, 200])
 def test_on_a_terminal_every_run_is_one_line(tmp_path: Path, width: int) -> None:
     to = io.StringIO()
@@ -417,7 +433,7 @@ class _Child:
 def test_following_a_log_that_another_process_writes(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     sink: Sink = JSONLSink(path) if name == "a.jsonl" else SQLiteSink(path)
-    old = [scored(at=at) for at in range(5)]
+    old = [scored(refuted()), *(scored(at=at) for at in range(1, 5))]
     new = [scored(refuted() if at % 2 else found(), at=at) for at in range(5, 45)]
     for one in old:
         sink.write(one)
@@ -427,6 +443,7 @@ def test_following_a_log_that_another_process_writes(tmp_path: Path, name: str) 
         lines, rows = child.lines(), everything.lines()
         assert next(rows).startswith("id\t")
         assert [next(rows).split("\t")[0] for _ in range(2)] == [one.id for one in old[-2:]]
+        assert Record.model_validate_json(next(lines)) == old[0]  # both follow from here on
         for one in new:
             sink.write(one)
             time.sleep(0.01)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from demur import Claim, ClaimLabel, Evaluation, Evidence, Span, display
+from demur import Claim, ClaimLabel, Evaluation, Evidence, Span, Usage, display
 
 CLAIMS = (
     Claim(text="Paris is the capital of France", label=ClaimLabel.ENTAILMENT),
@@ -85,3 +85,10 @@ def test_harmless_text_has_no_control_characters(text: str) -> None:
     shown.encode()
     assert display.harmless(shown) == shown
     assert "\n" not in display.one_line(text)
+
+
+def test_what_it_cost_is_told_in_numbers_that_can_be_read() -> None:
+    spent = Usage(calls=12_000, cached=1_500, input_tokens=10**6, output_tokens=999, seconds=3601)
+    told = "12,000 calls (1,500 more answered from a cache), 1,000,000 + 999 tokens, 3,601.0 s"
+    assert display.usage_line(spent) == told
+    assert display.usage_line(Usage(calls=1)) == "1 call, 0 + 0 tokens, 0.0 s"

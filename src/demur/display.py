@@ -119,11 +119,11 @@ def verdict(evaluation: Evaluation) -> tuple[str, str]:
 
 def usage_line(usage: Usage) -> str:
     """What it cost: calls, tokens, seconds."""
-    cached = f" ({usage.cached} more answered from a cache)" if usage.cached else ""
-    calls = "1 call" if usage.calls == 1 else f"{usage.calls} calls"
+    cached = f" ({usage.cached:,} more answered from a cache)" if usage.cached else ""
+    calls = "1 call" if usage.calls == 1 else f"{usage.calls:,} calls"
     return (
         f"{calls}{cached}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, "
-        f"{usage.seconds:.1f} s"
+        f"{usage.seconds:,.1f} s"
     )
 
 

@@ -1,8 +1,7 @@
-"""Win rates: every verdict counted once, and intervals that know how few there are."""
+"""Win rates: every verdict counted once."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.exemplars import Verdict, win_rates
-from demur.exemplars.rates import Share
+from demur.share import Share
 
 FIRST = Verdict(winner="first", reason="consistent", choices=("A", "B"))
 SECOND = Verdict(winner="second", reason="consistent", choices=("B", "A"))
@@ -19,10 +18,6 @@ ALWAYS_B = Verdict(winner=None, reason="inconsistent", choices=("B", "B"))
 UNSURE = Verdict(winner=None, reason="unsure", choices=("A", "C"))
 SAME = Verdict(winner=None, reason="same")
 FAILED = Verdict(winner=None, reason="undetermined", choices=("B", None), error="away")
-
-shares = st.integers(1, 500).flatmap(
-    lambda total: st.builds(Share, st.integers(0, total), st.just(total))
-)
 
 
 def test_win_rates_tell_what_was_removed_and_what_was_tied() -> None:
@@ -61,23 +56,3 @@ def test_every_verdict_is_counted_once(verdicts: list[Verdict]) -> None:
     assert (found.wins, found.losses) == (told["first"], told["second"])
     assert found.ties == told["inconsistent"] + told["unsure"] + told["same"]
     assert found.wins + found.ties + found.losses + found.undetermined == len(verdicts)
-
-
-@given(shares)
-def test_an_interval_holds_what_a_test_would_not_refuse(share: Share) -> None:
-    assert share.interval is not None
-    assert share.value is not None
-    low, high = share.interval
-    assert 0 <= low <= share.value <= high <= 1
-    # Wilson's bounds are the shares from which the count is just 1.96 standard errors away.
-    for bound in (low, high):
-        if 0 < bound < 1:
-            error = math.sqrt(bound * (1 - bound) / share.total)
-            assert abs(share.value - bound) / error == pytest.approx(1.96, abs=0.001)
-    other = Share(share.total - share.count, share.total).interval
-    assert other == pytest.approx((1 - high, 1 - low))
-
-
-def test_few_verdicts_leave_much_open_even_if_all_go_one_way() -> None:
-    assert Share(0, 2).interval == pytest.approx((0, 0.658), abs=0.001)
-    assert Share(50, 100).interval == pytest.approx((0.404, 0.596), abs=0.001)

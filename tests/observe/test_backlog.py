@@ -6,13 +6,26 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Literal
 
 import pytest
 
 from demur.observe.backlog import Backlog
+
+
+def nothing() -> None:
+    """No rest."""
+
+
+async def until_no_task_is_left(backlog: Backlog[Any]) -> None:
+    """A worker finds out that there is no more to do after the last job is done."""
+    deadline = time.monotonic() + 10
+    while backlog._tasks and time.monotonic() < deadline:
+        await asyncio.sleep(0.001)
+    assert not backlog._tasks
 
 
 class Works:
@@ -33,7 +46,7 @@ class Works:
             raise ValueError("no")
         self._leave(job)
 
-    async def awork(self, job: Any) -> None:
+    async def awork(self, job: Any) -> Callable[[], None]:
         self._enter()
         try:
             while not self.go.is_set():
@@ -45,6 +58,7 @@ class Works:
         if job == "bad":
             raise ValueError("no")
         self._leave(job)
+        return nothing
 
     def _enter(self) -> None:
         with self._lock:
@@ -186,6 +200,104 @@ def test_close_lets_those_go_that_wait_for_room(works: Works) -> None:
     assert backlog.dropped == 5
 
 
+async def test_room_that_nobody_wants_any_more_is_given_to_the_next(works: Works) -> None:
+    works.go.clear()
+    backlog = works.backlog(limit=1, on_full="block", at_once=1)
+    await backlog.aput(0, None)
+    while len(backlog):
+        await asyncio.sleep(0.001)
+    await backlog.aput(1, None)
+    first = asyncio.create_task(backlog.aput(2, None))
+    second = asyncio.create_task(backlog.aput(3, None))
+    while len(backlog._for_room) < 2:
+        await asyncio.sleep(0.001)
+    works.go.set()
+    while 1 not in works.done:  # the first is told of room, and cannot act on it
+        time.sleep(0.001)
+    first.cancel()
+    assert await asyncio.wait_for(second, 10)
+    assert await backlog.aflush(30)
+    assert works.done == [0, 1, 3]
+
+
+async def test_who_holds_up_the_loop_does_not_wait_for_its_tasks(works: Works) -> None:
+    """As a sync chain that is called in a coroutine."""
+    works.go.clear()
+    backlog = works.backlog(limit=1, on_full="block", at_once=2)
+    loop = asyncio.get_running_loop()
+    for at in range(3):
+        await backlog.aput(at, loop)
+        await asyncio.sleep(0.01)
+    works.go.set()
+    offering = threading.Thread(target=lambda: [backlog.put(at) for at in (3, 4)], daemon=True)
+    offering.start()
+    offering.join(10)  # meanwhile the loop stands still
+    assert not offering.is_alive()
+    assert await backlog.aflush(30)
+    assert sorted(works.done) == [0, 1, 2, 3, 4]
+
+
+def test_work_that_makes_work_does_not_wait_for_itself() -> None:
+    done: list[int] = []
+
+    def work(job: int) -> None:
+        done.append(job)
+        if job < 5:
+            assert backlog.put(10 * job + 1)
+            assert backlog.put(10 * job + 2)
+
+    backlog: Backlog[int] = Backlog(work, None, 1, "block", 1)  # type: ignore[arg-type]  # unused
+    backlog.put(1)
+    assert backlog.flush(10)
+    backlog.put(2)
+    assert backlog.flush(10)
+    assert sorted(done) == [1, 2, 11, 12, 21, 22]
+
+
+def test_when_no_thread_can_be_started_the_next_to_come_tries_again(
+    works: Works, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(work: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    backlog = works.backlog(at_once=1)
+    with monkeypatch.context() as patched:
+        patched.setattr("demur.observe.backlog.in_background", none)
+        with pytest.raises(RuntimeError, match="can't start"):
+            backlog.put(1)
+    backlog.put(2)
+    assert backlog.flush(10)
+    assert works.done == [1, 2]
+
+
+async def test_work_that_wants_to_exit_is_a_job_that_fails(
+    works: Works, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def exits(job: Any) -> Callable[[], None]:
+        if job == "exit":
+            raise SystemExit(3)
+        works.done.append(job)
+        return nothing
+
+    backlog: Backlog[Any] = Backlog(works.work, exits, 10, "drop", 1)
+    for job in ("exit", 1):
+        await backlog.aput(job, asyncio.get_running_loop())
+    assert await backlog.aflush(10)
+    assert works.done == [1]
+    assert "SystemExit: 3" in caplog.text
+    await until_no_task_is_left(backlog)
+
+
+def test_those_who_stop_waiting_for_the_end_are_forgotten(works: Works) -> None:
+    works.go.clear()
+    backlog = works.backlog()
+    backlog.put(1)
+    assert not any(backlog.flush(0) for _ in range(50))
+    assert len(backlog._for_end) <= 2
+    works.go.set()
+    assert backlog.flush(10)
+
+
 async def test_in_a_loop_its_tasks_do_the_work(works: Works) -> None:
     backlog = works.backlog(at_once=3)
     loop = asyncio.get_running_loop()
@@ -195,8 +307,7 @@ async def test_in_a_loop_its_tasks_do_the_work(works: Works) -> None:
     assert sorted(works.done) == [*range(50)]
     assert set(works.threads) == {threading.current_thread().name}
     assert works.most <= 3
-    await asyncio.sleep(0)
-    assert not backlog._tasks
+    await until_no_task_is_left(backlog)
 
 
 @pytest.mark.parametrize("held", [True, False])
@@ -216,6 +327,43 @@ def test_when_the_loop_ends_threads_do_the_rest(works: Works, held: bool) -> Non
     assert sorted(works.done) == [*range(20)]
     assert not backlog._tasks
     assert not backlog._in_tasks
+
+
+@pytest.mark.parametrize("cancels", [True, False])
+def test_what_a_task_leaves_to_a_thread_is_done_once_though_the_loop_ends(cancels: bool) -> None:
+    began, go = threading.Event(), threading.Event()
+    asked: list[int] = []
+    written: list[int] = []
+
+    def write(job: int) -> None:
+        began.set()
+        go.wait(30)
+        written.append(job)
+
+    async def awork(job: int) -> Callable[[], None]:
+        asked.append(job)
+        return partial(write, job)
+
+    backlog: Backlog[int] = Backlog(write, awork, 10, "drop", 1)
+    loop = asyncio.new_event_loop()
+
+    async def chain() -> None:
+        await backlog.aput(1, loop)
+        while not began.is_set():
+            await asyncio.sleep(0.001)
+        if cancels:
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+            await asyncio.sleep(0.01)
+
+    loop.run_until_complete(chain())
+    assert not backlog.flush(0.05)
+    go.set()
+    assert backlog.flush(30)
+    assert asked == written == [1]
+    loop.run_until_complete(asyncio.sleep(0.05))
+    loop.close()
+    assert not backlog._tasks
 
 
 def test_a_loop_that_is_left_standing_is_given_up(works: Works) -> None:
@@ -263,8 +411,9 @@ _told: ContextVar[str] = ContextVar("told", default="nothing")
 async def test_work_has_a_context_of_its_own() -> None:
     seen: list[str] = []
 
-    async def awork(job: Any) -> None:
+    async def awork(job: Any) -> Callable[[], None]:
         seen.append(_told.get())
+        return nothing
 
     backlog: Backlog[Any] = Backlog(lambda job: seen.append(_told.get()), awork, 10, "drop", 1)
     _told.set("the chain's")

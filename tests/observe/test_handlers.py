@@ -1,4 +1,4 @@
-"""What handlers write down of chains: every answer once, with the right run, and nothing left over."""
+"""What handlers write down of chains: every answer once, with the right run; nothing is left."""
 
 from __future__ import annotations
 
@@ -274,6 +274,42 @@ def test_several_evaluators_and_one_that_fails() -> None:
     assert records.one.verdict == "undetermined"
 
 
+@pytest.mark.parametrize("form", ["function", "bound", "sequence"])
+@pytest.mark.parametrize("mode", [*MODES, "a loop that ends"])
+def test_an_evaluator_that_is_only_asynchronous(mode: str, form: str) -> None:
+    """Also in a thread: the handler's own, or one that goes on for a loop that is over."""
+
+    async def judge(sample: Sample) -> Evaluation:
+        await asyncio.sleep(0.01)
+        return echo(sample)
+
+    evaluator: Runnable[Any, Any] = RunnableLambda(judge)
+    if form == "bound":
+        evaluator = evaluator.with_config(tags=["x"])
+    if form == "sequence":
+        evaluator = RunnablePassthrough() | evaluator
+    handler, records = handler_for(mode, evaluator)
+    if mode == "a loop that ends":
+        asyncio.run(rag().ainvoke("q", {"callbacks": [handler]}))
+        assert isinstance(handler, AsyncScoreCallbackHandler)
+        assert asyncio.run(handler.flush(30))
+    else:
+        run(mode, rag(), "q", handler)
+    assert {record.verdict for record in records.all} == {"passed"}
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_an_evaluator_that_wants_to_exit_is_undetermined(several: bool) -> None:
+    def leaves(sample: Sample) -> Evaluation:
+        raise SystemExit(3)
+
+    evaluators = (leaves, echo) if several else (leaves,)
+    handler, records = handler_for("invoke", *evaluators)
+    run("invoke", rag(), "q", handler)
+    assert records.one.evaluations[0].error == "it raised SystemExit: 3"
+    assert handler.counts.lost == 0
+
+
 def test_an_evaluator_without_a_threshold() -> None:
     handler, records = handler_for(
         "invoke", RunnableLambda(lambda sample: Evaluation(name="raw", score=0.3))
@@ -356,7 +392,7 @@ def test_sampling_takes_the_same_runs_in_every_handler() -> None:
     first, some = handler_for("invoke", echo, sample_rate=0.3)
     second, same = handler_for("invoke", echo, sample_rate=0.3)
     _, all_of_them = third = handler_for("invoke", echo, sample_rate=0.6)
-    chain = RunnableLambda(lambda _: "good")
+    chain: Runnable[Any, Any] = RunnableLambda(lambda _: "good")
     for _ in range(400):
         chain.invoke("q", {"callbacks": [first, second, third[0]]})
     for handler in (first, second, third[0]):
@@ -445,6 +481,21 @@ def test_a_guard_inside_a_guard() -> None:
     assert sorted(str(record.outcome) for record in records.all) == ["abstained", "abstained"]
     assert len({record.id for record in records.all}) == 2
     assert len({record.root for record in records.all}) == 1
+
+
+@pytest.mark.parametrize("mode", ["invoke", "ainvoke", "stream", "astream"])
+def test_what_takes_the_place_of_a_guard_that_failed_is_scored(mode: str) -> None:
+    guard: Guard[Any, Any] = Guard(RunnableLambda(lambda _: "bad"), echo, on_fail=Block())
+    chain = guard.with_fallbacks([{"context": Library()} | RunnableLambda(lambda _: "good")])
+    handler, records = handler_for(mode, echo)
+    run(mode, chain, "q", handler)
+    judged, scored = sorted(records.all, key=lambda record: record.answer)
+    assert (judged.answer, judged.outcome) == ("bad", "blocked")
+    assert scored.evaluations[0].explanation == f"q|good|{[Library().texts[0]]}"
+    # LangChain gives the runs inside a fallback no parent.
+    assert judged.root == scored.root == scored.id
+    assert (handler.counts.runs, handler.counts.unanswered) == (1, 0)
+    assert nothing_left(handler)
 
 
 # --- What goes wrong ------------------------------------------------------------------------------
@@ -565,6 +616,67 @@ def test_streams_that_are_never_closed_do_not_pile_up(monkeypatch: pytest.Monkey
         next(stream)
     assert len(handler._runs) == 50
     assert handler.counts.given_up == 30
+
+
+def test_a_sync_chain_in_a_coroutine_does_not_wait_for_ever() -> None:
+    async def ajudge(sample: Sample) -> Evaluation:
+        await asyncio.sleep(0.01)
+        return echo(sample)
+
+    handler, records = handler_for(
+        "ainvoke", RunnableLambda(echo, ajudge), on_full="block", max_queue=2
+    )
+    chain: Runnable[Any, Any] = RunnableLambda(lambda _: "good")
+
+    async def app() -> None:
+        assert isinstance(handler, AsyncScoreCallbackHandler)
+        config: Any = {"callbacks": [handler]}
+        for _ in range(6):
+            await chain.ainvoke("q", config)
+        for _ in range(6):
+            chain.invoke("q", config)
+        await asyncio.gather(*(asyncio.to_thread(chain.invoke, "q", config) for _ in range(40)))
+        assert await handler.flush(30)
+
+    thread = threading.Thread(target=lambda: asyncio.run(app()), daemon=True)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert len({record.id for record in records.all}) == 52
+
+
+def test_a_model_with_a_handler_can_be_copied() -> None:
+    handler, records = handler_for("invoke", echo)
+    model = FakeListChatModel(responses=["good"], callbacks=[handler]).model_copy(deep=True)
+    model.invoke("q")
+    assert isinstance(handler, ScoreCallbackHandler)
+    assert handler.flush(30)
+    assert records.one.answer == "good"
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+def test_a_graph_that_is_interrupted_and_resumed(way: str) -> None:
+    graphs = pytest.importorskip("langgraph.graph")
+    types = pytest.importorskip("langgraph.types")
+    memory = pytest.importorskip("langgraph.checkpoint.memory")
+
+    def answer(state: Any) -> Any:
+        said = types.interrupt("May I?")
+        return {"messages": [AIMessage(f"good, since {said}")]}
+
+    builder = graphs.StateGraph(graphs.MessagesState)
+    builder.add_node("answer", answer)
+    builder.add_edge(graphs.START, "answer")
+    builder.add_edge("answer", graphs.END)
+    graph = builder.compile(checkpointer=memory.InMemorySaver())
+    handler, records = handler_for("invoke", echo)
+    for question in ("first", "second"):
+        for given in ({"messages": [("user", question)]}, types.Command(resume=question)):
+            run(way, graph, given, handler, configurable={"thread_id": "1"})
+    said = [(record.question, record.answer) for record in records.all]
+    assert said == [("first", "good, since first"), ("second", "good, since second")]
+    assert handler.counts.unanswered == 2
+    assert nothing_left(handler)
 
 
 def test_a_handler_never_raises_into_the_chain(caplog: pytest.LogCaptureFixture) -> None:

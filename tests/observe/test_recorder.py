@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import random
@@ -19,8 +20,8 @@ from typing import Any
 import pytest
 from langchain_core.runnables import Runnable, RunnableLambda
 
-from demur import Evaluation, Sample, ScoreCallbackHandler
-from demur.observe import Record
+from demur import AsyncScoreCallbackHandler, Evaluation, Sample, ScoreCallbackHandler
+from demur.observe import Record, Sink
 
 PROGRAM = """
 import asyncio, os, sys, threading, time
@@ -292,6 +293,65 @@ def test_close_with_a_time_limit_gives_up_the_rest(caplog: pytest.LogCaptureFixt
     assert "3 runs were not scored" in caplog.text
     assert handler.counts.dropped == 3
     go.set()
+
+
+@pytest.mark.parametrize("kind", ["threads", "tasks"])
+def test_a_sink_that_hangs_holds_nobody_up(kind: str) -> None:
+    go = threading.Event()
+
+    class Hangs(Sink):
+        def write(self, record: Record) -> None:
+            pass
+
+        def flush(self) -> None:
+            go.wait(60)
+
+        def close(self) -> None:
+            go.wait(60)
+
+    chain: Runnable[Any, Any] = RunnableLambda(lambda text: text.upper())
+    found = Evaluation(name="judge", score=0.25, passed=False)
+    evaluator: Runnable[Any, Any] = RunnableLambda(lambda sample: found)
+    started = time.monotonic()
+    try:
+        if kind == "threads":
+            handler = ScoreCallbackHandler(evaluator, sink=Hangs())
+            chain.invoke("a", {"callbacks": [handler]})
+            assert not handler.flush(0.1)
+            assert not handler.close(0.1)
+            assert handler.counts.recorded == 1
+        else:
+            ahandler = AsyncScoreCallbackHandler(evaluator, sink=Hangs())
+
+            async def app() -> None:
+                await chain.ainvoke("a", {"callbacks": [ahandler]})
+                assert not await ahandler.flush(0.5)
+                assert not await ahandler.close(0.1)
+
+            asyncio.run(app())
+            assert ahandler.counts.recorded == 1
+        assert time.monotonic() - started < 20
+    finally:
+        go.set()
+
+
+@pytest.mark.slow
+def test_who_interrupts_the_end_does_not_wait(tmp_path: Path) -> None:
+    body = """
+        hangs = lambda sample: time.sleep(600)
+        handlers = [ScoreCallbackHandler(hangs, sink=path) for _ in range(2)]
+        for handler in handlers:
+            chain.invoke("q", {"callbacks": [handler]})
+        print("over", flush=True)
+    """
+    command = [sys.executable, "-c", program(body), str(tmp_path / "scores.jsonl")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=20)
+    assert told.count(b"1 runs were not scored") == 2
 
 
 # --- What must not be in any record ---------------------------------------------------------------

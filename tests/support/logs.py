@@ -8,12 +8,14 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 
 from demur.guard.trace import Attempt, Outcome
+from demur.observe.log import Filters, Judgement
 from demur.observe.records import Finding, Record, finding_of
-from demur.observe.selection import Filters, Judgement
 from support.records import HOSTILE, hostile, several
 
 RUNS = sorted([*several(90), hostile(at=7)], key=lambda one: (one.time, one.id))
 """Runs of all kinds, as a log has them in order."""
+AS_WRITTEN = [run.id for run in RUNS]
+"""The first one has the number 1."""
 
 
 def judgements(attempt: Attempt) -> list[Judgement]:
@@ -55,7 +57,7 @@ def matches(run: Record, filters: Filters) -> bool:
         and (filters.since is None or run.time >= filters.since)
         and (filters.until is None or run.time < filters.until)
         and run.id.startswith(filters.id or "")
-        and (filters.ids is None or run.id in filters.ids)
+        and (filters.after is None or run.id in AS_WRITTEN[max(0, filters.after) :])
         and (text in (run.question or "").casefold() or text in run.answer.casefold())
     )
 
@@ -83,7 +85,7 @@ CHOICES: dict[str, st.SearchStrategy[Any]] = {
         st.sampled_from(RUNS).flatmap(lambda run: st.integers(0, 36).map(lambda n: run.id[:n])),
         st.sampled_from(["%", "_", "\U0010ffff", "x"]),
     ),
-    "ids": st.lists(st.sampled_from([*(run.id for run in RUNS), "x", "'"]), max_size=40),
+    "after": st.integers(-2, len(RUNS) + 2),
 }
 
 

@@ -46,8 +46,8 @@ from demur.exemplars import (
     few_shot_prompt,
     win_rates,
 )
-from demur.exemplars.rates import Share
 from demur.models.resolve import bounded, resolve_model
+from demur.share import Share
 
 BASELINE = "single"
 """One reference answer, no penalty: the papers' baseline (v2, section 5)."""

@@ -6,9 +6,12 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from rich import box
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from demur import display
 
@@ -44,6 +47,44 @@ def reason(error: Exception) -> str:
 def escaped(json: str) -> str:
     """JSON in which what a terminal may obey is written as an escape."""
     return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match.group()):04x}", json)
+
+
+def line(console: Console, cells: Iterable[str]) -> None:
+    """Print cells with tabs between them, for another program."""
+    console.file.write("\t".join(map(display.one_line, cells)) + "\n")  # print has no tabs
+
+
+def table(
+    console: Console,
+    names: Sequence[str],
+    figures: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    whole: Collection[str] = (),
+    padding: int = 1,
+) -> None:
+    """Print a table on a terminal; lines with tabs in a pipe.
+
+    Args:
+        console: Where to.
+        names: The heads of the first columns, which say what a row is about.
+        figures: The heads of the others.
+        rows: Their cells.
+        whole: Columns that are never wrapped.
+        padding: Blanks behind a column, on a terminal.
+    """
+    if not console.is_terminal:
+        for row in [[*names, *figures], *rows]:
+            line(console, row)
+        return
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, padding))
+    for name in names:
+        grid.add_column(name, no_wrap=name in whole, max_width=40)
+    for figure in figures:
+        grid.add_column(figure, justify="right", no_wrap=figure in whole)
+    for row in rows:
+        grid.add_row(*(Text(display.one_line(cell)) for cell in row))
+    console.print(grid)
 
 
 @contextlib.contextmanager

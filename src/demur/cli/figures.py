@@ -5,12 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from demur import display
+from demur.cli.console import table
 from demur.schema import Usage
 from demur.scoring import Summary
 
@@ -50,7 +48,7 @@ def as_json(summary: Summary, prices: Prices | None) -> dict[str, Any]:
 
 def show(console: Console, summary: Summary, prices: Prices | None) -> None:
     """Print the summary."""
-    heads = ["", "answers", "undetermined", "mean score", "95 %", "passed", "calls"]
+    heads = ["answers", "undetermined", "mean score", "95 %", "passed", "calls"]
     heads += ["tokens in", "tokens out", "seconds", *(["cost"] if prices else [])]
     rows = []
     for one in summary.figures:
@@ -64,11 +62,10 @@ def show(console: Console, summary: Summary, prices: Prices | None) -> None:
             f"{usage.seconds:,.1f}",
         ]
         rows.append([*row, f"{cost(usage, prices):,.4f}"] if prices else row)
-    _table(console, heads, rows)
+    table(console, [""], heads, rows)
     if summary.spent.calls:
         display.say(console, f"on references: {spent(summary.spent, prices)}")
     if summary.above:
-        heads = ["scored above", "", "wins", "95 %", "rows", "ties", "missing"]
         rows = []
         for above in summary.above:
             found = above.preference
@@ -82,22 +79,9 @@ def show(console: Console, summary: Summary, prices: Prices | None) -> None:
                     *(f"{compared:,}", f"{found.ties:,}", f"{found.missing:,}"),
                 ]
             )
-        _table(console, heads, rows)
+        heads = ["wins", "95 %", "rows", "ties", "missing"]
+        table(console, ["scored above", ""], heads, rows)
 
 
 def _range(interval: tuple[float, float] | None, form: str) -> str:
     return "-" if interval is None else form.format(*interval)
-
-
-def _table(console: Console, heads: list[str], rows: list[list[str]]) -> None:
-    """A table on a terminal; lines with tabs in a pipe."""
-    if not console.is_terminal:
-        for row in [heads, *rows]:
-            console.file.write("\t".join(map(display.one_line, row)) + "\n")  # print has no tabs
-        return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for head in heads:
-        table.add_column(head, justify="left" if head in ("", "scored above") else "right")
-    for row in rows:
-        table.add_row(*(Text(display.one_line(cell)) for cell in row))
-    console.print(table)

@@ -18,12 +18,23 @@ from demur import display
 from demur.cli import logged
 from demur.cli.console import PASSED, errors, escaped, output, pipe_may_close
 from demur.guard.trace import Outcome
-from demur.observe.exports import export
-from demur.observe.following import Following
-from demur.observe.log import Damaged, Log, LogError, open_log
+from demur.observe.log import (
+    EVERY,
+    By,
+    Damaged,
+    Filters,
+    Following,
+    Log,
+    LogError,
+    export,
+    find,
+    open_log,
+    records,
+    select,
+    summarise,
+    worst,
+)
 from demur.observe.records import Finding, Record
-from demur.observe.selection import EVERY, Filters, find, records, select, worst
-from demur.observe.totals import By, summarise
 
 _LAST = 20
 _POLL_SECONDS = 0.5
@@ -241,10 +252,9 @@ def _follow(opened: Log, filters: Filters, as_json: bool) -> None:
     while True:
         sys.stdout.flush()
         time.sleep(_POLL_SECONDS)
-        with following.poll() as (log, ids):
+        with following.poll() as (log, after):
             _tell(log)
-            if ids:
-                _list(log, replace(filters, ids=ids), None, as_json, heads)
+            _list(log, replace(filters, after=after), None, as_json, heads)
 
 
 def _whole(

@@ -6,24 +6,24 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
-from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from demur import display
+from demur.cli.console import line, table
 from demur.guard.trace import Attempt
-from demur.observe.log import Log
+from demur.observe.log import By, Group, Judgement, Listed, Log, Totals, short
 from demur.observe.records import Record
-from demur.observe.selection import Judgement, Listed, short
-from demur.observe.totals import By, Group, Totals
 from demur.schema import ClaimLabel, Evaluation
 
 _STYLES = {"passed": "green", "failed": "red", "undetermined": "magenta"}
 _LONGEST = 400
 """Of a text that is cut to fit on a line of a terminal anyway."""
 _WIDE = 120
-"""From this width on, a list has all columns."""
+"""From this width on, a list has all columns, and a summary by evaluator is one table."""
+_WIDER = 20
+"""What a summary needs for each further name."""
 
 
 # --- A list ---------------------------------------------------------------------------------------
@@ -35,35 +35,35 @@ def show_list(console: Console, log: Log, runs: Iterable[Listed], *, heads: bool
     if not console.is_terminal:
         for count, run in enumerate(runs, start=1):
             if count == 1 and heads:
-                _line(console, ["id", "time", "verdict", "outcome", "attempts", *_TOLD])
+                line(console, ["id", "time", "verdict", "outcome", "attempts", *_TOLD])
             time = run.time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
             cells = [run.id, time, run.verdict, run.outcome or "-", str(run.attempts)]
-            _line(console, [*cells, *_told(run)])
+            line(console, [*cells, *_told(run)])
         return count
     wide = console.width >= _WIDE
-    table = Table.grid(padding=(0, 1), expand=True)
-    table.add_column(min_width=13 if wide else 8, no_wrap=True)
-    table.add_column(width=19 if wide else 14, no_wrap=True)
-    table.add_column(width=12, no_wrap=True)
-    table.add_column(min_width=15, max_width=24 if wide else 18, no_wrap=True)
+    grid = Table.grid(padding=(0, 1), expand=True)
+    grid.add_column(min_width=13 if wide else 8, no_wrap=True)
+    grid.add_column(width=19 if wide else 14, no_wrap=True)
+    grid.add_column(width=12, no_wrap=True)
+    grid.add_column(min_width=15, max_width=24 if wide else 18, no_wrap=True)
     if wide:
-        table.add_column(max_width=16, no_wrap=True)
-        table.add_column(ratio=2, no_wrap=True)
-    table.add_column(ratio=3, no_wrap=True)
+        grid.add_column(max_width=16, no_wrap=True)
+        grid.add_column(ratio=2, no_wrap=True)
+    grid.add_column(ratio=3, no_wrap=True)
     if heads:
         names = ["id", "time (UTC)", "verdict", "scores", *(["model", "question"] if wide else [])]
-        table.add_row(*(Text(name, style="dim") for name in [*names, "answer"]))
+        grid.add_row(*(Text(name, style="dim") for name in [*names, "answer"]))
     for run in runs:
         count += 1
         time = run.time.strftime("%Y-%m-%d %H:%M:%S" if wide else "%m-%d %H:%M:%S")
         ended = Text((run.outcome or run.verdict).replace("_", " "), _STYLES.get(run.verdict, ""))
         scores, _, model, question, answer = (Text(cell[:_LONGEST]) for cell in _told(run))
         middle = (model, question) if wide else ()
-        table.add_row(
+        grid.add_row(
             Text(display.one_line(short(log, run.id))), time, ended, scores, *middle, answer
         )
     if count:
-        console.print(table)
+        console.print(grid)
     return count
 
 
@@ -79,10 +79,6 @@ def _told(run: Listed) -> Iterator[str]:
 def _score(found: Judgement) -> str:
     said = found.finding if found.score is None else f"{found.score:.2f}"
     return f"{display.one_line(found.evaluator)} {said}"
-
-
-def _line(console: Console, cells: Iterable[str]) -> None:
-    console.file.write("\t".join(map(display.one_line, cells)) + "\n")  # print has no tabs
 
 
 # --- Whole runs -----------------------------------------------------------------------------------
@@ -157,8 +153,8 @@ def _block(console: Console, head: str, text: str) -> None:
     """A text of several lines."""
     first, *rest = display.harmless(text).split("\n")
     display.say(console, head, first, style="dim")
-    for line in rest:
-        display.say(console, f"   {line}")
+    for more in rest:
+        display.say(console, f"   {more}")
 
 
 def _say(console: Console, head: str, tail: str = "", style: str = "") -> None:
@@ -192,13 +188,14 @@ def show_totals(console: Console, totals: Totals, by: Collection[By]) -> None:
         keys = [key for key in ("day", "evaluator", "model") if key == "evaluator" or key in by]
         tables: list[tuple[Sequence[str], Callable[[Group], list[str]]]]
         tables = [(_FOUND, _found), (_COST, _cost)]
-        if not console.is_terminal or console.width >= _WIDE:
+        if not console.is_terminal or console.width >= _WIDE + _WIDER * (len(keys) - 1):
             tables = [((*_FOUND, *_COST), lambda one: [*_found(one), *_cost(one)])]
         for heads, cells in tables:
             rows = [
                 [getattr(one, key) or "-" for key in keys] + cells(one) for one in totals.groups
             ]
-            _table(console, keys, heads, rows)
+            padding = 1 if console.width >= _WIDE else 0
+            table(console, keys, heads, rows, whole={"day", *heads}, padding=padding)
     _say(console, "answering", display.usage_line(totals.answering))
     _say(console, "judging", display.usage_line(totals.judging))
 
@@ -227,26 +224,6 @@ def _cost(group: Group) -> list[str]:
 
 def _counted(counts: Any) -> str:
     return ", ".join(f"{number:,} {name.replace('_', ' ')}" for name, number in counts.items())
-
-
-def _table(
-    console: Console, keys: Sequence[str], heads: Sequence[str], rows: Iterable[Sequence[str]]
-) -> None:
-    """A table on a terminal; lines with tabs in a pipe."""
-    if not console.is_terminal:
-        for row in [[*keys, *heads], *rows]:
-            _line(console, row)
-        return
-    table = Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1 if console.width >= _WIDE else 0)
-    )
-    for key in keys:
-        table.add_column(key, no_wrap=key == "day", max_width=40)
-    for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(display.one_line(cell)) for cell in row))
-    console.print(table)
 
 
 def as_json(totals: Totals, by: Collection[By]) -> dict[str, Any]:

@@ -2,45 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from demur.exemplars.judge import Verdict
-
-_Z = 1.959963984540054
-"""Standard deviations on either side of a normal mean that hold 95 %."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """So many of a number of verdicts."""
-
-    count: int
-    total: int
-
-    @property
-    def value(self) -> float | None:
-        """In [0, 1]; None of nothing."""
-        return self.count / self.total if self.total else None
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """Wilson's, of 95 %, in [0, 1]; None of nothing.
-
-        It is wide where there are few, also if all go one way: there a bootstrap would say that
-        nothing is in doubt.
-        """
-        if not self.total:
-            return None
-        share, n = self.count / self.total, self.total
-        middle = share + _Z**2 / (2 * n)
-        reach = _Z * math.sqrt(share * (1 - share) / n + (_Z / (2 * n)) ** 2)
-        scale = 1 + _Z**2 / n
-        # At the ends without rounding.
-        low = (middle - reach) / scale if self.count else 0.0
-        return low, (middle + reach) / scale if self.count < self.total else 1.0
+from demur.share import Share
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
 from demur.models.retry import describe
-from demur.models.threads import in_background
+from demur.models.threads import in_background, settle
 
 Job = TypeVar("Job")
 Loop = asyncio.AbstractEventLoop
@@ -27,6 +27,8 @@ OnFull = Literal["drop", "block"]
 
 _log = logging.getLogger(__name__)
 _HEARD_SECONDS = 0.5
+_serving: contextvars.ContextVar[object] = contextvars.ContextVar("serving", default=None)
+"""The backlog whose work this is, in the threads too that the work starts."""
 
 
 class Backlog(Generic[Job]):
@@ -34,7 +36,8 @@ class Backlog(Generic[Job]):
 
     Args:
         work: Does a job in a thread.
-        awork: Does a job in a task.
+        awork: Does what can wait in a loop of a job in a task, and returns the rest of it, which is
+            done in a thread and not given up with the loop.
         limit: How many jobs may wait, at least 1.
         on_full: What becomes of a job for which there is no room: "drop", it is counted and gone;
             "block", whoever offers it waits.
@@ -44,7 +47,7 @@ class Backlog(Generic[Job]):
     def __init__(
         self,
         work: Callable[[Job], None],
-        awork: Callable[[Job], Coroutine[Any, Any, None]],
+        awork: Callable[[Job], Coroutine[Any, Any, Callable[[], None]]],
         limit: int,
         on_full: OnFull,
         at_once: int,
@@ -57,9 +60,10 @@ class Backlog(Generic[Job]):
 
     def reset(self) -> None:
         """Forget all of it, as a process that was forked has to: its threads are not there."""
-        # Nothing is started with the lock: a thread may collect garbage before it says that it has
-        # begun, and that may be anything.
-        self._lock = threading.Lock()
+        # Garbage may be collected at any allocation, and an abandoned stream that is closed then
+        # tells of its end: a thread that has the lock may come for it again. Nothing is started
+        # with it, since others would wait meanwhile.
+        self._lock = threading.RLock()
         self._closed = False
         self._count = 0
         self._waiting: deque[tuple[int, Job]] = deque()
@@ -87,7 +91,7 @@ class Backlog(Generic[Job]):
             room = self._offer(job, None)
             if isinstance(room, bool):
                 return room
-            _wait(room, None)
+            wait(room, None)
 
     async def aput(self, job: Job, loop: Loop | None) -> bool:
         """As `put`, for tasks of a loop that will go on; None: for the threads."""
@@ -102,15 +106,17 @@ class Backlog(Generic[Job]):
         room: Future[None] | None = None
         with self._lock:
             full = len(self._waiting) >= self._limit
+            if full and self._on_full == "block" and _serving.get() is self:
+                full = False  # it would wait for itself
             if self._closed or (full and self._on_full == "drop"):
                 self.dropped += 1
                 return False
             if full:
                 self._for_room.append(room := Future())
             else:
-                self._count += 1
-                self._open[self._count] = None
-                self._waiting.append((self._count, job))
+                number = self._count = self._count + 1
+                self._open[number] = None
+                self._waiting.append((number, job))
             start = self._worker(loop)
         start()
         return room or True
@@ -121,15 +127,28 @@ class Backlog(Generic[Job]):
         """What starts one more worker, if there may be. With the lock; to be called without."""
         if self._threads + len(self._tasks) >= self._at_once:
             self._disown(lambda loop: loop.is_closed())
-        if self._threads + len(self._tasks) >= self._at_once or not self._waiting:
+        # A thread that waits for room may hold up the loop whose tasks are to make it. There is one
+        # worker too many then, rather than none.
+        stuck = loop is None and bool(self._for_room) and not self._threads
+        busy = self._threads + len(self._tasks) >= self._at_once and not stuck
+        if busy or not self._waiting:
             return _nothing
         # In a context of its own: the chain's would make the chain's callbacks the evaluators'.
         context = contextvars.Context()
+        context.run(_serving.set, self)
         if loop is None:
             self._threads += 1
-            return partial(context.run, in_background, self._serve)
+            return partial(self._start_thread, context)
         self._tasks[worker := object()] = loop, None
         return partial(self._start_task, context, loop, worker)
+
+    def _start_thread(self, context: contextvars.Context) -> None:
+        try:
+            context.run(in_background, self._serve)
+        except BaseException:  # there are too many threads: the next to come tries again
+            with self._lock:
+                self._threads -= 1
+            raise
 
     def _start_task(self, context: contextvars.Context, loop: Loop, worker: object) -> None:
         task = context.run(loop.create_task, self._aserve(loop, worker))
@@ -140,6 +159,9 @@ class Backlog(Generic[Job]):
     def _take(self, loop: Loop | None) -> tuple[int, Job] | None:
         """The next job. With the lock."""
         if not self._waiting:
+            # Who was told of room may have gone away since, and nobody would tell the others.
+            while self._for_room:
+                _settle(self._for_room.popleft())
             return None
         number, job = self._waiting.popleft()
         if loop is not None:
@@ -171,23 +193,41 @@ class Backlog(Generic[Job]):
                     self._tasks.pop(worker, None)
                     return
             number, job = taken
+            rest = _nothing
             try:
-                await self._awork(job)
-            except Exception as error:  # nobody is there to be told
+                rest = await self._awork(job)
+            except (Exception, SystemExit) as error:  # nobody is there to be told
                 _log.error("demur lost a sample: %s", describe(error))
-            except asyncio.CancelledError:  # as all tasks of a loop that ends
+            except BaseException as end:
                 with self._lock:
                     self._tasks.pop(worker, None)
                     self._hand_over(number)
-                    start = self._worker(None)
+                    # Cancelled, as all tasks of a loop that ends. Otherwise it is collected as
+                    # garbage, which may come at the interpreter's end: too late for a thread.
+                    cancelled = isinstance(end, asyncio.CancelledError)
+                    start = self._worker(None) if cancelled else _nothing
                 start()
                 raise
             del job, taken
             with self._lock:
+                # From here on it is not done again, whatever becomes of the loop.
                 if self._in_tasks.pop(number, None) is None:
                     self._tasks.pop(worker, None)
                     return  # the job was given to a thread
-            self._done(number)
+            try:
+                finishing = begin(partial(self._finish, number, rest))
+                await asyncio.shield(asyncio.wrap_future(finishing))
+            except BaseException:
+                with self._lock:
+                    self._tasks.pop(worker, None)
+                raise
+
+    def _finish(self, number: int, rest: Callable[[], None]) -> None:
+        try:
+            rest()
+        except BaseException as error:  # nobody is there to be told
+            _log.error("demur lost a sample: %s", describe(error))
+        self._done(number)
 
     def _done(self, number: int) -> None:
         with self._lock:
@@ -225,16 +265,11 @@ class Backlog(Generic[Job]):
         Returns:
             Whether it is; False when `timeout` seconds were not enough.
         """
-        return _wait(self._end(None), timeout)
+        return wait(self._end(None), timeout)
 
     async def aflush(self, timeout: float | None = None) -> bool:
         """As `flush`."""
-        end = self._end(asyncio.get_running_loop())
-        try:
-            await asyncio.wait_for(asyncio.wrap_future(end), timeout)
-        except asyncio.TimeoutError:
-            return False
-        return True
+        return await await_for(self._end(asyncio.get_running_loop()), timeout)
 
     def _end(self, loop: Loop | None) -> Future[None]:
         """What is done when all is that was taken in before."""
@@ -242,6 +277,7 @@ class Backlog(Generic[Job]):
         with self._lock:
             self._disown(lambda loop: not loop.is_running())
             starts = [self._worker(loop) for _ in range(self._at_once)]
+            self._for_end = [(mark, end) for mark, end in self._for_end if not end.cancelled()]
             self._for_end.append((self._count, end))
             self._tell_ends()
         for start in starts:
@@ -286,7 +322,23 @@ def _settle(future: Future[None]) -> bool:
     return True
 
 
-def _wait(future: Future[None], timeout: float | None) -> bool:
+def begin(work: Callable[[], None]) -> Future[None]:
+    """Have a sink at work in a thread that can be left behind: it may hang.
+
+    Not in the loop's pool: chains that wait for room may have all of it, and the loop's end waits
+    for it.
+    """
+    future: Future[None] = Future()
+
+    def start() -> None:
+        if future.set_running_or_notify_cancel():
+            settle(future, work)
+
+    in_background(start)
+    return future
+
+
+def wait(future: Future[None], timeout: float | None) -> bool:
     """Wait for a future, at most so many seconds: whether it is done.
 
     In pieces, so that an interrupt is heard (see `demur.models.threads.take`).
@@ -302,3 +354,12 @@ def _wait(future: Future[None], timeout: float | None) -> bool:
                 return False
         else:
             return True
+
+
+async def await_for(future: Future[None], timeout: float | None) -> bool:
+    """As `wait`, in the running loop."""
+    try:
+        await asyncio.wait_for(asyncio.wrap_future(future), timeout)
+    except asyncio.TimeoutError:
+        return False
+    return True

@@ -15,16 +15,18 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables.base import Runnable, RunnableLike
+from typing_extensions import Self
 
 from demur.guard.events import EVALUATION
 from demur.guard.shapes import Reader
 from demur.guard.trace import Trace
 from demur.observe.backlog import Loop, OnFull
+from demur.observe.finished import Finished
 from demur.observe.outlet import SinkLike
 from demur.observe.reading import Readers
 from demur.observe.recorder import Counts, Recorder
 from demur.observe.redaction import Redact
-from demur.observe.runs import Finished, Runs
+from demur.observe.runs import Runs
 from demur.schema import Evaluation
 
 Evaluator = Runnable[Any, Evaluation] | RunnableLike[Any, Evaluation]
@@ -80,6 +82,14 @@ class _Listening:
             lost=recorder.lost,
         )
 
+    def __copy__(self) -> Self:
+        """Itself: what is under way cannot be copied, and LangChain copies models with handlers."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Itself."""
+        return self
+
     def on_guard_end(self, trace: Trace, *, run_id: UUID) -> None:
         """Keep how a guard's call went, until its run is over."""
         self._runs.guarded(run_id, trace)
@@ -124,7 +134,7 @@ class _Listening:
     def _model_error(self, error: BaseException, kwargs: dict[str, Any]) -> Finished | None:
         if capture := self._runs.capture(kwargs["run_id"]):
             capture.on_llm_error(error, **kwargs)
-        return self._runs.fail(kwargs["run_id"])
+        return self._runs.fail(kwargs["run_id"], error)
 
     def _event(self, name: str, data: Any, run_id: UUID) -> None:
         if name == EVALUATION:
@@ -193,7 +203,8 @@ class ScoreCallbackHandler(_Listening, BaseCallbackHandler):
         """Wait until every run that has ended before is recorded, and sinks have sent it on.
 
         Args:
-            timeout: For how many seconds at most; None for as long as it takes.
+            timeout: For how many seconds at most, and one for the sinks; None for as long as it
+                takes.
 
         Returns:
             Whether it is.
@@ -207,7 +218,8 @@ class ScoreCallbackHandler(_Listening, BaseCallbackHandler):
         closes every handler that is open, and gives them 30 seconds.
 
         Args:
-            timeout: For how many seconds to wait at most; None for as long as it takes.
+            timeout: For how many seconds to wait at most, and one for the sinks; None for as long
+                as it takes.
 
         Returns:
             Whether all was done.
@@ -224,7 +236,7 @@ class ScoreCallbackHandler(_Listening, BaseCallbackHandler):
 
     def on_chain_error(self, error: BaseException, **kwargs: Any) -> None:
         """A chain raised, or was stopped."""
-        self._put(self._runs.fail(kwargs["run_id"]))
+        self._put(self._runs.fail(kwargs["run_id"], error))
 
     def on_tool_start(self, serialized: Any, input_str: str, **kwargs: Any) -> None:
         """A tool begins."""
@@ -236,7 +248,7 @@ class ScoreCallbackHandler(_Listening, BaseCallbackHandler):
 
     def on_tool_error(self, error: BaseException, **kwargs: Any) -> None:
         """A tool raised."""
-        self._runs.fail(kwargs["run_id"])
+        self._runs.fail(kwargs["run_id"], error)
 
     def on_retriever_start(self, serialized: Any, query: str, **kwargs: Any) -> None:
         """A retriever begins."""
@@ -248,7 +260,7 @@ class ScoreCallbackHandler(_Listening, BaseCallbackHandler):
 
     def on_retriever_error(self, error: BaseException, **kwargs: Any) -> None:
         """A retriever raised."""
-        self._runs.fail(kwargs["run_id"])
+        self._runs.fail(kwargs["run_id"], error)
 
     def on_chat_model_start(
         self, serialized: Any, messages: list[list[BaseMessage]], **kwargs: Any
@@ -317,7 +329,7 @@ class AsyncScoreCallbackHandler(_Listening, AsyncCallbackHandler):
 
     async def on_chain_error(self, error: BaseException, **kwargs: Any) -> None:
         """A chain raised, or was stopped."""
-        await self._aput(self._runs.fail(kwargs["run_id"]))
+        await self._aput(self._runs.fail(kwargs["run_id"], error))
 
     async def on_tool_start(self, serialized: Any, input_str: str, **kwargs: Any) -> None:
         """A tool begins."""
@@ -329,7 +341,7 @@ class AsyncScoreCallbackHandler(_Listening, AsyncCallbackHandler):
 
     async def on_tool_error(self, error: BaseException, **kwargs: Any) -> None:
         """A tool raised."""
-        self._runs.fail(kwargs["run_id"])
+        self._runs.fail(kwargs["run_id"], error)
 
     async def on_retriever_start(self, serialized: Any, query: str, **kwargs: Any) -> None:
         """A retriever begins."""
@@ -341,7 +353,7 @@ class AsyncScoreCallbackHandler(_Listening, AsyncCallbackHandler):
 
     async def on_retriever_error(self, error: BaseException, **kwargs: Any) -> None:
         """A retriever raised."""
-        self._runs.fail(kwargs["run_id"])
+        self._runs.fail(kwargs["run_id"], error)
 
     async def on_chat_model_start(
         self, serialized: Any, messages: list[list[BaseMessage]], **kwargs: Any

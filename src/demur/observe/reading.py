@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, BaseMessage
-from pydantic import ValidationError
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
+from pydantic import BaseModel, ValidationError
 
+from demur.errors import DemurError
 from demur.evaluators.base import as_sample
-from demur.guard.messages import last_written, sources
+from demur.guard.messages import last_written, sources, this_turn
 from demur.guard.shapes import Reader, find_answer, find_contexts, find_question
 from demur.models.retry import describe
 from demur.schema import Evaluation, Sample
@@ -47,18 +48,24 @@ class Said:
 def read(input: Any, output: Any, documents: Sequence[Document], readers: Readers) -> Said | None:
     """What a run says; None where it gave no answer yet, since its model calls tools.
 
-    Of an agent, whose output is messages, the last that the model wrote is the answer, and what its
-    tools returned are the contexts.
+    Of an agent, whose output is messages, the last that the model wrote in this turn is the answer,
+    and what its tools returned are the contexts.
     """
     if isinstance(output, Evaluation):
         return _read_evaluation(input, output)
     question: str | None = None
     try:
+        messages = _messages_in(output)
         question = find_question(input, readers.question)
-        messages = _messages_in(output) if readers.answer is None else ()
-        last = last_written(messages)
+        if question is None and readers.question is None:
+            # Of a graph that is resumed, only the state that it ends with has it.
+            state = output if isinstance(output, Mapping) else messages
+            question = _question_in(input) or find_question(state)
+        # What was written before this turn is the answer to another question.
+        last = last_written(this_turn(messages)) if readers.answer is None else None
         speaks = output if last is None else last
         if isinstance(speaks, AIMessage) and speaks.tool_calls and not str(speaks.text).strip():
+            _check_form(output)
             return None
         answer = find_answer(speaks, readers.answer)
         contexts = find_contexts(input, output, documents, readers.contexts)
@@ -75,6 +82,36 @@ def _messages_in(output: Any) -> Sequence[BaseMessage]:
     if not isinstance(found, (list, tuple)):
         return ()
     return [one for one in found if isinstance(one, BaseMessage)]
+
+
+def _question_in(input: Any) -> str | None:
+    """The question in what else graphs take: messages in short form, a state that is no mapping."""
+    if isinstance(input, BaseModel) or (is_dataclass(input) and not isinstance(input, type)):
+        input = dict(input) if isinstance(input, BaseModel) else vars(input)
+        if question := find_question(input):
+            return question
+    given = input.get("messages") if isinstance(input, Mapping) else input
+    if not isinstance(given, (list, tuple)) or not all(map(_is_message, given)):
+        return None
+    try:
+        return find_question(convert_to_messages(given))
+    except (ValueError, TypeError, NotImplementedError):
+        return None
+
+
+def _is_message(value: Any) -> bool:
+    if isinstance(value, (BaseMessage, tuple)):
+        return True
+    return isinstance(value, Mapping) and "role" in value
+
+
+def _check_form(output: Any) -> None:
+    """Of an agent with `response_format`, the call of the last tool is the answer."""
+    if isinstance(output, Mapping) and output.get("structured_response") is not None:
+        raise DemurError(
+            "no answer can be found: the agent's answer is structured. Give a function that makes "
+            "a text of output['structured_response'] with answer="
+        )
 
 
 def _read_evaluation(input: Any, output: Evaluation) -> Said:

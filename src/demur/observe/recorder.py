@@ -5,7 +5,6 @@ It knows nothing of who tells of the runs; the callback handlers do that for Lan
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import concurrent.futures.thread  # noqa: F401  # so that its hook is registered before ours
 import logging
@@ -16,6 +15,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +23,11 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.base import Runnable, RunnableLike, coerce_to_runnable
 
 from demur.models.calls import JUDGE, adrive, drive
-from demur.observe.backlog import Backlog, Loop, OnFull
+from demur.observe.backlog import Backlog, Loop, OnFull, await_for, begin, wait
+from demur.observe.finished import Finished
 from demur.observe.outlet import Outlet, SinkLike, as_sinks
 from demur.observe.records import Record
 from demur.observe.redaction import Redact, redaction
-from demur.observe.runs import Finished
 from demur.observe.scoring import score
 from demur.schema import Evaluation
 
@@ -35,6 +35,8 @@ _log = logging.getLogger("demur.observe")
 
 _EXIT_SECONDS = 30.0
 """How long the interpreter's end waits for what is in the queues."""
+_SINKS_SECONDS = 1.0
+"""How long sinks may take to send on and to close at least, when no time is left."""
 _CONFIG = RunnableConfig(tags=[JUDGE], callbacks=[])
 """Of the evaluators' runs: no handler that listens to chains is to take them for one."""
 
@@ -91,29 +93,30 @@ class Recorder:
         return finished.judged or bool(self.evaluators)
 
     def _work(self, finished: Finished) -> None:
-        with self._counted():
+        with self._counting_failures():
             record, _ = drive(score(finished, self.evaluators), _CONFIG, None)
-            self._write(record)
+        self._write(record)
 
-    async def _awork(self, finished: Finished) -> None:
-        with self._counted():
+    async def _awork(self, finished: Finished) -> Callable[[], None]:
+        with self._counting_failures():
             record, _ = await adrive(score(finished, self.evaluators), _CONFIG, None)
-            await asyncio.to_thread(self._write, record)
+        return partial(self._write, record)
 
     def _write(self, record: Record) -> None:
-        self._outlet.write(self._redact(record))
+        with self._counting_failures():
+            self._outlet.write(self._redact(record))
+        with self._counting:
+            self._recorded += 1
 
     @contextmanager
-    def _counted(self) -> Iterator[None]:
-        """Count what becomes of a run. What cannot be made a record of is told in the log."""
+    def _counting_failures(self) -> Iterator[None]:
+        """Count a run that no record can be made of. The backlog tells it in the log."""
         try:
             yield
-        except Exception:
+        except (Exception, SystemExit):
             with self._counting:
                 self._failed += 1
             raise
-        with self._counting:
-            self._recorded += 1
 
     # --- Counts --------------------------------------------------------------------------------
 
@@ -146,35 +149,37 @@ class Recorder:
 
     def flush(self, timeout: float | None) -> bool:
         """Wait until every run that was taken in before is recorded, and sent on; whether it is."""
+        left = _left_of(timeout)
         done = self._backlog.flush(timeout)
-        self._outlet.flush()
-        return done
+        return wait(begin(self._outlet.flush), left()) and done
 
     async def aflush(self, timeout: float | None) -> bool:
         """As `flush`, in the running loop."""
+        left = _left_of(timeout)
         done = await self._backlog.aflush(timeout)
-        await asyncio.to_thread(self._outlet.flush)
-        return done
+        return await await_for(begin(self._outlet.flush), left()) and done
 
     def close(self, timeout: float | None) -> bool:
         """Take in nothing more, finish what was taken in, and let go of the sinks."""
+        left = _left_of(timeout)
         self._backlog.close()
         done = self._backlog.flush(timeout)
-        self._finish()
-        return done
+        self._leave()
+        return wait(begin(self._outlet.close), left()) and done
 
     async def aclose(self, timeout: float | None) -> bool:
         """As `close`, in the running loop."""
+        left = _left_of(timeout)
         self._backlog.close()
         done = await self._backlog.aflush(timeout)
-        await asyncio.to_thread(self._finish)
-        return done
+        self._leave()
+        return await await_for(begin(self._outlet.close), left()) and done
 
-    def _finish(self) -> None:
+    def _leave(self) -> None:
+        """Leave what is not scored yet."""
         _open.discard(self)
-        if left := self._backlog.give_up():
-            _log.warning("the time was up: %d runs were not scored, and are not recorded", left)
-        self._outlet.close()
+        if count := self._backlog.give_up():
+            _log.warning("the time was up: %d runs were not scored, and are not recorded", count)
 
     def _forked(self) -> None:
         """What is under way belongs to the parent process, and so do the locks."""
@@ -183,13 +188,25 @@ class Recorder:
         self._outlet = Outlet(self._sinks, spill=self._spill)
 
 
+def _left_of(timeout: float | None) -> Callable[[], float | None]:
+    """What tells how many seconds are left of these, from now on, for sinks."""
+    if timeout is None:
+        return lambda: None
+    until = time.monotonic() + timeout
+    return lambda: max(_SINKS_SECONDS, until - time.monotonic())
+
+
 _open: weakref.WeakSet[Recorder] = weakref.WeakSet()
 
 
 def _close_all() -> None:
     until = time.monotonic() + _EXIT_SECONDS
-    for recorder in [*_open]:
-        recorder.close(max(0.0, until - time.monotonic()))
+    try:
+        for recorder in [*_open]:
+            recorder.close(max(0.0, until - time.monotonic()))
+    except KeyboardInterrupt:  # nobody wants to wait any more
+        for recorder in [*_open]:
+            recorder.close(0)
 
 
 def _forked() -> None:
@@ -220,7 +237,7 @@ class Counts:
     unsampled: int
     """Of these, those that `sample_rate` left out."""
     unanswered: int
-    """Of these, those that raised, were stopped, or only called tools."""
+    """Of these, those that raised, were stopped or interrupted, or only called tools."""
     given_up: int
     """Of these, those that never told that they were over, as a stream that nobody closes."""
     waiting: int

@@ -6,66 +6,32 @@ State is kept by run id and lives as long as the run. Nothing here waits, and no
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import time
+import weakref
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 from uuid import UUID
 
-from langchain_core.outputs import ChatGeneration, LLMResult
-from pydantic import JsonValue
+from langchain_core.outputs import LLMResult
+from langchain_core.runnables.config import var_child_runnable_config
 
 from demur.guard.capture import Capture
 from demur.guard.trace import Trace
 from demur.models.calls import JUDGE
+from demur.observe.finished import About, Finished, author_of, plain
 from demur.observe.reading import Readers, Said, read
 from demur.observe.spans import current_span_ids
-from demur.schema import Evaluation, Usage
+from demur.schema import Evaluation
 
 _MOST_OPEN = 50_000
 """Runs under way at a time; of more, the oldest are given up. A stream that nobody reads to its end
 or closes never tells that it is over."""
 _MOST_OVER = 10_000
 """Runs that are over and still known, so that what they left behind is no run of its own."""
-
-
-@dataclass(frozen=True)
-class About:
-    """What a record says of a run, whatever was found of its answer."""
-
-    id: str
-    root: str
-    time: datetime
-    name: str | None
-    tags: tuple[str, ...]
-    metadata: Mapping[str, JsonValue]
-    model: str | None
-    response: str | None
-    trace_id: str | None
-    span_id: str | None
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Finished:
-    """A run that is over, and is to be scored or only to be recorded."""
-
-    about: About
-    said: Said
-    """Of a guard that did not come to its end, what is known."""
-    usage: Usage = field(default_factory=Usage)
-    """What answering cost."""
-    trace: Trace | None = None
-    """Of a guard's run: it was judged."""
-    told: tuple[tuple[int, Evaluation], ...] = ()
-    """Of a guard's run that did not come to its end: what it found, with the attempts' numbers."""
-
-    @property
-    def judged(self) -> bool:
-        """Whether there is nothing left to score."""
-        return self.trace is not None or bool(self.told) or self.said.evaluation is not None
 
 
 @dataclass(eq=False)
@@ -78,8 +44,10 @@ class _Scored:
     capture: Capture = field(default_factory=Capture)
     open: set[UUID] = field(default_factory=set)
     """The runs inside it that are under way."""
+    judged: bool = False
+    """Whether a guard inside it has judged an answer."""
     guarded: bool = False
-    """Whether a guard inside it has judged."""
+    """Whether one has, and has let its answer through: what the run answers comes from it."""
 
 
 @dataclass(eq=False)
@@ -95,6 +63,8 @@ class _Run:
     """What it belongs to; None outside of what is wanted."""
     model: str | None = None
     response: str | None = None
+    paused: bool = False
+    """Whether something inside it asked for a person, and it ends without an answer."""
     trace: Trace | None = None
     told: list[tuple[int, Evaluation]] = field(default_factory=list)
 
@@ -108,7 +78,7 @@ class Tally:
     unsampled: int = 0
     """Of these, those that `sample_rate` left out."""
     unanswered: int = 0
-    """Of these, those that raised, were stopped, or only called tools."""
+    """Of these, those that raised, were stopped or interrupted, or only called tools."""
     given_up: int = 0
     """Of these, those that never told that they were over."""
 
@@ -131,7 +101,10 @@ class Runs:
         self._open: dict[UUID, _Run | None] = {}
         """None for what nothing is wanted of, the runs inside it included."""
         self._over: dict[UUID, None] = {}
-        self._lock = threading.Lock()
+        # Garbage may be collected at any allocation, and an abandoned stream that is closed then
+        # tells of its end: a thread that has the lock may come for it again.
+        self._lock = threading.RLock()
+        _all.add(self)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -166,6 +139,11 @@ class Runs:
         """
         tags = tags or ()
         with self._lock:
+            if run_id in self._open:  # the handler is there twice
+                return self.capture(run_id)
+            self._over.pop(run_id, None)  # ids that users give may come again
+            if parent_run_id is None:
+                parent_run_id = self._enclosing()
             if parent_run_id in self._over:
                 self._forget(run_id)
                 return None
@@ -186,8 +164,18 @@ class Runs:
                     self._keep(run_id, None)
                     return None
                 run.scored = _Scored(run, *current_span_ids())
+                run.input = _as_given(input)
             self._keep(run_id, run)
             return None if run.scored is None else run.scored.capture
+
+    def _enclosing(self) -> UUID | None:
+        """The open run in which a run begins that names no parent.
+
+        As what is in a `RunnableWithFallbacks`, which gives its own callbacks to what it calls.
+        """
+        config = var_child_runnable_config.get() or {}
+        enclosing: UUID | None = getattr(config.get("callbacks"), "parent_run_id", None)
+        return enclosing if enclosing in self._open else None
 
     def _wants(self, run: _Run) -> bool:
         if self._names or self._tags:
@@ -204,7 +192,7 @@ class Runs:
     def _keep(self, run_id: UUID, run: _Run | None) -> None:
         self._open[run_id] = run
         if len(self._open) > _MOST_OPEN:
-            oldest = self._open.pop(next(iter(self._open)))
+            oldest = self._close(next(iter(self._open)))
             if oldest is not None and oldest.scored is not None and oldest.scored.run is oldest:
                 self.tally.given_up += 1
 
@@ -220,13 +208,10 @@ class Runs:
         run = self._open.get(run_id)
         if run is None or run.scored is None:
             return
-        message = _message_of(response)
-        said = getattr(message, "response_metadata", None) or {}
-        model = said.get("model_name") or said.get("model") or run.metadata.get("ls_model_name")
-        response_id = said.get("id") or _given_id(getattr(message, "id", None))
+        model, response_id = author_of(response, run.metadata)
         inside: _Run | None = run
         while inside is not None:
-            inside.model, inside.response = _text(model), _text(response_id)
+            inside.model, inside.response = model, response_id
             inside = inside.parent
 
     def found(self, run_id: UUID, attempt: int, evaluation: Evaluation) -> None:
@@ -258,21 +243,32 @@ class Runs:
         if judged is not None or run.scored.run is not run or run.scored.guarded:
             return judged
         capture = run.scored.capture
-        said = read(run.input, output, capture.documents, self._readers)
+        said = None
+        if not run.paused:
+            said = read(run.input, output, capture.documents, self._readers)
         if said is None:
-            self.tally.unanswered += 1
+            self._unanswered(run.scored)
             return None
         return Finished(_about(run, run.scored), said, capture.usage)
 
-    def fail(self, run_id: UUID) -> Finished | None:
+    def fail(self, run_id: UUID, error: BaseException | None = None) -> Finished | None:
         """A run raised, or was stopped: there is no answer, unless a guard has judged some."""
         run = self._close(run_id)
         if run is None or run.scored is None:
             return None
+        if run.parent is not None and _is_interrupt(error):
+            # The graph around it ends as if all was well, with what it knew before, such as the
+            # answer to the question before this one.
+            run.parent.paused = True
         judged = _judged_by_guard(run, run.scored, None)
-        if judged is None and run.scored.run is run and not run.scored.guarded:
-            self.tally.unanswered += 1
+        if judged is None and run.scored.run is run:
+            self._unanswered(run.scored)
         return judged
+
+    def _unanswered(self, scored: _Scored) -> None:
+        if not scored.judged:
+            with self._lock:
+                self.tally.unanswered += 1
 
     def _close(self, run_id: UUID) -> _Run | None:
         with self._lock:
@@ -280,10 +276,11 @@ class Runs:
             scored = None if run is None else run.scored
             if scored is not None:
                 scored.open.discard(run_id)
-            if run is None or (scored is not None and scored.run is run):
+            if run is None or scored is not None:
                 self._forget(run_id)
+            if scored is not None and scored.run is run:
                 # Such as a thread that was left behind.
-                for inside in () if scored is None else scored.open:
+                for inside in [*scored.open]:
                     self._open.pop(inside, None)
                     self._forget(inside)
             return run
@@ -293,12 +290,32 @@ class Runs:
         if len(self._over) > _MOST_OVER:
             del self._over[next(iter(self._over))]
 
+    def reset(self) -> None:
+        """Leave what is under way to the process that this one was forked from."""
+        self._lock = threading.RLock()
+        for run_id in [*self._open]:
+            self._forget(run_id)
+        self._open.clear()
+
+
+_all: weakref.WeakSet[Runs] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for runs in [*_all]:
+        runs.reset()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
 
 def _judged_by_guard(run: _Run, scored: _Scored, output: Any) -> Finished | None:
     """What a guard's run comes to."""
     if run.trace is None and not run.told:
         return None
-    scored.guarded = True
+    scored.judged = True
+    scored.guarded = scored.guarded or output is not None
     about = _about(run, scored)
     if run.trace is not None:
         return Finished(about, Said(), trace=run.trace)
@@ -317,7 +334,7 @@ def _about(run: _Run, scored: _Scored) -> About:
         time=datetime.now(timezone.utc),
         name=run.name,
         tags=tuple(map(str, run.tags)),
-        metadata=_plain(run.metadata),
+        metadata=plain(run.metadata),
         model=run.model,
         response=run.response,
         trace_id=scored.trace_id,
@@ -326,26 +343,13 @@ def _about(run: _Run, scored: _Scored) -> About:
     )
 
 
-def _plain(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """What of a run's metadata is a plain value; LangChain lets users put anything there."""
-    kept = (str, int, float, bool, type(None))
-    return {
-        str(key): value
-        for key, value in metadata.items()
-        if isinstance(value, kept) and value == value  # not NaN, which JSON cannot hold
-    }
+def _as_given(input: Any) -> Any:
+    """What a run was given, as it is now: a chain may change it."""
+    if type(input) is dict:
+        return {key: [*one] if type(one) is list else one for key, one in input.items()}
+    return [*input] if type(input) is list else input
 
 
-def _message_of(response: LLMResult) -> Any:
-    generation = next((one for several in response.generations for one in several), None)
-    return generation.message if isinstance(generation, ChatGeneration) else None
-
-
-def _given_id(message_id: Any) -> str | None:
-    """A message's id, unless LangChain made it up."""
-    made_up = not isinstance(message_id, str) or message_id.startswith(("run-", "lc_"))
-    return None if made_up else message_id
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether it is langgraph's way to ask a person."""
+    return any(base.__name__ == "GraphInterrupt" for base in type(error).__mro__)

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableSequence
+from langchain_core.runnables.base import RunnableBindingBase
 
 from demur.errors import DemurError
 from demur.guard.attempts import as_evaluation
 from demur.guard.trace import Attempt, Verdict
 from demur.models.calls import RunnableCall, Steps, ask
+from demur.models.retry import CallPolicy, describe
 from demur.models.tries import Outcome
+from demur.observe.finished import Finished
 from demur.observe.records import Record, finding_of
-from demur.observe.runs import Finished
 from demur.schema import Evaluation, Usage
 
 Named = tuple[str, Runnable[Any, Any]]
@@ -36,13 +41,49 @@ def score(finished: Finished, evaluators: Sequence[Named]) -> Steps[Record]:
     elif said.error is not None:
         evaluations = tuple(_undecided(name, said.error) for name, _ in evaluators)
     else:
-        outcomes = yield from ask(
-            [RunnableCall(one, said.sample, name) for name, one in evaluators]
-        )
+        outcomes = yield from ask([_Judging(one, said.sample, name) for name, one in evaluators])
         names = [name for name, _ in evaluators]
         evaluations = tuple(map(_evaluation, names, outcomes))
     attempt = _attempt(finished, evaluations, finished.usage, said.answer)
     return _record(finished, (attempt,), attempt.cost)
+
+
+@dataclass(frozen=True)
+class _Judging(RunnableCall):
+    """A call of an evaluator. Whatever it raises is its outcome: nobody is there to be told."""
+
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+        """Make the call in this thread, in a loop of its own if it has to have one."""
+        started = time.monotonic()
+        try:
+            if _only_async(self.runnable):
+                return asyncio.run(self.arun(config, policy))
+            return super().run(config, policy)
+        except BaseException as error:
+            return _raised(error, started)
+
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+        """Make the call in the running loop."""
+        started = time.monotonic()
+        try:
+            return await super().arun(config, policy)
+        except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
+            raise  # it is the loop that ends
+        except BaseException as error:  # SystemExit would end the loop, which is the chain's
+            return _raised(error, started)
+
+
+def _raised(error: BaseException, started: float) -> Outcome:
+    return Outcome(error=describe(error), usage=Usage(seconds=time.monotonic() - started))
+
+
+def _only_async(evaluator: Runnable[Any, Any]) -> bool:
+    """Whether it is made of a coroutine function, and so cannot be called without a loop."""
+    if isinstance(evaluator, RunnableBindingBase):
+        return _only_async(evaluator.bound)
+    if isinstance(evaluator, RunnableSequence):
+        return any(map(_only_async, evaluator.steps))
+    return isinstance(evaluator, RunnableLambda) and not hasattr(evaluator, "func")
 
 
 def _evaluation(name: str, outcome: Outcome) -> Evaluation:

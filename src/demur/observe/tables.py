@@ -16,15 +16,16 @@ APPLICATION = 0x64656D75
 
 TABLES = """
 create table if not exists runs (
-    id text primary key, root text not null, time text not null, name text, model text,
+    number integer primary key autoincrement, id text not null unique, root text not null,
+    time text not null, name text, model text,
     question text, answer text not null, attempts integer not null,
     first text not null, verdict text not null, outcome text,
     calls integer not null, cached integer not null, input_tokens integer not null,
     output_tokens integer not null, call_seconds real not null,
     seconds real not null, record text not null
-) without rowid;
+);
 create index if not exists runs_by_time on runs (
-    time, model, name, outcome, first, verdict, attempts, seconds,
+    time, id, model, name, outcome, first, verdict, attempts, seconds,
     calls, cached, input_tokens, output_tokens, call_seconds
 );
 create table if not exists evaluations (
@@ -35,14 +36,19 @@ create table if not exists evaluations (
     output_tokens integer not null, call_seconds real not null,
     primary key (run, place)
 ) without rowid;
+create table if not exists origin (id text not null);
+insert into origin select lower(hex(randomblob(16))) where not exists (select 1 from origin);
 """
-"""`first` and `verdict` are those of the first and of the last attempt. Times are UTC, written so
-that they sort. The index has all that chooses and sums up runs, so that no text is read then."""
+"""`number` counts what is written, and none comes twice: a run that is recorded anew has a new one.
+`origin` tells this database from others that come into its place and count anew. `first` and
+`verdict` are those of the first and of the last attempt. Times are UTC, written so that they sort.
+The index has all that chooses and sums up runs, so that no text is read then."""
 
 
 def put(database: sqlite3.Connection, record: Record) -> None:
     """Write a record, in the place of one with the same id. Within the caller's transaction."""
     run = (
+        None,  # its number
         *(record.id, record.root, moment(record.time), record.name, record.model),
         *(record.question, record.answer, len(record.attempts)),
         *(record.attempts[0].verdict, record.verdict, record.outcome),

@@ -91,7 +91,9 @@ class Log:
             LogError: The database is damaged.
         """
         try:
-            yield from self.database.execute(query, values)
+            # `yield from` would close the cursor, also after the log was closed.
+            for row in self.database.execute(query, values):  # noqa: UP028
+                yield row
         except sqlite3.DatabaseError as error:
             raise _unreadable(self.path, error) from error
 
@@ -110,12 +112,36 @@ def open_log(path: Path) -> Log:
         LogError: It cannot be read, or is no log.
     """
     try:
+        if path.is_file() and not size_of(path):  # may become either
+            return Log(path, in_memory(), position=Position())
+        database = open_database(path)
+        if database is not None:
+            return database
         with path.open("rb") as file:
-            if not file.peek(len(_MAGIC)).startswith(_MAGIC):
-                return _load(path, file)
-        return _open_database(path.resolve())
+            return _load(path, file)
     except OSError as error:
         raise LogError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def open_database(path: Path) -> Log | None:
+    """Open a log that is a database, as `open_log` does; None if it is none.
+
+    Raises:
+        OSError, LogError: It cannot be read, or is another program's.
+    """
+    # A process that opens a database and closes it by any other way than SQLite's gives up all
+    # locks that it has on it (POSIX). Then other processes take away the `-wal` that a sink in this
+    # one goes on to write to. So only SQLite looks at it, unless it could not open it either.
+    # A file of one byte is an empty database to it.
+    if not path.is_file() or not os.access(path, os.R_OK) or size_of(path) < len(_MAGIC):
+        return None
+    try:
+        return Log(path, _opened(path.resolve()))
+    except sqlite3.DatabaseError as error:
+        with path.open("rb") as file:
+            if file.read(len(_MAGIC)) != _MAGIC:
+                return None
+        raise _unreadable(path, error) from error
 
 
 def in_memory() -> sqlite3.Connection:
@@ -134,13 +160,12 @@ def identity(file: Path | int) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def is_database(path: Path) -> bool:
-    """Whether a file is there, and is of SQLite."""
+def size_of(path: Path) -> int:
+    """A file's size in bytes; 0 if there is none."""
     try:
-        with path.open("rb") as file:
-            return file.read(len(_MAGIC)) == _MAGIC
+        return path.stat().st_size
     except FileNotFoundError:
-        return False
+        return 0
 
 
 def read_record(text: str | bytes, place: str) -> Record | Damaged:
@@ -199,25 +224,21 @@ def _load(path: Path, file: IO[bytes]) -> Log:
     return Log(path, database, damaged, position)
 
 
-def _open_database(path: Path) -> Log:
+def _opened(path: Path) -> sqlite3.Connection:
     uri = path.as_uri()
     try:
-        try:
-            database = _connect(path, f"{uri}?mode=ro")
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error):
-                raise LogError(f"{path} is locked by another process: try again") from error
-            # SQLite wants to put files beside a database in WAL mode, even to read it, and cannot.
-            # Without a `-wal` nobody has it open, and all is in the database itself.
-            if _size(path.with_name(f"{path.name}-wal")):
-                raise LogError(
-                    f"cannot read {path}: {error}. Its newest runs are in {path.name}-wal, which "
-                    "SQLite reads only where it may write: copy both files to another folder"
-                ) from error
-            database = _connect(path, f"{uri}?mode=ro&immutable=1")
-    except sqlite3.DatabaseError as error:
-        raise _unreadable(path, error) from error
-    return Log(path, database)
+        return _connect(path, f"{uri}?mode=ro")
+    except sqlite3.OperationalError as error:
+        if "locked" in str(error):
+            raise LogError(f"{path} is locked by another process: try again") from error
+        # SQLite wants to put files beside a database in WAL mode, even to read it, and cannot.
+        # Without a `-wal` nobody has it open, and all is in the database itself.
+        if size_of(path.with_name(f"{path.name}-wal")):
+            raise LogError(
+                f"cannot read {path}: {error}. Its newest runs are in {path.name}-wal, which "
+                "SQLite reads only where it may write: copy both files to another folder"
+            ) from error
+        return _connect(path, f"{uri}?mode=ro&immutable=1")
 
 
 def _connect(path: Path, uri: str) -> sqlite3.Connection:
@@ -245,13 +266,6 @@ def _connect(path: Path, uri: str) -> sqlite3.Connection:
 
 def _holds(text: str | None, part: str) -> bool:
     return text is not None and part in text.casefold()
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 def _unreadable(path: Path, error: sqlite3.DatabaseError) -> LogError:

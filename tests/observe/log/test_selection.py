@@ -11,18 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.observe.log import Log, LogError, open_log
-from demur.observe.records import Record
-from demur.observe.selection import (
+from demur.observe.log import (
     EVERY,
     Filters,
     Judgement,
+    Log,
+    LogError,
     find,
+    open_log,
     records,
     select,
     short,
     worst,
 )
+from demur.observe.records import Record
 from support.logs import RUNS, judgements, matches, some_filters
 from support.records import (
     ANSWER,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any, get_args
 
 from demur.guard.trace import Outcome, Verdict
-from demur.observe.log import Damaged, Log, LogError, read_record
+from demur.observe.log.opening import Damaged, Log, LogError, read_record
 from demur.observe.records import Finding, Record
 from demur.observe.tables import moment
 from demur.text import replace_surrogates
@@ -54,8 +53,8 @@ class Filters:
     """The greatest score."""
     id: str | None = None
     """Begins the run's id."""
-    ids: Sequence[str] | None = None
-    """The run's id is one of these."""
+    after: int | None = None
+    """The run was written after the one of this number (see `demur.observe.tables`)."""
 
     def __post_init__(self) -> None:
         """Refuse what can match nothing.
@@ -182,13 +181,13 @@ def worst(log: Log, filters: Filters, most: int) -> Iterator[Record | Damaged]:
     where, values = conditions(filters)
     evaluator, named = _named(filters)
     query = f"""
-        select r.id, max(e.finding = 'failed') as failed, min(e.score) as score, r.time as time
+        select r.number, max(e.finding = 'failed') as failed, min(e.score) as score, r.time as time
         from runs r cross join evaluations e on e.run = r.id
-        where {where} and e.attempt = 1 and {evaluator} group by r.id
+        where {where} and e.attempt = 1 and {evaluator} group by r.number
         having failed or score is not null
         order by failed desc, score is null, score, time desc, r.id limit ?"""
-    for id, *_ in [*log.rows(query, *values, *named, most)]:
-        for (text,) in log.rows("select record from runs where id = ?", id):
+    for number, *_ in [*log.rows(query, *values, *named, most)]:
+        for id, text in log.rows("select id, record from runs where number = ?", number):
             yield read_record(text, f"run {id}")
 
 
@@ -257,8 +256,9 @@ def conditions(filters: Filters) -> tuple[str, list[Any]]:
         add("r.time < ?", moment(filters.until))
     if filters.id is not None:
         add("r.id >= ? and substr(r.id, 1, ?) = ?", filters.id, len(filters.id), filters.id)
-    if filters.ids is not None:
-        add("r.id in (select value from json_each(?))", json.dumps(list(filters.ids)))
+    if filters.after is not None:
+        # As they are few, they are found by number, and not by looking through all in their order.
+        add("likelihood(r.number > ?, 0.001)", filters.after)
     judged = _judged(filters)
     if judged is not None:
         add(judged[0], *judged[1])
@@ -295,8 +295,8 @@ def _chosen(columns: str, filters: Filters, last: int | None) -> tuple[str, list
     if last is not None:
         # In two steps: where an index can tell which runs it is, no other one is read.
         where = (
-            f"r.id in (select r.id from runs r where {where} order by r.time desc, r.id desc "
-            "limit ?)"
+            f"r.number in (select r.number from runs r where {where} "
+            "order by r.time desc, r.id desc limit ?)"
         )
         values.append(last)
     return f"select {columns} from runs r where {where} order by r.time, r.id", values

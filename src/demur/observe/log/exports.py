@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from demur.observe.log import Damaged, Log, LogError
+from demur.observe.log.opening import Damaged, Log, LogError
+from demur.observe.log.selection import EVERY, Filters, records
 from demur.observe.records import Record, finding_of
-from demur.observe.selection import EVERY, Filters, records
 from demur.observe.sinks import JSONLSink, Sink, SQLiteSink
 from demur.schema import Evaluation
 

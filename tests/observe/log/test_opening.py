@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.observe import tables
-from demur.observe.log import Damaged, LogError, open_log
+from demur.observe.log import Damaged, Filters, Following, LogError, open_log, records
 from demur.observe.records import Record
-from demur.observe.selection import records
 from demur.observe.sinks import SQLiteSink
 from support.records import found, hostile, jsonl, refuted, scored, several, sqlite
 
@@ -94,6 +96,16 @@ def test_whatever_is_cut_off_all_whole_lines_are_there(
         assert log.position is not None
         rest = whole[log.position.at : size]
         assert (log.position.torn is None) == (rest in (b"", b"\n"))
+
+
+@pytest.mark.parametrize("write", [jsonl, sqlite])
+def test_what_is_asked_need_not_be_read_to_its_end(
+    tmp_path: Path, write: Callable[[Path, list[Record]], Path]
+) -> None:
+    with open_log(write(tmp_path / "log", RUNS)) as log:
+        rows = log.rows("select id from runs")
+        next(rows)
+    rows.close()  # type: ignore[attr-defined]  # as an interrupt has it
 
 
 # -- what is no log --------------------------------------------------------------------------------
@@ -197,6 +209,33 @@ def test_what_a_live_writer_wrote_is_there_and_the_view_does_not_move(tmp_path: 
     assert _held(path) == [first, second]
 
 
+@pytest.mark.parametrize("follow", [False, True])
+def test_who_reads_a_log_leaves_the_locks_of_a_sink_in_the_same_process(
+    tmp_path: Path, follow: bool
+) -> None:
+    path, runs = tmp_path / "a.sqlite", [scored(at=at) for at in range(3)]
+    path.touch()
+    with open_log(path) as log:
+        following = Following(log)
+    sink = SQLiteSink(path)
+    sink.write(runs[0])
+    if follow:
+        with following.poll() as (log, after):
+            assert [*records(log, Filters(after=after))] == runs[:1]
+    else:
+        assert _held(path) == runs[:1]
+    # Another process takes the -wal away if it believes to be the last one to close the database.
+    code = (
+        f"import sqlite3; database = sqlite3.connect({str(path)!r}); "
+        "database.execute('select count(*) from runs').fetchall(); database.close()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    for one in runs[1:]:
+        sink.write(one)
+    assert _held(path) == runs
+    sink.close()
+
+
 def test_the_log_itself_is_not_changed(tmp_path: Path) -> None:
     path = sqlite(tmp_path / "a.sqlite", RUNS)
     before = path.read_bytes()
@@ -235,6 +274,6 @@ def test_a_database_is_not_read_without_what_lies_beside_it(
 
     path = sqlite(tmp_path / "a.sqlite", RUNS)
     (tmp_path / "a.sqlite-wal").write_bytes(b"x" * 4096)
-    monkeypatch.setattr("demur.observe.log._connect", fail)
+    monkeypatch.setattr("demur.observe.log.opening._connect", fail)
     with pytest.raises(LogError, match=r"newest runs are in .*a\.sqlite-wal"):
         open_log(path)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
 
-from demur.exemplars.rates import Share
 from demur.guard.trace import Outcome, Verdict
-from demur.observe.log import Log
+from demur.observe.log.opening import Log
+from demur.observe.log.selection import EVERY, MERGED, Filters, as_time, conditions
 from demur.observe.records import Finding
-from demur.observe.selection import EVERY, MERGED, Filters, as_time, conditions
 from demur.schema import Usage
+from demur.share import Share
 
 By = Literal["evaluator", "model", "day"]
 

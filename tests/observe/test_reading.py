@@ -1,0 +1,131 @@
+"""What a run says, by what went in and what came out: the question of this turn, and its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.prompt_values import StringPromptValue
+from pydantic import BaseModel
+
+from demur.observe.reading import Readers, read
+
+CALL = {"name": "search", "args": {}, "id": "1"}
+
+
+class Model(BaseModel):
+    question: str
+    answer: str = ""
+
+
+@dataclass
+class Data:
+    question: str
+
+
+class Chat(BaseModel):
+    messages: list[Any]
+
+
+@pytest.mark.parametrize(
+    "input",
+    [
+        "q",
+        HumanMessage("q"),
+        StringPromptValue(text="q"),
+        {"question": "q"},
+        {"messages": "q"},
+        {"messages": [HumanMessage("q")]},
+        {"messages": [("user", "q")]},
+        {"messages": [{"role": "user", "content": "q"}]},
+        {"messages": [("user", "before"), ("ai", "a"), {"role": "human", "content": "q"}]},
+        [("system", "s"), ("human", "q")],
+        [{"role": "user", "content": [{"type": "text", "text": "q"}]}],
+        Model(question="q"),
+        Data(question="q"),
+        Chat(messages=[("user", "q")]),
+    ],
+)
+def test_the_question_in_whatever_form(input: Any) -> None:
+    said = read(input, "good", (), Readers())
+    assert said is not None
+    assert (said.question, said.answer, said.error) == ("q", "good", None)
+
+
+@pytest.mark.parametrize(
+    "input",
+    [7, None, {}, {"messages": [7]}, [("user",)], [{"role": "nobody", "content": "x"}], Data, [""]],
+)
+def test_where_there_is_no_question_there_is_none(input: Any) -> None:
+    said = read(input, "good", (), Readers())
+    assert said is not None
+    assert (said.question, said.answer, said.error) == (None, "good", None)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"messages": [HumanMessage("old"), AIMessage("a"), HumanMessage("q"), AIMessage("good")]},
+        [HumanMessage("q"), AIMessage("good")],
+        {"question": "q", "answer": "good"},
+    ],
+)
+def test_of_a_graph_that_is_resumed_the_state_has_the_question(output: Any) -> None:
+    said = read(object(), output, (), Readers())
+    assert said is not None
+    assert (said.question, said.answer) == ("q", "good")
+
+
+def test_a_question_that_the_reader_does_not_find_is_not_taken_from_elsewhere() -> None:
+    said = read({"messages": [("user", "q")]}, "good", (), Readers(question=lambda given: None))
+    assert said is not None
+    assert said.question is None
+
+
+turns = st.lists(
+    st.lists(st.sampled_from(["call", "tool", "write"]), max_size=4).map(tuple), min_size=1
+)
+
+
+@given(turns)
+def test_the_answer_is_of_the_turn_of_the_question(turns: list[tuple[str, ...]]) -> None:
+    """Whatever was said before: it answers another question."""
+    messages: list[BaseMessage] = []
+    for number, turn in enumerate(turns):
+        messages.append(HumanMessage(f"q{number}"))
+        for kind in turn:
+            if kind == "call":
+                messages.append(AIMessage("", tool_calls=[CALL]))
+            elif kind == "tool":
+                messages.append(ToolMessage("found", tool_call_id="1"))
+            else:
+                messages.append(AIMessage(f"a{number}"))
+    said = read(messages[:1], {"messages": messages}, (), Readers())
+    wrote = [kind for kind in turns[-1] if kind != "tool"]
+    if not wrote:
+        assert said is not None
+        assert "no answer can be found" in str(said.error)
+    elif wrote[-1] == "call":
+        assert said is None
+    else:
+        assert said is not None
+        assert said.answer == f"a{len(turns) - 1}"
+
+
+def test_an_answer_that_is_structured_is_not_passed_over() -> None:
+    messages = [
+        HumanMessage("q"),
+        AIMessage("", tool_calls=[CALL]),
+        ToolMessage("", tool_call_id="1"),
+    ]
+    output = {"messages": messages, "structured_response": Model(question="", answer="good")}
+    said = read("q", output, (), Readers())
+    assert said is not None
+    assert "structured_response" in str(said.error)
+    said = read("q", output, (), Readers(answer=lambda found: found["structured_response"].answer))
+    assert said is not None
+    assert (said.answer, said.error) == ("good", None)
