@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +15,7 @@ from langchain_core.messages import (
 )
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables.utils import AddableDict
+from pydantic import BaseModel
 
 from demur import DemurError
 from demur.guard.shapes import can_edit, edit_answer, find_answer, find_contexts, find_question
@@ -45,6 +47,33 @@ TALK = [SystemMessage("Be brief."), HumanMessage("first?"), AIMessage("yes"), Hu
     ],
 )
 def test_question(input: Any, question: str | None) -> None:
+    assert find_question(input) == question
+
+
+class _Model(BaseModel):
+    messages: list[Any] = []
+    query: str = ""
+
+
+@dataclass(slots=True)
+class _Data:
+    question: str
+
+
+@pytest.mark.parametrize(
+    ("input", "question"),
+    [
+        (_Model(query="why?"), "why?"),
+        (_Model(messages=[HumanMessage("why?")]), "why?"),
+        (_Data("why?"), "why?"),
+        ({"messages": [("user", "who?"), ("ai", "me"), ("user", "why?")]}, "why?"),
+        ([{"role": "user", "content": "why?"}, {"role": "assistant", "content": "so"}], "why?"),
+        ([HumanMessage("why?"), 3], "why?"),
+        ([("user",), ("what", "is", "this")], None),
+        (_Data, None),
+    ],
+)
+def test_question_in_the_states_of_graphs(input: Any, question: str | None) -> None:
     assert find_question(input) == question
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from langchain_core.documents import Document
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, convert_to_messages
 from langchain_core.prompt_values import PromptValue
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from demur.errors import DemurError
 from demur.schema import Sample
@@ -25,8 +26,9 @@ CONTEXT_KEYS = ("context", "contexts", "source_documents", "documents")
 def find_question(input: Any, reader: Reader | None = None) -> str | None:
     """The question in a chain's input.
 
-    A string, a message, or a mapping with one of `QUESTION_KEYS`; of several messages, or under
-    `messages`, what the user said last. None where there is no such thing.
+    A string, a message, or one of `QUESTION_KEYS` of a mapping, a pydantic model or a dataclass; of
+    several messages, or under `messages`, what the user said last, where they are in short form
+    (`("user", "...")`) too. None where there is no such thing.
 
     Raises:
         DemurError: `reader` was given and finds no text.
@@ -37,6 +39,10 @@ def find_question(input: Any, reader: Reader | None = None) -> str | None:
         if found is not None and question is None:
             raise DemurError(f"question= found {kind_of(found)}, expected a string or a message")
         return question
+    if isinstance(input, BaseModel) and not isinstance(input, (BaseMessage, PromptValue)):
+        input = dict(input)  # a graph's state
+    elif is_dataclass(input) and not isinstance(input, type):
+        input = {one.name: getattr(input, one.name) for one in fields(input)}
     if isinstance(input, Mapping):
         values = [input[key] for key in (*QUESTION_KEYS, "messages") if key in input]
     else:
@@ -149,9 +155,24 @@ def _last_text(value: Any) -> str | None:
     if isinstance(value, PromptValue):
         value = value.to_messages()
     if isinstance(value, Sequence) and not isinstance(value, str):
-        sent = [m for m in value if isinstance(m, BaseMessage) and m.type == "human"]
+        sent = [m for m in _as_messages(value) if m.type == "human"]
         value = sent[-1] if sent else None
     return text_of(value)
+
+
+def _as_messages(value: Sequence[Any]) -> list[BaseMessage]:
+    """The messages among some values; all of them where some are in short form."""
+    if not all(map(_is_message, value)):
+        return [one for one in value if isinstance(one, BaseMessage)]
+    try:
+        return convert_to_messages(value)
+    except (ValueError, TypeError, NotImplementedError):
+        return []
+
+
+def _is_message(value: Any) -> bool:
+    short = isinstance(value, tuple) or (isinstance(value, Mapping) and "role" in value)
+    return short or isinstance(value, BaseMessage)
 
 
 def _under_context_keys(value: Any) -> tuple[Document, ...]:

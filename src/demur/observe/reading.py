@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
-from pydantic import BaseModel, ValidationError
+from langchain_core.messages import AIMessage, BaseMessage
+from pydantic import ValidationError
 
 from demur.errors import DemurError
 from demur.evaluators.base import as_sample
@@ -59,8 +59,7 @@ def read(input: Any, output: Any, documents: Sequence[Document], readers: Reader
         question = find_question(input, readers.question)
         if question is None and readers.question is None:
             # Of a graph that is resumed, only the state that it ends with has it.
-            state = output if isinstance(output, Mapping) else messages
-            question = _question_in(input) or find_question(state)
+            question = find_question(output if isinstance(output, Mapping) else messages)
         # What was written before this turn is the answer to another question.
         last = last_written(this_turn(messages)) if readers.answer is None else None
         speaks = output if last is None else last
@@ -82,27 +81,6 @@ def _messages_in(output: Any) -> Sequence[BaseMessage]:
     if not isinstance(found, (list, tuple)):
         return ()
     return [one for one in found if isinstance(one, BaseMessage)]
-
-
-def _question_in(input: Any) -> str | None:
-    """The question in what else graphs take: messages in short form, a state that is no mapping."""
-    if isinstance(input, BaseModel) or (is_dataclass(input) and not isinstance(input, type)):
-        input = dict(input) if isinstance(input, BaseModel) else vars(input)
-        if question := find_question(input):
-            return question
-    given = input.get("messages") if isinstance(input, Mapping) else input
-    if not isinstance(given, (list, tuple)) or not all(map(_is_message, given)):
-        return None
-    try:
-        return find_question(convert_to_messages(given))
-    except (ValueError, TypeError, NotImplementedError):
-        return None
-
-
-def _is_message(value: Any) -> bool:
-    if isinstance(value, (BaseMessage, tuple)):
-        return True
-    return isinstance(value, Mapping) and "role" in value
 
 
 def _check_form(output: Any) -> None:

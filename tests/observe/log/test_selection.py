@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -38,15 +37,6 @@ from support.records import (
     sqlite,
     undetermined,
 )
-
-
-@pytest.fixture(scope="module", params=["lines", "database"])
-def log(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Log]:
-    folder = tmp_path_factory.mktemp("log")
-    write = jsonl if request.param == "lines" else sqlite
-    with open_log(write(folder / "log", RUNS)) as opened:
-        yield opened
-
 
 # -- the runs --------------------------------------------------------------------------------------
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -27,15 +26,6 @@ from support.records import (
     sqlite,
     undetermined,
 )
-
-
-@pytest.fixture(scope="module", params=["lines", "database"])
-def log(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Log]:
-    folder = tmp_path_factory.mktemp("log")
-    write = jsonl if request.param == "lines" else sqlite
-    with open_log(write(folder / "log", RUNS)) as opened:
-        yield opened
-
 
 # -- in plain Python -------------------------------------------------------------------------------
 
