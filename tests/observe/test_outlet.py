@@ -151,7 +151,9 @@ def test_the_lock_of_a_sink_goes_with_it() -> None:
 # --- A sink that fails ---------------------------------------------------------------------------
 
 
-def test_a_record_is_tried_again(path: Path, clock: object, said: Callable[[], list[str]]) -> None:
+def test_a_record_is_tried_again(
+    path: Path, clock: Callable[[float], None], said: Callable[[], list[str]]
+) -> None:
     fails = iter([OSError("once"), TimeoutError("twice"), asyncio.CancelledError(), None])
     taken = []
 
@@ -299,17 +301,19 @@ def test_a_sink_that_hangs_stops_nobody(
     assert taken == ["0", "4"]
 
 
-def test_an_interrupt_goes_through_and_the_sink_is_asked_again(path: Path, clock: object) -> None:
+def test_an_interrupt_goes_through_and_the_sink_is_asked_again(
+    path: Path, clock: Callable[[float], None]
+) -> None:
     sink = Moody(error=OSError())
     outlet = Outlet([sink], spill=path)
     outlet.write(records.scored())
     for error in (KeyboardInterrupt(), SystemExit()):
         sink.error = error
-        clock(100)  # type: ignore[operator]
+        clock(100)
         with pytest.raises(type(error)):
             outlet.write(records.scored())
     sink.error = None
-    clock(100)  # type: ignore[operator]
+    clock(100)
     outlet.write(records.scored(id="1"))
     assert sink.taken == ["1"]
 
@@ -342,7 +346,9 @@ def test_every_record_is_in_the_sink_or_in_the_spill(
     assert (outlet.spilled, outlet.lost) == (len(kept), 0)
 
 
-def test_threads_lose_nothing_while_a_sink_comes_and_goes(path: Path, clock: object) -> None:
+def test_threads_lose_nothing_while_a_sink_comes_and_goes(
+    path: Path, clock: Callable[[float], None]
+) -> None:
     taken, count = [], iter(range(10**6))
 
     def write(record: Record) -> None:
@@ -362,7 +368,7 @@ def test_threads_lose_nothing_while_a_sink_comes_and_goes(path: Path, clock: obj
 
 
 def test_without_a_place_the_spill_is_a_temporary_file(
-    temporary: Path, clock: object, said: Callable[[], list[str]]
+    temporary: Path, clock: Callable[[float], None], said: Callable[[], list[str]]
 ) -> None:
     sink = Moody(error=OSError())
     outlet = Outlet([sink])
@@ -386,7 +392,7 @@ def test_a_spill_that_cannot_be_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_a_spill_that_fails_loses_records_and_counts_them(
-    temporary: Path, clock: object, said: Callable[[], list[str]]
+    temporary: Path, clock: Callable[[float], None], said: Callable[[], list[str]]
 ) -> None:
     temporary.rmdir()
     outlet = Outlet([Moody(error=OSError("gone"))])
@@ -402,7 +408,10 @@ def test_a_spill_that_fails_loses_records_and_counts_them(
 
 
 def test_a_spill_that_fails_later_does_not_raise(
-    path: Path, clock: object, monkeypatch: pytest.MonkeyPatch, said: Callable[[], list[str]]
+    path: Path,
+    clock: Callable[[float], None],
+    monkeypatch: pytest.MonkeyPatch,
+    said: Callable[[], list[str]],
 ) -> None:
     outlet = Outlet([Moody(error=OSError("gone"))], spill=path)
     outlet.write(records.scored(id="1"))
@@ -440,7 +449,7 @@ def test_a_forked_process_is_stopped_by_no_lock_of_its_parents(path: Path, tmp_p
 
 
 def test_no_key_of_a_sink_is_logged(
-    path: Path, clock: object, said: Callable[[], list[str]]
+    path: Path, clock: Callable[[float], None], said: Callable[[], list[str]]
 ) -> None:
     class Poster:
         def __repr__(self) -> str:
@@ -471,7 +480,7 @@ def test_no_key_of_a_sink_is_logged(
 )
 def test_no_text_of_a_record_is_logged(
     path: Path,
-    clock: object,
+    clock: Callable[[float], None],
     said: Callable[[], list[str]],
     error: Callable[[Record], Exception],
 ) -> None:
@@ -555,7 +564,7 @@ def test_what_is_async_runs_to_its_end(
     assert taken == ["1"]
 
 
-def test_what_is_async_and_fails_is_spilled(path: Path, clock: object) -> None:
+def test_what_is_async_and_fails_is_spilled(path: Path, clock: Callable[[float], None]) -> None:
     async def fail(record: Record) -> None:
         await asyncio.sleep(0)
         raise OSError("gone")

@@ -1,8 +1,7 @@
 """Credentials in texts: where one stands.
 
 Everything here takes time in proportion to the text, whatever that is: fixed words are found first,
-and what stands at them is read with patterns that cannot run on. langsmith's rules for the same,
-in its later versions, take time by the square of a word's length, and eat prose after "bearer".
+and what stands at them is read with patterns that cannot run on.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from demur.observe.sinks.sqlite import SQLiteSink
 from demur.observe.spill import Spill
 
 _One: TypeAlias = Union[str, Path, Sink, Callable[[Record], object]]  # noqa: UP007  # of Python 3.10
-SinkLike: TypeAlias = Union[_One, Sequence[_One]]  # noqa: UP007
+SinkLike: TypeAlias = Union[_One, Sequence[_One]]  # noqa: UP007  # of Python 3.10
 """What a sink is made of: a path that ends in ".sqlite", ".sqlite3" or ".db", or in ".jsonl" or
 ".ndjson"; a `Sink`; a function that takes a `Record`, or an `async` one; or several of these."""
 

@@ -144,4 +144,4 @@ def test_of_no_runs_there_are_no_figures(tmp_path: Path) -> None:
 
 def test_what_is_not_known_to_be_told_apart_is_refused(log: Log) -> None:
     with pytest.raises(ValueError, match="expected some of evaluator, model, day, got 'week'"):
-        summarise(log, by=["model", "week"])  # type: ignore[list-item]
+        summarise(log, by=["model", "week"])  # type: ignore[list-item]  # wrong

@@ -105,7 +105,7 @@ def test_what_cannot_be_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="it is no ordinary file"):
         JSONLSink(tmp_path)
     with pytest.raises(ValueError, match="'always', 'interval' or 'never', got 'often'"):
-        JSONLSink(tmp_path / "scores.jsonl", fsync="often")  # type: ignore[arg-type]
+        JSONLSink(tmp_path / "scores.jsonl", fsync="often")  # type: ignore[arg-type]  # wrong
     assert not [*tmp_path.iterdir()]
 
 

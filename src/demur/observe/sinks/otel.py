@@ -97,7 +97,7 @@ class OpenTelemetrySink(Sink):
         try:
             # The API of logs has no public name yet: imported in this file alone, as are its users.
             import opentelemetry._logs
-            import opentelemetry.metrics  # noqa: F401
+            import opentelemetry.metrics  # noqa: F401  # whether it is there
         except ImportError as error:
             raise MissingExtraError("opentelemetry", "otel", "OpenTelemetrySink") from error
         self._logger_provider = logger_provider

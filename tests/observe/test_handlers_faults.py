@@ -1,0 +1,342 @@
+"""Chains that fail, are left, or run in crowds: every answer once, at its run, and no state left."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import (
+    Runnable,
+    RunnableGenerator,
+    RunnableLambda,
+    RunnableParallel,
+    RunnablePassthrough,
+)
+
+from demur import (
+    AsyncScoreCallbackHandler,
+    Evaluation,
+    Sample,
+    ScoreCallbackHandler,
+)
+from demur.observe import Record
+from support.handlers import (
+    MODES,
+    Handler,
+    Library,
+    echo,
+    handler_for,
+    nothing_left,
+    rag,
+    run,
+)
+
+# --- What goes wrong ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_chain_that_raises_leaves_nothing_behind(mode: str) -> None:
+    def broken(_: Any) -> str:
+        raise ValueError("no")
+
+    handler, records = handler_for(mode, echo)
+    chain = RunnablePassthrough() | RunnableParallel(a=RunnableLambda(broken), b=rag())
+    with pytest.raises(ValueError, match="no"):
+        run(mode, chain, "q", handler)
+    deadline = time.monotonic() + 10
+    while not nothing_left(handler) and time.monotonic() < deadline:
+        time.sleep(0.01)  # the other branch goes on for a while
+    assert nothing_left(handler)
+    assert not records.all
+    assert handler.counts.unanswered == 1
+
+
+def test_a_stream_that_is_closed_early() -> None:
+    def words(_: Iterator[Any]) -> Iterator[str]:
+        yield from ("a good ", "answer ", "that goes on")
+
+    handler, records = handler_for("stream", echo)
+    stream = RunnableGenerator(words).stream("q", {"callbacks": [handler]})
+    assert next(stream) == "a good "
+    assert next(stream) == "answer "
+    stream.close()  # type: ignore[attr-defined]  # it is a generator
+    assert isinstance(handler, ScoreCallbackHandler)
+    handler.flush(30)
+    assert records.one.answer == "a good "  # LangChain does not tell what was read last
+    stream = RunnableGenerator(words).stream("q", {"callbacks": [handler]})
+    next(stream)
+    stream.close()  # type: ignore[attr-defined]  # it is a generator
+    handler.flush(30)
+    assert len(records.all) == handler.counts.unanswered == 1
+    assert nothing_left(handler)
+
+
+async def test_a_run_that_is_cancelled() -> None:
+    async def slow(_: Any) -> str:
+        await asyncio.sleep(60)
+        return "good"
+
+    handler, records = handler_for("ainvoke", echo)
+    assert isinstance(handler, AsyncScoreCallbackHandler)
+    chain = RunnablePassthrough() | RunnableLambda(slow)
+    task = asyncio.create_task(chain.ainvoke("q", {"callbacks": [handler]}))
+    await asyncio.sleep(0.05)
+    assert len(handler._runs)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await handler.flush(30)
+    assert nothing_left(handler)
+    assert not records.all
+
+
+async def test_an_async_stream_that_is_left() -> None:
+    async def words(_: AsyncIterator[Any]) -> AsyncIterator[str]:
+        for word in ("good ", "b", "c"):
+            yield word
+
+    def not_used(_: Iterator[Any]) -> Iterator[str]:
+        yield ""
+
+    handler, records = handler_for("astream", echo)
+    assert isinstance(handler, AsyncScoreCallbackHandler)
+    stream = RunnableGenerator(not_used, words).astream("q", {"callbacks": [handler]})
+    async for chunk in stream:
+        if chunk == "b":
+            break
+    await stream.aclose()  # type: ignore[attr-defined]  # it is a generator
+    await handler.flush(30)
+    assert nothing_left(handler)
+    assert not records.all  # LangChain tells that as an error
+    assert handler.counts.unanswered == 1
+
+
+def test_what_goes_on_after_the_end_is_no_run_of_its_own() -> None:
+    go, late = threading.Event(), threading.Event()
+
+    def left_behind(config: Any) -> None:
+        def work(_: Any) -> str:
+            go.wait(30)
+            return rag("late").invoke("q", config)
+
+        RunnableLambda(work).invoke("q", config)
+        late.set()
+
+    def answer(_: Any, config: Any) -> str:
+        threading.Thread(target=left_behind, args=(config,)).start()
+        time.sleep(0.05)  # until the thread's run has begun
+        return "good"
+
+    handler, records = handler_for("invoke", echo)
+    run("invoke", RunnableLambda(answer), "q", handler)
+    go.set()
+    assert late.wait(30)
+    assert isinstance(handler, ScoreCallbackHandler)
+    handler.flush(30)
+    assert records.one.answer == "good"
+    assert nothing_left(handler)
+
+
+def test_streams_that_are_never_closed_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("demur.observe.runs._MOST_OPEN", 50)
+
+    def words(_: Iterator[Any]) -> Iterator[str]:
+        yield from ("a", "b")
+
+    handler, _ = handler_for("stream", echo)
+    streams = [RunnableGenerator(words).stream("q", {"callbacks": [handler]}) for _ in range(80)]
+    for stream in streams:
+        next(stream)
+    assert len(handler._runs) == 50
+    assert handler.counts.given_up == 30
+
+
+def test_a_sync_chain_in_a_coroutine_does_not_wait_for_ever() -> None:
+    async def ajudge(sample: Sample) -> Evaluation:
+        await asyncio.sleep(0.01)
+        return echo(sample)
+
+    handler, records = handler_for(
+        "ainvoke", RunnableLambda(echo, ajudge), on_full="block", max_queue=2
+    )
+    chain: Runnable[Any, Any] = RunnableLambda(lambda _: "good")
+
+    async def app() -> None:
+        assert isinstance(handler, AsyncScoreCallbackHandler)
+        config: Any = {"callbacks": [handler]}
+        for _ in range(6):
+            await chain.ainvoke("q", config)
+        for _ in range(6):
+            chain.invoke("q", config)
+        await asyncio.gather(*(asyncio.to_thread(chain.invoke, "q", config) for _ in range(40)))
+        assert await handler.flush(30)
+
+    thread = threading.Thread(target=lambda: asyncio.run(app()), daemon=True)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert len({record.id for record in records.all}) == 52
+
+
+def test_a_model_with_a_handler_can_be_copied() -> None:
+    handler, records = handler_for("invoke", echo)
+    model = FakeListChatModel(responses=["good"], callbacks=[handler]).model_copy(deep=True)
+    model.invoke("q")
+    assert isinstance(handler, ScoreCallbackHandler)
+    assert handler.flush(30)
+    assert records.one.answer == "good"
+
+
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+def test_a_graph_that_is_interrupted_and_resumed(way: str) -> None:
+    graphs = pytest.importorskip("langgraph.graph")
+    types = pytest.importorskip("langgraph.types")
+    memory = pytest.importorskip("langgraph.checkpoint.memory")
+
+    def answer(state: Any) -> Any:
+        said = types.interrupt("May I?")
+        return {"messages": [AIMessage(f"good, since {said}")]}
+
+    builder = graphs.StateGraph(graphs.MessagesState)
+    builder.add_node("answer", answer)
+    builder.add_edge(graphs.START, "answer")
+    builder.add_edge("answer", graphs.END)
+    graph = builder.compile(checkpointer=memory.InMemorySaver())
+    handler, records = handler_for("invoke", echo)
+    for question in ("first", "second"):
+        for given in ({"messages": [("user", question)]}, types.Command(resume=question)):
+            run(way, graph, given, handler, configurable={"thread_id": "1"})
+    said = [(record.question, record.answer) for record in records.all]
+    assert said == [("first", "good, since first"), ("second", "good, since second")]
+    assert handler.counts.unanswered == 2
+    assert nothing_left(handler)
+
+
+def test_a_handler_never_raises_into_the_chain(caplog: pytest.LogCaptureFixture) -> None:
+    def raises(_: Any) -> str:
+        raise RuntimeError("a reader of the user's")
+
+    def no_sink(record: Record) -> None:
+        raise OSError("full")
+
+    handler = ScoreCallbackHandler(echo, sink=no_sink, question=raises, spill="/dev/null")
+    assert rag().invoke("q", {"callbacks": [handler]}) == "A good answer."
+    handler.flush(30)
+    assert handler.counts.recorded == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"sample_rate": 1.5}, r"sample_rate must be in \[0, 1\], got 1.5"),
+        ({"sample_rate": float("nan")}, "sample_rate must be in"),
+        ({"max_queue": 0}, "max_queue must be at least 1, got 0"),
+        ({"max_concurrency": 0}, "max_concurrency must be at least 1, got 0"),
+        ({"on_full": "wait"}, "on_full must be 'drop' or 'block', got 'wait'"),
+    ],
+)
+@pytest.mark.parametrize("of", [ScoreCallbackHandler, AsyncScoreCallbackHandler])
+def test_wrong_arguments(of: Callable[..., Handler], arguments: Any, says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        of(echo, sink=print, **arguments)
+
+
+def test_an_evaluator_that_is_none() -> None:
+    with pytest.raises(TypeError):
+        ScoreCallbackHandler("RefChecker", sink=print)  # type: ignore[arg-type]  # wrong
+
+
+# --- Many -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["threads", "tasks"])
+def test_every_score_belongs_to_its_run(seed: int, kind: str) -> None:
+    """Nested, parallel, streamed and failing chains, many at a time, with slow evaluators."""
+    dice = random.Random(seed)
+
+    def judge(sample: Sample) -> Evaluation:
+        time.sleep(dice.random() / 500)
+        return echo(sample)
+
+    def leaf(text: str) -> Runnable[Any, Any]:
+        return RunnableLambda(lambda given: {"text": text})
+
+    def chain_for(number: int, depth: int = 3) -> Runnable[Any, Any]:
+        parts: list[Runnable[Any, Any]] = []
+        for at in range(dice.randint(1, 3)):
+            if depth and dice.random() < 0.5:
+                branches = {f"b{i}": chain_for(number, depth - 1) for i in range(2)}
+                parts.append(RunnableParallel(**branches))
+            else:
+                parts.append(leaf(f"step {at}"))
+        chain = parts[0]
+        for part in parts[1:]:
+            chain = chain | part
+        return chain
+
+    def whole(number: int) -> Runnable[Any, Any]:
+        def end(_: Any) -> str:
+            if number % 7 == 3:
+                raise ValueError("no")
+            return f"good {number}"
+
+        return chain_for(number) | {"x": Library(texts=(f"text {number}",))} | RunnableLambda(end)
+
+    handler, records = handler_for("abatch" if kind == "tasks" else "batch", judge, max_queue=10**6)
+    numbers = range(60)
+    chains = [whole(number) for number in numbers]
+    ids = [uuid.UUID(int=dice.getrandbits(128)) for _ in numbers]
+
+    def config(number: int) -> Any:
+        return {"callbacks": [handler], "run_id": ids[number]}
+
+    def one(number: int) -> None:
+        try:
+            if number % 3:
+                chains[number].invoke(f"q{number}", config(number))
+            else:
+                for _ in chains[number].stream(f"q{number}", config(number)):
+                    pass
+        except ValueError:
+            pass
+
+    async def aone(number: int) -> None:
+        try:
+            if number % 3:
+                await chains[number].ainvoke(f"q{number}", config(number))
+            else:
+                async for _ in chains[number].astream(f"q{number}", config(number)):
+                    pass
+        except ValueError:
+            pass
+
+    async def all_in_loop() -> None:
+        await asyncio.gather(*map(aone, numbers))
+        assert isinstance(handler, AsyncScoreCallbackHandler)
+        assert await handler.flush(60)
+
+    if kind == "tasks":
+        asyncio.run(all_in_loop())
+    else:
+        threads = [threading.Thread(target=one, args=(number,)) for number in numbers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert isinstance(handler, ScoreCallbackHandler)
+        assert handler.flush(60)
+    expected = {str(ids[n]): f"q{n}|good {n}|{[f'text {n}']}" for n in numbers if n % 7 != 3}
+    found = {record.id: record.evaluations[0].explanation for record in records.all}
+    assert found == expected
+    assert Counter(record.id for record in records.all).most_common(1)[0][1] == 1
+    assert nothing_left(handler)

@@ -1,0 +1,114 @@
+"""Handlers as one would use them, the chains they listen to, and a sink that keeps all."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.language_models import FakeListChatModel
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import (
+    Runnable,
+    RunnablePassthrough,
+)
+
+from demur import (
+    AsyncScoreCallbackHandler,
+    Evaluation,
+    Sample,
+    ScoreCallbackHandler,
+    Usage,
+)
+from demur.observe import Record
+
+
+def echo(sample: Sample) -> Evaluation:
+    """Says what it was given; passes what is good."""
+    said = f"{sample.question}|{sample.answer}|{[c.page_content for c in sample.contexts]}"
+    passed = "good" in sample.answer
+    return Evaluation(
+        name="echo",
+        score=float(passed),
+        label="x",
+        passed=passed,
+        explanation=said,
+        usage=Usage(calls=2, input_tokens=30),
+    )
+
+
+class Library(BaseRetriever):
+    texts: tuple[str, ...] = ("The tower is 84 metres tall.",)
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        return [Document(text) for text in self.texts]
+
+
+class Records:
+    """A sink that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.all: list[Record] = []
+
+    def __call__(self, record: Record) -> None:
+        self.all.append(record)
+
+    @property
+    def one(self) -> Record:
+        (record,) = self.all
+        return record
+
+
+Handler = ScoreCallbackHandler | AsyncScoreCallbackHandler
+MODES = ("invoke", "ainvoke", "stream", "astream", "batch", "abatch", "async handler, invoke")
+
+
+def handler_for(mode: str, *evaluators: Any, **options: Any) -> tuple[Handler, Records]:
+    """A handler as one would use it in that mode, and what it records."""
+    records = Records()
+    of = AsyncScoreCallbackHandler if mode.startswith("a") else ScoreCallbackHandler
+    return of(*evaluators, sink=records, **options), records
+
+
+def run(mode: str, chain: Runnable[Any, Any], input: Any, handler: Handler, **config: Any) -> Any:
+    """Run the chain in that mode, and wait until all is scored."""
+    given: Any = {"callbacks": [handler], **config}
+
+    async def in_loop() -> Any:
+        if mode == "ainvoke":
+            output = await chain.ainvoke(input, given)
+        elif mode == "astream":
+            output = [chunk async for chunk in chain.astream(input, given)]
+        else:
+            output = await chain.abatch([input], given)
+        assert isinstance(handler, AsyncScoreCallbackHandler)
+        assert await handler.flush(30)
+        return output
+
+    if mode in ("ainvoke", "astream", "abatch"):
+        return asyncio.run(in_loop())
+    if mode == "stream":
+        output: Any = [*chain.stream(input, given)]
+    elif mode == "batch":
+        output = chain.batch([input], given)
+    else:
+        output = chain.invoke(input, given)
+    if isinstance(handler, ScoreCallbackHandler):
+        assert handler.flush(30)
+    else:
+        assert asyncio.run(handler.flush(30))
+    return output
+
+
+def rag(answer: str = "A good answer.") -> Runnable[Any, Any]:
+    prompt = ChatPromptTemplate.from_template("{context}\n{question}")
+    asked = {"context": Library(), "question": RunnablePassthrough()}
+    return asked | prompt | FakeListChatModel(responses=[answer]) | (lambda message: message.text)
+
+
+def nothing_left(handler: Handler) -> bool:
+    return not len(handler._runs) and not handler.counts.waiting
