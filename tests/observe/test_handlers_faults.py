@@ -1,4 +1,4 @@
-"""Chains that fail, are left, or run in crowds: every answer once, at its run, and no state left."""
+"""Chains that fail, are left, or run in crowds: every answer once, at its run, no state left."""
 
 from __future__ import annotations
 
