@@ -236,9 +236,10 @@ async def test_a_reader_that_leaves_frees_the_slots(
     kinds = {"aclose": type(None), "cancel": asyncio.CancelledError}
     assert isinstance(ended, kinds.get(leave, (TimeoutError, asyncio.TimeoutError)))
     patience = time.monotonic() + PATIENCE
-    while asyncio.all_tasks() != before and time.monotonic() < patience:
+    while asyncio.all_tasks() - before and time.monotonic() < patience:
         await asyncio.sleep(0.001)  # the loop closes what LangChain's inner streams held
-    assert asyncio.all_tasks() == before
+    # A client of an earlier test may have been closing before, and be done by now.
+    assert not asyncio.all_tasks() - before
     # The one slot is free.
     found = await checker.ainvoke({"answer": "It is 84 metres.", "contexts": ["84"]})
     assert found.passed

@@ -265,9 +265,10 @@ async def test_a_reader_that_leaves_leaves_nothing_running(leave: Leave, at: str
     await leave(guard(chain, judge), begun)
     if leave in (_forget, _cancel_around):  # the loop closes what nobody holds, and soon does
         patience = time.monotonic() + PATIENCE
-        while asyncio.all_tasks() != before and time.monotonic() < patience:
+        while asyncio.all_tasks() - before and time.monotonic() < patience:
             await asyncio.sleep(0.001)
-    assert asyncio.all_tasks() == before
+    # A client of an earlier test may have been closing before, and be done by now.
+    assert not asyncio.all_tasks() - before
     assert running == []
     assert chain.under_way == 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 import threading
 import time
@@ -248,6 +249,14 @@ def test_a_handler_never_raises_into_the_chain(caplog: pytest.LogCaptureFixture)
 def test_wrong_arguments(of: Callable[..., Handler], arguments: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         of(echo, sink=print, **arguments)
+
+
+def test_both_handlers_take_the_arguments_that_are_promised() -> None:
+    promised = {"sink", "sample_rate", "max_queue", "on_full", "redact"}
+    sync, of_asyncio = map(inspect.signature, (ScoreCallbackHandler, AsyncScoreCallbackHandler))
+    assert sync == of_asyncio
+    assert promised <= sync.parameters.keys()
+    assert [sync.parameters[name].default for name in ("max_queue", "on_full")] == [1000, "drop"]
 
 
 def test_an_evaluator_that_is_none() -> None:

@@ -13,11 +13,10 @@ from typing import Any
 from langchain_core.documents import Document
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, Sample, Span, Usage
-from demur.guard.attempts import feedback_on
+from demur.guard.attempts import feedback_on, verdict_of
 from demur.guard.trace import Attempt, Origin, Outcome
 from demur.observe import tables
 from demur.observe.records import Record
-from demur.observe.scoring import verdict_on
 from demur.schema import ABSTAIN
 
 BEGIN = datetime(2026, 11, 20, 10, tzinfo=timezone.utc)
@@ -76,7 +75,7 @@ def attempt(
 ) -> Attempt:
     """One answer, with what was found of it."""
     sample = Sample(answer=answer, contexts=tuple(map(_document, contexts)))
-    given = {"verdict": verdict_on(evaluations), "usage": ANSWERING, **fields}
+    given = {"verdict": verdict_of(evaluations), "usage": ANSWERING, **fields}
     return Attempt(
         **{"recovery": None, **given},
         origin=origin,

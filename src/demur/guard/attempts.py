@@ -150,10 +150,12 @@ def accepts(evaluation: Evaluation) -> bool:
 
 
 def verdict_of(evaluations: Sequence[Evaluation]) -> Verdict:
-    """The verdict on an answer. A failure weighs more than what could not be decided."""
+    """The verdict on an answer. A failure weighs most, then what could not be decided."""
     if any(evaluation.passed is False for evaluation in evaluations):
         return "failed"
-    return "passed" if all(map(accepts, evaluations)) else "undetermined"
+    if any(evaluation.undetermined for evaluation in evaluations):
+        return "undetermined"
+    return "passed" if all(map(accepts, evaluations)) else "scored"
 
 
 def feedback_on(attempt: Attempt, number: int = 1, instruction: str = "") -> Feedback:

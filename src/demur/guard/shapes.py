@@ -166,7 +166,7 @@ def _as_messages(value: Sequence[Any]) -> list[BaseMessage]:
         return [one for one in value if isinstance(one, BaseMessage)]
     try:
         return convert_to_messages(value)
-    except (ValueError, TypeError, NotImplementedError):
+    except (ValueError, TypeError, NotImplementedError):  # tuples of something else
         return []
 
 

@@ -18,14 +18,14 @@ from demur.schema import Evaluation, Usage
 
 @dataclass(frozen=True)
 class About:
-    """What a record says of a run, whatever was found of its answer."""
+    """What a record says of a run, whatever was found of its answer: its fields of these names."""
 
     id: str
     root: str
     time: datetime
     name: str | None
     tags: tuple[str, ...]
-    metadata: Mapping[str, JsonValue]
+    metadata: dict[str, JsonValue]
     model: str | None
     response: str | None
     trace_id: str | None

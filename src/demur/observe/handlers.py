@@ -35,6 +35,7 @@ Evaluator = Runnable[Any, Evaluation] | RunnableLike[Any, Evaluation]
 class _Listening:
     """What both handlers do with an event, without ever waiting."""
 
+    _is_async = False
     _runs: Runs
     _recorder: Recorder
 
@@ -68,6 +69,11 @@ class _Listening:
             redact=redact,
             spill=spill,
         )
+        self._loops: weakref.WeakSet[Loop] = weakref.WeakSet()
+        """Those that events came from, of an asynchronous handler."""
+        # In asyncio, in the loop's own thread and not in a task or thread for every event: it takes
+        # microseconds. Only a sync handler that waits for room would hold up the loop.
+        self.run_inline = self._is_async or on_full == "drop"
 
     @property
     def counts(self) -> Counts:
@@ -193,12 +199,6 @@ class ScoreCallbackHandler(_Listening, BaseCallbackHandler):
         MissingExtraError: What a sink needs is not installed.
     """
 
-    def __init__(self, *evaluators: Evaluator, on_full: OnFull = "drop", **arguments: Any) -> None:
-        """See the class."""
-        super().__init__(*evaluators, on_full=on_full, **arguments)
-        # In asyncio, in the loop's own thread: it takes microseconds, where nobody waits for room.
-        self.run_inline = on_full == "drop"
-
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until every run that has ended before is recorded, and sinks have sent it on.
 
@@ -303,12 +303,7 @@ class AsyncScoreCallbackHandler(_Listening, AsyncCallbackHandler):
         >>> await handler.flush(60)
     """
 
-    run_inline = True  # else LangChain makes a task for every event
-
-    def __init__(self, *evaluators: Evaluator, **arguments: Any) -> None:
-        """See the class."""
-        super().__init__(*evaluators, **arguments)
-        self._loops: weakref.WeakSet[Loop] = weakref.WeakSet()
+    _is_async = True
 
     async def flush(self, timeout: float | None = None) -> bool:
         """As `ScoreCallbackHandler.flush`."""

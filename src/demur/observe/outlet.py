@@ -21,10 +21,11 @@ SinkLike: TypeAlias = Union[_One, Sequence[_One]]  # noqa: UP007  # of Python 3.
 """What a sink is made of: a path that ends in ".sqlite", ".sqlite3" or ".db", or in ".jsonl" or
 ".ndjson"; a `Sink`; a function that takes a `Record`, or an `async` one; or several of these."""
 
-_SUFFIXES: dict[str, Callable[[Path], Sink]] = {
-    **dict.fromkeys((".sqlite", ".sqlite3", ".db"), SQLiteSink),
+FILES: dict[str, Callable[[Path], Sink]] = {
     **dict.fromkeys((".jsonl", ".ndjson"), JSONLSink),
+    **dict.fromkeys((".sqlite", ".sqlite3", ".db"), SQLiteSink),
 }
+"""What a file holds, by the end of its name."""
 
 
 class Outlet:
@@ -110,7 +111,7 @@ def _as_sink(given: object) -> Sink:
         return given
     if isinstance(given, (str, os.PathLike)):
         path = Path(given)
-        if make := _SUFFIXES.get(path.suffix.lower()):
+        if make := FILES.get(path.suffix.lower()):
             return make(path)
         raise ValueError(
             f"cannot tell from its name what {str(given)!r} is to hold: expected a file that ends "

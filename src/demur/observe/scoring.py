@@ -13,13 +13,13 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, R
 from langchain_core.runnables.base import RunnableBindingBase
 
 from demur.errors import DemurError
-from demur.guard.attempts import as_evaluation
-from demur.guard.trace import Attempt, Verdict
+from demur.guard.attempts import as_evaluation, verdict_of
+from demur.guard.trace import Attempt
 from demur.models.calls import RunnableCall, Steps, ask
 from demur.models.retry import CallPolicy, describe
 from demur.models.tries import Outcome
 from demur.observe.finished import Finished
-from demur.observe.records import Record, finding_of
+from demur.observe.records import Record
 from demur.schema import Evaluation, Usage
 
 Named = tuple[str, Runnable[Any, Any]]
@@ -97,13 +97,6 @@ def _undecided(name: str, why: str) -> Evaluation:
     return Evaluation(name=name, error=why, explanation=why)
 
 
-def verdict_on(evaluations: Sequence[Evaluation]) -> Verdict:
-    """The verdict on an answer. A failure weighs most, then what could not be decided."""
-    findings = {finding_of(one) for one in evaluations}
-    worst: tuple[Verdict, ...] = ("failed", "undetermined", "scored")
-    return next((finding for finding in worst if finding in findings), "passed")
-
-
 def _of_trace(finished: Finished) -> Record:
     trace = finished.trace
     assert trace is not None
@@ -130,7 +123,7 @@ def _attempt(
         answer=answer,
         contexts=finished.said.contexts,
         evaluations=evaluations,
-        verdict=verdict_on(evaluations),
+        verdict=verdict_of(evaluations),
         usage=usage,
     )
 
@@ -138,20 +131,4 @@ def _attempt(
 def _record(
     finished: Finished, attempts: tuple[Attempt, ...], usage: Usage, **ended: Any
 ) -> Record:
-    about = finished.about
-    return Record(
-        id=about.id,
-        root=about.root,
-        time=about.time,
-        name=about.name,
-        tags=about.tags,
-        metadata=dict(about.metadata),
-        model=about.model,
-        response=about.response,
-        trace_id=about.trace_id,
-        span_id=about.span_id,
-        seconds=about.seconds,
-        attempts=attempts,
-        usage=usage,
-        **ended,
-    )
+    return Record(**vars(finished.about), attempts=attempts, usage=usage, **ended)

@@ -14,11 +14,11 @@ from typing import Any
 
 from demur.observe.log.opening import Damaged, Log, LogError
 from demur.observe.log.selection import EVERY, Filters, records
+from demur.observe.outlet import FILES
 from demur.observe.records import Record, finding_of
-from demur.observe.sinks import JSONLSink, Sink, SQLiteSink
 from demur.schema import Evaluation
 
-LINES, DATABASES, TABLE = (".jsonl", ".ndjson"), (".sqlite", ".sqlite3", ".db"), ".csv"
+TABLE = ".csv"
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 COLUMNS = (
     *("run", "root", "time", "name", "model", "trace_id", "outcome", "attempts", "attempt"),
@@ -65,11 +65,10 @@ def export(
         OSError: The file cannot be written.
         LogError: The log is damaged, or the database that is added to is locked for long.
     """
-    if out.suffix not in (*LINES, *DATABASES, TABLE):
-        raise ValueError(
-            f"{out}: expected a name that ends in {', '.join((*LINES, *DATABASES))} or {TABLE}"
-        )
-    if append and out.suffix == TABLE:
+    suffix = out.suffix.lower()
+    if suffix not in (*FILES, TABLE):
+        raise ValueError(f"{out}: expected a name that ends in {', '.join(FILES)} or {TABLE}")
+    if append and suffix == TABLE:
         raise ValueError(f"{out}: a table is written anew; only logs can be added to")
     if out.exists():
         if log.path.exists() and os.path.samefile(log.path, out):
@@ -94,7 +93,7 @@ def export(
 @contextmanager
 def _into(out: Path, append: bool) -> Iterator[Callable[[Record], None]]:
     if append:
-        sink = _sink(out)
+        sink = FILES[out.suffix.lower()](out)
         try:
             yield sink.write
             sink.flush()
@@ -106,13 +105,9 @@ def _into(out: Path, append: bool) -> Iterator[Callable[[Record], None]]:
         raise ValueError(f"{out} is in use, or was left so: {beside.name} belongs to it")
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".demur-") as folder:
         new = Path(folder) / out.name
-        with _table(new) if out.suffix == TABLE else _into(new, append=True) as write:
+        with _table(new) if out.suffix.lower() == TABLE else _into(new, append=True) as write:
             yield write
         os.replace(new, out)
-
-
-def _sink(path: Path) -> Sink:
-    return JSONLSink(path) if path.suffix in LINES else SQLiteSink(path)
 
 
 @contextmanager
