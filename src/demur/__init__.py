@@ -22,7 +22,17 @@ from demur.guard import (
 )
 from demur.models.resolve import resolve_model
 from demur.models.retry import CallPolicy
-from demur.schema import Claim, ClaimLabel, Evaluation, Evidence, Failure, Sample, Span, Usage
+from demur.schema import (
+    Claim,
+    ClaimLabel,
+    Evaluation,
+    Evidence,
+    Failure,
+    Sample,
+    Span,
+    Threshold,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from demur.observe import AsyncScoreCallbackHandler, ScoreCallbackHandler
@@ -60,6 +70,7 @@ __all__ = [
     "Sample",
     "ScoreCallbackHandler",
     "Span",
+    "Threshold",
     "Usage",
     "__version__",
     "resolve_model",

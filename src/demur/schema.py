@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 from langchain_core.documents import Document
 from pydantic import (
@@ -17,10 +18,12 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    ValidationError,
     field_validator,
     model_validator,
 )
 
+from demur.errors import DemurError
 from demur.text import replace_surrogates
 
 
@@ -219,6 +222,10 @@ class Evaluation(_Value):
     """Set only when undetermined: why no decision could be made."""
     details: dict[str, JsonValue] = Field(default_factory=dict)
     """Every number behind the score, as JSON values."""
+    fingerprints: dict[str, str] = Field(default_factory=dict)
+    """What the score depends on beside the sample: models, prompts, similarity, options, each in a
+    text that tells it from others. Scores with other fingerprints cannot be compared with this one.
+    Empty where the evaluator tells none."""
 
     @model_validator(mode="after")
     def _undetermined_decides_nothing(self) -> Evaluation:
@@ -240,3 +247,68 @@ class Evaluation(_Value):
     def abstained(self) -> bool:
         """Whether the answer states nothing to check, so that there was nothing to decide."""
         return self.label == ABSTAIN and self.passed is None
+
+
+ThresholdMethod = Literal["learn-then-test", "best-f1", "percentile"]
+
+
+class Threshold(_Value):
+    """The score from which an answer passes, how it was chosen, and for which evaluator.
+
+    `demur.calibration` chooses one, and evaluators take it in the place of a number. It holds for
+    the scores that it was chosen from: an evaluator whose fingerprints are others refuses it.
+    """
+
+    value: float = Field(allow_inf_nan=False)
+    """An answer passes if its score is this or more."""
+    method: ThresholdMethod
+    """How it was chosen. Only "learn-then-test" guarantees anything, see `docs/thresholds.md`."""
+    target: float | None = Field(default=None, gt=0, lt=1)
+    """Of "learn-then-test": at most this share of hallucinated answers passes, ..."""
+    confidence: float | None = Field(default=None, gt=0, lt=1)
+    """... unless the sample was unlucky, which has a probability of at most 1 less this."""
+    percentile: float | None = Field(default=None, ge=0, le=100)
+    """Of "percentile": how many answers of a hundred were to fail, at most."""
+    evaluator: Text | None = None
+    """The name of the evaluator whose scores they were."""
+    fingerprints: dict[str, str] = Field(default_factory=dict)
+    """Of those scores, see `Evaluation.fingerprints`."""
+    samples: int = Field(ge=1)
+    """Answers that it was chosen from."""
+    passed: int = Field(ge=0)
+    """How many of them pass."""
+    hallucinated: int | None = Field(default=None, ge=0)
+    """How many of them are labelled as hallucinated; None without labels."""
+    passed_hallucinated: int | None = Field(default=None, ge=0)
+    """How many of those pass."""
+
+    def save(self, path: str | Path) -> None:
+        """Write it to a file, as JSON.
+
+        Raises:
+            DemurError: The file cannot be written.
+        """
+        try:
+            Path(path).write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise DemurError(f"cannot write {path}: {error.strerror or error}") from error
+
+    @classmethod
+    def load(cls, path: str | Path) -> Threshold:
+        """Read one that was saved.
+
+        Raises:
+            DemurError: The file cannot be read, or holds no threshold.
+        """
+        try:
+            return cls.model_validate_json(Path(path).read_bytes())
+        except OSError as error:
+            raise DemurError(f"cannot read {path}: {error.strerror or error}") from error
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            why = f"{where}: {first['msg']}" if where else first["msg"]
+            raise DemurError(
+                f"{path} holds no threshold ({why}): expected a file that `demur calibrate` or "
+                "`Threshold.save` wrote"
+            ) from error

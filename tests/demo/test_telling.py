@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from langchain_core.documents import Document
 from demur.demo import telling
 from demur.guard import Attempt, Feedback, Trace
 from demur.schema import Claim, ClaimLabel, Evaluation, Usage
+
+NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 
 
 def _attempt(*titles: str, **fields: Any) -> Attempt:
@@ -22,7 +25,9 @@ def _attempt(*titles: str, **fields: Any) -> Attempt:
 
 def _trace(outcome: Any) -> Trace:
     attempts = (_attempt(),)
-    return Trace(outcome=outcome, reason="why", attempts=attempts, usage=Usage(), seconds=0)
+    return Trace(
+        outcome=outcome, reason="why", attempts=attempts, usage=Usage(), time=NOON, seconds=0
+    )
 
 
 def _feedback(*labels: ClaimLabel) -> Feedback:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any
 
 from demur.guard.attempts import Ended, Tried, best_of, feedback_on
@@ -39,6 +40,7 @@ def conclude(
         limit=ended.limit,
         attempts=tuple(one.attempt for one in tried),
         usage=usage,
+        time=datetime.now(timezone.utc),
         seconds=seconds,
     )
     if last.attempt.verdict == "passed":

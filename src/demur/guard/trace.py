@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from langchain_core.documents import Document
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from demur.errors import DemurError
 from demur.guard.feedback import Feedback
@@ -73,6 +73,8 @@ class Trace(BaseModel):
     """In order, at least one."""
     usage: Usage
     """What answering and judging cost together."""
+    time: AwareDatetime
+    """When the call ended."""
     seconds: float = Field(ge=0)
     """Time that went by."""
 
