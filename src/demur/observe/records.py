@@ -98,6 +98,9 @@ Finding = Literal["passed", "failed", "undetermined", "abstained", "scored"]
 """What one evaluation says. "abstained": the answer states nothing to check; "scored": the
 evaluator has no threshold."""
 
+WORST_FIRST: tuple[Finding, ...] = ("failed", "undetermined", "passed", "scored", "abstained")
+"""Of what an evaluator says of an answer, sentence by sentence, the first one of these counts."""
+
 
 def finding_of(evaluation: Evaluation) -> Finding:
     """What an evaluation says, in a word."""

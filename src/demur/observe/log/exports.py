@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from demur.observe.log.opening import Damaged, Log, LogError
+from demur.observe.log.errors import LogError
+from demur.observe.log.opening import Damaged, Log
 from demur.observe.log.selection import EVERY, Filters, records
 from demur.observe.outlet import FILES
 from demur.observe.records import Record, finding_of

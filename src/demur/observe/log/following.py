@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from demur.observe.log.errors import LogError
 from demur.observe.log.opening import (
     Log,
-    LogError,
     Position,
     identity,
     in_memory,

@@ -12,18 +12,15 @@ from typing import IO, Any
 
 from pydantic import ValidationError
 
-from demur.errors import DemurError
+from demur.observe.log import traces
+from demur.observe.log.errors import LogError, reason
 from demur.observe.records import Record
 from demur.observe.tables import APPLICATION, TABLES, VERSION, put
 
 _MAGIC = b"SQLite format 3\0"
-_KINDS = "expected a file of SQLite or of JSON lines that demur's sinks wrote"
+_KINDS = "expected a file of SQLite or of JSON lines that demur's sinks wrote, or saved traces"
 _ENOUGH = 100
 """Lines that are no records, before the first that is one: the file is something else."""
-
-
-class LogError(DemurError):
-    """A log cannot be read, or what was asked of it is not there."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +103,8 @@ def open_log(path: Path) -> Log:
     """Open a log, as it is at this moment. A file of JSON lines is read to its end for that.
 
     A damaged line is left out, and is among the log's `damaged`; a last one that is not whole is
-    its `position.torn`. Of records with the same id the last one counts.
+    its `position.torn`. Of records with the same id the last one counts. Saved traces of guards are
+    a log too, see `demur.observe.log.traces`.
 
     Raises:
         LogError: It cannot be read, or is no log.
@@ -173,9 +171,7 @@ def read_record(text: str | bytes, place: str) -> Record | Damaged:
     try:
         return Record.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        return Damaged(place, f"{where}: {first['msg']}" if where else first["msg"])
+        return Damaged(place, reason(error))
 
 
 def read_on(file: IO[bytes], position: Position) -> Iterator[Record | Damaged]:
@@ -214,9 +210,16 @@ def _load(path: Path, file: IO[bytes]) -> Log:
                 damaged.append(found)
                 if not held and len(damaged) == _ENOUGH:
                     break
-        if damaged and not held:
-            first = damaged[0]
-            raise LogError(f"{path} is no log: {first.place}: {first.why}; {_KINDS}")
+        if not held and (damaged or position.torn):
+            file.seek(0)
+            traced = traces.read(path, file.read())
+            if traced is not None:
+                for record in traced:
+                    put(database, record)
+                damaged, position = [], Position(at=file.tell(), file=position.file)
+            elif damaged:
+                first = damaged[0]
+                raise LogError(f"{path} is no log: {first.place}: {first.why}; {_KINDS}")
         database.execute("commit")
     except BaseException:
         database.close()

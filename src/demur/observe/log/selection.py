@@ -9,15 +9,16 @@ from datetime import datetime, timezone
 from typing import Any, get_args
 
 from demur.guard.trace import Outcome, Verdict
-from demur.observe.log.opening import Damaged, Log, LogError, read_record
-from demur.observe.records import Finding, Record
+from demur.observe.log.errors import LogError
+from demur.observe.log.opening import Damaged, Log, read_record
+from demur.observe.records import WORST_FIRST, Finding, Record
 from demur.observe.tables import moment
 from demur.text import replace_surrogates
 
-MERGED = """case when max(e.finding = 'failed') then 'failed'
-    when max(e.finding = 'undetermined') then 'undetermined'
-    when max(e.finding = 'passed') then 'passed'
-    when max(e.finding = 'scored') then 'scored' else 'abstained' end"""
+MERGED = "case {} else '{}' end".format(
+    " ".join(f"when max(e.finding = '{one}') then '{one}'" for one in WORST_FIRST[:-1]),
+    WORST_FIRST[-1],
+)
 """What the evaluations `e` of one evaluator say of one answer together: it judged sentence by
 sentence. Their score is the lowest."""
 

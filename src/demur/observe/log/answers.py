@@ -1,0 +1,77 @@
+"""First answers: what evaluators say of them, and what people say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from demur.guard.trace import Attempt
+from demur.observe.log.labels import LABEL
+from demur.observe.log.opening import Damaged, Log
+from demur.observe.log.selection import EVERY, Filters, records
+from demur.observe.records import WORST_FIRST, Finding, Record, finding_of
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What one evaluator says of one answer."""
+
+    name: str
+    """The evaluator's."""
+    finding: Finding
+    """The worst, where it judged sentence by sentence."""
+    score: float | None
+    """The lowest, where it judged sentence by sentence."""
+    fingerprints: Mapping[str, str]
+    """What the score depends on, see `Evaluation.fingerprints`."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A run, and what is said of its first answer: what the chain answers by itself."""
+
+    record: Record
+    judged: tuple[Judged, ...]
+    """One for each evaluator, in their order."""
+    hallucinated: bool | None
+    """What people say; None if nobody did."""
+
+
+def answered(
+    log: Log,
+    filters: Filters = EVERY,
+    last: int | None = None,
+    labels: Mapping[str, bool] | None = None,
+) -> Iterator[Answered | Damaged]:
+    """The runs of a log with what is said of their first answers, oldest first.
+
+    Args:
+        log: The log.
+        filters: Which runs.
+        last: The newest so many only.
+        labels: By the runs' ids, whether the first answer is hallucinated. For runs that are not
+            there the metadata "hallucinated" counts, where it is true or false.
+
+    Raises:
+        LogError: The log is damaged.
+    """
+    for record in records(log, filters, last):
+        if isinstance(record, Damaged):
+            yield record
+            continue
+        own = record.metadata.get(LABEL)
+        label = (labels or {}).get(record.id, own if isinstance(own, bool) else None)
+        yield Answered(record, _judged(record.attempts[0]), label)
+
+
+def _judged(attempt: Attempt) -> tuple[Judged, ...]:
+    by_name: dict[str, Judged] = {}
+    for found in attempt.evaluations:
+        finding, score = finding_of(found), found.score
+        before = by_name.get(found.name)
+        if before is not None:
+            finding = min(before.finding, finding, key=WORST_FIRST.index)
+            score = min((one for one in (before.score, score) if one is not None), default=None)
+        prints = found.fingerprints if before is None else before.fingerprints
+        by_name[found.name] = Judged(found.name, finding, score, prints)
+    return tuple(by_name.values())

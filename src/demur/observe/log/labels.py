@@ -1,0 +1,91 @@
+"""What people say of answers: a file with a run's id, and whether its first answer is made up."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from demur.observe.log.errors import LogError
+
+LABEL = "hallucinated"
+"""The field, or column, or a run's metadata, that says so."""
+_IDS = ("id", "run")
+_YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
+_EXPECTED = f"expected CSV or JSON lines with the fields `id` and `{LABEL}`"
+
+
+def read_labels(path: Path) -> dict[str, bool]:
+    """Whether answers are hallucinated, by the ids of their runs.
+
+    The file is CSV with a line of heads, or JSON lines, and has the fields `id` and `hallucinated`:
+    true or false, yes or no, 1 or 0; where that is empty or null, the row says nothing. So a table
+    that `demur log --export` wrote can get one more column: the id may be called `run` as it is
+    there, and rows with another `attempt` than 1 are not read.
+
+    Raises:
+        LogError: The file cannot be read, a row cannot, or two contradict each other.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise LogError(f"cannot read {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise LogError(f"{path} is not UTF-8 text (byte {error.start})") from error
+    labels: dict[str, bool] = {}
+    for number, row in _json_lines(text) if text.lstrip()[:1] == "{" else _table(text):
+        try:
+            said = _read(row)
+        except ValueError as error:
+            raise LogError(f"{path}, line {number:,}: {error}; {_EXPECTED}") from error
+        if said is None:
+            continue
+        id, label = said
+        if labels.setdefault(id, label) is not label:
+            raise LogError(
+                f"{path}, line {number:,}: {LABEL} of {id!r} is {label} here and {not label} above"
+            )
+    return labels
+
+
+def _read(row: Any) -> tuple[str, bool] | None:
+    """What a row says, if it says anything of a first answer."""
+    if not isinstance(row, Mapping):
+        raise ValueError(f"it is {row!r:.80}")
+    named = next((field for field in _IDS if field in row), None)
+    if named is None or LABEL not in row:
+        known = ", ".join(map(repr, row)) or "none"
+        raise ValueError(f"it has no field {LABEL if named else 'id'!r}, only {known:.300}")
+    if row.get("attempt") not in (None, "", 1, "1"):
+        return None
+    id, value = row[named], row[LABEL]
+    if isinstance(id, bool) or not isinstance(id, (str, int)) or id == "":
+        raise ValueError(f"its id is {id!r:.80}")
+    word = str(value).strip().lower()
+    if value is None or word == "":
+        return None
+    if not isinstance(value, (bool, int, str)) or word not in (*_YES, *_NO):
+        raise ValueError(f"{LABEL} is {value!r:.80}, which is neither true nor false")
+    return str(id), word in _YES
+
+
+def _json_lines(text: str) -> Iterator[tuple[int, Any]]:
+    # Not `splitlines`, which cuts at characters that JSON may hold as they are.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            try:
+                yield number, json.loads(line)
+            except ValueError:
+                yield number, line
+
+
+def _table(text: str) -> Iterator[tuple[int, Any]]:
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        for row in reader:
+            yield reader.line_num, {name: value for name, value in row.items() if name is not None}
+    except csv.Error as error:
+        yield reader.line_num, str(error)
