@@ -1,0 +1,81 @@
+"""First answers with what evaluators and people say of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demur.observe.log import Damaged, Filters, answered, open_log
+from support.logs import RUNS, judgements
+from support.records import ANSWER, abstained, found, guarded, jsonl, refuted, scored, undetermined
+
+
+def _answered(path: Path, *runs: Any, **options: Any) -> list[Any]:
+    with open_log(jsonl(path / "log.jsonl", runs)) as log:
+        return [*answered(log, **options)]
+
+
+def test_it_is_about_the_first_answer_of_each_run(tmp_path: Path) -> None:
+    told = _answered(tmp_path, *RUNS)
+    assert [one.record.id for one in told] == [run.id for run in RUNS]
+    for one, run in zip(told, RUNS, strict=True):
+        said = [(judged.name, judged.finding, judged.score) for judged in one.judged]
+        expected = judgements(run.attempts[0])
+        assert said == [(each.evaluator, each.finding, each.score) for each in expected]
+        assert one.hallucinated is None
+
+
+def test_a_guards_second_answer_does_not_count(tmp_path: Path) -> None:
+    (one,) = _answered(tmp_path, guarded(refuted(score=0.25), found(score=1.0)))
+    assert [(judged.finding, judged.score) for judged in one.judged] == [("failed", 0.25)]
+
+
+def test_sentences_count_as_one_answer(tmp_path: Path) -> None:
+    parts = (found(score=0.9), abstained(), found(score=0.7), found("FEWL", 0.1, None))
+    (one,) = _answered(tmp_path, scored(*parts))
+    assert [(each.name, each.finding, each.score) for each in one.judged] == [
+        ("RefChecker", "passed", 0.7),
+        ("FEWL", "scored", 0.1),
+    ]
+    (one,) = _answered(tmp_path, scored(found(score=0.9), undetermined()))
+    assert one.judged[0].finding == "undetermined"
+
+
+def test_fingerprints_come_along(tmp_path: Path) -> None:
+    (one,) = _answered(tmp_path, scored(found(fingerprints={"model": "a"}), found("other")))
+    assert [each.fingerprints for each in one.judged] == [{"model": "a"}, {}]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "label"),
+    [({"hallucinated": True}, True), ({"hallucinated": False}, False), ({}, None)],
+)
+def test_the_label_in_the_metadata(
+    tmp_path: Path, metadata: dict[str, Any], label: bool | None
+) -> None:
+    run = scored(metadata=metadata)
+    assert _answered(tmp_path, run)[0].hallucinated is label
+    assert _answered(tmp_path, run, labels={"another": True})[0].hallucinated is label
+    assert _answered(tmp_path, run, labels={run.id: True})[0].hallucinated is True
+
+
+@pytest.mark.parametrize("value", ["true", 1, None, "no"])
+def test_only_a_truth_value_is_a_label_in_the_metadata(tmp_path: Path, value: Any) -> None:
+    (one,) = _answered(tmp_path, scored(metadata={"hallucinated": value}))
+    assert one.hallucinated is None
+
+
+def test_filters_and_the_newest(tmp_path: Path) -> None:
+    model = Filters(model="llama3")
+    told = _answered(tmp_path, *RUNS, filters=model, last=3)
+    assert [one.record.id for one in told] == [one.id for one in RUNS if one.model == "llama3"][-3:]
+
+
+def test_a_damaged_record_is_told(tmp_path: Path) -> None:
+    with open_log(jsonl(tmp_path / "log.jsonl", [scored(at=1), scored(at=2)])) as log:
+        log.database.execute("update runs set record = '{}' where number = 1")
+        first, second = answered(log)
+    assert isinstance(first, Damaged)
+    assert second.record.answer == ANSWER

@@ -1,0 +1,102 @@
+"""Files that say which answers are hallucinated."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demur.observe.log import LogError, export, open_log, read_labels
+from support.records import found, guarded, jsonl, refuted, scored
+
+_IDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1).filter(
+    lambda id: not id.startswith("\ufeff")
+)
+
+
+def _file(folder: Path, text: str, name: str = "labels.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8", newline="")
+    return path
+
+
+@given(labels=st.dictionaries(_IDS, st.booleans(), min_size=1))
+def test_both_forms_say_the_same(
+    labels: dict[str, bool], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("labels")
+    with (folder / "labels.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["note", "hallucinated", "id"])
+        writer.writerows(["", label, id] for id, label in labels.items())
+    lines = (json.dumps({"id": id, "hallucinated": label}) for id, label in labels.items())
+    assert read_labels(folder / "labels.csv") == labels
+    assert read_labels(_file(folder, "\n".join(lines), "labels.jsonl")) == labels
+
+
+@pytest.mark.parametrize(
+    ("word", "label"),
+    [("true", True), ("Yes", True), ("1", True), (" FALSE ", False), ("no", False), ("0", False)],
+)
+def test_words(tmp_path: Path, word: str, label: bool) -> None:
+    assert read_labels(_file(tmp_path, f"id,hallucinated\na,{word}\n")) == {"a": label}
+
+
+def test_numbers_are_ids_and_labels_too(tmp_path: Path) -> None:
+    lines = '{"id": 7, "hallucinated": 1}\n\n{"id": "8", "hallucinated": 0}\n'
+    assert read_labels(_file(tmp_path, lines)) == {"7": True, "8": False}
+
+
+def test_a_row_without_a_label_says_nothing(tmp_path: Path) -> None:
+    assert read_labels(_file(tmp_path, "id,hallucinated\na,\nb,true\n")) == {"b": True}
+    assert read_labels(_file(tmp_path, '{"id": "a", "hallucinated": null}')) == {}
+
+
+def test_an_exported_table_with_one_more_column(tmp_path: Path) -> None:
+    runs = [scored(found(), refuted("FEWL"), at=1), guarded(at=2)]
+    table = tmp_path / "runs.csv"
+    with open_log(jsonl(tmp_path / "log.jsonl", runs)) as log:
+        export(log, table)
+    with table.open(encoding="utf-8-sig", newline="") as file:
+        rows = [*csv.DictReader(file)]
+    for row in rows:  # of the guard's run the second answer is right
+        row["hallucinated"] = str(row["run"] == runs[1].id and row["attempt"] == "1")
+    with table.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [*rows[0]])
+        writer.writeheader()
+        writer.writerows(rows)
+    assert read_labels(table) == {runs[0].id: False, runs[1].id: True}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("key,hallucinated\na,true\n", "line 2: it has no field 'id', only 'key', 'hallucinated'"),
+        ("id,label\na,true\n", "line 2: it has no field 'hallucinated', only 'id', 'label'"),
+        ("id,hallucinated\na,maybe\n", "line 2: hallucinated is 'maybe', which is neither true"),
+        ("id,hallucinated\n,true\n", "line 2: its id is ''"),
+        ("id,hallucinated\na,true\na,false\n", "line 3: hallucinated of 'a' is False here and Tr"),
+        ('{"id": "a", "hallucinated": true}\nnonsense\n', "line 2: it is 'nonsense'"),
+        ('{"id": "a", "hallucinated": 2}', "line 1: hallucinated is 2"),
+        ('{"id": true, "hallucinated": true}', "line 1: its id is True"),
+        ('{"id": ["a"], "hallucinated": true}', "line 1: its id is"),
+        ('{"id": "a", "hallucinated": 1.0}', "line 1: hallucinated is 1.0"),
+    ],
+)
+def test_what_cannot_be_read(tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(LogError) as caught:
+        read_labels(_file(tmp_path, text))
+    assert why in str(caught.value)
+    assert "labels.csv" in str(caught.value)
+
+
+def test_a_file_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="cannot read"):
+        read_labels(tmp_path / "none.csv")
+    (tmp_path / "raw.csv").write_bytes(b"id,hallucinated\n\xff,true\n")
+    with pytest.raises(LogError, match="not UTF-8 text"):
+        read_labels(tmp_path / "raw.csv")

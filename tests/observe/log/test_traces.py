@@ -1,0 +1,95 @@
+"""Saved traces, read as a log."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from demur.guard.trace import Trace
+from demur.observe.log import LogError, open_log, records
+from support.records import found, guarded, refuted
+
+NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
+
+
+def _trace(*evaluations: object, minute: int = 0) -> Trace:
+    run = guarded(*evaluations)  # type: ignore[arg-type]
+    return Trace(
+        outcome="recovered",
+        reason="answer 2 passed",
+        limit="attempts",
+        attempts=run.attempts,
+        usage=run.usage,
+        time=NOON.replace(minute=minute),
+        seconds=2.5,
+    )
+
+
+TRACES = [_trace(minute=1), _trace(refuted(), refuted(), found(), minute=2)]
+JSON = [trace.model_dump_json() for trace in TRACES]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"[{', '.join(JSON)}]",
+        json.dumps([json.loads(one) for one in JSON], indent=2),
+        "\n".join(JSON),
+        "\ufeff".join(["", *JSON[:1]]) + f"\n\n{JSON[1]}\n",
+        "".join(f'{{"output": "text", "trace": {one}}}\n' for one in JSON),
+        json.dumps([{"output": "text", "trace": json.loads(one)} for one in JSON], indent=2),
+    ],
+    ids=["list", "indented", "lines", "marked", "lines with outputs", "as the demo writes"],
+)
+def test_every_form_is_a_log(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "traces.json"
+    path.write_text(text, encoding="utf-8")
+    with open_log(path) as log:
+        assert not log.damaged
+        read = [*records(log)]
+    for number, (record, trace) in enumerate(zip(read, TRACES, strict=True), start=1):
+        assert record.id == record.root == f"trace-{number}"
+        kept = {name: getattr(record, name) for name in Trace.model_fields}
+        assert kept == {name: getattr(trace, name) for name in Trace.model_fields}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_lone_trace(tmp_path: Path, indent: int | None) -> None:
+    path = tmp_path / "trace.json"
+    path.write_text(TRACES[0].model_dump_json(indent=indent), encoding="utf-8")
+    with open_log(path) as log:
+        assert [record.attempts for record in records(log)] == [TRACES[0].attempts]
+
+
+def test_no_trace_yet(tmp_path: Path) -> None:
+    (tmp_path / "traces.json").write_text("[]\n", encoding="utf-8")
+    with open_log(tmp_path / "traces.json") as log:
+        assert [*records(log)] == []
+
+
+def test_a_damaged_trace_is_an_error(tmp_path: Path) -> None:
+    value = json.loads(JSON[0])
+    del value["time"]
+    path = tmp_path / "traces.json"
+    path.write_text(json.dumps([json.loads(JSON[1]), value]), encoding="utf-8")
+    with pytest.raises(LogError, match=r"trace 2 cannot be read: time: Field required"):
+        open_log(path)
+
+
+@pytest.mark.parametrize("text", ['[{"a": 1}]\n', '{"trace": 3}\n', "[1, 2]\n", "[" * 9999 + "\n"])
+def test_other_json_is_no_log(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "other.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(LogError, match="is no log: line 1"):
+        open_log(path)
+
+
+def test_a_log_of_damaged_records_is_not_taken_for_traces(tmp_path: Path) -> None:
+    record = json.loads(guarded().as_json())
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({**record, "more": 1}) + "\n", encoding="utf-8")
+    with pytest.raises(LogError, match=r"is no log: line 1: more"):
+        open_log(path)
