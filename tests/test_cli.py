@@ -24,11 +24,14 @@ from demur import (
     Evaluation,
     Evidence,
     LocalModelError,
+    RefChecker,
     Span,
+    Threshold,
     Usage,
     cli,
 )
 from demur.models.weights import EVERY, Manifest
+from support.fakes import scripted
 from support.openai_server import openai_server
 
 FACT = "Paris is the capital of France."
@@ -135,6 +138,8 @@ def test_the_exit_code_is_the_verdict(
         [*CHECK, "--aggregation", "mean"],
         [*CHECK, "--threshold", "much"],
         [*CHECK, "--threshold", "1.5"],
+        [*CHECK, "--threshold", "nan"],
+        [*CHECK, "--threshold", "."],
         [*CHECK, "--model", "gpt"],
         [*CHECK, "stray"],
         ["models", "push"],
@@ -226,6 +231,76 @@ def test_options_reach_the_evaluator(judged: Any) -> None:
         "answer": "A.",
         "contexts": [FACT, "two"],
     }
+
+
+def _percentile(value: float, **fingerprints: str) -> Threshold:
+    counts: dict[str, Any] = {"percentile": 10, "samples": 20, "passed": 18}
+    return Threshold(value=value, method="percentile", fingerprints=fingerprints, **counts)
+
+
+def test_a_threshold_may_be_a_file(judged: Any, tmp_path: Path) -> None:
+    seen = judged(PASSED)
+    threshold = _percentile(0.7, model="m")
+    threshold.save(tmp_path / "t.json")
+    assert cli.run([*CHECK, "--threshold", str(tmp_path / "t.json")]) == 0
+    assert seen["options"] == {"threshold": threshold}
+
+
+def test_a_calibrated_threshold_decides_or_is_refused(
+    capsys: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model = scripted(
+        '("Paris", "is", "old")\n("Paris", "is", "new")', joint="1. Entailment\n2. Neutral"
+    )
+    monkeypatch.setattr(cli, "resolve_model", lambda name: model)
+    fingerprints = RefChecker(model, checker="joint").fingerprints
+    at = tmp_path / "t.json"
+    check = [
+        "check",
+        "--answer",
+        "Paris is old and new.",
+        "--reference",
+        FACT,
+        "--checker",
+        "joint",
+    ]
+    soft = [*check, "--aggregation", "soft", "--threshold", str(at), "--json"]
+
+    for value, code in ((0.5, 0), (0.51, 1)):
+        _percentile(value, **fingerprints).save(at)
+        assert cli.run(soft) == code
+        found = Evaluation.model_validate_json(capsys.readouterr().out)
+        assert (found.score, found.fingerprints) == (0.5, fingerprints)
+
+    asked = len(model.requests)
+    for arguments, said in (
+        ([*soft, "--claims", "sentences"], "claims is 'sentences' here and was 'triplets'"),
+        ([*check, "--threshold", str(at)], "choose aggregation='soft'"),
+    ):
+        assert cli.run(arguments) == 64
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert said in re.sub(r"[\s│]+", " ", err)
+    assert len(model.requests) == asked
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "cannot read"), (b"{}", "holds no threshold"), (b"\x1b[31m", "holds no threshold")],
+)
+def test_a_file_that_holds_no_threshold_is_wrong_usage(
+    judged: Any, capsys: Any, tmp_path: Path, content: bytes | None, said: str
+) -> None:
+    judged(PASSED)
+    at = tmp_path / "t.json"
+    if content is not None:
+        at.write_bytes(content)
+    assert cli.run([*CHECK, "--threshold", str(at)]) == 64
+    err = re.sub(r"[\s│]+", " ", capsys.readouterr().err)
+    assert said in err
+    assert "--threshold" in err
+    assert "Expected a number, or a file that demur calibrate wrote" in err
+    assert "\x1b" not in err
 
 
 def test_what_is_not_given_is_left_to_the_evaluator(judged: Any) -> None:

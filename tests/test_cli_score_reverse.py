@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import convert_to_messages
 
-from demur import cli
+from demur import Threshold, cli
 from support import facts
 from support.fakes import isolated, stage_of
 from support.openai_server import OpenAIServer, openai_server
@@ -115,6 +115,46 @@ def test_a_lower_threshold_lets_more_lists_pass(file: Path, server: OpenAIServer
     assert 0 < SHARES.count(0.5) < ROWS
 
 
+def _calibrated(path: Path, value: float, fingerprints: dict[str, str]) -> Path:
+    Threshold(
+        value=value,
+        method="percentile",
+        percentile=10,
+        evaluator="ReverseValidation",
+        fingerprints=fingerprints,
+        samples=20,
+        passed=18,
+    ).save(path)
+    return path
+
+
+def test_a_calibrated_threshold_is_taken_for_its_own_scores(
+    file: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _score(file, "--config", "em") == 0
+    fingerprints = _findings(file)["em", "q0"]["fingerprints"]
+    assert fingerprints["variant"] == "em"
+    at = _calibrated(file.with_name("rows.threshold.json"), 0.5, fingerprints)
+    for _ in range(2):  # the same command goes on, since its settings are the same as JSON
+        asked = len(server.requests)
+        assert _score(file, "--config", "em", "--threshold", at, "-o", file.with_name("b")) == 0
+    assert len(server.requests) == asked
+    lines = [json.loads(line) for line in file.with_name("b").read_text().splitlines()]
+    assert [one["evaluation"]["passed"] for one in lines[1:]] == [s >= 0.5 for s in SHARES]
+    assert Threshold.model_validate(lines[0]["settings"]["threshold"]) == Threshold.load(at)
+    capsys.readouterr()
+
+    for options, said in (
+        (["--config", "em", "--validator", "openai:y"], "chosen from other scores"),
+        (["--config", "qg"], "does not decide with variant='qg'"),
+    ):
+        out = file.with_name("c")
+        assert _score(file, *options, "--threshold", at, "-o", out) == 64
+        assert said in _said(capsys)
+        assert not out.exists()
+    assert len(server.requests) == asked
+
+
 def test_the_matcher_decides(file: Path, server: OpenAIServer) -> None:
     assert _score(file, "--matcher", "llm") == 0
     # Where the names differ the model was asked, and took "unknown" for the name.
@@ -203,11 +243,13 @@ def test_the_same_command_goes_on_and_another_is_refused(
         (["--matcher", "published_em"], "reads replies of variant='em', and this is 'qg'"),
         (["--config", "ml"], "unknown config 'ml'"),
         (["--threshold", "1.5"], "less than or equal to 1"),
+        (["--threshold", "nan"], "expected a finite number, or a file that demur calibrate wrote"),
+        (["--threshold", "0,5"], "cannot read 0,5"),
         (["--validator", "guess"], "unknown model 'guess'"),
         (["--checker", "joint"], "has no effect with --method reverse-validation"),
         (["--references", "openai:x"], "has no effect with --method reverse-validation"),
     ],
-    ids=["matcher", "variant", "config", "threshold", "validator", "checker", "references"],
+    ids=range(9),
 )
 def test_wrong_usage(
     file: Path,

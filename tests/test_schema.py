@@ -1,4 +1,5 @@
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,7 +8,8 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from pydantic import BaseModel, ValidationError
 
-from demur import Claim, ClaimLabel, Evaluation, Sample, Usage
+from demur import Claim, ClaimLabel, Evaluation, Sample, Threshold, Usage
+from demur.errors import DemurError
 from demur.schema import Evidence, Span
 
 EVIDENCE = Evidence(
@@ -21,6 +23,18 @@ CLAIM = Claim(
     probabilities={ClaimLabel.ENTAILMENT: 0.25, ClaimLabel.CONTRADICTION: 0.75},
     evidence=(EVIDENCE,),
 )
+TESTED: dict[str, Any] = {
+    **{"value": 0.8, "method": "learn-then-test", "target": 0.05, "confidence": 0.9},
+    **{"evaluator": "RefChecker", "fingerprints": {"model": "m (1)", "prompts": "é \U0001f600"}},
+    **{"samples": 100, "passed": 30, "hallucinated": 50, "passed_hallucinated": 1},
+}
+BEST: dict[str, Any] = {
+    **{"value": -0.1, "method": "best-f1", "samples": 3, "passed": 3},
+    **{"hallucinated": 0, "passed_hallucinated": 0},
+}
+PERCENTILE: dict[str, Any] = {
+    **{"value": 1e-17, "method": "percentile", "percentile": 0, "samples": 1, "passed": 1},
+}
 USAGE = Usage(calls=2, cached=1, input_tokens=10, output_tokens=3, seconds=0.5)
 
 
@@ -42,7 +56,8 @@ USAGE = Usage(calls=2, cached=1, input_tokens=10, output_tokens=3, seconds=0.5)
             claims=(CLAIM,), usage=USAGE, details={"counts": {"Neutral": 0}, "checker": "joint"},
         ),
         Evaluation(name="RefChecker", error="the answer is empty"),
-        Evaluation(name="RefChecker", label="Abstain"),
+        Evaluation(name="RefChecker", label="Abstain", fingerprints={"model": "m (1)"}),
+        *(Threshold(**fields) for fields in (TESTED, BEST, PERCENTILE)),
     ],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
@@ -116,6 +131,26 @@ def test_a_wrong_sample_is_refused_by_the_field_s_name(
         (Evaluation, {"name": "x", "error": "e", "passed": False}, "passed must be None"),
         (Evaluation, {"name": "x", "error": "", "label": "Neutral"}, "label must be None"),
         (Evaluation, {"name": "x", "details": {"a": object()}}, "details"),
+        (Evaluation, {"name": "x", "fingerprints": {"model": 7}}, "fingerprints"),
+        (Threshold, {**TESTED, "value": math.nan}, "value"),
+        (Threshold, {**TESTED, "method": "guess"}, "method"),
+        (Threshold, {**TESTED, "target": 0}, "target"),
+        (Threshold, {**TESTED, "target": None}, "target is missing, with method='learn-then-test'"),
+        (Threshold, {**TESTED, "confidence": 1}, "confidence"),
+        (Threshold, {**TESTED, "confidence": None}, "confidence is missing"),
+        (Threshold, {**TESTED, "percentile": 5}, "percentile is of method='percentile'"),
+        (Threshold, {**TESTED, "hallucinated": None, "passed_hallucinated": None}, "needs labels"),
+        (Threshold, {**TESTED, "passed_hallucinated": None}, "go together"),
+        (Threshold, {**PERCENTILE, "passed_hallucinated": 1}, "go together"),
+        (Threshold, {**PERCENTILE, "percentile": None}, "percentile is missing"),
+        (Threshold, {**PERCENTILE, "percentile": 101}, "percentile"),
+        (Threshold, {**BEST, "target": 0.1}, "target is of method='learn-then-test'"),
+        (Threshold, {**BEST, "samples": 0}, "samples"),
+        (Threshold, {**BEST, "passed": 4}, "do not add up: of 3 samples 4 pass"),
+        (Threshold, {**TESTED, "passed": 0}, "do not add up"),
+        (Threshold, {**TESTED, "passed": 52}, "do not add up"),
+        (Threshold, {**TESTED, "passed_hallucinated": 51, "passed": 60}, "do not add up"),
+        (Threshold, {**TESTED, "hallucinated": 101}, "do not add up"),
     ],
 )
 def test_wrong_values_are_refused(kind: type[BaseModel], fields: dict[str, Any], said: str) -> None:
@@ -151,3 +186,58 @@ def test_labels_print_as_their_words() -> None:
     assert [ClaimLabel(word) for word in ("Entailment", "Neutral", "Contradiction")] == [
         *ClaimLabel
     ]
+
+
+# --- Files of thresholds ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fields", [TESTED, BEST, PERCENTILE], ids=lambda one: one["method"])
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_threshold_is_read_as_it_was_saved(
+    tmp_path: Path, fields: dict[str, Any], as_text: bool
+) -> None:
+    path = tmp_path / "of.threshold.json"
+    named = str(path) if as_text else path
+    threshold = Threshold(**fields)
+    threshold.save(named)
+    assert Threshold.load(named) == threshold
+    assert path.read_bytes().endswith(b"}\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "holds no threshold (Invalid JSON"),
+        (b"\xff\xfe", "holds no threshold (Invalid JSON"),
+        (b"0.8", "holds no threshold (Input should be an object"),
+        (b'{"name": "x"}', "holds no threshold (value: Field required)"),
+        (b'{"value": NaN}', "holds no threshold (value: "),
+    ],
+)
+def test_what_is_no_threshold_is_told(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(content)
+    with pytest.raises(DemurError) as caught:
+        Threshold.load(path)
+    told = str(caught.value)
+    assert f"{path} {said}" in told
+    assert "expected a file that `demur calibrate` or `Threshold.save` wrote" in told
+
+
+def test_another_value_of_ours_is_no_threshold(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(Evaluation(name="x", score=0.5).model_dump_json())
+    with pytest.raises(DemurError, match="holds no threshold"):
+        Threshold.load(path)
+
+
+@pytest.mark.parametrize("name", ["gone.json", "", "a\0b"])
+def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DemurError, match=r"^cannot read "):
+        Threshold.load(str(tmp_path / name))
+
+
+@pytest.mark.parametrize("name", ["gone/x.json", "", "a\0b"])
+def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, name: str) -> None:
+    with pytest.raises(DemurError, match=r"^cannot write "):
+        Threshold(**BEST).save(str(tmp_path / name))

@@ -14,7 +14,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from demur.schema import Claim, ClaimLabel, Evaluation, Evidence, Usage
+from demur.html.words import usage_line as usage_line
+from demur.schema import Claim, ClaimLabel, Evaluation, Evidence
+from demur.text import harmless as harmless
+from demur.text import one_line as one_line
 
 _LONGEST_QUOTE = 320
 _STYLES = {
@@ -24,29 +27,6 @@ _STYLES = {
     None: "magenta",
 }
 _VERDICT_STYLES = {"PASSED": "bold green", "FAILED": "bold red"}
-
-# Directions that reorder what stands around them: a passage could dress up as its own opposite.
-_REORDERING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-_VISIBLE: dict[int, int | str] = {
-    **{code: 0x2400 + code for code in range(32)},  # ESC becomes the picture of ESC, and so on
-    **dict.fromkeys((*range(0x80, 0xA0), *range(0xD800, 0xE000), *map(ord, _REORDERING)), 0xFFFD),
-    **{ord(sign): "\n" for sign in "\r\n\v\f\x85\u2028\u2029"},
-    ord("\t"): " ",
-    0x7F: 0x2421,
-}
-
-
-def harmless(text: str) -> str:
-    """`text` with every control character made visible, and with plain line breaks.
-
-    Nothing is removed, so that no text can hide another.
-    """
-    return text.replace("\r\n", "\n").translate(_VISIBLE)
-
-
-def one_line(text: str) -> str:
-    """`text` made harmless, its runs of white space single spaces."""
-    return " ".join(harmless(text).split())
 
 
 @dataclass(frozen=True)
@@ -115,16 +95,6 @@ def verdict(evaluation: Evaluation) -> tuple[str, str]:
     if evaluation.passed is not None:
         return ("PASSED" if evaluation.passed else "FAILED"), reason
     return ("ABSTAINED" if evaluation.abstained else "UNDECIDED"), reason
-
-
-def usage_line(usage: Usage) -> str:
-    """What it cost: calls, tokens, seconds."""
-    cached = f" ({usage.cached:,} more answered from a cache)" if usage.cached else ""
-    calls = "1 call" if usage.calls == 1 else f"{usage.calls:,} calls"
-    return (
-        f"{calls}{cached}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, "
-        f"{usage.seconds:,.1f} s"
-    )
 
 
 def show(console: Console, evaluation: Evaluation, names: Sequence[str] = ()) -> None:

@@ -248,8 +248,15 @@ class Evaluation(_Value):
         """Whether the answer states nothing to check, so that there was nothing to decide."""
         return self.label == ABSTAIN and self.passed is None
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from demur.html import evaluation_html, in_notebook
+
+        return in_notebook(evaluation_html(self))
+
 
 ThresholdMethod = Literal["learn-then-test", "best-f1", "percentile"]
+_TESTED = "learn-then-test"
 
 
 class Threshold(_Value):
@@ -282,6 +289,31 @@ class Threshold(_Value):
     passed_hallucinated: int | None = Field(default=None, ge=0)
     """How many of those pass."""
 
+    @model_validator(mode="after")
+    def _says_how(self) -> Threshold:
+        of = {"target": _TESTED, "confidence": _TESTED, "percentile": "percentile"}
+        for name, method in of.items():
+            given = getattr(self, name) is not None
+            if given is not (self.method == method):
+                wrong = "is of" if given else "is missing, with"
+                raise ValueError(f"{name} {wrong} method={method!r}: this one has {self.method!r}")
+        if self.hallucinated is None and self.method != "percentile":
+            raise ValueError(f"hallucinated is missing: method={self.method!r} needs labels")
+        if (self.hallucinated is None) is not (self.passed_hallucinated is None):
+            raise ValueError("hallucinated and passed_hallucinated go together: give both or none")
+        return self
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Threshold:
+        bad, bad_passed = self.hallucinated or 0, self.passed_hallucinated or 0
+        good_passed = self.passed - bad_passed
+        if not (bad_passed <= bad and 0 <= good_passed <= self.samples - bad):
+            raise ValueError(
+                f"the counts do not add up: of {self.samples} samples {self.passed} pass, and of "
+                f"{bad} hallucinated ones {bad_passed}"
+            )
+        return self
+
     def save(self, path: str | Path) -> None:
         """Write it to a file, as JSON.
 
@@ -290,8 +322,9 @@ class Threshold(_Value):
         """
         try:
             Path(path).write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise DemurError(f"cannot write {path}: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise DemurError(f"cannot write {path}: {why}") from error
 
     @classmethod
     def load(cls, path: str | Path) -> Threshold:
@@ -301,9 +334,12 @@ class Threshold(_Value):
             DemurError: The file cannot be read, or holds no threshold.
         """
         try:
-            return cls.model_validate_json(Path(path).read_bytes())
-        except OSError as error:
-            raise DemurError(f"cannot read {path}: {error.strerror or error}") from error
+            raw = Path(path).read_bytes()
+        except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
+            why = getattr(error, "strerror", None) or error
+            raise DemurError(f"cannot read {path}: {why}") from error
+        try:
+            return cls.model_validate_json(raw)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, first["loc"]))

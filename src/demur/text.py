@@ -1,4 +1,7 @@
-"""Plain text: sentences, words and windows, always as offsets into the original string."""
+"""Plain text: sentences, words and windows, always as offsets into the original string.
+
+And the same text made harmless, for whoever shows it.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,35 @@ _PIECE = re.compile(r"[^\W\d_]+|\d+|_+|[^\w\s]|\s{2,}")
 _UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
 )
+# Directions that reorder what stands around them: a passage could dress up as its own opposite.
+_REORDERING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+_VISIBLE: dict[int, int | str] = {
+    **{code: 0x2400 + code for code in range(32)},  # ESC becomes the picture of ESC, and so on
+    **dict.fromkeys((*range(0x80, 0xA0), *range(0xD800, 0xE000), *map(ord, _REORDERING)), 0xFFFD),
+    **{ord(sign): "\n" for sign in "\r\n\v\f\x85\u2028\u2029"},
+    ord("\t"): " ",
+    0x7F: 0x2421,
+}
 
 
 def replace_surrogates(text: str) -> str:
     """Replace lone surrogates, which no encoding carries, by U+FFFD, one for one."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def harmless(text: str) -> str:
+    """`text` with every control character made visible, and with plain line breaks.
+
+    Nothing is removed, so that no text can hide another.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return text.replace("\r\n", "\n").translate(_VISIBLE)
+
+
+def one_line(text: str) -> str:
+    """`text` made harmless, its runs of white space single spaces."""
+    return " ".join(harmless(text).split())
 
 
 def sentences(text: str) -> list[tuple[int, int]]:

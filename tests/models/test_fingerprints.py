@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_openai import ChatOpenAI
 
+from demur.evaluators.baselines import ZeroShotPrompts
 from demur.models import local
 from demur.models.embeddings import MiniLM
-from demur.models.fingerprints import fingerprint, model_fingerprint
+from demur.models.fingerprints import (
+    digest,
+    fingerprint,
+    function_fingerprint,
+    model_fingerprint,
+)
 from demur.models.resolve import is_local
 from demur.models.weights import MINILM, Weights
 from support.fakes import ScriptedModel
@@ -121,3 +133,98 @@ def test_a_class_of_ones_own_is_known_by_its_name() -> None:
     assert model_fingerprint(ScriptedModel(script=lambda stage, messages: "")).startswith(
         "ScriptedModel ("
     )
+
+
+class _Telling(ScriptedModel):
+    """Tells LangChain what a test says."""
+
+    model_name: str = ""
+    params: Any = None
+
+    @property
+    def _identifying_params(self) -> Any:
+        return self.params
+
+
+def _telling(params: Any, name: str = "") -> str:
+    return model_fingerprint(_Telling(script=lambda *_: "", params=params, model_name=name))
+
+
+def test_a_fingerprint_is_what_it_always_was() -> None:
+    """Stores of neighbours were made with it, and compare."""
+    digits = hashlib.sha256(b'\0{"a": 1, "b": "dict"}').hexdigest()[:12]
+    assert _telling({"b": "dict", "a": 1}, "org/m:7b") == f"_Telling org/m:7b ({digits})"
+
+
+def test_parameters_that_json_cannot_hold_tell_models_apart() -> None:
+    circle: dict[str, Any] = {"a": 1}
+    circle["self"] = circle
+    told = [_telling({1: "x", "a": 1}), _telling({1: "y", "a": 1}), _telling(circle)]
+    assert len(set(told)) == 3
+    assert _telling({1: "x", "a": 1}) == told[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("http://here:1/v1", True),
+        ("http://me:hush@here/v1", False),
+        ("see http://here/m?key=hush now", False),
+        ("http://[hush@::1", False),
+    ],
+)
+def test_no_url_with_credentials_is_told_in_clear(name: str, shown: bool) -> None:
+    for told in (_telling({}, name), fingerprint(Served(model=name))):
+        assert (name in told) is shown
+        assert "hush" not in told
+    assert _telling({}, f"{name}2") != _telling({}, name)
+
+
+@given(st.text(), st.text())
+def test_any_name_makes_a_fingerprint(name: str, other: str) -> None:
+    for text in (_telling({"x": other}, name), fingerprint(Served(model=name)), digest(name)):
+        assert text
+
+
+# --- Functions and prompts ------------------------------------------------------------------------
+
+
+def _one(x: str = "") -> str:
+    return x
+
+
+class _Callable:
+    def __call__(self) -> None: ...
+
+    def method(self) -> None: ...
+
+
+class _Named(_Callable):
+    fingerprint = "mine 7"
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (_one, f"{__name__}._one"),
+        (partial(partial(_one), "a"), f"{__name__}._one"),
+        (_Callable(), f"{__name__}._Callable"),
+        (_Callable().method, f"{__name__}._Callable.method"),
+        (_Named(), "mine 7"),
+        (len, "builtins.len"),
+        (str.strip, "str.strip"),
+    ],
+    ids=["function", "partial", "object", "method", "own", "builtin", "method of C"],
+)
+def test_functions_are_known_by_their_place(function: Callable[..., Any], expected: str) -> None:
+    assert function_fingerprint(function) == expected
+
+
+def test_prompts_are_known_by_what_they_say() -> None:
+    ours = ZeroShotPrompts()
+    same, other = (
+        ZeroShotPrompts(judge=ours.judge),
+        ZeroShotPrompts(judge=replace(ours.judge, closing="Now:")),
+    )
+    assert digest(ours) == digest(same) != digest(other)
+    assert digest(ours) == hashlib.sha256(repr(ours).encode()).hexdigest()[:12]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from demur import DemurError, RefChecker, Sample
+from demur.models.encoders import weights_fingerprint
 from demur.models.nli import NLI, load_nli
 from demur.schema import ClaimLabel
 from support.fakes import scripted
@@ -108,3 +109,31 @@ def test_equal_pairs_are_scored_once() -> None:
         ClaimLabel.CONTRADICTION: 0.2,
     }
     assert found[0] == found[2] == expected
+
+
+def test_it_is_known_by_its_weights() -> None:
+    import torch
+
+    class Weighed(FakeEncoder):
+        def __init__(self, weight: float) -> None:
+            super().__init__(lambda count: np.zeros((count, 3)))
+            self.weight = torch.nn.Parameter(torch.tensor([weight]))
+
+        def named_parameters(self) -> Any:
+            return [("weight", self.weight)]
+
+    first, again, other = NLI(Weighed(1.0)), NLI(Weighed(1.0)), NLI(Weighed(2.0))
+    assert first.fingerprint == again.fingerprint != other.fingerprint
+    assert first.fingerprint == weights_fingerprint(first.encoder)
+
+
+def test_a_checker_is_known_whether_it_is_named_or_given(folder: str) -> None:
+    from sentence_transformers import CrossEncoder
+
+    told = {
+        RefChecker(scripted(TRIPLETS), checker=one).fingerprints["checker"]
+        for one in (folder, CrossEncoder(folder))
+    }
+    (one,) = told
+    assert one == f"nli {load_nli(folder).fingerprint}"
+    assert folder not in one

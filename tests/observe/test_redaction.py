@@ -13,12 +13,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
+from langchain_openai import ChatOpenAI
 
-from demur import Claim, Evaluation, Evidence, Span
+from demur import (
+    FEWL,
+    Cascade,
+    Claim,
+    Evaluation,
+    Evidence,
+    RefChecker,
+    ReverseValidation,
+    Span,
+)
 from demur.errors import DemurError
+from demur.evaluators.baselines import LMvsLM, SelfCheck, ZeroShot
+from demur.evaluators.fewl import NeighborStore
+from demur.models.pairs import Similarity
+from demur.models.weights import MINILM
 from demur.observe.records import Record
 from demur.observe.redaction import Redact, redaction
 from support import records
+from support.vectors import Told
 
 REDACTS: tuple[Redact, ...] = (None, "remove", "hash", str.upper)
 
@@ -30,7 +45,7 @@ KEPT = {
     *("id", "root", "name", "model", "response", "trace_id", "span_id"),
     "attempts.recovery",
     *(f"{place}.{field}" for place in ("attempts.evaluations", "attempts.feedback.evaluations")
-      for field in ("name", "label")),
+      for field in ("name", "label", "fingerprints")),
     *("attempts.contexts.id", "attempts.feedback.documents.id"),
 }  # fmt: skip
 
@@ -69,6 +84,8 @@ class _Filled:
                     schema["properties"].items()}  # fmt: skip
         if kind == "object" and "propertyNames" in schema:
             return {"Entailment": 1.0}
+        if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+            return {"one": self._value(schema["additionalProperties"], path)}
         # Anything, as in metadata and details: names that are kept elsewhere are not here.
         text = self.texts.setdefault(name := ".".join(path), f"what is said at {name} by us")
         return {"name": text, "id": text, "label": [text, {"model": text}], text: 1, "n": 2.5}
@@ -110,6 +127,34 @@ def test_numbers_labels_and_offsets_stay() -> None:
         for field in ("name", "score", "label", "passed", "failure", "usage"):
             assert getattr(old[1], field) == getattr(new[1], field)
         assert [claim.label for claim in old[1].claims] == [claim.label for claim in new[1].claims]
+
+
+def _fingerprinted() -> dict[str, dict[str, str]]:
+    """What evaluators tell of themselves, by class: names, digits and hashes of weights."""
+    chat = ChatOpenAI(model="gpt-4o-mini", api_key="sk-hush", base_url="http://me:hush@here/v1")
+    weighed = Similarity(len, "w", f"cosine:MiniLM {MINILM.sha256}")  # type: ignore[arg-type]  # not called
+    joint, qg = RefChecker(chat), ReverseValidation(chat, entity=str.strip)  # type: ignore[arg-type]  # not called
+    made = [
+        *(joint, qg, Cascade([joint, qg]), ZeroShot(chat), LMvsLM(chat), SelfCheck(method="ngram")),
+        FEWL([chat, chat], similarity=weighed, neighbors=NeighborStore(embedding=Told())),
+        SelfCheck(chat, similarity=weighed),
+    ]
+    return {str(at): one.fingerprints for at, one in enumerate(made)}
+
+
+@pytest.mark.parametrize("redact", REDACTS)
+def test_what_scores_depend_on_stays_to_the_letter(redact: Redact) -> None:
+    given = _fingerprinted()
+    record = records.scored(*(records.found(fingerprints=one) for one in given.values()))
+    kept = redaction(redact)(record)
+    assert [one.fingerprints for one in kept.evaluations] == list(given.values())
+    assert "hush" not in kept.as_json()
+
+
+def test_credentials_in_what_an_evaluator_of_ones_own_tells_go() -> None:
+    told = {"model": "m at https://me:PLANTED1@here/?key=PLANTED2", "api_key": "PLANTED3", "n": "7"}
+    [kept] = redaction("hash")(records.scored(records.found(fingerprints=told))).evaluations
+    assert kept.fingerprints == {"model": "m at https://[secret]@here/?key=[secret]", "n": "7"}
 
 
 @pytest.mark.parametrize("redact", REDACTS)
@@ -253,7 +298,12 @@ def _planted() -> Record:
     )
     details: dict[str, Any] = {"request": NESTED, "said": [TOLD]}
     wrong = records.refuted(explanation=TOLD, claims=(claim,), details=details)
-    odd = Evaluation(name=f"a {TOLD}", error=TOLD, claims=(Claim(text="x", error=TOLD),))
+    odd = Evaluation(
+        name=f"a {TOLD}",
+        error=TOLD,
+        claims=(Claim(text="x", error=TOLD),),
+        fingerprints={"model": TOLD, TOLD: "1", "api_key": "PLANTED3"},
+    )
     record = records.guarded(wrong, odd, metadata=NESTED, tags=(TOLD,), name=TOLD)
     attempts = [
         one.model_copy(update={"contexts": (document,), "question": TOLD, "answer": TOLD})

@@ -24,6 +24,7 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 
+from demur.calibration import roc
 from demur.evaluators.refchecker import RefCheckerPrompts, checking
 from demur.evaluators.refchecker.aggregation import merge
 from demur.evaluators.refchecker.prompts import CALIBRATION
@@ -163,10 +164,8 @@ def auroc(scores: Sequence[float], supported: Sequence[bool]) -> float | None:
 
     None if the claims are all of one kind.
     """
-    truth = np.asarray(supported, dtype=bool)
-    values = np.asarray(scores, dtype=float)
-    above = values[truth][:, None] - values[~truth]
-    return float(np.mean((np.sign(above) + 1) / 2)) if above.size else None
+    wrong = [not one for one in supported]
+    return roc(scores, wrong).auc if any(wrong) and not all(wrong) else None
 
 
 def interval(rows: Sequence[dict[str, Any]], seed: int = 0) -> tuple[float, float] | None:

@@ -21,6 +21,7 @@ from langchain_core.language_models import BaseChatModel
 from demur import RefChecker, __version__, display, resolve_model
 from demur.cli import progress
 from demur.cli.bench import bench
+from demur.cli.calibrate import calibrate
 from demur.cli.console import (
     FAILED,
     FAULT,
@@ -33,9 +34,11 @@ from demur.cli.console import (
     escaped,
     output,
     pipe_may_close,
+    read_threshold,
     reason,
 )
 from demur.cli.log import log
+from demur.cli.report import report
 from demur.cli.score import score
 from demur.errors import DemurError
 from demur.schema import Evaluation
@@ -136,8 +139,12 @@ def check(
         Aggregation | None, typer.Option(help="From the claims' labels to the verdict.")
     ] = None,
     threshold: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Pass at this share of entailed claims."),
+        str | None,
+        typer.Option(
+            metavar="NUMBER|FILE",
+            help="Pass at this share of entailed claims, with --aggregation soft; or a file that "
+            "demur calibrate wrote.",
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the evaluation as one line of JSON.")
@@ -156,7 +163,7 @@ def check(
         "checker": checker,
         "claims": claims and claims.value,
         "aggregation": aggregation and aggregation.value,
-        "threshold": threshold,
+        "threshold": read_threshold(threshold, share=True),
     }
     # Libraries that print must not spoil the JSON.
     with contextlib.redirect_stdout(sys.stderr), errors().status("checking the claims"):
@@ -206,6 +213,8 @@ def demo(
 
 app.command()(score)
 app.command()(log)
+app.command()(report)
+app.command()(calibrate)
 
 
 @models.command()

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from demur import display
+from demur.errors import DemurError
+from demur.schema import Threshold
 
 PASSED, FAILED, UNDECIDED, USAGE, FAULT, INTERRUPTED = 0, 1, 2, 64, 70, 130
 
@@ -42,6 +46,39 @@ def reason(error: Exception) -> str:
     if not callable(details):
         return str(error)
     return "; ".join(str(detail["msg"]).removeprefix("Value error, ") for detail in details())
+
+
+def read_threshold(text: str | None, share: bool = False) -> float | Threshold | None:
+    """What `--threshold` stands for: a number, or the file of a threshold that was calibrated.
+
+    Args:
+        text: As it was given, if it was.
+        share: Whether a number has to be in [0, 1].
+
+    Raises:
+        typer.BadParameter: It is neither.
+    """
+    if text is None:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        return _threshold_file(text)
+    if not math.isfinite(number) or (share and not 0 <= number <= 1):
+        expected = "a number in [0, 1]" if share else "a finite number"
+        raise typer.BadParameter(
+            f"expected {expected}, or a file that demur calibrate wrote, got {text}",
+            param_hint="--threshold",
+        )
+    return number
+
+
+def _threshold_file(name: str) -> Threshold:
+    try:
+        return Threshold.load(name)
+    except DemurError as error:
+        message = f"{error}. Expected a number, or a file that demur calibrate wrote"
+        raise typer.BadParameter(display.one_line(message), param_hint="--threshold") from error
 
 
 def escaped(json: str) -> str:

@@ -18,7 +18,7 @@ from demur.evaluators.fewl import FEWL, Fitted, NeighborStore
 from demur.evaluators.fewl.configurations import CONFIGURATIONS, DESCRIPTIONS
 from demur.models.retry import CallPolicy, policy_for
 from demur.models.similarity import resolve_similarity
-from demur.schema import Sample
+from demur.schema import Sample, Threshold
 
 Options = Mapping[str, Any]
 """What was given on the command line, by the names of the function's arguments."""
@@ -70,7 +70,8 @@ def _refchecker(options: Options, results: Path) -> Method:
     model = options.get("model", "local")
     chat = resolve_model(model)
     evaluator = RefChecker(chat, **arguments, call_policy=_policy(chat, options))
-    settings = {"model": model, **{name: getattr(evaluator, name) for name in names}}
+    told = {name: getattr(evaluator, name) for name in names}
+    settings = {"model": model, **told, "threshold": _plain(evaluator.threshold)}
     return Method({"refchecker": evaluator}, settings)
 
 
@@ -118,7 +119,7 @@ def _fewl(options: Options, results: Path) -> Method:
     settings = {
         **asked,
         "similarity": similarity.fingerprint,
-        **{name: options.get(name) for name in places},
+        **{name: _plain(options.get(name)) for name in places},
         "config": {name: dict(CONFIGURATIONS[name]) for name in chosen},
     }
     # One that needs the pairs, if any does: all share the store.
@@ -198,7 +199,7 @@ def _reverse_validation(options: Options, results: Path) -> Method:
         for name in chosen
     }
     one = next(iter(evaluators.values()))
-    told = {"matcher": one.matcher, "threshold": one.threshold}
+    told = {"matcher": one.matcher, "threshold": _plain(one.threshold)}
     settings = {"model": model, "validator": validator, **told, "config": list(evaluators)}
     return Method(evaluators, settings)
 
@@ -208,6 +209,11 @@ def _entity_is_a_name(sample: Sample) -> str | None:
     if entity is None or (isinstance(entity, str) and any(map(str.isalnum, entity))):
         return None
     return f"metadata 'entity': expected the name of what the answer is about, got {entity!r:.100}"
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON."""
+    return value.model_dump(mode="json") if isinstance(value, Threshold) else value
 
 
 def _policy(model: BaseChatModel, options: Options) -> CallPolicy | None:

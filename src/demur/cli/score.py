@@ -26,6 +26,7 @@ from demur.cli.console import (
     escaped,
     output,
     pipe_may_close,
+    read_threshold,
     reason,
 )
 from demur.cli.figures import Prices
@@ -107,7 +108,11 @@ def score(
         str | None, typer.Option(help="refchecker: strict, soft or major.")
     ] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="The score at which an answer passes.")
+        str | None,
+        typer.Option(
+            metavar="NUMBER|FILE",
+            help="The score at which an answer passes, or a file that demur calibrate wrote.",
+        ),
     ] = None,
     fields: Annotated[
         list[str] | None,
@@ -182,7 +187,7 @@ def score(
         "checker": checker,
         "claims": claims,
         "aggregation": aggregation,
-        "threshold": threshold,
+        "threshold": read_threshold(threshold),
         "max_concurrency": max_concurrency,
     }
     given = {name: value for name, value in of_method.items() if value is not None}

@@ -25,6 +25,8 @@ from demur.guard.trace import Guarded, Trace
 from demur.models.embeddings import MiniLM
 from demur.models.retry import describe
 from demur.models.weights import MINILM, model_dir
+from demur.observe.log import open_log
+from demur.report import write_report
 from demur.schema import Usage
 
 QUESTIONS = (
@@ -52,7 +54,8 @@ def play(
     Args:
         console: Where it is shown.
         model: Answers, and checks.
-        traces: The file for the traces, as JSON; None for a new one in the user's state folder.
+        traces: The file for the traces, as JSON; None for a new one in the user's state folder. A
+            report is written beside it.
         embeddings: For the search; None for `MiniLM`.
         questions: What is asked.
 
@@ -80,6 +83,7 @@ def play(
         _save(path, done)
     _show_summary(console, [one.trace for one in done], time.monotonic() - started)
     display.say(console, f"Traces: {path}")
+    display.say(console, f"Report: {_report(path)}", "open it in a browser")
 
 
 def _retriever(console: Console, embeddings: Embeddings) -> BaseRetriever:
@@ -152,6 +156,14 @@ def _new_file() -> Path:
 
     name = f"demo-{datetime.now():%Y%m%d-%H%M%S}.json"
     return Path(platformdirs.user_state_dir("demur")) / name
+
+
+def _report(traces: Path) -> Path:
+    """A page about the traces, beside them."""
+    path = traces.with_suffix(".html")
+    with open_log(traces) as log:
+        write_report(log, path, title="demur demo")
+    return path
 
 
 def _save(path: Path, answered: Sequence[Guarded[str]]) -> None:

@@ -7,13 +7,40 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import PrivateAttr
+
 from demur.models.calls import Ledger, Steps
 from demur.models.stepwise import Stepwise
 from demur.schema import Claim, Evaluation, Sample, Usage
+from demur.text import replace_surrogates
+
+
+@dataclass
+class _Told:
+    """What an evaluator said of itself, once it was asked. No part of what makes two equal."""
+
+    fingerprints: dict[str, str] | None = field(default=None, compare=False)
 
 
 class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
     """Base of the evaluators: a Runnable from a sample, or a mapping with its fields."""
+
+    _told: _Told = PrivateAttr(default_factory=_Told)
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What its scores depend on beside the sample, by name, each in a text.
+
+        Models, prompts, similarity, the class and those of its options that change a score: each in
+        a text that tells it from others, and holds no key. Equal ones mean that scores may be
+        compared, so a `Threshold` is taken only where they are those that it is bound to; and every
+        evaluation carries them. What decides on a score (`threshold`, an aggregation) is no part.
+
+        An evaluator of your own tells nothing, {}, until it defines this property, and takes no
+        `Threshold` until then: with its class alone, the thresholds of one model would be taken for
+        those of another. It is asked once, so its texts must not change.
+        """
+        return {}
 
     @property
     def claim_level(self) -> bool:
@@ -30,7 +57,16 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
         usage = sum(ledger.values(), Usage())
         stages = {stage: spent.model_dump() for stage, spent in ledger.items()}
         details = {**output.details, "usage_by_stage": stages}
-        return output.model_copy(update={"usage": usage, "details": details})
+        told = self._fingerprints() or output.fingerprints
+        return output.model_copy(
+            update={"usage": usage, "details": details, "fingerprints": dict(told)}
+        )
+
+    def _fingerprints(self) -> dict[str, str]:
+        """As `fingerprints`, worked out once: weights and prompts are hashed for them."""
+        if self._told.fingerprints is None:
+            self._told.fingerprints = _as_texts(self.fingerprints)
+        return self._told.fingerprints
 
 
 @dataclass(frozen=True)
@@ -81,6 +117,17 @@ class ClaimEvaluator(Evaluator):
     @abstractmethod
     def _conclude(self, claims: Sequence[Claim], details: Mapping[str, Any]) -> Evaluation:
         """Judge the answer by its claims' labels; undetermined where missing ones could matter."""
+
+
+def _as_texts(fingerprints: Mapping[Any, Any]) -> dict[str, str]:
+    for name, text in fingerprints.items():
+        if not (isinstance(name, str) and isinstance(text, str)):
+            raise TypeError(
+                f"fingerprints: expected a mapping from texts to texts, got {name!r}: {text!r:.100}"
+            )
+    return {
+        replace_surrogates(name): replace_surrogates(text) for name, text in fingerprints.items()
+    }
 
 
 def as_sample(input: Sample | Mapping[str, Any]) -> Sample:

@@ -30,7 +30,8 @@ class Cascade(Evaluator):
     evaluation is that of the stage that decided: see there for `score` and `label`. It is
     undetermined when no stage could decide. `details["stages"]` lists the stages that were asked,
     with the number of claims put to each (None: the whole answer); usage is the sum, and
-    `details["usage_by_stage"]` has it by call and number of the stage.
+    `details["usage_by_stage"]` has it by call and number of the stage. A `Threshold` of a stage
+    guarantees nothing here, where the stage sees only a part of the answers, or of their claims.
 
     Example:
         >>> cheap = RefChecker("openai:gpt-4o-mini", checker="cross-encoder/nli-deberta-v3-base")
@@ -88,6 +89,20 @@ class Cascade(Evaluator):
     def claim_level(self) -> bool:
         """Whether all stages judge claim by claim."""
         return all(stage.claim_level for stage in self.stages)
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What its scores depend on, in texts: `sure`, and what its stages tell, by their number.
+
+        Nothing if one of them tells nothing.
+        """
+        told = {}
+        for number, stage in enumerate(self.stages, 1):
+            of_stage = stage.fingerprints
+            if not of_stage:
+                return {}
+            told.update({f"stage {number} {name}": text for name, text in of_stage.items()})
+        return {"evaluator": type(self).__qualname__, "sure": str(self.sure), **told}
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         deciding = [stage for stage in self.stages if isinstance(stage, ClaimEvaluator)]

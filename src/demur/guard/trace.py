@@ -54,6 +54,12 @@ class Attempt(BaseModel):
         """What answering and judging cost together."""
         return sum((evaluation.usage for evaluation in self.evaluations), self.usage)
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from demur.html import attempt_html, in_notebook
+
+        return in_notebook(attempt_html(self))
+
 
 class Trace(BaseModel):
     """What one guarded call did."""
@@ -78,6 +84,12 @@ class Trace(BaseModel):
     seconds: float = Field(ge=0)
     """Time that went by."""
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from demur.html import in_notebook, trace_html
+
+        return in_notebook(trace_html(self))
+
 
 @dataclass(frozen=True)
 class Guarded(Generic[Output]):
@@ -87,6 +99,17 @@ class Guarded(Generic[Output]):
     """What the guard alone would have returned."""
     trace: Trace
     """How it came about."""
+
+    def _repr_html_(self) -> str:
+        """How a notebook shows it: the trace, and the output where it is none of its answers."""
+        from demur.guard.shapes import find_answer
+        from demur.html import in_notebook, trace_html
+
+        try:
+            output = find_answer(self.output)
+        except DemurError:  # found by a reader of the guard's own; the trace has the answer
+            output = None
+        return in_notebook(trace_html(self.trace, output))
 
 
 class _WithTrace(DemurError):  # noqa: N818  # a base

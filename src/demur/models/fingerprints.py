@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
 
 from langchain_core.language_models import BaseChatModel
 
@@ -34,7 +39,7 @@ def fingerprint(embedding: object) -> str:
         return fingerprint(cached)
     told = ((field, getattr(embedding, field, None)) for field in _FIELDS)
     fields = [f"{field}={value}" for field, value in told if isinstance(value, str | int)]
-    return " ".join([type(embedding).__qualname__, *fields])
+    return _without_credentials(" ".join([type(embedding).__qualname__, *fields]))
 
 
 _ENDPOINTS = ("openai_api_base", "azure_endpoint", "anthropic_api_url", "base_url", "endpoint")
@@ -49,7 +54,7 @@ def model_fingerprint(model: BaseChatModel) -> str:
     LangChain of no parameter (`_identifying_params`) look the same.
     """
     name = getattr(model, "model_name", None) or getattr(model, "model", None)
-    params = json.dumps(model._identifying_params, sort_keys=True, default=_type_name)
+    params = _as_text(model._identifying_params)
     client = getattr(model, "root_client", None)  # of OpenAI's: it has read the environment
     own = getattr(model, "fingerprint", None)
     told = [
@@ -58,9 +63,61 @@ def model_fingerprint(model: BaseChatModel) -> str:
         *(getattr(model, at, None) for at in _ENDPOINTS),
     ]
     source = next((str(one) for one in told if one), "")
-    digest = hashlib.sha256(f"{source}\0{params}".encode()).hexdigest()[:12]
-    return " ".join([type(model).__qualname__, *([str(name)] if name else []), f"({digest})"])
+    named = [_without_credentials(str(name))] if name else []
+    told_apart = _digits(f"{source}\0{params}")
+    return " ".join([type(model).__qualname__, *named, f"({told_apart})"])
+
+
+def digest(value: object) -> str:
+    """Twelve hexadecimal digits that tell a value from others by its `repr`: prompts, say."""
+    return _digits(repr(value))
+
+
+def function_fingerprint(function: Callable[..., Any]) -> str:
+    """What tells a function from others, as far as it can be told: its place, not what it does.
+
+    That is its module and name, of a `partial` those of what is called, of other objects those of
+    the class. Two functions behind one name, such as lambdas of a module, look the same: give them
+    an attribute `fingerprint`, a text.
+    """
+    own = getattr(function, "fingerprint", None)
+    if isinstance(own, str) and own:
+        return own
+    if isinstance(function, partial):
+        return function_fingerprint(function.func)
+    named = function if hasattr(function, "__qualname__") else type(function)
+    module = getattr(named, "__module__", None)  # some of Python's own methods have none
+    return f"{module}.{named.__qualname__}" if module else named.__qualname__
+
+
+def _digits(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:12]
+
+
+def _as_text(params: object) -> str:
+    try:
+        return json.dumps(params, sort_keys=True, default=_type_name)
+    except (TypeError, ValueError):  # keys of several types, or a value within itself
+        return repr(params)
 
 
 def _type_name(value: object) -> str:
     return type(value).__qualname__
+
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>]+")
+
+
+def _without_credentials(text: str) -> str:
+    """The text, with digits in the place of each URL that may hold a password or a key."""
+    return _URL.sub(_url_without_credentials, text)
+
+
+def _url_without_credentials(found: re.Match[str]) -> str:
+    url = found[0]
+    try:
+        parts = urlsplit(url)
+        plain = "@" not in parts.netloc and not parts.query
+    except ValueError:  # brackets that are no address
+        plain = False
+    return url if plain else f"({_digits(url)})"

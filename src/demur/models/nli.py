@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
-from demur.models.encoders import load_cross_encoder
+from demur.models.encoders import load_cross_encoder, weights_fingerprint
 from demur.schema import ClaimLabel
 
 _STEMS = {
@@ -30,6 +30,20 @@ class NLI:
         self.labels = _class_labels(encoder)
         self.batch_size = batch_size
         self._lock = threading.Lock()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What tells its probabilities from those of other models: a hash of the weights.
+
+        Of an encoder that is not made of torch's parameters it is its own `fingerprint`, if that is
+        a text, else its class and its labels in their order, by which not all can be told apart.
+        """
+        if hasattr(self.encoder, "named_parameters"):
+            return weights_fingerprint(self.encoder)
+        own = getattr(self.encoder, "fingerprint", None)
+        if isinstance(own, str) and own:
+            return own
+        return " ".join([type(self.encoder).__qualname__, *map(str, self.labels)])
 
     def predict(self, pairs: Sequence[tuple[str, str]]) -> list[dict[ClaimLabel, float]]:
         """The probability of each label for each (premise, hypothesis)."""

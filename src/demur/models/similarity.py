@@ -22,7 +22,7 @@ from demur.models.encoders import (
     load_hhem,
     weights_fingerprint,
 )
-from demur.models.fingerprints import fingerprint
+from demur.models.fingerprints import fingerprint, function_fingerprint
 from demur.models.nli import NLI, load_nli
 from demur.models.pairs import Similarity
 from demur.models.scorers import Cosine, CrossEncoder, Entailment, Pair, load_bleu, load_rouge
@@ -154,20 +154,13 @@ def _from_object(model: Any) -> Similarity:
         made = f"{name}:{weights_fingerprint(model)}"
         return Similarity(model.predict, name, made, batch_size=32)
     if callable(model):
-        made = _qualified(model)
+        made = function_fingerprint(model)
         return Similarity(model, made.rpartition(".")[2], made)
     raise TypeError(
         f"expected a similarity's name ({', '.join(map(repr, _BY_NAME))}), a model that scores "
         "pairs or embeds texts, or a function from a list of (premise, hypothesis) to numbers in "
         f"[0, 1]; got {type(model).__name__}"
     )
-
-
-def _qualified(one: Any) -> str:
-    while isinstance(one, partial):
-        one = one.func
-    named = one if hasattr(one, "__qualname__") else type(one)
-    return f"{named.__module__}.{named.__qualname__}"
 
 
 _BY_NAME: dict[str, Callable[[], Similarity]] = {

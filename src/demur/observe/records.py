@@ -93,6 +93,12 @@ class Record(BaseModel):
         """The record on one line of JSON; what JSON cannot hold (in documents) as a string."""
         return as_json(self)
 
+    def _repr_html_(self) -> str:
+        """How a notebook shows it."""
+        from demur.html import in_notebook, record_html
+
+        return in_notebook(record_html(self))
+
 
 Finding = Literal["passed", "failed", "undetermined", "abstained", "scored"]
 """What one evaluation says. "abstained": the answer states nothing to check; "scored": the

@@ -41,8 +41,8 @@ def redaction(redact: Redact = None) -> Callable[[Record], Record]:
     Then texts are redacted: questions, answers, documents with their metadata, claims, evidence,
     explanations, errors, reasons, feedback, the run's metadata, strings in details; and tags and
     keys of mappings that are more than a name without spaces. What stays is listed: ids, times,
-    numbers, names, labels, verdicts. A field that is not listed is redacted, so new ones are too.
-    Offsets stay those in the original texts; empty texts stay empty.
+    numbers, names, labels, verdicts, evaluators' fingerprints. A field that is not listed is
+    redacted, so new ones are too. Offsets stay those in the original texts; empty texts stay empty.
 
     Args:
         redact: None leaves texts as they are. "remove" puts a note with their length in their
@@ -137,6 +137,8 @@ _FIXED = "fixed"
 """Made by machine or from a closed list: stays to the letter."""
 _NAME = "name"
 """A name: stays, without credentials."""
+_NAMES = "names"
+"""Names by their names: all of them stay, without credentials."""
 _TAGS = "tags"
 """Names that may be texts: those stay that look like names."""
 _Fields = Mapping[str, "str | _Fields"]
@@ -154,6 +156,8 @@ _EVALUATION: _Fields = {
     "failure": _FIXED,
     "claims": _CLAIM,
     "usage": _FIXED,
+    # Of models, prompts and options, and compared to the letter: see `Evaluator.fingerprints`.
+    "fingerprints": _NAMES,
 }
 _FEEDBACK: _Fields = {"evaluations": _EVALUATION, "documents": _DOCUMENT}
 _ATTEMPT: _Fields = {
@@ -205,6 +209,9 @@ class _Walk:
             return self.fields(value, kept)
         if kept == _NAME and isinstance(value, str):
             return self._clean(value)
+        if kept == _NAMES and isinstance(value, dict):
+            named = {key: one for key, one in value.items() if not is_secret_name(key)}
+            return {self._clean(key): self._clean(one) for key, one in named.items()}
         if kept == _TAGS and isinstance(value, list):
             return [self._namelike(one) for one in value]
         return self._free(value)

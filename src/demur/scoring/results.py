@@ -27,6 +27,8 @@ from demur.text import replace_surrogates
 _KIND = "demur_scores"
 _VERSION = 1
 _SYNC_SECONDS = 5.0
+_LONGEST_HEADER = 1 << 20
+"""Bytes, of a file that may be anything."""
 _MORE = "--restart begins anew and keeps this file under another name"
 
 
@@ -104,20 +106,7 @@ class Results:
         with self.path.open("rb") as file:
             next(file)
             for number, raw in enumerate(file, start=2):
-                yield self._read(raw, number)
-
-    def _read(self, raw: bytes, number: int) -> Found | Usage:
-        try:
-            line = json.loads(raw)
-            if "spent" in line:
-                return Usage.model_validate(line["spent"])
-            evaluation = Evaluation.model_validate(line["evaluation"])
-            return Found(str(line["key"]), str(line["evaluator"]), evaluation)
-        except (ValueError, KeyError, TypeError) as error:
-            why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-            raise ScoringError(
-                f"{self.path}, line {number} is no finding ({why}): mend it; {_MORE}"
-            ) from error
+                yield _read(self.path, raw, number, f"mend it; {_MORE}")
 
     def append(self, line: Mapping[str, Any]) -> None:
         """Write a line."""
@@ -212,6 +201,71 @@ class Results:
             f"cannot write {self.path}: {error.strerror}. What was found before is kept; the same "
             "command goes on"
         )
+
+
+def is_results(path: Path) -> bool:
+    """Whether a file begins as results do.
+
+    Raises:
+        ScoringError: It cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return _version(file.readline(_LONGEST_HEADER)) is not None
+    except OSError as error:
+        raise ScoringError(f"cannot read {path}: {error.strerror}") from error
+
+
+def read_results(path: Path) -> Iterator[Found]:
+    """The findings in a file of results, as they are read, in the order in which they were made.
+
+    Of one answer by one evaluator the last counts. The file is not locked and not changed.
+
+    Raises:
+        ScoringError: It cannot be read, is something else, or has a line that is no finding or not
+            whole.
+    """
+    try:
+        with path.open("rb") as file:
+            version = _version(file.readline())
+            if version != _VERSION:
+                what = (
+                    "no results" if version is None else f"results of another version ({version})"
+                )
+                raise ScoringError(
+                    f"{path} holds {what}: expected what demur score wrote, of version {_VERSION}"
+                )
+            for number, raw in enumerate(file, start=2):
+                if not raw.endswith(b"\n"):
+                    raise ScoringError(
+                        f"{path}, line {number} is not whole: its writer was stopped, or is at "
+                        "it. The demur score command that wrote it goes on, and mends it"
+                    )
+                held = _read(path, raw, number, "mend it, or take it out")
+                if isinstance(held, Found):
+                    yield held
+    except OSError as error:
+        raise ScoringError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _version(first: bytes) -> Any:
+    """The version in a first line; None if the line is not ours."""
+    try:
+        return json.loads(first)[_KIND]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
+def _read(path: Path, raw: bytes, number: int, remedy: str) -> Found | Usage:
+    try:
+        line = json.loads(raw)
+        if "spent" in line:
+            return Usage.model_validate(line["spent"])
+        evaluation = Evaluation.model_validate(line["evaluation"])
+        return Found(str(line["key"]), str(line["evaluator"]), evaluation)
+    except (ValueError, KeyError, TypeError) as error:
+        why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        raise ScoringError(f"{path}, line {number} is no finding ({why}): {remedy}") from error
 
 
 def _line(value: Mapping[str, Any]) -> bytes:

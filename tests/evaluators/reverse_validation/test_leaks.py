@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from demur.evaluators.reverse_validation.leaks import HIDDEN, mask, stands_in
@@ -168,6 +168,7 @@ def test_all_else_is_left_as_it_was(query: str, name: str) -> None:
 
 
 @given(st.text(max_size=80), st.text(max_size=30), st.text(max_size=80))
+@example("", ":,0", "")  # nothing before the comma
 def test_any_query_and_name_can_be_looked_at(query: str, name: str, passage: str) -> None:
     try:
         found = mask(query, name, passage)

@@ -46,6 +46,9 @@ def test_sentences_count_as_one_answer(tmp_path: Path) -> None:
 def test_fingerprints_come_along(tmp_path: Path) -> None:
     (one,) = _answered(tmp_path, scored(found(fingerprints={"model": "a"}), found("other")))
     assert [each.fingerprints for each in one.judged] == [{"model": "a"}, {}]
+    parts = (undetermined(), found(fingerprints={"model": "a"}), undetermined())
+    (one,) = _answered(tmp_path, scored(*parts))
+    assert [each.fingerprints for each in one.judged] == [{"model": "a"}]
 
 
 @pytest.mark.parametrize(

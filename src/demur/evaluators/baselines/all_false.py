@@ -15,6 +15,11 @@ class AllFalse(Evaluator):
     empty answer is undetermined, as by every evaluator.
     """
 
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """Its scores depend on nothing."""
+        return {"evaluator": type(self).__qualname__}
+
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         yield from ask(())
         if is_empty(sample):

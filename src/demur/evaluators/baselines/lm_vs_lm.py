@@ -18,6 +18,7 @@ from demur.evaluators.baselines.verdicts import (
     is_empty,
 )
 from demur.models.calls import ChatCall, Steps
+from demur.models.fingerprints import digest, model_fingerprint
 from demur.models.isolation import isolate, without_delimiters
 from demur.models.resolve import bounded, resolve_model
 from demur.schema import Evaluation, Sample
@@ -72,6 +73,17 @@ class LMvsLM(Evaluator):
         self._examiner = resolve_model(self.model)
         named = self.model if self.examinee is None else self.examinee
         self._examinee = self._examiner if named is self.model else resolve_model(named)
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What its scores depend on, in texts: both models, the rounds and the prompts."""
+        return {
+            "evaluator": type(self).__qualname__,
+            "model": model_fingerprint(self._examiner),
+            "examinee": model_fingerprint(self._examinee),
+            "rounds": str(self.max_rounds),
+            "prompts": digest(self.prompts),
+        }
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         if is_empty(sample):

@@ -25,11 +25,13 @@ from demur.evaluators.baselines.verdicts import (
     EMPTY,
     is_empty,
 )
+from demur.evaluators.thresholds import AnyThreshold, number, refuse_foreign
 from demur.models.calls import ChatCall, Steps
+from demur.models.fingerprints import digest, model_fingerprint
 from demur.models.isolation import without_delimiters
 from demur.models.nli import NLI, load_nli
 from demur.models.resolve import bounded, resolve_model
-from demur.models.similarity import resolve_similarity
+from demur.models.similarity import Similarity, resolve_similarity
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample
 from demur.text import sentences, words
 
@@ -68,7 +70,8 @@ class SelfCheck(Evaluator):
             of n-grams trained on the samples and the answer.
         n_samples: How many samples are asked for, where none are given.
         temperature: At which they are asked for; None: the model's own, for those that take none.
-        threshold: Answers that score less fail. None: nothing is decided.
+        threshold: Answers that score less fail: a number, or a `Threshold` that was chosen from
+            scores of the same `fingerprints`. None: nothing is decided.
         encoder: With "bertscore": a transformers encoder's name or folder.
         layer: With "bertscore": see `load_bertscore`.
         nli: With "nli": a three-way cross-encoder's name or folder, or an `NLI`.
@@ -78,7 +81,8 @@ class SelfCheck(Evaluator):
         call_policy: Retries, time limits and concurrency; None: as fits the model.
 
     Raises:
-        ValueError: An argument is out of its range, or "prompt" has no model.
+        ValueError: An argument is out of its range, "prompt" has no model, or a `Threshold` was
+            chosen from other scores.
         TypeError: The model is no chat model, or `similarity` nothing that scores pairs.
         DemurError: A model or a package is not at hand.
     """
@@ -87,7 +91,7 @@ class SelfCheck(Evaluator):
     method: Method = "embedding"
     n_samples: int = Field(default=5, ge=1)
     temperature: float | None = Field(default=1.0, ge=0, allow_inf_nan=False)
-    threshold: float | None = Field(default=None, allow_inf_nan=False)
+    threshold: AnyThreshold | None = None
     encoder: str = "roberta-large"
     layer: int | None = None
     nli: Any = "cross-encoder/nli-deberta-v3-base"
@@ -97,6 +101,7 @@ class SelfCheck(Evaluator):
 
     _chat: BaseChatModel | None = PrivateAttr()
     _compare: Compare = PrivateAttr()
+    _by: Similarity | NLI | None = PrivateAttr(default=None)
 
     def __init__(self, model: str | BaseChatModel | None = None, **options: Any) -> None:
         """See the class."""
@@ -108,17 +113,38 @@ class SelfCheck(Evaluator):
         super().model_post_init(context)
         self._chat = None if self.model is None else resolve_model(self.model)
         self._compare = self._comparison()
+        refuse_foreign(self.threshold, self)
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What its scores depend on, in texts: scores of other ones cannot be compared with them.
+
+        The method, by which weights it compares where it has some, who gives the samples and how,
+        and the prompts. Samples that come with the `Sample` may be of anyone, which cannot be told.
+        """
+        drawn = f"{self.n_samples} at temperature {self.temperature}"
+        return {
+            "evaluator": type(self).__qualname__,
+            "method": f"ngram, n={self.n}" if self.method == "ngram" else self.method,
+            **({} if self._by is None else {"similarity": self._by.fingerprint}),
+            **({} if self._chat is None else {"model": model_fingerprint(self._chat)}),
+            "samples": "given" if self._chat is None else drawn,
+            "prompts": digest(self.prompts),
+        }
 
     def _comparison(self) -> Compare:
         if self.method == "ngram":
             return partial(by_ngrams, self.n)
         if self.method == "nli":
-            nli = self.nli if isinstance(self.nli, NLI) else load_nli(self.nli)
+            self._by = nli = self.nli if isinstance(self.nli, NLI) else load_nli(self.nli)
             return partial(by_nli, nli)
-        if self.method == "bertscore":
-            return partial(by_similarity, load_bertscore(self.encoder, self.layer))
-        if self.method == "embedding":
-            return partial(by_similarity, resolve_similarity(self.similarity))
+        if self.method in ("bertscore", "embedding"):
+            self._by = alike = (
+                load_bertscore(self.encoder, self.layer)
+                if self.method == "bertscore"
+                else resolve_similarity(self.similarity)
+            )
+            return partial(by_similarity, alike)
         if self._chat is None:
             raise ValueError(
                 "method='prompt' asks a model whether a sample supports a sentence: give one, "
@@ -192,7 +218,8 @@ class SelfCheck(Evaluator):
             return self._undetermined(error, details=details)
         inconsistency = fmean(known)
         score = math.exp(-inconsistency) if self.method == "ngram" else 1 - inconsistency
-        passed = None if self.threshold is None else score >= self.threshold
+        least = number(self.threshold)
+        passed = None if least is None else score >= least
         worst = texts[known.index(max(known))]
         return Evaluation(
             name=self.get_name(),

@@ -17,6 +17,7 @@ from demur.evaluators.baselines.verdicts import (
     is_empty,
 )
 from demur.models.calls import Steps
+from demur.models.fingerprints import digest, model_fingerprint
 from demur.models.resolve import resolve_model
 from demur.schema import Evaluation, Sample
 
@@ -57,6 +58,15 @@ class ZeroShot(Evaluator):
         """Find the model, so that a mistake shows now and not in a call."""
         super().model_post_init(context)
         self._chat = resolve_model(self.model)
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What its scores depend on, in texts: the model and the prompts."""
+        return {
+            "evaluator": type(self).__qualname__,
+            "model": model_fingerprint(self._chat),
+            "prompts": digest(self.prompts),
+        }
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         if is_empty(sample):

@@ -22,6 +22,7 @@ from demur.evaluators.fewl.parsing import Pairs
 from demur.evaluators.fewl.prompts import FEWLPrompts
 from demur.evaluators.fewl.references import References
 from demur.evaluators.fewl.terms import Score, Similarities, Texts, Weighting
+from demur.evaluators.thresholds import AnyThreshold, number, refuse_foreign
 from demur.models.calls import Steps, adrive, drive
 from demur.models.resolve import resolve_model
 from demur.models.similarity import Similarity, resolve_similarity
@@ -89,7 +90,8 @@ class FEWL(Evaluator):
         temperature: Of the softmax over expertise.
         neighbors: What the references said of other questions. None: a store in this process's
             memory, which is empty at first, and again where the evaluator is unpickled.
-        threshold: Answers that score less fail. None: nothing is decided.
+        threshold: Answers that score less fail: a number, or a `Threshold` that was chosen from
+            scores of the same `fingerprints`. None: nothing is decided.
         expertise: "similarity": equation 2. "agreement": each reference is asked with which wrong
             and corrected answers it agrees, a call for each reference answer more (v1, section 2.1
             and figure 4).
@@ -99,8 +101,8 @@ class FEWL(Evaluator):
         call_policy: Retries, time limits and concurrency; None: as fits the model.
 
     Raises:
-        ValueError: An argument is out of its range, or `neighbors` holds what other references
-            said, or was asked otherwise.
+        ValueError: An argument is out of its range, `neighbors` holds what other references said,
+            or was asked otherwise, or a `Threshold` was chosen from other scores.
         TypeError: A reference is no chat model, or `similarity` nothing that scores pairs.
         DemurError: A model or a package is not at hand.
     """
@@ -118,7 +120,7 @@ class FEWL(Evaluator):
     normalization: Normalization = "mean_one"
     temperature: float = Field(default=1.0, gt=0, allow_inf_nan=False)
     neighbors: NeighborStore | None = None
-    threshold: float | None = Field(default=None, allow_inf_nan=False)
+    threshold: AnyThreshold | None = None
     expertise: Expertise = "similarity"
     neighbor_choice: NeighborChoice = "nearest"
     min_pairs: int = Field(default=3, ge=1)
@@ -159,6 +161,7 @@ class FEWL(Evaluator):
         self._store.bind(asks.who, asks.how)
         by_agreement = self.expertise == "agreement"
         self._learner = Learner(asks, self._store, by_agreement, self.min_pairs)
+        refuse_foreign(self.threshold, self)
 
     # --- The evaluation ---------------------------------------------------------------------
 
@@ -235,7 +238,8 @@ class FEWL(Evaluator):
         """What its scores depend on, in texts: scores of other ones cannot be compared with them.
 
         `references` and `prompts` as `NeighborStore.bind` has them, `similarity`, and `formula`:
-        the options that decide which terms make the score.
+        the options that decide which terms make the score. Which questions the store holds is no
+        part of them, though a penalty is of those.
         """
         formula = {name: getattr(self, name) for name in _FORMULA}
         return {
@@ -304,7 +308,8 @@ class FEWL(Evaluator):
             self.normalization,
             self.temperature,
         )
-        passed = None if self.threshold is None else score.value >= self.threshold
+        least = number(self.threshold)
+        passed = None if least is None else score.value >= least
         return Evaluation(
             name=self.get_name(),
             score=score.value,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from demur.evaluators.fewl.parsing import Pairs, parse_agreement, parse_answers, parse_pairs
 from demur.evaluators.fewl.prompts import FEWLPrompts, numbered
 from demur.models.calls import ChatCall
-from demur.models.fingerprints import model_fingerprint
+from demur.models.fingerprints import digest, model_fingerprint
 from demur.models.resolve import bounded
 from demur.models.tries import Outcome
 
@@ -46,8 +45,7 @@ class References:
     def how(self) -> str:
         """What all replies depend on beside the reference models, in a line."""
         pairs = f"{self.n_wrong} pairs of {model_fingerprint(self.generator)}"
-        prompts = hashlib.sha256(repr(self.prompts).encode()).hexdigest()[:12]
-        return f"{pairs}, prompts ({prompts})"
+        return f"{pairs}, prompts ({digest(self.prompts)})"
 
     def answer_calls(self, question: str) -> list[ChatCall]:
         """The calls that ask for reference answers: one for each model."""

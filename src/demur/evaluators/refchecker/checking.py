@@ -30,7 +30,7 @@ _GROUP_CLAIMS = 20
 _GROUP_TOKENS = 600
 # The probability from which a claim counts as supported: to let a wrong one pass is the worse
 # mistake, and a likeliest label of 0.5 is wrong half of the time. docs/results.md has the figures.
-_SURE = 0.75
+SURE = 0.75
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ def _logprob_finding(
     if isinstance(found, str):
         return Finding(error=found)
     shares = probabilities({label: value - bias[label] for label, value in found.items()})
-    if shares[ClaimLabel.ENTAILMENT] >= _SURE:
+    if shares[ClaimLabel.ENTAILMENT] >= SURE:
         return Finding(ClaimLabel.ENTAILMENT, shares)
     others = (ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL)
     return Finding(max(others, key=shares.__getitem__), shares)

@@ -22,10 +22,12 @@ from demur.evaluators.refchecker.judging import counts_of, explanation, judged
 from demur.evaluators.refchecker.prompts import CALIBRATION, RefCheckerPrompts
 from demur.evaluators.refchecker.references import Window, passages
 from demur.evaluators.refchecker.remembering import Same, check_unknown, stable_windows
+from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
 from demur.models.calls import RunnableCall, Steps, ask
+from demur.models.fingerprints import digest, model_fingerprint
 from demur.models.nli import NLI, load_nli
 from demur.models.resolve import is_local, resolve_model
-from demur.schema import ABSTAIN, Claim, Evaluation, Sample
+from demur.schema import ABSTAIN, Claim, Evaluation, Sample, Threshold
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -70,15 +72,17 @@ class RefChecker(ClaimEvaluator):
         aggregation: "strict": any Contradiction, else any Neutral, else Entailment; "major": the
             most frequent label, ties to the worse; "soft": the entailed share against `threshold`.
             An answer passes when the label is Entailment.
-        threshold: The entailed share that "soft" asks for, in [0, 1]; the others do not use it.
-            None: nothing is decided, and `passed` is None.
+        threshold: The entailed share that "soft" asks for, in [0, 1]; the others do not use it. A
+            number, or for "soft" a `Threshold` that was chosen from scores of the same
+            `fingerprints`. None: nothing is decided, and `passed` is None.
         retriever: A Runnable from a query to documents, for samples without references.
         prompts: Other prompts in place of ours.
         window_tokens: How much of the references is read at once; None: as fits the checker.
         call_policy: Retries, time limits and concurrency; None: as fits the model.
 
     Raises:
-        ValueError: An argument is out of its range, or names no known mode or model.
+        ValueError: An argument is out of its range, or names no known mode or model; or a
+            `Threshold` was chosen from other scores, or the aggregation is not "soft".
         TypeError: `model` is no chat model, or `checker` no cross-encoder.
         DemurError: The model or the cross-encoder cannot be had.
     """
@@ -87,7 +91,7 @@ class RefChecker(ClaimEvaluator):
     checker: Any = "auto"
     claims: ClaimForm = "triplets"
     aggregation: Aggregation = "strict"
-    threshold: float | None = Field(default=_SOFT_THRESHOLD, ge=0, le=1, allow_inf_nan=False)
+    threshold: ShareThreshold | None = _SOFT_THRESHOLD
     retriever: Runnable[str, Any] | None = None
     prompts: RefCheckerPrompts = Field(default_factory=RefCheckerPrompts)
     window_tokens: int | None = Field(default=None, ge=50)
@@ -103,11 +107,12 @@ class RefChecker(ClaimEvaluator):
         checker: str | CrossEncoder = "auto",
         claims: ClaimForm = "triplets",
         aggregation: Aggregation = "strict",
-        threshold: float | None = _SOFT_THRESHOLD,
+        threshold: float | Threshold | None = _SOFT_THRESHOLD,
         **options: Any,
     ) -> None:
         """See the class."""
-        if aggregation != "soft" and threshold not in (None, _SOFT_THRESHOLD):
+        plain = not isinstance(threshold, Threshold)
+        if aggregation != "soft" and plain and threshold not in (None, _SOFT_THRESHOLD):
             warnings.warn(
                 f"threshold={threshold} has no effect with aggregation={aggregation!r}, which "
                 "passes an answer labelled Entailment; for a share of the claims choose "
@@ -150,6 +155,47 @@ class RefChecker(ClaimEvaluator):
             self._mode = auto if self.checker == "auto" else self.checker
         else:
             self._mode, self._nli = "nli", load_nli(self.checker)
+        self._take(self.threshold)
+
+    def _take(self, threshold: float | Threshold | None) -> None:
+        """Refuse a `Threshold` that would not decide here, or decide on other scores."""
+        if not isinstance(threshold, Threshold):
+            return
+        if self.aggregation != "soft":
+            raise ValueError(
+                f"a Threshold has no effect with aggregation={self.aggregation!r}, which passes an "
+                "answer labelled Entailment: choose aggregation='soft', which passes one whose "
+                "score reaches it"
+            )
+        if not 0 <= threshold.value <= 1:
+            raise ValueError(
+                f"expected a threshold in [0, 1], as scores are, got {threshold.value!r}"
+            )
+        refuse_foreign(threshold, self)
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What its scores depend on, in texts: scores of other ones cannot be compared with them.
+
+        The model, how claims are made and checked, by which weights where a cross-encoder checks
+        them, how much is read at once, and the prompts. What `retriever` would find for samples
+        without references cannot be told.
+        """
+        prompts: tuple[object, ...] = (self.prompts,)
+        checker = self._mode
+        if self._nli is not None:
+            checker = f"nli {self._nli.fingerprint}"
+        elif self._mode == "logprobs":
+            checker = f"logprobs, supported from {checking.SURE}"
+            prompts = self.prompts, CALIBRATION
+        return {
+            "evaluator": type(self).__qualname__,
+            "model": model_fingerprint(self._chat),
+            "checker": checker,
+            "claims": self.claims,
+            "window": f"{self._window_size} tokens",
+            "prompts": digest(prompts),
+        }
 
     def _find(self, sample: Sample) -> Steps[Found | Evaluation]:
         if not sample.answer.strip():
@@ -209,8 +255,12 @@ class RefChecker(ClaimEvaluator):
         told = {"checker": self._mode, "windows": len(windows), "known": known}
         return replace(labelled, details=told)
 
+    @property
+    def _window_size(self) -> int:
+        return self.window_tokens or _WINDOW_TOKENS[self._mode]
+
     def _windows(self, sample: Sample) -> list[Window]:
-        size = self.window_tokens or _WINDOW_TOKENS[self._mode]
+        size = self._window_size
         found = passages(sample.contexts, sample.reference, size, size // _OVERLAP)
         # A cross-encoder sees a lone passage more clearly, and its pairs cost little.
         return [(passage,) for passage in found] if self._nli else stable_windows(found, size)
@@ -229,7 +279,8 @@ class RefChecker(ClaimEvaluator):
         return checking.logprobs(chat, prompts.logprobs, CALIBRATION), identity
 
     def _conclude(self, claims: Sequence[Claim], details: Mapping[str, Any]) -> Evaluation:
-        verdict = aggregate([claim.label for claim in claims], self.aggregation, self.threshold)
+        least = number(self.threshold)
+        verdict = aggregate([claim.label for claim in claims], self.aggregation, least)
         missing = [claim for claim in claims if claim.label is None]
         details = {
             **details,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -21,11 +22,15 @@ from demur.evaluators.reverse_validation.stages import (
     construct,
     match_by_model,
 )
+from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
 from demur.models.calls import LocalCall, Steps, ask
+from demur.models.fingerprints import digest, function_fingerprint, model_fingerprint
 from demur.models.resolve import resolve_model
-from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample
+from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample, Threshold
 
 _LLM = "llm"
+_BY_PERCENTAGE = ("normalized", "exact", "wikibio_name", _LLM)
+"""Matchers that pass an answer if, and only if, its score with "em" reaches the threshold."""
 _OF_ONE_VARIANT = {"published_qg": "qg", "published_em": "em"}
 
 
@@ -63,13 +68,15 @@ class ReverseValidation(Evaluator):
             "published_em", "wikibio_name", "llm" (asks `model` where the names differ: a call
             more), or a function such as those in `matching.py`.
         threshold: With "em", the least share of the requirements that the found entity has to
-            meet, in [0, 1] (the paper's text: 0.9; its recorded decisions: 0.8). "published_em"
-            has its own, and "qg" needs none.
+            meet, in [0, 1] (the paper's text: 0.9; its recorded decisions: 0.8). A number, or a
+            `Threshold` that was chosen from scores of the same `fingerprints`; "published_em" has
+            its own, "qg" needs none, and of a function it is not known: these take no `Threshold`.
         prompts: Other prompts in place of ours.
         call_policy: Retries, time limits and concurrency; None: as fits the model.
 
     Raises:
-        ValueError: An argument is out of its range, or names no known variant, matcher or model.
+        ValueError: An argument is out of its range, or names no known variant, matcher or model; or
+            a `Threshold` was chosen from other scores, or would not decide here.
         TypeError: A model is no chat model, `entity` or `matcher` no function.
         DemurError: A model cannot be had.
     """
@@ -79,7 +86,7 @@ class ReverseValidation(Evaluator):
     validator: Any = None
     entity: Callable[[Sample], str | None] | None = None
     matcher: str | Matcher = "normalized"
-    threshold: float = Field(default=0.8, ge=0, le=1, allow_inf_nan=False)
+    threshold: ShareThreshold = 0.8
     prompts: ReverseValidationPrompts = Field(default_factory=ReverseValidationPrompts)
 
     _chat: BaseChatModel = PrivateAttr()
@@ -118,6 +125,48 @@ class ReverseValidation(Evaluator):
             )
         self._chat = resolve_model(self.model)
         self._validator = self._chat if self.validator is None else resolve_model(self.validator)
+        if isinstance(self.threshold, Threshold):
+            self._take(self.threshold)
+
+    def _take(self, threshold: Threshold) -> None:
+        """Refuse one that would not decide here, or decide on other scores."""
+        matcher = self._matcher
+        if self.variant != "em" or matcher not in _BY_PERCENTAGE:
+            raise ValueError(
+                f"a Threshold does not decide with variant={self.variant!r} and matcher={matcher}: "
+                f"expected variant='em' and one of {', '.join(_BY_PERCENTAGE)}, where an answer "
+                f"passes whose score reaches it; threshold={threshold.value!r} is only a number"
+            )
+        if not 0 < threshold.value <= 1:
+            raise ValueError(
+                f"expected a threshold in (0, 1], got {threshold.value!r}: scores are in [0, 1], "
+                "and one of 0 is that of an answer that leads to another entity, which never passes"
+            )
+        refuse_foreign(threshold, self)
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What its scores depend on, in texts: scores of other ones cannot be compared with them.
+
+        The models, the variant, the matcher, and the prompts. A function for `matcher` or `entity`
+        is told by its name, see `demur.models.fingerprints.function_fingerprint`.
+        """
+        finder = {} if self.entity is None else {"entity": function_fingerprint(self.entity)}
+        return {
+            "evaluator": type(self).__qualname__,
+            "model": model_fingerprint(self._chat),
+            "validator": model_fingerprint(self._validator),
+            "variant": self.variant,
+            "matcher": self._matcher,
+            **finder,
+            "prompts": digest(self.prompts),
+        }
+
+    @property
+    def _matcher(self) -> str:
+        if isinstance(self.matcher, str):
+            return self.matcher
+        return function_fingerprint(self.matcher)
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         if not sample.answer.strip():
@@ -164,7 +213,7 @@ class ReverseValidation(Evaluator):
 
     def _match(self, entity: str, reply: str) -> Steps[tuple[Decision, Decision] | str]:
         """Stage 3: by the name alone, and with what the percentage adds."""
-        least = 100 * self.threshold if self.variant == "em" else None
+        least = _percentage(number(self.threshold)) if self.variant == "em" else None
         if self.matcher == _LLM:
             return (yield from match_by_model(self._chat, entity, reply, least, self.prompts))
         if isinstance(self.matcher, str):
@@ -204,6 +253,22 @@ class ReverseValidation(Evaluator):
                 "reason": decision.reason,
             },
         )
+
+
+def _percentage(share: float) -> float:
+    """The least percentage whose hundredth is the share or more, so that both decide alike.
+
+    100 times the share can be a hair more, as it is of 0.07, or less.
+    """
+    written = round(100 * share, 9)  # replies are read to so many digits
+    if written / 100 == share:
+        return written
+    least = 100 * share
+    while least / 100 < share:
+        least = math.nextafter(least, math.inf)
+    while least > 0 and (below := math.nextafter(least, 0)) / 100 >= share:
+        least = below
+    return least
 
 
 def _decisions(

@@ -130,7 +130,8 @@ def _acronyms(
     entity: str, names: Sequence[Name], passage: str, told: Sequence[_Word]
 ) -> set[str | None]:
     """Its initials, and what the passage gives in brackets behind the name."""
-    found = {initials(entity), initials(without_qualifier(entity).partition(",")[0])}
+    head = without_qualifier(entity).partition(",")[0]
+    found = {initials(text) for text in (entity, head) if any(map(str.isalnum, text))}
     for name in names:
         for _, end in places(name.folded, [word.folded for word in told]):
             given = _SHORT_FORM.match(passage, told[end - 1].end)

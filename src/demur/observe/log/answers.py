@@ -67,11 +67,16 @@ def answered(
 def _judged(attempt: Attempt) -> tuple[Judged, ...]:
     by_name: dict[str, Judged] = {}
     for found in attempt.evaluations:
-        finding, score = finding_of(found), found.score
+        one = Judged(found.name, finding_of(found), found.score, found.fingerprints)
         before = by_name.get(found.name)
-        if before is not None:
-            finding = min(before.finding, finding, key=WORST_FIRST.index)
-            score = min((one for one in (before.score, score) if one is not None), default=None)
-        prints = found.fingerprints if before is None else before.fingerprints
-        by_name[found.name] = Judged(found.name, finding, score, prints)
+        by_name[found.name] = one if before is None else _merged(before, one)
     return tuple(by_name.values())
+
+
+def _merged(one: Judged, other: Judged) -> Judged:
+    return Judged(
+        one.name,
+        min(one.finding, other.finding, key=WORST_FIRST.index),
+        min((each.score for each in (one, other) if each.score is not None), default=None),
+        one.fingerprints or other.fingerprints,  # of a fault there are none
+    )

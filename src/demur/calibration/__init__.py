@@ -1,0 +1,22 @@
+"""Thresholds that can be trusted: chosen from scores, and from what people say of the answers."""
+
+from demur.calibration.choosing import best_f1, percentile
+from demur.calibration.curves import Bin, Reliability, Roc, reliability, roc
+from demur.calibration.guarantee import calibrate
+from demur.calibration.operating import Operating, operating_points
+from demur.calibration.samples import CalibrationError, differences
+
+__all__ = [
+    "Bin",
+    "CalibrationError",
+    "Operating",
+    "Reliability",
+    "Roc",
+    "best_f1",
+    "calibrate",
+    "differences",
+    "operating_points",
+    "percentile",
+    "reliability",
+    "roc",
+]

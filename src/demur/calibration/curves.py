@@ -1,0 +1,134 @@
+"""How well scores tell hallucinated answers from others: ROC and reliability curves."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from demur.calibration.operating import count
+from demur.calibration.samples import CalibrationError, Floats, Labels, Samples, Scores, read
+from demur.share import Share
+
+
+@dataclass(frozen=True, eq=False)
+class Roc:
+    """The receiver operating characteristic of finding hallucinated answers.
+
+    A hallucinated answer is found if its score is below the threshold. The arrays have the shape
+    (distinct scores + 1,) and go from (0, 0), where all answers pass, to (1, 1), where none does.
+    """
+
+    thresholds: Floats
+    """Ascending; the last one is a hair above all scores."""
+    true_positive_rate: Floats
+    """The share of hallucinated answers that are found, in [0, 1]."""
+    false_positive_rate: Floats
+    """The share of other answers that do not pass, in [0, 1]."""
+    auc: float
+    """The area under the curve, in [0, 1]: how often a hallucinated answer has a lower score than
+    another one. Equal scores count half, so 0.5 says that the scores tell nothing."""
+    hallucinated: int
+    """How many answers are hallucinated, at least one."""
+    others: int
+    """How many are not, at least one."""
+
+
+def roc(scores: Scores, hallucinated: Labels) -> Roc:
+    """The ROC curve of finding hallucinated answers.
+
+    Args:
+        scores: One per answer, higher is better: finite numbers, or evaluations.
+        hallucinated: Whether it is, for each of them.
+
+    Raises:
+        CalibrationError: Scores or labels are of no use, or all answers have the same label.
+    """
+    samples = read(scores, hallucinated)
+    counts = count(samples)
+    assert counts.passed_hallucinated is not None
+    wrong = int(counts.passed_hallucinated[0])
+    right = samples.size - wrong
+    if not wrong or not right:
+        raise CalibrationError(
+            f"a ROC curve needs hallucinated answers and others, got {wrong:,} and {right:,}"
+        )
+    found = np.append(wrong - counts.passed_hallucinated, wrong)
+    kept_back = np.append(right - (counts.passed - counts.passed_hallucinated), right)
+    # Twice the area under straight lines, in whole numbers.
+    area = int(np.sum(np.diff(kept_back) * (found[1:] + found[:-1])))
+    return Roc(
+        thresholds=np.append(counts.thresholds, np.nextafter(counts.thresholds[-1], np.inf)),
+        true_positive_rate=found / wrong,
+        false_positive_rate=kept_back / right,
+        auc=area / (2 * wrong * right),
+        hallucinated=wrong,
+        others=right,
+    )
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Answers with scores near each other."""
+
+    low: float
+    """Where it begins: with this score."""
+    high: float
+    """Where it ends: with this score if `binning` is "quantile" or it is the last one, else before
+    it."""
+    mean: float
+    """Of the scores in it."""
+    right: Share
+    """Answers that are not hallucinated, of all in it: with a Wilson interval of 95 %."""
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """A reliability curve: what share of answers with some score is right."""
+
+    bins: tuple[Bin, ...]
+    """By score, the lowest first, those with answers only."""
+    binning: Literal["equal-width", "quantile"]
+    """"equal-width": of [0, 1], where all scores are in it. "quantile": of about as many answers
+    each; equal scores are in one."""
+
+
+def reliability(scores: Scores, hallucinated: Labels, bins: int = 10) -> Reliability:
+    """The reliability curve.
+
+    Args:
+        scores: One per answer, higher is better: finite numbers, or evaluations.
+        hallucinated: Whether it is, for each of them.
+        bins: How many there are at most, at least 1.
+
+    Raises:
+        CalibrationError: Scores or labels are of no use, or there is to be no bin.
+    """
+    if operator.index(bins) < 1:
+        raise CalibrationError(f"bins: expected a whole number of at least 1, got {bins!r}")
+    samples = read(scores, hallucinated)
+    values = np.sort(samples.scores)
+    if values[0] >= 0 and values[-1] <= 1:
+        edges = np.arange(bins + 1) / bins
+        return Reliability(_bins(samples, edges[1:-1], edges), "equal-width")
+    # Where a bin would begin; equal scores begin with the first of them.
+    begins = np.unique(values[[at * len(values) // bins for at in range(1, bins)]])
+    return Reliability(_bins(samples, begins, None), "quantile")
+
+
+def _bins(samples: Samples, begins: Floats, edges: Floats | None) -> tuple[Bin, ...]:
+    """The bins that begin below all scores and at each of `begins`."""
+    place = np.searchsorted(begins, samples.scores, side="right")
+    made = []
+    for at in np.unique(place):
+        inside = place == at
+        scores = samples.scores[inside]
+        low, high = (scores.min(), scores.max()) if edges is None else edges[at : at + 2]
+        assert samples.hallucinated is not None
+        wrong = int(np.sum(samples.hallucinated[inside]))
+        # Their sum may be more than a number holds, a mean of equal ones rounded beside them.
+        mean = float(np.clip(np.sum(scores / len(scores)), scores.min(), scores.max()))
+        made.append(Bin(float(low), float(high), mean, Share(len(scores) - wrong, len(scores))))
+    return tuple(made)

@@ -1,0 +1,252 @@
+"""Scores and labels, checked once: what every choice of a threshold begins with."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from demur.errors import DemurError
+from demur.evaluators.base import Evaluator
+from demur.schema import Evaluation
+
+Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+Scores: TypeAlias = Sequence[float] | Sequence[Evaluation] | NDArray[Any]
+"""One per answer, higher is better; or the evaluations that hold them."""
+Labels: TypeAlias = Sequence[bool] | Sequence[int] | NDArray[Any]
+"""One per answer: whether it is hallucinated."""
+
+_LONGEST = 60
+_MOST_TOLD = 5
+
+
+class CalibrationError(DemurError, ValueError):
+    """No threshold can be chosen, and nothing measured, from what was given."""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Answers that were scored."""
+
+    scores: Floats
+    """Shape (answers,), finite."""
+    hallucinated: Bools | None
+    """Shape (answers,); None without labels."""
+    evaluator: str | None = None
+    """The name of the evaluator whose scores they are, where it is known."""
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    """Its fingerprints."""
+
+    @property
+    def size(self) -> int:
+        """How many answers, at least one."""
+        return len(self.scores)
+
+
+def read(
+    scores: Scores, hallucinated: Labels | None, evaluator: Evaluator | None = None
+) -> Samples:
+    """Check scores and labels.
+
+    Args:
+        scores: Numbers, or evaluations of one evaluator.
+        hallucinated: As many truth values; 0 and 1 will do.
+        evaluator: Whose scores they are; of evaluations, what must agree with them.
+
+    Raises:
+        CalibrationError: There are none, they are not equally many, a score is missing or not
+            finite, a label is something else, or evaluations are not of one evaluator; the message
+            says which.
+    """
+    listed: Sequence[Any] | NDArray[Any] = (
+        scores if isinstance(scores, np.ndarray) else list(scores)
+    )
+    if isinstance(listed, np.ndarray) and listed.ndim != 1:
+        raise CalibrationError(f"scores: expected a list of them, got the shape {listed.shape}")
+    if not len(listed):
+        raise CalibrationError("scores: expected at least one, got none")
+    labels = None if hallucinated is None else _labels(hallucinated, len(listed))
+    name, fingerprints = (None, {}) if evaluator is None else _identity(evaluator)
+    if any(isinstance(one, Evaluation) for one in listed[:1]):
+        found = _evaluations(listed)
+        if evaluator is not None:
+            _same(found[0], name, fingerprints)
+        numbers: Sequence[Any] | NDArray[Any] = [one.score for one in found]
+        name, fingerprints = found[0].name, found[0].fingerprints
+        _all_scored(found)
+    else:
+        numbers = listed
+    return Samples(_numbers(numbers), labels, name, fingerprints)
+
+
+def differences(found: Iterable[Mapping[str, str]]) -> list[str]:
+    """Where the fingerprints of evaluations differ, and how many have which; empty if nowhere."""
+    kinds: Counter[tuple[tuple[str, str], ...]] = Counter(
+        tuple(sorted(one.items())) for one in found
+    )
+    if len(kinds) < 2:
+        return []
+    each = [(dict(kind), number) for kind, number in kinds.items()]
+    told = []
+    for key in sorted({key for kind, _ in each for key in kind}):
+        values: Counter[str | None] = Counter()
+        for kind, number in each:
+            values[kind.get(key)] += number
+        if len(values) > 1:
+            ranked = values.most_common(_MOST_TOLD)
+            said = [f"{_shown(value)} ({number:,})" for value, number in ranked]
+            rest = len(values) - len(ranked)
+            told.append(f"{key}: {', '.join(said)}" + (f" and {rest:,} more" if rest else ""))
+    return told
+
+
+def share(value: float, name: str) -> float:
+    """A number between 0 and 1, both excluded.
+
+    Raises:
+        CalibrationError: It is none.
+    """
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < 1:
+        raise CalibrationError(
+            f"{name}: expected a number above 0 and below 1, such as 0.05, got {value!r}"
+        )
+    return float(value)
+
+
+# --- Numbers --------------------------------------------------------------------------------------
+
+
+def _numbers(values: Sequence[Any] | NDArray[Any]) -> Floats:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
+        found = values.astype(np.float64)
+    else:
+        found = np.array([_number(value, at) for at, value in enumerate(values, 1)], np.float64)
+    # Of the largest number there is, none is a hair above it.
+    unusable = np.flatnonzero(~np.isfinite(found) | (found == np.finfo(np.float64).max))
+    if unusable.size:
+        first = int(unusable[0])
+        raise CalibrationError(
+            f"scores: {unusable.size:,} of {len(found):,} are missing or not finite, number "
+            f"{first + 1:,} first ({values[first]!r}). {_LEAVE_OUT}"
+        )
+    return found + 0.0  # of the two zeros, the plain one
+
+
+_LEAVE_OUT = (
+    "Leave out such answers, and their labels: an answer without a score does not pass a guard "
+    "that is closed on errors, so no threshold is about it"
+)
+
+
+def _number(value: Any, at: int) -> float:
+    if value is None:
+        return math.nan
+    # Truth values are numbers to Python; here they are labels in the wrong place.
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise CalibrationError(
+            f"scores: expected numbers, or evaluations only; number {at:,} is {value!r:.100}"
+        )
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def _labels(values: Labels, expected: int) -> Bools:
+    listed = values if isinstance(values, np.ndarray) else list(values)
+    if isinstance(listed, np.ndarray) and listed.ndim != 1:
+        raise CalibrationError(
+            f"hallucinated: expected a list of truth values, got the shape {listed.shape}"
+        )
+    if len(listed) != expected:
+        raise CalibrationError(
+            f"expected one label for each score, got {expected:,} scores and {len(listed):,} labels"
+        )
+    if isinstance(listed, np.ndarray) and listed.dtype == np.bool_:
+        return listed.copy()
+    for at, value in enumerate(listed, start=1):
+        if not isinstance(value, (bool, np.bool_, int, np.integer)) or value not in (0, 1):
+            raise CalibrationError(
+                f"hallucinated: expected True or False for each answer, number {at:,} is "
+                f"{value!r:.100}: label it, or leave the answer out"
+            )
+    return np.array(listed, dtype=np.bool_)
+
+
+# --- Evaluations ----------------------------------------------------------------------------------
+
+
+def _evaluations(values: Sequence[Any] | NDArray[Any]) -> list[Evaluation]:
+    found = [one for one in values if isinstance(one, Evaluation)]
+    if len(found) != len(values):
+        at, odd = next(
+            (at, one) for at, one in enumerate(values, 1) if not isinstance(one, Evaluation)
+        )
+        raise CalibrationError(
+            f"scores: expected evaluations only, or numbers only; number {at:,} is {odd!r:.100}"
+        )
+    names = Counter(one.name for one in found)
+    if len(names) > 1:
+        said = ", ".join(f"{name!r} ({number:,})" for name, number in names.most_common())
+        raise CalibrationError(
+            f"the evaluations are of several evaluators: {said}. A threshold is about the scores "
+            "of one: choose one for each"
+        )
+    first = found[0].fingerprints
+    if any(one.fingerprints != first for one in found):
+        told = "; ".join(differences(one.fingerprints for one in found))
+        raise CalibrationError(
+            f"the evaluations have different fingerprints: {told}. Their scores cannot be "
+            "compared: choose a threshold from those of one kind"
+        )
+    return found
+
+
+def _all_scored(found: Sequence[Evaluation]) -> None:
+    missing = [(at, one) for at, one in enumerate(found, start=1) if one.score is None]
+    if missing:
+        at, one = missing[0]
+        why = f"undetermined: {one.error}" if one.undetermined else f"label {one.label!r}"
+        raise CalibrationError(
+            f"{len(missing):,} of {len(found):,} evaluations have no score, number {at:,} first "
+            f"({why:.200}). {_LEAVE_OUT}"
+        )
+
+
+def _identity(evaluator: Evaluator) -> tuple[str, dict[str, str]]:
+    if not isinstance(evaluator, Evaluator):
+        raise CalibrationError(f"evaluator: expected a demur Evaluator, got {evaluator!r:.100}")
+    name, fingerprints = evaluator.get_name(), evaluator.fingerprints
+    if not fingerprints:
+        raise CalibrationError(
+            f"{name} does not tell what its scores depend on, so that no threshold can be bound to "
+            "it: define its property `fingerprints`"
+        )
+    return name, fingerprints
+
+
+def _same(found: Evaluation, name: str | None, fingerprints: Mapping[str, str]) -> None:
+    told = [] if found.name == name else [f"the name: {found.name!r} and {name!r}"]
+    told += [
+        f"{key}: {_shown(found.fingerprints.get(key))} and {_shown(fingerprints.get(key))}"
+        for key in sorted({*found.fingerprints, *fingerprints})
+        if found.fingerprints.get(key) != fingerprints.get(key)
+    ]
+    if told:
+        raise CalibrationError(
+            f"the evaluations are not of this evaluator, they differ in {'; '.join(told)}. Score "
+            "the answers with it, or give the evaluator that they are of"
+        )
+
+
+def _shown(value: str | None) -> str:
+    if value is None:
+        return "none"
+    return repr(value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…")

@@ -1,0 +1,254 @@
+"""`demur calibrate`: a threshold from scores, and from what people say of the answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from demur import display
+from demur.calibration import Operating, best_f1, percentile
+from demur.calibration import calibrate as by_guarantee
+from demur.cli import judged
+from demur.cli.console import PASSED, errors, escaped, output, pipe_may_close
+from demur.observe.log import read_labels
+from demur.observe.log.labels import LABEL
+from demur.schema import Threshold
+from demur.share import Share
+
+_CONFIDENCE = 0.9
+_MOST_TOLD = 5
+
+
+def calibrate(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A log (SQLite, JSON lines, saved traces), or the results of demur score.",
+        ),
+    ],
+    target: Annotated[
+        float | None,
+        typer.Option(help="The share of hallucinated answers that may pass, such as 0.05."),
+    ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            help="With --target, how sure that is to be, over the draw of the samples. "
+            f"[default: {_CONFIDENCE}]"
+        ),
+    ] = None,
+    with_best_f1: Annotated[
+        bool,
+        typer.Option(
+            "--best-f1", help="Instead: what finds hallucinated answers with the best F1 here."
+        ),
+    ] = False,
+    percent: Annotated[
+        float | None,
+        typer.Option(
+            "--percentile", help="Instead, without labels: so many answers of a hundred may fail."
+        ),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help=f"CSV or JSON lines with `id` and `{LABEL}`. [default: the runs' metadata]"
+        ),
+    ] = None,
+    evaluator: Annotated[
+        str | None, typer.Option(help="Whose scores, if FILE has those of several evaluators.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", dir_okay=False, help="The threshold. [default: FILE.threshold.json]"
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the threshold as one line of JSON.")
+    ] = False,
+) -> int:
+    """Choose the score from which an answer passes, and say what that is good for.
+
+    With --target it is guaranteed, as far as later answers are like these: first answers of runs,
+    with labels. docs/thresholds.md tells what is guaranteed and what is not.
+
+    Exit codes: 0 the threshold is saved, 2 there is none, 64 wrong usage, 130 interrupted.
+    """
+    _one_way(target, confidence, with_best_f1, percent, labels)
+    goal = out or file.with_suffix(".threshold.json")
+    _may_write(goal, file, force)
+    with errors().status("reading the scores"):
+        held = judged.read(file, None if labels is None else read_labels(labels))
+    name = judged.chosen(held, evaluator)
+    kept = judged.kept(held, name, labelled=percent is None)
+    scores = [*kept.scored.values()]
+    if percent is not None:
+        threshold = percentile(scores, percent)
+    else:
+        said = [held.labels[id] for id in kept.scored]
+        if with_best_f1:
+            threshold = best_f1(scores, said)
+        else:
+            assert target is not None
+            sure = _CONFIDENCE if confidence is None else confidence
+            threshold = by_guarantee(scores, said, target=target, confidence=sure)
+    threshold.save(goal)
+    with pipe_may_close():
+        if as_json:
+            told = {
+                "file": str(file),
+                "saved": str(goal),
+                "threshold": threshold.model_dump(mode="json"),
+                "left_out": {**kept.left_out, "damaged": len(held.damaged)},
+                "unknown_labels": len(held.unknown),
+            }
+            typer.echo(escaped(json.dumps(told)))
+        else:
+            for head, tail in _told(threshold, name, held, kept, goal):
+                display.say(output(), head, display.one_line(tail), style="bold")
+    return PASSED
+
+
+# --- What is asked --------------------------------------------------------------------------------
+
+
+def _one_way(
+    target: float | None,
+    confidence: float | None,
+    with_best_f1: bool,
+    percent: float | None,
+    labels: Path | None,
+) -> None:
+    """Refuse what names no way to choose, or two, or an option that would have no effect."""
+    ways = {
+        "--target": target is not None,
+        "--best-f1": with_best_f1,
+        "--percentile": percent is not None,
+    }
+    given = [way for way, is_given in ways.items() if is_given]
+    if not given:
+        raise typer.BadParameter(
+            "how is it to be chosen? Expected --target, such as 0.05, or --best-f1 or --percentile"
+        )
+    if len(given) > 1:
+        raise typer.BadParameter(f"{' and '.join(given)} exclude each other")
+    if confidence is not None and target is None:
+        raise typer.BadParameter(f"--confidence has no effect with {given[0]}")
+    if labels is not None and percent is not None:
+        raise typer.BadParameter("--labels has no effect with --percentile")
+    for option, value in (("--target", target), ("--confidence", confidence)):
+        if value is not None and not 0 < value < 1:
+            raise typer.BadParameter(
+                f"expected a number above 0 and below 1, got {value:g}", param_hint=option
+            )
+    if percent is not None and not 0 <= percent <= 100:
+        raise typer.BadParameter(
+            f"expected a number from 0 to 100, got {percent:g}", param_hint="--percentile"
+        )
+
+
+def _may_write(goal: Path, file: Path, force: bool) -> None:
+    """Refuse before the scores are read."""
+    if goal.exists() and goal.resolve() == file.resolve():
+        raise typer.BadParameter("it would replace the scores", param_hint="--out")
+    if goal.exists() and not force:
+        message = f"{goal} is there: --force replaces it, -o names another file"
+        raise typer.BadParameter(display.one_line(message), param_hint="--out")
+    if not goal.parent.is_dir():
+        message = f"there is no folder {goal.parent}"
+        raise typer.BadParameter(display.one_line(message), param_hint="--out")
+
+
+# --- What is answered -----------------------------------------------------------------------------
+
+
+def _told(
+    threshold: Threshold, name: str, held: judged.Held, kept: judged.Kept, goal: Path
+) -> Iterator[tuple[str, str]]:
+    passed, samples, wrong = threshold.passed, threshold.samples, threshold.hallucinated
+    yield "threshold", f"{threshold.value:.6g}, of the scores of {name}"
+    yield _promise(threshold)
+    of = "" if wrong is None else f", {wrong:,} of them hallucinated"
+    yield "chosen from", f"{_answers(samples)}{of}"
+    these = f", {threshold.passed_hallucinated:,} of the hallucinated ones" if wrong else ""
+    yield "of these pass", f"{passed:,} ({passed / samples:.1%}){these}"
+    if threshold.passed_hallucinated is not None:
+        share = Share(threshold.passed_hallucinated, passed)
+        assert share.value is not None
+        assert share.interval is not None
+        low, high = share.interval
+        yield (
+            "not guaranteed",
+            f"{share.value:.1%} of those that pass are hallucinated (95 %: {low:.1%}–{high:.1%}), "
+            "as long as there are as many among all answers as here",
+        )
+    if sum(kept.left_out.values()):
+        yield "left out", judged.counted(kept.left_out)
+    if held.unknown:
+        some = ", ".join(map(repr, sorted(held.unknown)[:_MOST_TOLD]))
+        more = ", ..." if len(held.unknown) > _MOST_TOLD else ""
+        yield "labels of no answer", f"{len(held.unknown):,}: {some}{more}"
+    if held.damaged:
+        first = held.damaged[0]
+        yield "cannot be read", f"{len(held.damaged):,}, first {first.place}: {first.why}"
+    yield "saved to", str(goal)
+    yield "use", _usage(threshold, goal)
+
+
+def _promise(threshold: Threshold) -> tuple[str, str]:
+    """What the threshold is good for, in a sentence."""
+    if threshold.method == "learn-then-test":
+        return "guaranteed", (
+            f"by Learn then Test: at most {_percent(threshold.target)} of hallucinated answers "
+            f"pass, with a confidence of {_percent(threshold.confidence)}, if later answers are "
+            "like these"
+        )
+    if threshold.method == "percentile":
+        return "guaranteed", (
+            f"nothing: it is a percentile; at most {threshold.percentile:g} % of these answers "
+            "fail, whether they are hallucinated or not"
+        )
+    found = Operating(
+        threshold.value,
+        threshold.passed,
+        threshold.samples,
+        threshold.hallucinated,
+        threshold.passed_hallucinated,
+    )
+    assert found.f1 is not None
+    assert found.precision is not None
+    assert found.recall is not None
+    return "guaranteed", (
+        f"nothing: it finds hallucinated answers with the best F1 here, {found.f1:.3f} (precision "
+        f"{found.precision:.3f}, recall {found.recall:.3f})"
+    )
+
+
+def _usage(threshold: Threshold, goal: Path) -> str:
+    load = f"Threshold.load({json.dumps(str(goal), ensure_ascii=False)})"
+    maker = threshold.fingerprints.get("evaluator")
+    if not threshold.fingerprints:
+        return (
+            f"threshold={load}.value: these scores do not tell what they depend on, so that no "
+            "evaluator can know whether the threshold is one for them"
+        )
+    if maker is None:
+        return f"threshold={load}"
+    options = 'aggregation="soft", ' if maker == "RefChecker" else ""
+    return f"{maker}(..., {options}threshold={load})"
+
+
+def _percent(share: float | None) -> str:
+    assert share is not None
+    return f"{100 * share:.6g} %"
+
+
+def _answers(count: int) -> str:
+    return "1 answer" if count == 1 else f"{count:,} answers"

@@ -1,0 +1,111 @@
+"""`demur report`: what handlers and guards have recorded, as a page to look at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from demur import display
+from demur.cli.console import PASSED, errors, output, pipe_may_close
+from demur.observe.log import Damaged, LogError, open_log
+from demur.observe.log.labels import read_labels
+from demur.report import MOST, write_report
+from demur.schema import Threshold
+
+_MOST_TOLD = 20
+
+
+def report(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A log (SQLite, or JSON lines), or saved traces.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "-o", "--out", dir_okay=False, help="The page. [default: FILE with the suffix .html]"
+        ),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            dir_okay=False,
+            help="Which first answers are hallucinated: CSV or JSON lines with the fields id and "
+            "hallucinated. [default: the runs' metadata]",
+        ),
+    ] = None,
+    last: Annotated[
+        int | None,
+        typer.Option("-n", "--last", min=1, help=f"The newest so many runs. [default: {MOST:,}]"),
+    ] = None,
+    threshold: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, help="A file of `demur calibrate`: a threshold to mark."),
+    ] = None,
+    price_in: Annotated[
+        float | None,
+        typer.Option(min=0, help="Of a million tokens that models read, in any currency."),
+    ] = None,
+    price_out: Annotated[
+        float | None, typer.Option(min=0, help="Of a million tokens that models write.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The page's.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a page that is there.")] = False,
+) -> int:
+    """Write a page that shows the runs in a log: figures, thresholds, and every answer.
+
+    The page needs no network. It holds the texts of the log: questions, answers and references.
+
+    Exit codes: 0, also if the log is empty, 2 the log cannot be read or the page not be written,
+    64 wrong usage, 130 interrupted.
+    """
+    prices = _prices(price_in, price_out)
+    page = file.with_suffix(".html") if out is None else out
+    if page.exists() and not force:
+        message = display.one_line(f"{page} is there already: --force replaces it")
+        raise typer.BadParameter(message, param_hint="-o")
+    with errors().status("writing the report"), open_log(file) as log:
+        try:
+            written = write_report(
+                log,
+                page,
+                title=title,
+                labels=None if labels is None else read_labels(labels),
+                last=last,
+                prices=prices,
+                threshold=None if threshold is None else Threshold.load(threshold),
+            )
+        except ValueError as error:
+            raise typer.BadParameter(display.one_line(str(error))) from error
+        except OSError as error:
+            raise LogError(f"cannot write {page}: {error.strerror or error}") from error
+    with pipe_may_close():
+        _left_out(file, written.damaged)
+        if written.unknown:
+            display.say(errors(), f"{written.unknown:,} labels are of runs that are not in it")
+        runs = "1 run" if written.rows == 1 else f"{written.rows:,} runs"
+        if written.runs > written.rows + len(written.damaged):
+            runs = f"the newest {written.rows:,} of {written.runs:,} runs (--last changes that)"
+        display.say(output(), display.one_line(f"{runs} written to {page}"))
+    return PASSED
+
+
+def _prices(into: float | None, out: float | None) -> tuple[float, float] | None:
+    if into is None and out is None:
+        return None
+    if into is None or out is None:
+        raise typer.BadParameter("--price-in and --price-out are given together")
+    for option, price in (("--price-in", into), ("--price-out", out)):
+        if not math.isfinite(price):
+            raise typer.BadParameter(f"expected a number, got {price}", param_hint=option)
+    return into, out
+
+
+def _left_out(file: Path, damaged: Sequence[Damaged]) -> None:
+    for one in damaged[:_MOST_TOLD]:
+        display.say(errors(), display.one_line(f"{file}, {one.place} is left out: {one.why}"))
+    if len(damaged) > _MOST_TOLD:
+        display.say(errors(), f"{len(damaged) - _MOST_TOLD:,} more are left out")

@@ -1,0 +1,51 @@
+"""A text cut into pieces, so that spans which overlap can each be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+
+class Segment(NamedTuple):
+    """A piece of a text."""
+
+    text: str
+    """Not empty."""
+    members: tuple[int, ...]
+    """The spans that cover it, in ascending order, each once."""
+
+
+def segments(text: str, spans: Sequence[tuple[int, int, int]]) -> list[Segment]:
+    """Cut `text` where one of `spans` begins or ends.
+
+    Args:
+        text: What is cut.
+        spans: `(start, end, member)`, half-open, in any order; they may overlap and nest, and a
+            member may have several. One that is empty, or that is not in the text, is left out
+            whole: its offsets are those of another text, so no part of it can be right.
+
+    Returns:
+        The pieces in order; together they are the text, and no two neighbours have equal members.
+    """
+    begin: dict[int, list[int]] = {}
+    finish: dict[int, list[int]] = {}
+    for start, end, member in spans:
+        if 0 <= start < end <= len(text):
+            begin.setdefault(start, []).append(member)
+            finish.setdefault(end, []).append(member)
+    cuts = sorted({0, len(text), *begin, *finish})
+    covering: dict[int, int] = {}
+    found: list[Segment] = []
+    for at, until in pairwise(cuts):
+        for member in finish.get(at, ()):
+            covering[member] -= 1
+            if not covering[member]:
+                del covering[member]
+        for member in begin.get(at, ()):
+            covering[member] = covering.get(member, 0) + 1
+        piece = Segment(text[at:until], tuple(sorted(covering)))
+        if found and found[-1].members == piece.members:
+            piece = Segment(found.pop().text + piece.text, piece.members)
+        found.append(piece)
+    return found

@@ -1,0 +1,115 @@
+"""How well scores tell hallucinated answers from others, drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from demur.calibration import Reliability, Roc
+from demur.report.drawing import (
+    MOST_ON_A_LINE,
+    MOST_ROWS,
+    POINT,
+    QUIET,
+    Chart,
+    figure,
+    layout,
+    thinned,
+)
+from demur.report.words import interval, percent, score
+
+_SHARE = {"range": [-0.02, 1.02], "tickformat": ".0%", "dtick": 0.25}
+_FEW_POINTS = 20
+"""So many are marked on their line."""
+
+
+def roc_curve(found: Roc) -> Chart:
+    """How well low scores find hallucinated answers."""
+    at = thinned(len(found.thresholds), MOST_ON_A_LINE)
+    across, up = (
+        [float(rates[one]) for one in at]
+        for rates in (found.false_positive_rate, found.true_positive_rate)
+    )
+    names = [score(float(found.thresholds[one])) for one in at]
+    traces: list[dict[str, Any]] = [
+        _diagonal(),
+        {
+            "type": "scatter",
+            "mode": "lines" if len(at) > _FEW_POINTS else "lines+markers",
+            "x": across,
+            "y": up,
+            "customdata": names,
+            "line": {"color": POINT, "width": 2},
+            "hovertemplate": "threshold %{customdata}: %{y:.1%} of the hallucinated, "
+            "%{x:.1%} of the others<extra></extra>",
+        },
+    ]
+    look = layout("others held back", "hallucinated held back", showlegend=False)
+    for axis in ("xaxis", "yaxis"):
+        look[axis] |= _SHARE
+    told = (
+        "Each threshold holds back some of the hallucinated answers, and some of the others with "
+        f"them. The area under the curve is {found.auc:.2f}: so often does a hallucinated answer "
+        "score lower than another one. 0.5, the dotted line, would be chance."
+    )
+    rows = [
+        (names[one], percent(up[one]), percent(across[one])) for one in thinned(len(at), MOST_ROWS)
+    ]
+    heads = ("threshold", "hallucinated held back", "others held back")
+    return Chart("roc", "ROC curve", told, heads, rows, figure(traces, look))
+
+
+def reliability_curve(found: Reliability) -> Chart:
+    """Whether a score can be read as the probability that an answer is not hallucinated."""
+    shares = [one.right for one in found.bins]
+    right, means = [one.count / one.total for one in shares], [one.mean for one in found.bins]
+    intervals = [one.interval or (0.0, 1.0) for one in shares]
+    points = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": means,
+        "y": right,
+        "customdata": [f"{one.count:,} of {one.total:,}" for one in shares],
+        "error_y": {
+            "type": "data",
+            "symmetric": False,
+            "array": [high - at for at, (_, high) in zip(right, intervals, strict=True)],
+            "arrayminus": [at - low for at, (low, _) in zip(right, intervals, strict=True)],
+            "color": POINT,
+            "thickness": 1,
+            "width": 3,
+        },
+        "line": {"color": POINT, "width": 2},
+        "marker": {"size": 8},
+        "hovertemplate": "score %{x:.3f}: %{y:.1%} not hallucinated, %{customdata}<extra></extra>",
+    }
+    look = layout("mean score", "not hallucinated", showlegend=False)
+    look["yaxis"] |= _SHARE
+    traces = [points]
+    told = "Of the answers with about this score, so many are not hallucinated (bars: 95 %)."
+    if found.binning == "equal-width":
+        traces.insert(0, _diagonal())
+        look["xaxis"]["range"] = [-0.02, 1.02]
+        told += " On the dotted line, a score could be read as that probability."
+    rows = [
+        (
+            f"{score(one.low)} to {score(one.high)}",
+            score(one.mean),
+            f"{one.right.total:,}",
+            percent(one.right.value),
+            interval(one.right),
+        )
+        for one in found.bins
+    ]
+    heads = ("scores", "mean score", "answers", "not hallucinated", "95 % interval")
+    return Chart("reliability", "Reliability", told, heads, rows, figure(traces, look))
+
+
+def _diagonal() -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [0, 1],
+        "y": [0, 1],
+        "line": {"color": QUIET, "width": 1, "dash": "dot"},
+        "hoverinfo": "skip",
+    }

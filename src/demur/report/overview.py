@@ -1,0 +1,178 @@
+"""What the page says of the log as a whole: how many runs, how good the answers, at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, get_args
+
+from demur import __version__
+from demur.guard.trace import Outcome, Verdict
+from demur.observe.log import Damaged, Group, Totals
+from demur.observe.records import Finding
+from demur.report.rows import Rows
+from demur.report.words import interval, percent, plural, score
+from demur.schema import Threshold, Usage
+from demur.text import one_line
+
+Prices = tuple[float, float]
+_MOST_TOLD = 5
+
+
+def overview(
+    path: Path,
+    totals: Totals,
+    rows: Rows,
+    *,
+    title: str | None,
+    runs: int,
+    damaged: Sequence[Damaged],
+    unknown: int,
+    prices: Prices | None,
+    threshold: Threshold | None,
+) -> dict[str, Any]:
+    """All that is not about single evaluators, by the names that the page's template has for it.
+
+    Args:
+        path: Of the log.
+        totals: What the runs in the page come to.
+        rows: Those runs.
+        title: The page's; the log's name if None.
+        runs: How many the log has.
+        damaged: Runs that are left out.
+        unknown: Labels of other runs.
+        prices: Of a million tokens in, and out.
+        threshold: One that is to be marked.
+    """
+    file = one_line(path.name)
+    notices = []
+    if runs > len(rows.ids) + len(damaged):
+        notices.append(f"These are the newest {len(rows.ids):,} of {runs:,} runs.")
+    if damaged:
+        notices.append(_left_out(damaged))
+    if unknown:
+        notices.append(f"{plural(unknown, 'label is', 'labels are')} of runs that are not in here.")
+    if threshold is not None and threshold.evaluator not in rows.evaluators:
+        notices.append(_of_nobody(threshold, rows))
+    return {
+        "title": one_line(title) if title else f"Answers in {file}",
+        "file": file,
+        "written": f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M}",
+        "version": __version__,
+        "lede": _lede(totals, rows),
+        "notices": notices,
+        "runs": len(rows.ids),
+        "labelled": _labelled(rows),
+        "verdicts": _counts(totals.verdicts),
+        "outcomes": _counts(totals.outcomes),
+        "quality": [_found(one) for one in totals.groups],
+        "choices": _choices(rows),
+        **_cost(totals, prices),
+    }
+
+
+def _left_out(damaged: Sequence[Damaged]) -> str:
+    said = "; ".join(f"{one.place}: {one.why}" for one in damaged[:_MOST_TOLD])
+    more = f"; and {len(damaged) - _MOST_TOLD:,} more" if len(damaged) > _MOST_TOLD else ""
+    runs = plural(len(damaged), "run cannot be read and is", "runs cannot be read and are")
+    return f"{runs} left out. {said}{more}."
+
+
+def _of_nobody(threshold: Threshold, rows: Rows) -> str:
+    if threshold.evaluator is None:
+        return "The threshold does not say which evaluator it is for, so it is not shown."
+    names = ", ".join(rows.evaluators) or "none"
+    return (
+        f"The threshold is for {threshold.evaluator}, of which there is no score here: the "
+        f"evaluators are {names}."
+    )
+
+
+def _lede(totals: Totals, rows: Rows) -> str:
+    if totals.first is None or totals.last is None:
+        return "No runs."
+    first, last = (f"{one:%Y-%m-%d %H:%M}" for one in (totals.first, totals.last))
+    days = f"on {first}" if first == last else f"from {first} to {last}"
+    if first[:10] == last[:10] and first != last:
+        days = f"on {first[:10]}, from {first[11:]} to {last[11:]}"
+    who = len(rows.evaluators)
+    return f"{plural(len(rows.ids), 'run')} {days}, judged by {plural(who, 'evaluator')}."
+
+
+def _labelled(rows: Rows) -> str:
+    known = [one for one in rows.labels if one is not None]
+    if not known:
+        return ""
+    wrong = sum(known)
+    return (
+        f"{len(known):,} of {plural(len(rows.labels), 'answer')} "
+        f"{'has' if len(known) == 1 else 'have'} a label: {wrong:,} hallucinated, "
+        f"{len(known) - wrong:,} not."
+    )
+
+
+def _counts(counts: Mapping[Any, int]) -> list[tuple[str, str, str, int]]:
+    """Kinds with their number and share, and the number to draw with."""
+    total = sum(counts.values())
+    return [
+        (kind.replace("_", " "), f"{number:,}", percent(number / total), number)
+        for kind, number in counts.items()
+    ]
+
+
+def _found(group: Group) -> list[str]:
+    findings, failure = group.findings, group.failure
+    return [
+        group.evaluator,
+        *(f"{group.judged:,}", f"{failure.count:,}", percent(failure.value), interval(failure)),
+        *(f"{findings['undetermined']:,}", f"{findings['abstained']:,}"),
+        "–" if group.mean is None else score(group.mean),
+    ]
+
+
+def _choices(rows: Rows) -> dict[str, list[tuple[str, str]]]:
+    """What a column can be filtered by: the values that occur, in their order."""
+    findings = {one for column in rows.evaluators.values() for one in column.findings}
+    labels = {True: ("yes", "hallucinated"), False: ("no", "not hallucinated"), None: ("-", "none")}
+    found: dict[str, tuple[Sequence[str], set[Any]]] = {
+        "verdict": (get_args(Verdict), set(rows.verdicts)),
+        "finding": (get_args(Finding), findings),
+        "outcome": (get_args(Outcome), set(rows.outcomes)),
+    }
+    chosen = {
+        name: [(one, one.replace("_", " ")) for one in known if one in there]
+        for name, (known, there) in found.items()
+    }
+    return {**chosen, "label": [said for one, said in labels.items() if one in set(rows.labels)]}
+
+
+# --- Cost -----------------------------------------------------------------------------------------
+
+
+def _cost(totals: Totals, prices: Prices | None) -> dict[str, Any]:
+    each = [(f"judging: {one.evaluator}", one.usage) for one in totals.groups]
+    spent = [("answering", totals.answering)]
+    spent += each if len(each) == 1 else [("judging", totals.judging), *each]
+    spent.append(("in all", totals.answering + totals.judging))
+    heads = ["what for", "calls", "out of a cache", "tokens in", "tokens out", "seconds"]
+    told = "Seconds are those of all calls together; calls that overlap count each."
+    if prices is not None:
+        heads.append("price")
+        into, out = (f"{price:g}" for price in prices)
+        told += f" Prices: {into} for a million tokens in, {out} for a million out, of any model."
+    return {
+        "cost_heads": heads,
+        "cost": [_spent(name, usage, prices) for name, usage in spent],
+        "cost_told": told,
+    }
+
+
+def _spent(name: str, usage: Usage, prices: Prices | None) -> list[str]:
+    row = [name, f"{usage.calls:,}", f"{usage.cached:,}", f"{usage.input_tokens:,}"]
+    row += [f"{usage.output_tokens:,}", f"{usage.seconds:,.1f}"]
+    if prices is not None:
+        into, out = prices
+        price = (usage.input_tokens * into + usage.output_tokens * out) / 1e6
+        row.append(f"{price:,.2f}" if price >= 1 or not price else f"{price:.4f}")
+    return row

@@ -1,0 +1,219 @@
+"""The report: a log read once, and written as one page that needs nothing else."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from demur import html
+from demur.errors import MissingExtraError
+from demur.observe.log import Damaged, Log, summarise
+from demur.observe.log.answers import answered
+from demur.report.embedding import as_code, as_data, digest, packed
+from demur.report.overview import overview
+from demur.report.rows import Rows, chunks, newest, size
+from demur.report.thresholds import tell
+from demur.schema import Threshold
+from demur.text import harmless, replace_surrogates
+
+MOST = 10_000
+"""Runs in a report, unless it is told another number."""
+_TOGETHER = 50
+"""Runs whose details are packed together, see page.js."""
+_COLUMNS = (
+    ("score", "Score"),
+    ("verdict", "Verdict"),
+    ("label", "Label"),
+    ("question", "Question"),
+    ("answer", "First answer"),
+    ("model", "Model"),
+    ("time", "Time"),
+    ("attempts", "Answers"),
+    ("outcome", "Guard"),
+)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written."""
+
+    rows: int
+    """Runs in the report."""
+    runs: int
+    """Runs in the log: of more than there was room for, the newest are in the report."""
+    damaged: tuple[Damaged, ...]
+    """Runs that cannot be read, and were left out."""
+    unknown: int
+    """Labels of runs that are not in the report."""
+    bytes: int
+    """The size of the page."""
+
+
+def write_report(
+    log: Log,
+    out: Path,
+    *,
+    title: str | None = None,
+    labels: Mapping[str, bool] | None = None,
+    last: int | None = None,
+    prices: tuple[float, float] | None = None,
+    threshold: Threshold | None = None,
+) -> Written:
+    """Write what a log holds as one page for a browser: whole or not at all.
+
+    The page needs no network, and runs no script but its own. A file that is there is replaced;
+    like a log, it can be read by its owner only.
+
+    Args:
+        log: The log.
+        out: The file.
+        title: The page's; the log's name if None.
+        labels: By the runs' ids, whether the first answer is hallucinated, see
+            `demur.observe.log.answers.answered`.
+        last: The newest so many runs only, at least 1; `MOST` if None.
+        prices: Of a million tokens that models read, and of a million that they write, in any
+            currency; not negative.
+        threshold: One that was chosen for one of the evaluators, to be marked.
+
+    Raises:
+        ValueError: An argument is out of its range, or `out` is the log itself.
+        OSError: The file cannot be written.
+        LogError: The log is damaged.
+        MissingExtraError: Jinja or Plotly is not installed.
+    """
+    if last is not None and last < 1:
+        raise ValueError(f"last: expected at least 1, got {last}")
+    if any(not 0 <= price < math.inf for price in prices or ()):
+        raise ValueError(f"prices: expected numbers of at least 0, got {prices}")
+    if log.path.exists() and out.exists() and os.path.samefile(log.path, out):
+        raise ValueError(f"{out} is the log itself")
+    runs, most = size(log), MOST if last is None else last
+    template, static = _template(), _static(charts=runs > 0)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=".demur-") as folder:
+        page, details = Path(folder) / "page", Path(folder) / "details"
+        with ExitStack() as stack:
+            chosen = stack.enter_context(newest(log, most)) if runs > most else log
+            read = _read(chosen, details, labels or {})
+            told = _context(chosen, read, threshold, runs=runs, title=title, prices=prices)
+            context = {**static, **told}
+        with details.open("rb") as parts:
+            parts_of_page = template.generate(**context, details=map(_markup, parts))
+            written = _put(page, parts_of_page)
+        os.replace(page, out)
+    return Written(len(read.rows.ids), runs, tuple(read.damaged), read.unknown, written)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What was read of the log, besides the details."""
+
+    rows: Rows
+    damaged: list[Damaged]
+    unknown: int
+
+
+def _read(log: Log, path: Path, labels: Mapping[str, bool]) -> _Read:
+    """Read the runs, and write their details to a file, some of them on a line."""
+    rows = Rows()
+    torn = [] if log.position is None or log.position.torn is None else [log.position.torn]
+    damaged = [*log.damaged, *torn]
+
+    def details() -> Iterator[str]:
+        for found in answered(log, labels=labels):
+            if isinstance(found, Damaged):
+                damaged.append(found)
+            else:
+                rows.add(found)
+                yield html.record_html(found.record)
+
+    with path.open("wb") as out:
+        for number, some in enumerate(chunks(details(), _TOGETHER)):
+            head = f'<script type="text/plain" id="details-{number}">'
+            out.write(head.encode() + packed(some) + b"</script>\n")
+    return _Read(rows, damaged, len(labels.keys() - set(rows.ids)))
+
+
+def _context(log: Log, read: _Read, threshold: Threshold | None, **given: Any) -> dict[str, Any]:
+    """What the template shows, by its names."""
+    rows = read.rows
+    told = overview(
+        log.path,
+        summarise(log),
+        rows,
+        damaged=read.damaged,
+        unknown=read.unknown,
+        threshold=threshold,
+        **given,
+    )
+    evaluators = [
+        tell(one, rows, threshold if threshold and threshold.evaluator == one.name else None)
+        for one in rows.evaluators.values()
+    ]
+    return {**told, "evaluators": evaluators, "data": rows.as_json()}
+
+
+def _markup(line: bytes) -> Markup:
+    return Markup(line.decode())
+
+
+def _put(page: Path, parts: Iterable[str]) -> int:
+    """Write the page; how many bytes it has."""
+    # For its owner only, as the logs are.
+    file = os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(file, "wb") as out:
+        for part in parts:
+            out.write(replace_surrogates(part).encode())
+        out.flush()
+        os.fsync(file)
+        return out.tell()
+
+
+def _template() -> Any:
+    try:
+        import jinja2
+    except ImportError as error:
+        raise MissingExtraError("jinja2", "cli", "a report") from error
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("demur.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+    )
+    environment.filters["data"] = as_data
+    return environment.get_template("page.html")
+
+
+def _shown(value: Any) -> Any:
+    """What the template writes; it is escaped after that, unless it was made here."""
+    return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _static(charts: bool) -> dict[str, Any]:
+    """The page's style and scripts, and the policy that lets no other script run."""
+    files = resources.files("demur.report") / "templates"
+    style = html.stylesheet() + (files / "page.css").read_text(encoding="utf-8")
+    scripts = [(files / "page.js").read_text(encoding="utf-8")]
+    if charts:
+        try:
+            from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
+        except ImportError as error:
+            raise MissingExtraError("plotly", "cli", "a report") from error
+        scripts.append(get_plotlyjs())
+    code, *more = map(as_code, scripts)
+    return {
+        "style": Markup(style),
+        "code": code,
+        "plotly": more[0] if more else None,
+        "policy": " ".join(map(digest, scripts)),
+        "columns": _COLUMNS,
+    }

@@ -1,0 +1,132 @@
+"""A log read once: what the page's table and figures need of each run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from demur.observe.log import Log, records
+from demur.observe.log.answers import Answered
+from demur.observe.log.opening import in_memory
+from demur.observe.records import Finding, Record
+from demur.observe.tables import put
+from demur.text import one_line
+
+
+@dataclass
+class Column:
+    """What one evaluator says of the first answers, run by run."""
+
+    name: str
+    findings: list[Finding | None]
+    """None where it did not judge the answer."""
+    scores: list[float | None]
+    fingerprints: Counter[tuple[tuple[str, str], ...]] = field(default_factory=Counter)
+    """How many of the scores depend on what, see `Evaluation.fingerprints`."""
+
+    @property
+    def scored(self) -> list[int]:
+        """The runs with a score."""
+        return [at for at, score in enumerate(self.scores) if score is not None]
+
+
+@dataclass
+class Rows:
+    """The runs, oldest first, in columns."""
+
+    ids: list[str] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
+    """Milliseconds since 1970, UTC."""
+    names: list[str | None] = field(default_factory=list)
+    models: list[str | None] = field(default_factory=list)
+    questions: list[str | None] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+    """The first ones, as `verdicts` are."""
+    verdicts: list[str] = field(default_factory=list)
+    outcomes: list[str | None] = field(default_factory=list)
+    attempts: list[int] = field(default_factory=list)
+    labels: list[bool | None] = field(default_factory=list)
+    """Whether the first answer is hallucinated."""
+    evaluators: dict[str, Column] = field(default_factory=dict)
+
+    def add(self, found: Answered) -> None:
+        """Take in the next run."""
+        record, first = found.record, found.record.attempts[0]
+        before = len(self.ids)
+        self.ids.append(record.id)
+        self.times.append(round(record.time.timestamp() * 1000))
+        self.names.append(_shown(record.name))
+        self.models.append(_shown(record.model))
+        self.questions.append(_shown(first.question))
+        self.answers.append(one_line(first.answer))
+        self.verdicts.append(first.verdict)
+        self.outcomes.append(record.outcome)
+        self.attempts.append(len(record.attempts))
+        self.labels.append(found.hallucinated)
+        for column in self.evaluators.values():
+            column.findings.append(None)
+            column.scores.append(None)
+        for judged in found.judged:
+            column = self.evaluators.get(judged.name) or self._column(judged.name, before + 1)
+            column.findings[-1], column.scores[-1] = judged.finding, judged.score
+            if judged.score is not None:
+                column.fingerprints[tuple(sorted(judged.fingerprints.items()))] += 1
+
+    def _column(self, name: str, length: int) -> Column:
+        self.evaluators[name] = column = Column(name, [None] * length, [None] * length)
+        return column
+
+    def as_json(self) -> dict[str, Any]:
+        """As the page's script reads it."""
+        columns = self.evaluators.values()
+        return {
+            "id": self.ids,
+            "time": self.times,
+            "name": self.names,
+            "model": self.models,
+            "question": self.questions,
+            "answer": self.answers,
+            "verdict": self.verdicts,
+            "outcome": self.outcomes,
+            "attempts": self.attempts,
+            "label": self.labels,
+            "findings": [one.findings for one in columns],
+            "scores": [one.scores for one in columns],
+        }
+
+
+def _shown(text: str | None) -> str | None:
+    return None if text is None else one_line(text)
+
+
+def size(log: Log) -> int:
+    """How many runs a log has."""
+    ((runs,),) = log.rows("select count(*) from runs")
+    return int(runs)
+
+
+def newest(log: Log, most: int) -> Log:
+    """A log of the newest so many runs of another; those that cannot be read are `damaged` too."""
+    cut = Log(log.path, in_memory(), log.damaged, log.position)
+    cut.database.execute("begin")
+    for found in records(log, last=most):
+        if isinstance(found, Record):
+            put(cut.database, found)
+        else:
+            cut.damaged.append(found)
+    cut.database.execute("commit")
+    return cut
+
+
+def chunks(values: Iterator[str], size: int) -> Iterator[Sequence[str]]:
+    """The values in lists of so many; the last may have fewer."""
+    some: list[str] = []
+    for value in values:
+        some.append(value)
+        if len(some) == size:
+            yield some
+            some = []
+    if some:
+        yield some

@@ -1,0 +1,247 @@
+"""What the page says of one evaluator: its figures, and what each threshold would let pass."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from demur.calibration import (
+    CalibrationError,
+    Operating,
+    best_f1,
+    differences,
+    operating_points,
+    percentile,
+    reliability,
+    roc,
+)
+from demur.report.curves import reliability_curve, roc_curve
+from demur.report.drawing import MOST_ROWS, Chart
+from demur.report.figures import Scores, distribution, over_time
+from demur.report.rows import Column, Rows
+from demur.report.words import guarantee, percent, plural, score
+from demur.schema import Threshold
+
+FEW = 10
+"""Answers with either label, below which curves say little."""
+
+
+@dataclass(frozen=True)
+class Slider:
+    """The thresholds to choose from."""
+
+    points: Mapping[str, Any]
+    """As JSON values, point by point."""
+    start: int
+    """The point at which it stands first."""
+    note: str
+    """Why it stands there."""
+    labelled: bool
+    """Whether there are labels to tell precision and recall by."""
+
+    @property
+    def last(self) -> int:
+        """The last point."""
+        return len(self.points["thresholds"]) - 1
+
+
+@dataclass(frozen=True)
+class Told:
+    """One evaluator, as the page shows it."""
+
+    name: str
+    notices: tuple[str, ...]
+    differences: tuple[str, ...]
+    """What else its scores depend on, where they depend on different things."""
+    given: str | None
+    """The threshold that was given for it, ..."""
+    guarantee: str | None
+    """... and what that promises."""
+    slider: Slider | None
+    """None without scores."""
+    charts: tuple[Chart, ...]
+
+
+def tell(column: Column, rows: Rows, threshold: Threshold | None) -> Told:
+    """What there is to say of one evaluator.
+
+    Args:
+        column: What it says of the runs.
+        rows: The runs.
+        threshold: One that was chosen for it, to be marked.
+    """
+    at = column.scored
+    values = [one for one in column.scores if one is not None]
+    labels = [rows.labels[one] for one in at]
+    notices = list[str]()
+    if not values:
+        notices.append("It gave no answer a score, so there is no threshold to look for.")
+    if threshold is not None:
+        notices.extend(_other(threshold, column))
+    kinds = [dict(one) for one, number in column.fingerprints.items() for _ in range(number)]
+    differs = differences(kinds)
+    if differs:
+        notices.append(
+            "Its scores were not all made in the same way, so they cannot all be compared with one "
+            "another. What differs, and how many scores have it:"
+        )
+    if not values:
+        return Told(column.name, tuple(notices), tuple(differs), None, None, None, ())
+    scores = Scores(values, labels, [rows.times[one] for one in at])
+    findings = [column.findings[one] for one in at]
+    try:
+        slider, points = _slider(scores, findings, threshold)
+    except CalibrationError as error:  # the largest of all numbers, which no threshold is above
+        notices.append(f"No threshold can be looked for: {error}.")
+        return Told(column.name, tuple(notices), tuple(differs), None, None, None, ())
+    given = None if threshold is None else threshold.value
+    line = slider.points["thresholds"][slider.start]
+    charts = [
+        distribution(scores, line, given),
+        over_time(scores),
+        *_curves(scores),
+        _numbers(points),
+    ]
+    return Told(
+        name=column.name,
+        notices=tuple(notices),
+        differences=tuple(differs),
+        given=None if given is None else score(given),
+        guarantee=None if threshold is None else guarantee(threshold),
+        slider=slider,
+        charts=tuple(charts),
+    )
+
+
+def _other(threshold: Threshold, column: Column) -> list[str]:
+    """What speaks against the threshold that was given."""
+    own = tuple(sorted(threshold.fingerprints.items()))
+    others = sum(number for one, number in column.fingerprints.items() if one != own)
+    if not threshold.fingerprints:
+        return ["The threshold does not say which models and prompts its scores were made with."]
+    if not others:
+        return []
+    return [
+        f"The threshold was not chosen for these scores: {plural(others, 'score')} of "
+        f"{sum(column.fingerprints.values()):,} were made in another way than those that it was "
+        "chosen from, and its guarantee does not hold for them."
+    ]
+
+
+# --- The slider -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A threshold, among all answers with a score, and among those with a label."""
+
+    every: Operating
+    labelled: Operating | None
+
+
+def _slider(
+    scores: Scores, findings: Sequence[str | None], threshold: Threshold | None
+) -> tuple[Slider, list[_Point]]:
+    every = operating_points(scores.values)
+    known, labels = scores.labelled
+    points = [_Point(one, None) for one in every]
+    if known:
+        some = operating_points(known, labels)  # the same thresholds, or fewer
+        thresholds = [one.threshold for one in some]
+        beside = [min(bisect_left(thresholds, one.threshold), len(some) - 1) for one in every]
+        points = [_Point(one, some[at]) for one, at in zip(every, beside, strict=True)]
+    start, note = _start(scores, findings, threshold)
+    thresholds = [one.threshold for one in every]
+    given: dict[str, Any] = {
+        "thresholds": thresholds,
+        "passed": [one.passed for one in every],
+        "total": len(scores.values),
+    }
+    if known:
+        labelled = [one.labelled for one in points if one.labelled is not None]
+        for name in ("precision", "recall", "f1"):
+            given[name] = [_rounded(getattr(one, name)) for one in labelled]
+        given["leak"] = [_leak(one) for one in labelled]
+        given["hallucinated"] = labelled[0].hallucinated
+    at = min(bisect_left(thresholds, start), len(thresholds) - 1)
+    return Slider(given, at, note, bool(known)), points
+
+
+def _start(
+    scores: Scores, findings: Sequence[str | None], threshold: Threshold | None
+) -> tuple[float, str]:
+    """Where the slider stands first, and why."""
+    if threshold is not None:
+        return threshold.value, "The slider begins at the threshold that was given."
+    judged = [*zip(scores.values, findings, strict=True)]
+    passed = [value for value, finding in judged if finding == "passed"]
+    failed = [value for value, finding in judged if finding == "failed"]
+    if passed and max(failed, default=-math.inf) < min(passed):
+        return min(
+            passed
+        ), "The slider begins where the evaluator itself drew the line on these answers."
+    try:
+        return best_f1(*scores.labelled).value, "The slider begins at the best F1 on these answers."
+    except CalibrationError:  # no labels, or of one kind only
+        lowest = percentile(scores.values, 10).value
+        return lowest, "The slider begins where at most a tenth of the answers fail."
+
+
+def _leak(point: Operating) -> float | None:
+    recall = point.recall
+    return None if recall is None else _rounded(1 - recall)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 5)
+
+
+def _numbers(points: Sequence[_Point]) -> Chart:
+    """What the slider says, as a table."""
+    step = max(1, -(-len(points) // MOST_ROWS))
+    chosen = [*points[:-1:step], points[-1]]
+    heads: tuple[str, ...] = ("threshold", "pass", "pass rate")
+    labelled = points[0].labelled is not None
+    if labelled:
+        heads += ("hallucinated that pass", "precision", "recall", "F1")
+    rows = []
+    for one in chosen:
+        row: tuple[str, ...] = (
+            score(one.every.threshold),
+            f"{one.every.passed:,}",
+            percent(one.every.pass_rate),
+        )
+        if one.labelled is not None:
+            found = one.labelled
+            f1 = "–" if found.f1 is None else f"{found.f1:.3f}"
+            row += (percent(_leak(found)), percent(found.precision), percent(found.recall), f1)
+        rows.append(row)
+    told = "What some thresholds would let pass; the last one nothing."
+    return Chart("thresholds", "Thresholds", told, heads, rows, {})
+
+
+# --- Curves ---------------------------------------------------------------------------------------
+
+
+def _curves(scores: Scores) -> list[Chart]:
+    values, labels = scores.labelled
+    if not values:
+        return []
+    wrong = sum(labels)
+    right = len(labels) - wrong
+    few = f"Few labels: {wrong:,} hallucinated, {right:,} not. A curve of so few says little. "
+    if not wrong or not right:
+        said = (
+            f"All {plural(right or wrong, 'answer')} with a label and a score are "
+            f"{'' if wrong else 'not '}hallucinated. ROC and reliability curves need both kinds."
+        )
+        return [Chart("curves", "ROC curve and reliability", said, (), [], {})]
+    made = [roc_curve(roc(values, labels)), reliability_curve(reliability(values, labels))]
+    if min(wrong, right) >= FEW:
+        return made
+    return [
+        Chart(one.key, one.title, few + one.told, one.heads, one.rows, one.figure) for one in made
+    ]

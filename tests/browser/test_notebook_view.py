@@ -1,0 +1,405 @@
+"""What a notebook shows, in real Chromium: links, keyboard, colours, hostile texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demur import Claim, ClaimLabel, Evaluation, Evidence, Span
+from demur.observe.records import Record
+from support.records import (
+    HOSTILE,
+    WRONG,
+    attempt,
+    found,
+    guarded,
+    hostile,
+    refuted,
+    run,
+    undetermined,
+)
+
+pytestmark = pytest.mark.browser
+
+BEFORE = "It rises in the Black Forest, and runs through ten countries. " * 40
+FACT = "The Danube is 2,850 km long."
+LABELS = (*ClaimLabel, None)
+
+
+def _proof(label: ClaimLabel) -> Evidence:
+    span = Span(start=len(BEFORE), end=len(BEFORE) + len(FACT))
+    return Evidence(context=0, span=span, text=FACT, label=label)
+
+
+def _claim(said: str, label: ClaimLabel | None, *evidence: Evidence) -> Claim:
+    at = WRONG.index(said)
+    span = Span(start=at, end=at + len(said))
+    triplet = ("a", "b", "c")
+    return Claim(text=said, triplet=triplet, span=span, label=label, evidence=evidence)
+
+
+def _evaluation() -> Evaluation:
+    return refuted(
+        claims=(
+            _claim("4,000 km", ClaimLabel.CONTRADICTION, _proof(ClaimLabel.CONTRADICTION)),
+            _claim("the mayor", ClaimLabel.NEUTRAL),
+            _claim("Danube", ClaimLabel.ENTAILMENT, _proof(ClaimLabel.ENTAILMENT)),
+            _claim("of Ulm", None).model_copy(update={"error": "unread"}),
+        )
+    )
+
+
+def _record() -> Record:
+    contexts = (BEFORE + FACT + BEFORE, BEFORE)
+    first = attempt(_evaluation(), answer=WRONG, contexts=contexts)
+    second = attempt(undetermined(), origin="feedback", feedback=guarded().attempts[1].feedback)
+    return run(first, second, outcome="recovered", reason="it held", tags=("prod",))
+
+
+@pytest.fixture
+def page_of(tmp_path: Path) -> Callable[..., str]:
+    """The address of a page that holds a view, as a notebook would."""
+
+    def write(*views: Any, body: str = "", below: str = "") -> str:
+        html = "\n".join(view._repr_html_() for view in views)
+        path = tmp_path / "page.html"
+        head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>A notebook</title>'
+        narrow = '<meta name="viewport" content="width=device-width">'
+        path.write_text(f"{head}{narrow}<body {body}>{html}{below}", encoding="utf-8")
+        return path.as_uri()
+
+    return write
+
+
+# --- Links ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_click_on_a_claim_leads_to_its_evidence_and_back(
+    chromium: Any, page_of: Callable[..., str], width: int
+) -> None:
+    address = page_of(_record())
+
+    def steps(page: Any, seen: Any) -> None:
+        page.goto(address)
+        page.click("a.demur-mark.demur-bad")
+        target = page.locator(":target")
+        assert target.count() == 1
+        assert (target.evaluate("e => e.tagName"), target.inner_text()) == ("MARK", FACT)
+        assert _in_view(page, ":target")
+        assert _style(target, "outline-style") == "solid"
+        page.click("mark + .demur-note.demur-bad a")
+        target = page.locator(":target")
+        assert target.evaluate("e => e.tagName") == "LI"
+        assert "4,000 km" in target.inner_text()
+        assert _in_view(page, ":target")
+        target.locator(".demur-number a").click()
+        assert page.locator(":target").inner_text() == "4,000 km"
+        assert _in_view(page, ":target")
+        # One without evidence leads to the list.
+        page.click("a.demur-mark.demur-doubt")
+        assert "the mayor" in page.locator("li:target").inner_text()
+        assert seen.errors == []
+        assert [one.partition("#")[0] for one in seen.requests] == [address]
+
+    chromium(steps, viewport={"width": width, "height": 700})
+
+
+def test_pointing_at_a_claim_lights_up_its_evidence_and_its_row(
+    chromium: Any, page_of: Callable[..., str]
+) -> None:
+    address = page_of(_record())
+    parts = ("a.demur-mark.demur-bad", "mark.demur-bad", "li.demur-bad")
+
+    def steps(page: Any, seen: Any) -> None:
+        page.goto(address)
+        before = [_style(page.locator(one), "background-color") for one in parts]
+        other = _style(page.locator("li.demur-doubt"), "background-color")
+        for one in parts:
+            page.hover(one)
+            now = [_style(page.locator(each), "background-color") for each in parts]
+            assert all(a != b for a, b in zip(before, now, strict=True)), one
+            assert _style(page.locator("li.demur-doubt"), "background-color") == other
+            page.mouse.move(0, 0)
+        assert [_style(page.locator(one), "background-color") for one in parts] == before
+
+    chromium(steps, viewport={"width": 1280, "height": 2000})
+
+
+def test_the_tab_key_reaches_every_link_in_order_and_enter_follows_it(
+    chromium: Any, page_of: Callable[..., str]
+) -> None:
+    address = page_of(_evaluation(), attempt(_evaluation(), answer=WRONG, contexts=(FACT,)))
+
+    def steps(page: Any, seen: Any) -> None:
+        page.goto(address)
+        reached = []
+        links = page.locator("a[href]:not([tabindex])").count()
+        for _ in range(links):
+            page.keyboard.press("Tab")
+            focused = page.locator(":focus")
+            assert _style(focused, "outline-style") == "solid"
+            reached.append(focused.inner_text())
+        assert reached[:4] == ["Danube", "✓3", "4,000 km", "✗1"]
+        order = page.evaluate(
+            "() => [...document.querySelectorAll('a[href]')].map(e => e.innerText)"
+        )
+        assert reached == order
+        page.locator("a.demur-mark.demur-bad").focus()
+        page.keyboard.press("Enter")
+        assert page.locator("mark:target, .demur-spot:target").count() == 1
+
+    chromium(steps, viewport={"width": 1280, "height": 900})
+
+
+def test_a_fold_opens_and_shows_all_of_a_long_reference(
+    chromium: Any, page_of: Callable[..., str]
+) -> None:
+    text = "It is long. " * 90_000  # a megabyte
+    address = page_of(attempt(_evaluation(), answer=WRONG, contexts=(text + FACT,)))
+
+    def steps(page: Any, seen: Any) -> None:
+        page.goto(address)
+        height = "() => document.body.scrollHeight"
+        assert page.evaluate(height) < 3_000
+        page.locator(".demur-reference summary").focus()
+        page.keyboard.press("Enter")
+        assert page.locator("details").get_attribute("open") is not None
+        assert len(page.locator(".demur-reference .demur-text").inner_text()) > len(text)
+        assert seen.errors == []
+
+    chromium(steps, viewport={"width": 700, "height": 900})
+
+
+# --- Looks ----------------------------------------------------------------------------------------
+
+# Each text that stands in a view: its own colour, and the first background behind it.
+_TEXTS = """
+() => {
+  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true})
+  const rgb = color => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1)
+    return [...canvas.getImageData(0, 0, 1, 1).data]
+  }
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
+    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0)
+  const contrast = (a, b) => {
+    const [dark, bright] = [light(a), light(b)].sort((x, y) => x - y)
+    return (bright + 0.05) / (dark + 0.05)
+  }
+  const behind = e => {
+    for (; e; e = e.parentElement) {
+      const color = rgb(getComputedStyle(e).backgroundColor)
+      if (color[3] === 255) return color
+    }
+    return [255, 255, 255]
+  }
+  const found = []
+  for (const e of document.querySelectorAll('.demur *')) {
+    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())
+    const style = getComputedStyle(e)
+    if (own) found.push([e.className || e.tagName, contrast(rgb(style.color), behind(e))])
+    if (e.matches('.demur-mark'))
+      found.push(['line', contrast(rgb(style.textDecorationColor), behind(e.parentElement))])
+  }
+  return found
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("scheme", "body"),
+    [
+        ("light", ""),
+        ("dark", ""),
+        ("light", 'data-jp-theme-light="false"'),
+        ("dark", 'data-jp-theme-light="true"'),
+        ("light", 'class="vscode-dark"'),
+    ],
+)
+def test_every_text_can_be_read_in_light_and_dark(
+    chromium: Any, page_of: Callable[..., str], scheme: str, body: str
+) -> None:
+    dark = (scheme == "dark") if not body else ("false" in body or "vscode-dark" in body)
+    address = page_of(_record(), body=body)
+
+    def steps(page: Any, seen: Any) -> None:
+        page.goto(address)
+        ground = page.evaluate(
+            "() => getComputedStyle(document.querySelector('.demur')).background"
+        )
+        assert ("rgb(255, 255, 255)" in ground) != dark
+        for pointed in (None, "li.demur-bad", "li.demur-good", "li.demur-doubt", "li.demur-open"):
+            if pointed:
+                page.hover(pointed)
+            told = page.evaluate(_TEXTS)
+            kinds = {kind for kinds, _ in told for kind in kinds.split()}
+            assert {f"demur-{one}" for one in ("good", "doubt", "bad", "open")} <= kinds
+            assert [(kind, ratio) for kind, ratio in told if kind != "line" and ratio < 4.5] == []
+            assert [ratio for kind, ratio in told if kind == "line" and ratio < 3] == []
+
+    chromium(steps, color_scheme=scheme, viewport={"width": 1280, "height": 900})
+
+
+def test_labels_differ_by_sign_word_and_line_and_not_by_colour_alone(
+    chromium: Any, page_of: Callable[..., str]
+) -> None:
+    address = page_of(attempt(_evaluation(), answer=WRONG, contexts=(FACT,)))
+
+    def steps(page: Any, seen: Any) -> None:
+        page.goto(address)
+        marks = page.locator("a.demur-mark").all()
+        for forced in (False, True):
+            page.emulate_media(forced_colors="active" if forced else "none")
+            lines = {_style(one, "text-decoration-style") for one in marks}
+            assert lines == {"solid", "dotted", "wavy", "dashed"}
+        labels = page.locator("li .demur-label").all_inner_texts()
+        assert labels == ["✗ Contradiction", "○ Neutral", "✓ Entailment", "? no label"]
+
+    chromium(steps)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_view_keeps_to_its_width(chromium: Any, page_of: Callable[..., str], width: int) -> None:
+    long = attempt(found(explanation="x" * 900), answer="y" * 900, contexts=("z" * 5_000,))
+    address = page_of(_record(), long, hostile())
+
+    def steps(page: Any, seen: Any) -> None:
+        page.goto(address)
+        assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+        references = page.locator(".demur-references").first.bounding_box()
+        answer = page.locator(".demur-answer").first.bounding_box()
+        beside = references["x"] >= answer["x"] + answer["width"]
+        assert beside == (width == 1280)
+
+    chromium(steps, viewport={"width": width, "height": 800})
+
+
+def test_print_is_light_and_whole(chromium: Any, page_of: Callable[..., str]) -> None:
+    address = page_of(_record(), body='data-jp-theme-light="false"')
+
+    def steps(page: Any, seen: Any) -> None:
+        page.goto(address)
+        page.emulate_media(media="print")
+        view = page.locator(".demur")
+        assert _style(view, "background-color") == "rgb(255, 255, 255)"
+        assert _style(page.locator(".demur-references").first, "position") == "static"
+
+    chromium(steps, color_scheme="dark", viewport={"width": 1280, "height": 800})
+
+
+def test_the_style_leaves_the_rest_of_the_notebook_alone(
+    chromium: Any, page_of: Callable[..., str]
+) -> None:
+    below = '<div id="x"><p>p</p><a href="#">a</a><mark>m</mark><ol><li>l</li></ol></div>'
+    address = page_of(_record(), below=below)
+    all_styles = (
+        "() => [...document.querySelectorAll('#x, #x *')].map(e => "
+        "[...getComputedStyle(e)].map(n => n + getComputedStyle(e).getPropertyValue(n)).join())"
+    )
+
+    def steps(page: Any, seen: Any) -> None:
+        page.goto(address)
+        styled = page.evaluate(all_styles)
+        page.evaluate("() => document.querySelectorAll('style').forEach(e => e.disabled = true)")
+        assert page.evaluate(all_styles) == styled
+        assert len(styled) == 6
+
+    chromium(steps)
+
+
+# Of the kind that JupyterLab has for outputs.
+_NOTEBOOK = """
+.out { font: 13px/1.3 monospace; color: #123; }
+.out a:link { text-decoration: none; color: #00f; } .out a:hover { color: #f0f; }
+.out p { margin: 0 0 1em; text-align: left; } .out blockquote { margin: 1em 2em; padding: 0 1em; }
+.out ol:not(.inline) { padding-left: 2em; } .out mark { background: #ff0; color: #000; }
+.out sup { font-size: 60%; } .out details { margin: 1em; } .out dl { margin: 1em 0; }
+"""
+
+
+def test_a_notebooks_own_style_leaves_the_view_alone(
+    chromium: Any, page_of: Callable[..., str]
+) -> None:
+    # In front of the view, as a notebook's is.
+    head = f'class="out"><style id="theirs">{_NOTEBOOK}</style'
+    address = page_of(_record(), body=head)
+    names = (
+        "color background-color text-decoration margin padding font-size font-family line-height"
+    )
+    script = """names => [...document.querySelectorAll('.demur, .demur *')].map(e =>
+      e.localName + '.' + e.className + names.split(' ').map(n => getComputedStyle(e)[n]).join('|'))
+    """
+
+    def steps(page: Any, seen: Any) -> None:
+        page.goto(address)
+        page.hover("a.demur-mark.demur-bad")
+        theirs = page.evaluate(script, names)
+        page.evaluate("() => { document.getElementById('theirs').disabled = true }")
+        assert page.evaluate(script, names) == theirs
+        assert len(theirs) > 50
+
+    chromium(steps, viewport={"width": 1280, "height": 900})
+
+
+# --- Hostile texts --------------------------------------------------------------------------------
+
+
+def test_hostile_texts_do_nothing(chromium: Any, page_of: Callable[..., str]) -> None:
+    attack = "</style></details><img src=x onerror=\"document.title='run'\"><script>document.title"
+    attack += "='run'</script>" + HOSTILE
+    claim = Claim(
+        text=attack, label=ClaimLabel.CONTRADICTION, span=Span(start=0, end=len(attack) // 2)
+    )
+    judged = found(attack, 0.5, False, label=attack, explanation=attack, claims=(claim,))
+    views = (
+        hostile(),
+        judged,
+        attempt(
+            judged, undetermined(why=attack), answer=attack, question=attack, contexts=[attack]
+        ),
+    )
+    address = page_of(*views)
+
+    def steps(page: Any, seen: Any) -> None:
+        page.on("dialog", lambda dialog: seen.errors.append(dialog.message))
+        page.goto(address)
+        page.click("a.demur-mark")
+        names = set(
+            page.evaluate("() => [...document.body.querySelectorAll('*')].map(e => e.localName)")
+        )
+        assert not names & {"img", "script", "svg", "iframe", "b"}
+        assert page.locator("*[onerror], *[onload]").count() == 0
+        assert page.title() == "A notebook"
+        assert (
+            "</style></details><img src=x onerror"
+            in page.locator(".demur-answer").last.inner_text()
+        )
+        assert seen.errors == []
+        assert [one.partition("#")[0] for one in seen.requests] == [address]
+
+    chromium(steps)
+
+
+async def test_an_event_loop_runs_beside_the_browser(chromium: Any) -> None:
+    assert chromium(lambda page, seen: page.evaluate("() => 1 + 1")) == 2
+
+
+def _in_view(page: Any, css: str) -> bool:
+    script = """css => {
+      const e = document.querySelector(css).getBoundingClientRect()
+      const [line] = document.querySelector(css).getClientRects()
+      const above = document.elementFromPoint(line.left + 3, line.top + line.height / 2)
+      return above !== null && e.top >= 0 && e.bottom <= innerHeight
+        && document.querySelector(css).contains(above)
+    }"""
+    return bool(page.evaluate(script, css))
+
+
+def _style(located: Any, name: str) -> str:
+    found: str = located.evaluate("(e, name) => getComputedStyle(e).getPropertyValue(name)", name)
+    return found

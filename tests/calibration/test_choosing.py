@@ -1,0 +1,105 @@
+"""Thresholds without a guarantee."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from demur.calibration import CalibrationError, best_f1, operating_points, percentile
+
+SCORES = st.one_of(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), st.floats(-1e300, 1e300))
+LABELLED = st.lists(st.tuples(SCORES, st.booleans()), min_size=1, max_size=40)
+
+
+# -- best F1 ---------------------------------------------------------------------------------------
+
+
+@given(LABELLED)
+def test_no_score_has_a_better_f1(drawn: list[tuple[float, bool]]) -> None:
+    scores, labels = [score for score, _ in drawn], [label for _, label in drawn]
+    *points, _ = operating_points(scores, labels)
+    f1 = [point.f1 for point in points]
+    if all(labels) or not any(labels):
+        with pytest.raises(CalibrationError, match="hallucinated answers and others"):
+            best_f1(scores, labels)
+        return
+    if not any(f1):
+        with pytest.raises(CalibrationError, match="no threshold finds"):
+            best_f1(scores, labels)
+        return
+    found = best_f1(scores, labels)
+    known = [one for one in f1 if one is not None]
+    assert len(known) == len(f1)
+    (first, *_) = [point for point in points if point.f1 == max(known)]
+    assert found.model_dump(exclude_none=True) == {
+        "value": first.threshold,
+        "method": "best-f1",
+        "fingerprints": {},
+        "samples": first.total,
+        "passed": first.passed,
+        "hallucinated": first.hallucinated,
+        "passed_hallucinated": first.passed_hallucinated,
+    }
+
+
+def test_of_equal_f1_the_lowest_threshold_lets_more_pass() -> None:
+    # Both 0.3 and 0.5 have an F1 of 2/3: one is found of two, or two with two others.
+    scores, labels = [0.1, 0.3, 0.3, 0.4, 0.9], [True, False, False, True, False]
+    assert {point.threshold: point.f1 for point in operating_points(scores, labels)}[0.3] == 2 / 3
+    assert {point.threshold: point.f1 for point in operating_points(scores, labels)}[0.9] == 2 / 3
+    assert best_f1(scores, labels).value == 0.3
+
+
+def test_the_highest_score_passes_even_if_that_costs_f1() -> None:
+    found = best_f1([0.5, 0.9, 0.9], [True, True, False])
+    assert (found.value, found.passed) == (0.9, 2)
+    assert operating_points([0.5, 0.9, 0.9], [True, True, False])[-1].f1 == 0.8
+    with pytest.raises(CalibrationError, match="all 2 have the highest score there is, 1"):
+        best_f1([1.0, 0.5, 1.0], [True, False, True])
+
+
+# -- percentiles -----------------------------------------------------------------------------------
+
+
+@given(st.lists(SCORES, min_size=1, max_size=60), st.decimals(0, 100, places=3))
+def test_so_many_of_a_hundred_fail_and_not_one_more_would_do(scores: list[float], of: Any) -> None:
+    percent = float(of)
+    found = percentile(scores, percent)
+    failed = sum(score < found.value for score in scores)
+    allowed = Fraction(of) * len(scores) / 100
+    assert failed <= allowed
+    assert found.value in scores
+    assert found.passed == len(scores) - failed > 0
+    assert (found.method, found.percentile) == ("percentile", percent)
+    assert (found.samples, found.hallucinated, found.passed_hallucinated) == (
+        len(scores),
+        None,
+        None,
+    )
+    higher = sorted({score for score in scores if score > found.value})
+    assume(higher)
+    assert sum(score < higher[0] for score in scores) > allowed
+
+
+def test_percents_are_meant_as_they_are_written() -> None:
+    scores = [float(at) for at in range(1000)]
+    # 0.7 % are 7, though the float that is called 0.7 is a little less; 0.1 is a little more.
+    for percent, value in ((0.7, 7), (0.1, 1), (29, 290), (0, 0), (100, 999), (0.05, 0)):
+        assert percentile(scores, percent).value == value
+
+
+def test_equal_scores_all_pass_or_all_fail() -> None:
+    assert percentile([1.0] * 9 + [2.0], 50).value == 1.0
+    assert percentile([1.0] * 9 + [2.0], 90).value == 2.0
+    assert percentile([1.0], 100).value == 1.0
+
+
+@pytest.mark.parametrize("odd", [-0.1, 100.1, math.nan, math.inf, "10", True, None])
+def test_a_percent_is_from_0_to_100(odd: Any) -> None:
+    with pytest.raises(CalibrationError, match="from 0 to 100"):
+        percentile([0.5], odd)

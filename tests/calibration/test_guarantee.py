@@ -1,0 +1,281 @@
+"""A calibrated threshold: what it is, when there is none, and whether the guarantee holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from demur import Threshold
+from demur.calibration import CalibrationError, calibrate
+from demur.calibration.binomial import cumulative, least_samples, most_passing
+
+Sample = tuple[list[float], list[bool]]
+SHARES = st.floats(0.02, 0.95)
+
+
+@st.composite
+def samples(draw: st.DrawFn) -> Sample:
+    """Scores with ties or without, and labels."""
+    score = draw(
+        st.sampled_from(
+            [st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), st.floats(-3, 3), st.integers(0, 40)]
+        )
+    )
+    drawn = draw(st.lists(st.tuples(score, st.booleans()), min_size=1, max_size=80))
+    return [float(one) for one, _ in drawn], [label for _, label in drawn]
+
+
+def tried(sample: Sample, target: float, confidence: float) -> Threshold | None:
+    try:
+        return calibrate(*sample, target=target, confidence=confidence)
+    except CalibrationError:
+        return None
+
+
+def in_words(sample: Sample, target: float, confidence: float) -> float | None:
+    """Learn then Test word by word: hypotheses in a fixed sequence, until one is not rejected."""
+    scores, labels = sample
+    wrong = [score for score, label in zip(scores, labels, strict=True) if label]
+    chosen = None
+    for candidate in sorted(set(scores), reverse=True):
+        passing = sum(score >= candidate for score in wrong)
+        p = binom.cdf(passing, len(wrong), target)
+        assume(abs(p - (1 - confidence)) > 1e-9)  # else the last digit decides
+        if p > 1 - confidence:
+            break
+        chosen = candidate
+    return chosen
+
+
+@given(samples(), SHARES, SHARES)
+def test_it_is_learn_then_test(sample: Sample, target: float, confidence: float) -> None:
+    found = tried(sample, target, confidence)
+    assert (None if found is None else found.value) == in_words(sample, target, confidence)
+
+
+@given(samples(), SHARES, SHARES)
+def test_it_says_what_it_was_chosen_from(sample: Sample, target: float, confidence: float) -> None:
+    found = tried(sample, target, confidence)
+    assume(found is not None)
+    assert found is not None
+    scores, labels = sample
+    passing = [label for score, label in zip(scores, labels, strict=True) if score >= found.value]
+    assert found.method == "learn-then-test"
+    assert (found.target, found.confidence, found.percentile) == (target, confidence, None)
+    assert (found.samples, found.hallucinated) == (len(scores), sum(labels))
+    assert (found.passed, found.passed_hallucinated) == (len(passing), sum(passing))
+    assert found.passed > 0
+    assert Threshold.model_validate_json(found.model_dump_json()) == found
+
+
+@given(samples(), SHARES, SHARES, SHARES)
+def test_who_asks_for_less_gets_no_stricter_one(
+    sample: Sample, target: float, confidence: float, other: float
+) -> None:
+    strict = tried(sample, min(target, other), confidence)
+    loose = tried(sample, max(target, other), confidence)
+    sure = tried(sample, target, max(confidence, other))
+    unsure = tried(sample, target, min(confidence, other))
+    for less, more in ((loose, strict), (unsure, sure)):
+        if more is not None:
+            assert less is not None
+            assert less.value <= more.value
+
+
+@given(samples(), SHARES, SHARES, st.randoms(use_true_random=False))
+def test_the_order_of_samples_is_nothing(
+    sample: Sample, target: float, confidence: float, draw: Any
+) -> None:
+    pairs = [*zip(*sample, strict=True)]
+    draw.shuffle(pairs)
+    mixed = [score for score, _ in pairs], [label for _, label in pairs]
+    assert tried(mixed, target, confidence) == tried(sample, target, confidence)
+
+
+@given(samples(), SHARES, SHARES, st.lists(st.floats(-3, 3), max_size=20))
+def test_other_answers_decide_nothing_about_hallucinated_ones(
+    sample: Sample, target: float, confidence: float, more: list[float]
+) -> None:
+    before = tried(sample, target, confidence)
+    scores, labels = sample
+    after = tried((scores + more, labels + [False] * len(more)), target, confidence)
+    if before is None:
+        # Another answer above all hallucinated ones may pass, and then it alone.
+        assert after is None or after.passed_hallucinated == 0
+    else:
+        assert after is not None
+        assert after.passed_hallucinated == before.passed_hallucinated
+        assert after.hallucinated == before.hallucinated
+        assert after.value <= before.value
+
+
+# -- when there is none ----------------------------------------------------------------------------
+
+
+def _refused(scores: Any, labels: Any, target: Any = 0.05, confidence: Any = 0.9) -> str:
+    with pytest.raises(CalibrationError) as refused:
+        calibrate(scores, labels, target=target, confidence=confidence)
+    return str(refused.value)
+
+
+def test_too_few_samples_are_told_how_many_are_needed() -> None:
+    scores = [0.1] * 44 + [0.9] * 500
+    said = _refused(scores, [True] * 44 + [False] * 500)
+    assert "44 of the 544 answers are hallucinated" in said
+    assert "at least 45 are needed" in said
+    scores, labels = [0.1] * 45 + [0.9] * 500, [True] * 45 + [False] * 500
+    assert calibrate(scores, labels, target=0.05, confidence=0.9).value == 0.9
+    assert "0 of the 3 answers" in _refused([0.1, 0.2, 0.3], [False] * 3)
+
+
+def test_an_evaluator_that_gives_hallucinations_its_highest_score_is_told() -> None:
+    scores = [1.0] * 10 + [0.2] * 90 + [1.0] * 50
+    labels = [True] * 100 + [False] * 50
+    said = _refused(scores, labels)
+    assert "10 of the 100 hallucinated answers have the highest score there is, 1," in said
+    assert "at most 1 may pass" in said
+    (lowest,) = re.findall(r"lowest target that can be met with these samples is ([\d.]+):", said)
+    found = calibrate(scores, labels, target=float(lowest), confidence=0.9)
+    assert (found.value, found.passed_hallucinated) == (1.0, 10)
+    # To three digits it is the lowest.
+    assert "no score can be" in _refused(scores, labels, target=float(lowest) - 0.0011)
+
+
+@given(samples(), SHARES, SHARES)
+def test_the_target_that_an_error_names_can_be_met(
+    sample: Sample, target: float, confidence: float
+) -> None:
+    assume(tried(sample, target, confidence) is None)
+    said = _refused(*sample, target, confidence)
+    if named := re.search(r"with these samples is ([\d.e-]+):", said):
+        found = calibrate(*sample, target=float(named[1]), confidence=confidence)
+        assert found.passed > 0
+    elif "no score can be" in said:
+        assert "cannot tell them" in said
+    else:
+        (needed,) = re.findall(r"at least ([\d,]+) are", said)
+        assert sum(sample[1]) < int(needed.replace(",", "")) == least_samples(target, confidence)
+
+
+def test_where_all_have_the_highest_score_no_target_will_do() -> None:
+    said = _refused([1.0] * 60, [True] * 60)
+    assert "This evaluator cannot tell them from the others" in said
+
+
+@pytest.mark.parametrize("odd", [0, 1, -0.1, 1.5, float("nan"), "0.1", True, None])
+def test_shares_are_between_zero_and_one(odd: Any) -> None:
+    assert f"target: expected a number above 0 and below 1, such as 0.05, got {odd!r}" in _refused(
+        [0.1], [True], target=odd
+    )
+    assert "confidence: expected" in _refused([0.1], [True], confidence=odd)
+
+
+# -- a simulation ----------------------------------------------------------------------------------
+
+DRAWS = 1000
+_FLUKE = 1e-6
+"""How improbable a count has to be to count against the method. The seeds are fixed: a test that
+passes once always does."""
+
+Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
+Risk = Callable[[float], float]
+GRID = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+WEIGHTS = np.array([0.5, 0.2, 0.15, 0.08, 0.05, 0.02])
+WORLDS: dict[str, tuple[Draw, Risk]] = {
+    "continuous": (lambda draw, n: draw.random(n), lambda t: 1 - t),
+    "skewed to the top": (lambda draw, n: draw.random(n) ** 0.05, lambda t: 1 - t**20),
+    "skewed to the bottom": (lambda draw, n: draw.random(n) ** 20, lambda t: 1 - t**0.05),
+    "ties": (
+        lambda draw, n: draw.choice(GRID, n, p=WEIGHTS),
+        lambda t: float(np.sum(WEIGHTS, where=t <= GRID)),
+    ),
+    "ties at the target": (
+        lambda draw, n: draw.choice([0.0, 0.5, 1.0], n, p=[0.9, 0.05, 0.05]),
+        lambda t: 0.05 if t > 0.5 else 0.1 if t > 0 else 1.0,
+    ),
+    "mostly one score": (
+        lambda draw, n: np.where(draw.random(n) < 0.9, 0.0, draw.random(n)),
+        lambda t: 0.1 * (1 - t) if t > 0 else 1.0,
+    ),
+}
+
+
+def exceeding(
+    world: str,
+    hallucinated: int | None,
+    others: int,
+    target: float,
+    confidence: float,
+    draws: int = DRAWS,
+) -> int:
+    """In how many of so many samples the threshold lets more than the target pass.
+
+    Of `others` answers each is hallucinated by chance where `hallucinated` is None.
+    """
+    draw, (scores_of, risk) = np.random.default_rng(9), WORLDS[world]
+    count = 0
+    for _ in range(draws):
+        wrong = draw.binomial(others, 0.4) if hallucinated is None else hallucinated
+        right = others - wrong if hallucinated is None else others
+        scores = np.concatenate([scores_of(draw, wrong), draw.random(right)])
+        labels = np.arange(wrong + right) < wrong
+        try:
+            chosen = calibrate(scores, labels, target=target, confidence=confidence).value
+        except CalibrationError:
+            continue  # nothing passes
+        count += risk(chosen) > target + 1e-12
+    return count
+
+
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize(
+    ("hallucinated", "others", "target", "confidence"),
+    [
+        (60, 100, 0.1, 0.9),
+        (22, 30, 0.1, 0.9),  # just enough
+        (3, 5, 0.5, 0.8),
+        (200, 20, 0.05, 0.75),
+        (None, 150, 0.1, 0.9),
+    ],
+)
+def test_of_a_thousand_samples_no_more_miss_the_target_than_the_confidence_allows(
+    world: str, hallucinated: int | None, others: int, target: float, confidence: float
+) -> None:
+    most = binom.isf(_FLUKE, DRAWS, 1 - confidence)
+    assert exceeding(world, hallucinated, others, target, confidence) <= most
+
+
+@pytest.mark.parametrize(
+    ("hallucinated", "target", "confidence"), [(60, 0.1, 0.9), (100, 0.05, 0.8), (45, 0.05, 0.9)]
+)
+@pytest.mark.parametrize("dense", [True, False])
+def test_no_more_is_held_back_than_it_takes(
+    hallucinated: int, target: float, confidence: float, dense: bool
+) -> None:
+    # Between 20,000 other scores the threshold is right above the first score that must not pass:
+    # the risk is a Beta(k + 1, n - k), above the target as often as a binomial is k or less.
+    # Alone, it is the last score that may pass: Beta(k, n - k + 1). Of the chances to miss the
+    # target, those are all that the samples leave.
+    k = most_passing(hallucinated, target, confidence)
+    tails = [0.0, *cumulative(hallucinated, target).tolist()]
+    exact = tails[k + 1] if dense else tails[k]
+    found = exceeding("continuous", hallucinated, 20_000 if dense else 0, target, confidence)
+    low, high = binom.ppf([_FLUKE, 1 - _FLUKE], DRAWS, exact)
+    assert low <= found <= high
+
+
+def test_the_mean_of_the_risk_would_not_have_been_enough() -> None:
+    """The same draws condemn a threshold that lets the share of the sample pass."""
+    draw = np.random.default_rng(9)
+    wrong = [draw.random(60) for _ in range(DRAWS)]
+    chosen: Sequence[float] = [float(np.sort(scores)[-6]) for scores in wrong]  # 6 of 60: 10 %
+    missed = sum(1 - t > 0.1 for t in chosen)
+    assert missed > binom.isf(_FLUKE, DRAWS, 0.1)

@@ -1,0 +1,263 @@
+"""What every evaluator tells of its scores, and which thresholds it takes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.evaluators import EVALUATORS, _Beginning, refchecker
+from contract.member import Member
+from demur import FEWL, Cascade, Evaluation, RefChecker, ReverseValidation, Threshold
+from demur.evaluators.base import Evaluator
+from demur.evaluators.baselines import AllFalse, LMvsLM, SelfCheck, ZeroShot
+from demur.models.retry import CallPolicy
+from support import facts
+from support.fakes import ScriptedModel
+
+TESTS = Path(__file__).parents[1]
+EMPTY = {"question": "What is item 1 like?", "answer": " ", "contexts": ["Item 1 is red."]}
+
+
+@pytest.fixture(params=EVALUATORS, ids=lambda member: member.name)
+def member(request: pytest.FixtureRequest) -> Member:
+    return request.param
+
+
+@pytest.fixture
+def made(member: Member) -> Any:
+    return member.make()
+
+
+class Other(ScriptedModel):
+    """A model of another name, that says the same."""
+
+    model_name: str = "other"
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        return {"model_name": self.model_name}
+
+
+def _reworded(prompts: Any) -> Any:
+    """These prompts, of which one ends otherwise."""
+    first = next(one.name for one in fields(prompts))
+    return replace(prompts, **{first: replace(getattr(prompts, first), closing="Now:")})
+
+
+def _half(pairs: Any) -> list[float]:
+    return [0.5 for _ in pairs]
+
+
+_MODEL = {FEWL: "references"}
+
+
+def _changed(made: Any, what: str) -> Evaluator | None:
+    """The evaluator with another model, other prompts, or another similarity; None without one."""
+    if isinstance(made, Cascade):
+        last = _changed(made.stages[-1], what)
+        return last and made.model_copy(update={"stages": (*made.stages[:-1], last)})
+    if isinstance(made, AllFalse) or (what == "similarity" and not hasattr(made, "similarity")):
+        return None
+    update: dict[str, Any] = {
+        "model": {_MODEL.get(type(made), "model"): Other(script=facts.judge)},
+        "prompts": {"prompts": _reworded(getattr(made, "prompts", None))},
+        "similarity": {"similarity": _half},
+    }[what]
+    if isinstance(made, FEWL):  # its store is bound to model and prompts
+        update["neighbors"] = _Beginning()
+    if isinstance(made, SelfCheck) and made.method == "prompt" and what == "similarity":
+        return None
+    return made.model_copy(update=update)
+
+
+def test_they_are_texts_that_say_something(made: Any) -> None:
+    told = made.fingerprints
+    assert told
+    assert all(isinstance(text, str) and text for pair in told.items() for text in pair)
+
+
+def test_they_stay_the_same_in_copies(member: Member, made: Any) -> None:
+    for copied in (
+        member.make(),
+        pickle.loads(pickle.dumps(made)),
+        copy.deepcopy(made),
+        copy.copy(made),
+        made.model_copy(),
+    ):
+        assert copied.fingerprints == made.fingerprints
+
+
+_ELSEWHERE = """
+import pickle, sys
+for name, made, told in pickle.load(sys.stdin.buffer):
+    print(name, made.fingerprints == told)
+"""
+
+
+@pytest.mark.slow
+def test_they_are_the_same_in_another_process() -> None:
+    evaluators = [(member.name, member.make()) for member in EVALUATORS]
+    ran = subprocess.run(
+        [sys.executable, "-c", _ELSEWHERE],
+        input=pickle.dumps([(name, made, made.fingerprints) for name, made in evaluators]),
+        capture_output=True,
+        check=False,
+        env={"PYTHONPATH": f"{TESTS}:{TESTS.parent / 'src'}", "PYTHONHASHSEED": "7"},
+    )
+    said = ran.stdout.decode().splitlines()
+    assert said == [f"{name} True" for name, _ in evaluators], ran.stderr.decode()
+
+
+@pytest.mark.parametrize("what", ["model", "prompts", "similarity"])
+def test_they_differ_where_scores_may(made: Any, what: str) -> None:
+    other = _changed(made, what)
+    if other is None:
+        assert isinstance(made, AllFalse) or what == "similarity"
+        return
+    before, after = made.fingerprints, other.fingerprints
+    differ = {key for key in {*before, *after} if before.get(key) != after.get(key)}
+    named = {"model": ("model", "references", "samples"), "prompts": ("prompts",)}
+    assert any(key.endswith(named.get(what, (what,))) for key in differ)
+    if what != "model":  # who writes FEWL's pairs is the first of the references
+        assert len(differ) == 1
+
+
+def test_how_calls_are_made_is_no_part_of_them(made: Any) -> None:
+    other = made.model_copy(update={"call_policy": CallPolicy(attempts=1), "name": "mine"})
+    assert other.fingerprints == made.fingerprints
+
+
+async def test_every_evaluation_carries_them(member: Member, made: Any) -> None:
+    found = [
+        made.invoke(member.give(3)),
+        await made.ainvoke(member.give(3)),
+        *made.batch([member.give(1), EMPTY]),
+    ]
+    assert [one.undetermined for one in found] == [False, False, False, True]
+    for one in found:
+        assert one.fingerprints == made.fingerprints
+        assert Evaluation.model_validate_json(one.model_dump_json()) == one
+
+
+def test_a_copy_with_other_parts_tells_of_those(member: Member, made: Any) -> None:
+    before = made.invoke(member.give(3)).fingerprints
+    other = _changed(made, "prompts")
+    if other is not None:
+        after = other.invoke(EMPTY).fingerprints
+        assert after == other.fingerprints != before
+
+
+def test_evaluations_do_not_share_them(made: Any) -> None:
+    first = made.invoke(EMPTY)
+    first.fingerprints["model"] = "spoiled"
+    made.fingerprints["model"] = "spoiled"
+    assert made.invoke(EMPTY).fingerprints == made.fingerprints
+    assert "spoiled" not in made.fingerprints.values()
+
+
+def test_a_call_leaves_an_evaluator_equal_to_one_that_was_not_asked() -> None:
+    model = ScriptedModel(script=facts.judge)
+    used, unused = RefChecker(model), RefChecker(model)
+    used.invoke(EMPTY)
+    assert used == unused
+
+
+# --- Thresholds -----------------------------------------------------------------------------------
+
+
+def _of(class_: type[Evaluator]) -> Any:
+    made: Any = [made for made in (one.make() for one in EVALUATORS) if type(made) is class_][-1]
+    if isinstance(made, RefChecker):
+        return made.model_copy(update={"aggregation": "soft"})
+    return made.model_copy(update={"variant": "em"} if class_ is ReverseValidation else {})
+
+
+def chosen(value: float, fingerprints: dict[str, str]) -> Threshold:
+    return Threshold(
+        value=value,
+        method="percentile",
+        percentile=10,
+        evaluator="whoever",
+        fingerprints=fingerprints,
+        samples=20,
+        passed=18,
+    )
+
+
+TAKE = [FEWL, SelfCheck, RefChecker, ReverseValidation]
+
+
+@pytest.mark.parametrize("class_", TAKE)
+def test_a_threshold_from_its_own_scores_decides(class_: type[Evaluator]) -> None:
+    made = _of(class_)
+    scores = {number: made.invoke(facts.sample(number)).score for number in range(4)}
+    assert len(set(scores.values())) > 1
+    for value in {score for score in scores.values() if score}:
+        threshold = chosen(value, made.fingerprints)
+        bound = made.model_copy(update={"threshold": threshold})
+        plain = made.model_copy(update={"threshold": value})
+        assert bound.threshold == threshold
+        assert bound.fingerprints == plain.fingerprints == made.fingerprints
+        assert "percentile" in repr(bound)
+        for each in (bound, pickle.loads(pickle.dumps(bound)), copy.deepcopy(bound), plain):
+            found = each.batch([facts.sample(number) for number in range(4)])
+            assert [one.passed for one in found] == [score >= value for score in scores.values()]
+
+
+@pytest.mark.parametrize("class_", TAKE)
+@pytest.mark.parametrize("what", ["model", "prompts"])
+def test_a_threshold_from_other_scores_is_refused(class_: type[Evaluator], what: str) -> None:
+    made = _of(class_)
+    other = _changed(made, what)
+    assert other is not None
+    threshold = chosen(0.25, other.fingerprints)
+    with pytest.raises(ValueError, match="chosen from other scores") as caught:
+        made.model_copy(update={"threshold": threshold})
+    told = str(caught.value)
+    assert "Choose one from scores of this evaluator" in told
+    assert "threshold=0.25" in told
+    assert other.model_copy(update={"threshold": threshold}).threshold == threshold
+
+
+@pytest.mark.parametrize("class_", TAKE)
+def test_a_threshold_that_is_bound_to_nothing_is_refused(class_: type[Evaluator]) -> None:
+    made = _of(class_)
+    with pytest.raises(ValueError, match=r"bound to no evaluator.*calibrate\(\.\.\., evaluator="):
+        made.model_copy(update={"threshold": chosen(0.25, {})})
+
+
+@pytest.mark.parametrize("class_", TAKE)
+@pytest.mark.parametrize("wrong", ["0,5", [0.5], {"value": 0.5}, float("nan"), float("inf")])
+def test_what_is_no_threshold_is_refused_in_one_sentence(
+    class_: type[Evaluator], wrong: Any
+) -> None:
+    with pytest.raises(ValueError, match=r"valid number|finite number") as caught:
+        _of(class_).model_copy(update={"threshold": wrong})
+    assert str(caught.value).startswith("1 validation error")
+
+
+def test_those_that_decide_by_themselves_take_none() -> None:
+    model = ScriptedModel(script=facts.judge)
+    makers: list[Callable[..., Any]] = [ZeroShot, LMvsLM]
+    for make in makers:
+        with pytest.raises(ValueError, match="threshold"):
+            make(model, threshold=chosen(0.5, make(model).fingerprints))
+
+
+def test_a_cascade_tells_of_each_stage() -> None:
+    first, second = refchecker("logprobs"), ZeroShot(Other(script=facts.judge))
+    told = Cascade([first, second], sure=0.8).fingerprints
+    assert told == {
+        "evaluator": "Cascade",
+        "sure": "0.8",
+        **{f"stage 1 {name}": text for name, text in first.fingerprints.items()},
+        **{f"stage 2 {name}": text for name, text in second.fingerprints.items()},
+    }

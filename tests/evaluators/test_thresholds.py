@@ -1,0 +1,343 @@
+"""Thresholds as evaluators take them; what all have in common is in tests/contract."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from langchain_core.messages import BaseMessage
+from pydantic import PrivateAttr
+
+from demur import Cascade, Evaluation, RefChecker, ReverseValidation, Sample, Threshold
+from demur.evaluators.base import Evaluator
+from demur.evaluators.refchecker.prompts import RefCheckerPrompts
+from demur.evaluators.reverse_validation.evaluator import _percentage
+from demur.evaluators.reverse_validation.matching import Decision, exact
+from demur.evaluators.thresholds import AnyThreshold, number, refuse_foreign
+from demur.models.calls import Steps, ask
+from support.fakes import ScriptedModel
+
+
+def threshold(value: float = 0.5, **fingerprints: str) -> Threshold:
+    return Threshold(
+        value=value,
+        method="learn-then-test",
+        target=0.05,
+        confidence=0.9,
+        evaluator="whoever",
+        fingerprints=fingerprints,
+        samples=100,
+        passed=40,
+        hallucinated=50,
+        passed_hallucinated=0,
+    )
+
+
+def silent() -> ScriptedModel:
+    return ScriptedModel(script=lambda stage, messages: "")
+
+
+# --- An evaluator of one's own --------------------------------------------------------------------
+
+
+class Mine(Evaluator):
+    """The share of letters that are "a"; it tells what a test wants it to tell."""
+
+    told: Any = None
+    threshold: AnyThreshold | None = None
+
+    _asked: list[int] = PrivateAttr(default_factory=list)
+
+    def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
+        refuse_foreign(self.threshold, self)
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        self._asked.append(1)
+        found: dict[str, str] = self.told or {}
+        return found
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        yield from ask(())
+        score = sample.answer.count("a") / len(sample.answer)
+        least = number(self.threshold)
+        passed = None if least is None else score >= least
+        return Evaluation(name="Mine", score=score, passed=passed)
+
+
+class Plain(Evaluator):
+    """As one is written by who knows nothing of fingerprints; it may hand on another's finding."""
+
+    found: Evaluation
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Without a call of what is above."""
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        yield from ask(())
+        return self.found
+
+
+def test_one_that_says_nothing_tells_nothing_and_takes_no_threshold() -> None:
+    plain = Plain(found=Evaluation(name="p", score=1.0))
+    assert plain.fingerprints == {}
+    assert plain.invoke({"answer": "a"}).fingerprints == {}
+    with pytest.raises(ValueError, match=r"Mine does not tell.*define its property `fingerprints`"):
+        Mine(threshold=threshold(model="m"))
+    with pytest.raises(ValueError, match="define its property"):
+        Mine(threshold=threshold())
+    assert Mine(threshold=0.5).invoke({"answer": "ab"}).passed is True
+
+
+def test_one_that_says_something_takes_what_is_bound_to_it() -> None:
+    mine = Mine(told={"model": "m"}, threshold=threshold(model="m"))
+    found = mine.batch([{"answer": "ab"}, {"answer": "abb"}])
+    assert [one.passed for one in found] == [True, False]
+    assert found[0].fingerprints == {"model": "m"}
+
+
+def test_it_is_asked_once() -> None:
+    mine = Mine(told={"model": "m"})
+    for _ in range(3):
+        mine.invoke({"answer": "a"})
+    assert len(mine._asked) == 1
+    other = mine.model_copy(update={"told": {"model": "n"}})
+    assert other.invoke({"answer": "a"}).fingerprints == {"model": "n"}
+    for copied in (copy.copy(mine), pickle.loads(pickle.dumps(mine))):
+        assert copied.invoke({"answer": "a"}).fingerprints == {"model": "m"}
+
+
+def test_what_another_s_finding_says_is_kept_by_one_that_tells_nothing() -> None:
+    found = Evaluation(name="p", score=1.0, fingerprints={"model": "m"})
+    assert Plain(found=found).invoke({"answer": "a"}).fingerprints == {"model": "m"}
+
+
+@pytest.mark.parametrize("told", [{"model": 7}, {7: "model"}, {"model": None}])
+def test_what_is_no_text_is_an_error(told: Any) -> None:
+    with pytest.raises(TypeError, match="fingerprints: expected a mapping from texts to texts"):
+        Mine(told=told).invoke({"answer": "a"})
+
+
+def test_lone_surrogates_do_not_get_into_json() -> None:
+    found = Mine(told={"model\ud800": "\udfff"}).invoke({"answer": "a"})
+    assert found.fingerprints == {"model\ufffd": "\ufffd"}
+    assert Evaluation.model_validate_json(found.model_dump_json()) == found
+
+
+def test_a_cascade_with_one_that_tells_nothing_tells_nothing() -> None:
+    plain = Plain(found=Evaluation(name="p", score=1.0, passed=True))
+    assert Cascade([RefChecker(silent()), plain]).fingerprints == {}
+
+
+# --- What is said of a foreign one ----------------------------------------------------------------
+
+
+def test_each_difference_is_named_and_nothing_else() -> None:
+    here = {
+        "model": "m (1)",
+        "formula": ", ".join(f"option{at}={at}" for at in range(40)),
+        "prompts": "same",
+        "window": "700 tokens",
+    }
+    there = {**here, "model": "m (2)", "formula": here["formula"].replace("option7=7", "option7=8")}
+    del there["window"]
+    there["similarity"] = "x" * 500
+    with pytest.raises(ValueError, match="chosen from other scores than those of Mine") as caught:
+        Mine(told=here, threshold=threshold(0.07, **there))
+    said = str(caught.value)
+    assert "formula is 'option7=7' here and was 'option7=8'" in said
+    assert "model is 'm (1)' here and was 'm (2)'" in said
+    assert f"similarity is none here and was '{'x' * 99}…'" in said
+    assert "window is '700 tokens' here and was none" in said
+    assert "prompts" not in said
+    assert "threshold=0.07" in said
+
+
+# --- RefChecker -----------------------------------------------------------------------------------
+
+
+def test_what_refchecker_tells() -> None:
+    joint = RefChecker(silent(), checker="joint")
+    assert joint.fingerprints == {
+        "evaluator": "RefChecker",
+        "model": joint.fingerprints["model"],
+        "checker": "joint",
+        "claims": "triplets",
+        "window": "3000 tokens",
+        "prompts": joint.fingerprints["prompts"],
+    }
+    for options, what in [
+        ({"claims": "sentences"}, "claims"),
+        ({"window_tokens": 500}, "window"),
+        ({"checker": "per_claim"}, "checker"),
+        ({"prompts": RefCheckerPrompts(logprobs=RefCheckerPrompts().per_claim)}, "prompts"),
+    ]:
+        other = joint.model_copy(update=options).fingerprints
+        assert {key for key in other if other[key] != joint.fingerprints[key]} == {what}
+    # What decides on a score is no part of it, and "auto" is what it stands for.
+    assert (
+        joint.fingerprints == RefChecker(silent(), aggregation="soft", threshold=0.3).fingerprints
+    )
+
+
+class Encoder:
+    """A cross-encoder that is not made of torch's parameters."""
+
+    def __init__(self, *classes: str) -> None:
+        config = SimpleNamespace(id2label=dict(enumerate(classes)))
+        self.model = SimpleNamespace(config=config)
+
+    def predict(self, pairs: Any, **options: Any) -> Any:
+        raise AssertionError("it is not asked")
+
+
+def test_a_cross_encoder_is_told_by_its_weights_or_what_it_says() -> None:
+    first = Encoder("entailment", "neutral", "contradiction")
+    second = Encoder("entailment", "neutral", "contradiction")
+    told = [RefChecker(silent(), checker=one).fingerprints["checker"] for one in (first, second)]
+    assert told == ["nli Encoder Entailment Neutral Contradiction"] * 2
+    second.fingerprint = "7"  # type: ignore[attr-defined]  # as its author would write it
+    assert RefChecker(silent(), checker=second).fingerprints["checker"] == "nli 7"
+
+
+@pytest.mark.parametrize("aggregation", ["strict", "major"])
+def test_refchecker_takes_one_where_the_score_decides(aggregation: Any) -> None:
+    fingerprints = RefChecker(silent()).fingerprints
+    with pytest.raises(ValueError, match=r"no effect with aggregation.*choose aggregation='soft'"):
+        RefChecker(silent(), aggregation=aggregation, threshold=threshold(**fingerprints))
+    made = RefChecker(silent(), aggregation="soft", threshold=threshold(**fingerprints))
+    with pytest.raises(ValueError, match="no effect"):
+        made.model_copy(update={"aggregation": aggregation})
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.0000000000000002, 7])
+def test_one_that_no_score_can_have_is_refused(value: float) -> None:
+    chosen = threshold(value, **RefChecker(silent()).fingerprints)
+    with pytest.raises(ValueError, match=r"expected a threshold in \[0, 1\]"):
+        RefChecker(silent(), aggregation="soft", threshold=chosen)
+
+
+@given(st.lists(st.sampled_from("ENC"), min_size=1, max_size=60), st.data())
+def test_what_passes_by_soft_is_what_reaches_it(labels: list[str], data: st.DataObject) -> None:
+    names = {"E": "Entailment", "N": "Neutral", "C": "Contradiction"}
+    shares = [done / of for of in range(1, 61) for done in range(of + 1)]
+    value = data.draw(st.sampled_from(shares) | st.floats(0, 1))
+    made = RefChecker(silent(), aggregation="soft")
+    made = made.model_copy(update={"threshold": threshold(value, **made.fingerprints)})
+    found = made._conclude([_claim(names[one]) for one in labels], {})
+    assert found.score is not None
+    assert found.passed is (found.score >= value)
+
+
+def _claim(label: str) -> Any:
+    from demur import Claim
+
+    return Claim(text="x", label=label)  # type: ignore[arg-type]  # as it is read from JSON
+
+
+# --- Reverse Validation ---------------------------------------------------------------------------
+
+
+def replies(said: str) -> ScriptedModel:
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        return {
+            "construction": "1. Island of Orkney\n2. Highest cliffs of Britain",
+            "access": said,
+        }[stage]
+
+    return ScriptedModel(script=script)
+
+
+HOY = {
+    "answer": "Hoy is an island of Orkney. It has the highest cliffs of Britain.",
+    "metadata": {"entity": "Hoy"},
+}
+
+
+def test_what_reverse_validation_tells() -> None:
+    made = ReverseValidation(silent())
+    assert made.fingerprints == {
+        "evaluator": "ReverseValidation",
+        "model": made.fingerprints["model"],
+        "validator": made.fingerprints["model"],
+        "variant": "qg",
+        "matcher": "normalized",
+        "prompts": made.fingerprints["prompts"],
+    }
+    module = exact.__module__
+    for options, what, text in [
+        ({"variant": "em"}, "variant", "em"),
+        ({"matcher": "llm"}, "matcher", "llm"),
+        ({"matcher": exact}, "matcher", f"{module}.exact"),
+        ({"entity": _finder}, "entity", f"{_finder.__module__}._finder"),
+    ]:
+        other = made.model_copy(update=options).fingerprints
+        assert other == {**made.fingerprints, what: text}
+
+
+def _finder(sample: Sample) -> str:
+    return "Hoy"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"variant": "qg"}, "variant='qg'"),
+        ({"variant": "em", "matcher": "published_em"}, "matcher=published_em"),
+        ({"variant": "em", "matcher": exact}, "exact"),
+        ({"variant": "em", "matcher": lambda *_: Decision(True, "Yes.")}, "lambda"),
+    ],
+)
+def test_reverse_validation_takes_one_where_the_score_decides(
+    options: dict[str, Any], said: str
+) -> None:
+    made = ReverseValidation(silent(), **options)
+    with pytest.raises(ValueError, match="does not decide with") as caught:
+        made.model_copy(update={"threshold": threshold(**made.fingerprints)})
+    assert said in str(caught.value)
+    assert "threshold=0.5" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, 1.5])
+def test_one_that_does_not_tell_answers_apart_is_refused(value: float) -> None:
+    made = ReverseValidation(silent(), variant="em")
+    with pytest.raises(ValueError, match=r"expected a threshold in \(0, 1\]"):
+        made.model_copy(update={"threshold": threshold(value, **made.fingerprints)})
+
+
+@pytest.mark.parametrize("matcher", ["normalized", "exact", "wikibio_name", "llm"])
+@pytest.mark.parametrize("percent", ["7", "57", "58.3", "100", "0", "250", ""])
+def test_what_passes_by_requirements_is_what_reaches_it(matcher: str, percent: str) -> None:
+    said = f"Entity: Hoy\nPercentage: {percent}%" if percent else "Entity: Hoy"
+    made = ReverseValidation(replies(said), variant="em", matcher=matcher)
+    score = made.invoke(HOY).score
+    assert score is not None
+    for value in {score, 0.07, 0.29, 0.57, 0.583, 1.0} - {0.0}:
+        bound = made.model_copy(update={"threshold": threshold(value, **made.fingerprints)})
+        assert bound.invoke(HOY).passed is (score >= value)
+
+
+@given(st.floats(0, 1), st.decimals(0, 9999, places=9).map(float))
+@example(0.07, 7.0)
+@example(0.57, 57.0)
+@example(5e-324, 0.0)
+def test_a_percentage_reaches_the_least_one_where_its_share_reaches_the_threshold(
+    share: float, given: float
+) -> None:
+    least = _percentage(share)
+    assert 0 <= least <= 100
+    assert (given >= least) is (given / 100 >= share)
+
+
+@given(st.integers(0, 10**6))
+def test_thresholds_are_written_as_the_percentages_that_they_are(millionths: int) -> None:
+    assert _percentage(millionths / 10**6) == pytest.approx(millionths / 10**4, abs=1e-12)
+    if millionths % 10**4 == 0:
+        assert _percentage(millionths / 10**6) == millionths // 10**4

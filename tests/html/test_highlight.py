@@ -1,0 +1,47 @@
+"""A text cut where spans begin and end."""
+
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demur.html import Segment, segments
+
+SPANS = st.lists(st.tuples(st.integers(-3, 30), st.integers(-3, 30), st.integers(0, 6)))
+
+
+def test_overlapping_and_nested_spans_are_cut_where_they_begin_and_end() -> None:
+    assert segments("abcdef", [(0, 4, 0), (2, 6, 1), (3, 4, 2)]) == [
+        Segment("ab", (0,)),
+        Segment("c", (0, 1)),
+        Segment("d", (0, 1, 2)),
+        Segment("ef", (1,)),
+    ]
+
+
+def test_neighbours_of_one_member_are_one_piece() -> None:
+    assert segments("abcd", [(0, 2, 5), (2, 4, 5), (1, 3, 5)]) == [Segment("abcd", (5,))]
+
+
+def test_spans_of_another_text_are_left_out_whole() -> None:
+    spans = [(0, 9, 0), (4, 6, 1), (-1, 2, 2), (2, 2, 3), (3, 1, 4), (1, 2, 5)]
+    assert segments("abcd", spans) == [Segment("a", ()), Segment("b", (5,)), Segment("cd", ())]
+    assert segments("", [(0, 0, 1), (0, 1, 2)]) == []
+
+
+@given(st.text(max_size=25), SPANS)
+def test_pieces_are_the_text_and_each_says_what_covers_it(
+    text: str, spans: list[tuple[int, int, int]]
+) -> None:
+    pieces = segments(text, spans)
+    assert "".join(piece.text for piece in pieces) == text
+    at = 0
+    for piece in pieces:
+        assert piece.text
+        for place in range(at, at + len(piece.text)):
+            covering = {m for s, e, m in spans if 0 <= s <= place < e <= len(text)}
+            assert piece.members == tuple(sorted(covering))
+        at += len(piece.text)
+    assert all(a.members != b.members for a, b in itertools.pairwise(pieces))

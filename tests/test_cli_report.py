@@ -1,0 +1,118 @@
+"""`demur report`: what it writes, what it says, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demur import Threshold, cli
+from support.logs import RUNS
+from support.records import found, jsonl, scored, sqlite
+
+
+def _run(*arguments: object) -> int:
+    return cli.run(["report", *map(str, arguments)])
+
+
+@pytest.fixture(params=[jsonl, sqlite])
+def log(request: Any, tmp_path: Path) -> Path:
+    path: Path = request.param(tmp_path / "runs.log", RUNS)
+    return path
+
+
+def test_it_says_where_the_page_is(log: Path, tmp_path: Path, capsys: Any) -> None:
+    assert _run(log) == 0
+    out, err = capsys.readouterr()
+    assert out == f"{len(RUNS)} runs written to {tmp_path / 'runs.html'}\n"
+    assert err == ""
+    assert "<h1>Answers in runs.log</h1>" in (tmp_path / "runs.html").read_text("utf-8")
+
+
+def test_a_page_that_is_there_is_kept_unless_told(log: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "a.html"
+    out.write_text("before")
+    assert _run(log, "-o", out) == 64
+    assert "is there already: --force replaces it" in _flat(capsys.readouterr().err)
+    assert out.read_text() == "before"
+    assert _run(log, "-o", out, "--force", "--title", "Answers of <May>") == 0
+    assert "<h1>Answers of &lt;May&gt;</h1>" in out.read_text("utf-8")
+
+
+def test_all_options_reach_the_page(tmp_path: Path, capsys: Any) -> None:
+    runs = [scored(found(score=at / 10), at=at) for at in range(10)]
+    log = jsonl(tmp_path / "a.jsonl", runs)
+    labels = tmp_path / "labels.csv"
+    labels.write_text(f"id,hallucinated\n{runs[9].id},yes\nnobody,no\n")
+    threshold = Threshold(
+        value=0.7, method="percentile", percentile=5, evaluator="RefChecker", samples=9, passed=9
+    )
+    threshold.save(tmp_path / "t.json")
+    given = ["--labels", labels, "--last", 4, "--price-in", 1, "--price-out", 2.5]
+    assert _run(log, *given, "--threshold", tmp_path / "t.json") == 0
+    out, err = capsys.readouterr()
+    assert "the newest 4 of 10 runs (--last changes that) written to" in _flat(out)
+    assert "1 labels are of runs that are not in it" in _flat(err)
+    page = (tmp_path / "a.html").read_text("utf-8")
+    for said in (
+        "1 of 4 answers has a label: 1 hallucinated, 0 not.",
+        "Threshold 0.7.",
+        "Prices: 1 for a million tokens in, 2.5 for a million out",
+        "These are the newest 4 of 10 runs.",
+    ):
+        assert said in page
+
+
+def test_an_empty_log_is_a_report_too(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "a.jsonl").touch()
+    assert _run(tmp_path / "a.jsonl") == 0
+    assert "0 runs written to" in capsys.readouterr().out
+    assert "No run is in it yet" in (tmp_path / "a.html").read_text("utf-8")
+
+
+def test_damaged_lines_are_told(tmp_path: Path, capsys: Any) -> None:
+    log = jsonl(tmp_path / "a.jsonl", RUNS[:2])
+    log.write_bytes(log.read_bytes() + b"{}\n" * 30)
+    assert _run(log) == 0
+    err = capsys.readouterr().err
+    assert "line 3 is left out: id: Field required" in err
+    assert err.count("is left out") == 20
+    assert "10 more are left out" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--price-in", "1"], "given together"),
+        (["--price-in", "inf", "--price-out", "1"], "expected a number, got inf"),
+        (["--last", "0"], "--last"),
+        (["-o", "{log}"], "is there already"),
+        (["-o", "{log}", "--force"], "is the log itself"),
+    ],
+)
+def test_wrong_usage(log: Path, options: list[str], why: str, capsys: Any) -> None:
+    assert _run(log, *(one.format(log=log) for one in options)) == 64
+    assert why in _flat(capsys.readouterr().err)
+    assert not log.with_suffix(".html").exists()
+
+
+def test_what_cannot_be_read_or_written(log: Path, tmp_path: Path, capsys: Any) -> None:
+    garbage = tmp_path / "garbage"
+    garbage.write_text("garbage\nmore\n")
+    for arguments, why in (
+        ([tmp_path / "nothing"], "cannot read"),
+        ([garbage], "is no log"),
+        ([log, "-o", tmp_path / "nowhere" / "a.html"], "cannot write"),
+        ([log, "--threshold", garbage], "holds no threshold"),
+        ([log, "--labels", garbage], "id"),
+        ([log, "--labels", tmp_path / "nothing"], "cannot read"),
+    ):
+        assert _run(*arguments) == 2, arguments
+        assert why in _flat(capsys.readouterr().err)
+    assert not list(tmp_path.glob("*.html"))
+
+
+def _flat(text: str) -> str:
+    """Without the lines and frames that a terminal's width makes."""
+    return " ".join(text.replace("│", " ").split())
