@@ -169,7 +169,7 @@ def test_a_threshold_is_marked_where_it_belongs(write: Any) -> None:
     assert len(page.data("figure-0-scores")["layout"]["shapes"]) == 1
     assert len(page.data("figure-1-scores")["layout"]["shapes"]) == 2
     assert page.said.count("Threshold 0.4.") == 1
-    assert "was not chosen for these scores" in page.said
+    assert "was not chosen for such scores" in page.said
     nobody = given.model_copy(update={"evaluator": "C"})
     page, _ = write(runs, threshold=nobody)
     assert "The threshold is for C, of which there is no score here" in page.said
@@ -329,6 +329,8 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     with open_log(path) as log:
         with pytest.raises(ValueError, match="is the log itself"):
             write_report(log, path)
+        with pytest.raises(ValueError, match="is no ordinary file"):
+            write_report(log, tmp_path)
         with pytest.raises(ValueError, match="last: expected at least 1, got 0"):
             write_report(log, tmp_path / "a.html", last=0)
         for prices in ((-1.0, 1.0), (0.0, float("nan")), (float("inf"), 0.0)):

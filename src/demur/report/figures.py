@@ -111,6 +111,8 @@ def distribution(scores: Scores, line: float, given: float | None = None) -> Cha
     look["shapes"] = [_upright(line, "solid")]
     if given is not None:
         look["shapes"].append(_upright(given, "dot"))
+        look["legend"]["y"] = 1.1  # above the word
+        look["margin"]["t"] += 16
         look["annotations"] = [
             {
                 "text": "given",

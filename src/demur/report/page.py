@@ -85,7 +85,7 @@ def write_report(
         threshold: One that was chosen for one of the evaluators, to be marked.
 
     Raises:
-        ValueError: An argument is out of its range, or `out` is the log itself.
+        ValueError: An argument is out of its range; `out` is the log itself, or no ordinary file.
         OSError: The file cannot be written.
         LogError: The log is damaged.
         MissingExtraError: Jinja or Plotly is not installed.
@@ -96,6 +96,8 @@ def write_report(
         raise ValueError(f"prices: expected numbers of at least 0, got {prices}")
     if log.path.exists() and out.exists() and os.path.samefile(log.path, out):
         raise ValueError(f"{out} is the log itself")
+    if out.exists() and not out.is_file():  # such as /dev/stdout, whose place would be taken
+        raise ValueError(f"{out} is no ordinary file")
     runs, most = size(log), MOST if last is None else last
     template, static = _template(), _static(charts=runs > 0)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=".demur-") as folder:

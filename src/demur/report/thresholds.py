@@ -125,9 +125,9 @@ def _other(threshold: Threshold, column: Column) -> list[str]:
     if not others:
         return []
     return [
-        f"The threshold was not chosen for these scores: {plural(others, 'score')} of "
-        f"{sum(column.fingerprints.values()):,} were made in another way than those that it was "
-        "chosen from, and its guarantee does not hold for them."
+        f"{plural(others, 'score')} of {sum(column.fingerprints.values()):,} "
+        f"{'was' if others == 1 else 'were'} made in another way than those that the threshold was "
+        "chosen from. It was not chosen for such scores, and guarantees nothing of them."
     ]
 
 

@@ -1,0 +1,184 @@
+"""The screenshots of the documentation, from a real run: `python tools/screenshots.py FOLDER`.
+
+The demonstration's chain, guarded, answers sixty questions about the standard library by the local
+model, in some ten minutes; a handler logs that, and Chromium opens the report. FOLDER keeps the log
+and the labels; a log that is there is used again. The pictures go to docs/images.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import shutil
+import sys
+from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import Page, sync_playwright
+
+from demur import ScoreCallbackHandler
+from demur.demo.chain import guarded, rag_chain
+from demur.demo.corpus import passages
+from demur.demo.index import open_index
+from demur.demo.play import RETRIEVED
+from demur.guard import widen
+from demur.models.embeddings import MiniLM
+from demur.models.resolve import resolve_model
+from demur.models.weights import MINILM, model_dir
+from demur.observe.log import open_log, read_labels, records
+from demur.report import write_report
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+
+# What somebody who knows the library says of the first answer, which the digits tell from others:
+# + right, - hallucinated, ? neither. An answer that is another one has no label.
+READ = """
+    + ab4b72f0 Which clock should I use to measure durations, and can it go backwards?
+    - 5fa792b1 Does textwrap.dedent remove all leading whitespace?
+    - 7e20d7d7 Does copy.copy copy nested objects too?
+    - f1fa5878 What does os.path.join do with an absolute second path?
+    + 1dcbd9db What does bisect.insort do to a list?
+    + 370f161a Which exception does statistics.mean raise for empty data?
+    - e4eeaf73 How many bytes does secrets.token_hex give by default?
+    + fc1a8dcb What does heapq.heapify do, and how long does it take?
+    - 9877e99a Does shutil.copy keep the file's metadata?
+    + 60b1822b What does functools.lru_cache do when maxsize is None?
+    + 8a957071 What does itertools.tee return?
+    + 3d408843 Can a namedtuple have default values?
+    + 42ed1701 What does math.isclose compare with by default?
+    + 09195bd3 What does json.dumps do with keys that are not strings?
+    + 062853c9 Which alphabet does base64.urlsafe_b64encode use?
+    + 5129a886 What does fnmatch.fnmatchcase do?
+    + d87a31f1 How does random.choices choose elements?
+    - 22cda242 What happens in queue.Queue.get when the queue is empty?
+    + 77347841 What does contextlib.suppress do?
+    + 72302a6a What does calendar.isleap return?
+    + aa607690 How does difflib.get_close_matches decide which words are close?
+    + 14995e46 What does enum.unique check?
+    + 03598b99 How does hmac.compare_digest protect against timing attacks?
+    + 219c1899 What does html.escape do with quotation marks?
+    - 01bcb990 What does ipaddress.ip_network do with host bits that are set?
+    - 4df03473 What does linecache.getline return when something goes wrong?
+    + 84b816c6 Which format does logging.basicConfig use by default?
+    ? f509a641 What does mimetypes.guess_type return for an unknown file?
+    + e5c2fcc0 What does operator.itemgetter return for several items?
+    - 182d9a0b Does pathlib.Path.resolve need the file to exist?
+    - 2029996b Is it safe to unpickle data that somebody sent me?
+    + d5b87644 What does platform.python_version return?
+    + f50c9cfa What does pprint.pformat return?
+    + 6d52b5c9 What does re.escape do?
+    - 6d32efeb What does shlex.split do with quotes?
+    + 44d1b740 What does signal.alarm do?
+    + 5256fbc6 What does socket.create_connection do?
+    + a105983f What does string.capwords do?
+    + 0f23daea How does subprocess.run report a failed command?
+    + 6640fc87 What does sys.getsizeof count?
+    + ce272458 Who deletes the directory that tempfile.mkdtemp makes?
+    + 1a947354 What is threading.Event for?
+    - a919bfdb How often does timeit.timeit run a statement by default?
+    ? ed80825c What does urllib.parse.quote leave as it is?
+    + 25564ba7 What is the difference between uuid1 and uuid4?
+    ? 197cfcaa Does warnings.warn show the same warning twice?
+    + 5cd465a8 What does weakref.finalize do?
+    + d6d8769d What does zipfile.is_zipfile check?
+    + 8185f9c4 What does zlib.crc32 compute?
+    + 74215252 What does collections.Counter.most_common return without an argument?
+    + c9546ce6 What does decimal.getcontext return?
+    + 2583b29c What does dataclasses.replace do?
+    - e5affbf0 What does gzip.compress return?
+    + 45220ad7 Which files does glob.glob leave out?
+    + b8bcbe97 What does getpass.getuser look at?
+    + e6e60eaa How does filecmp.cmp compare files by default?
+    - 9a6526d6 What does fractions.Fraction.limit_denominator do?
+    ? b70b9f55 What does inspect.cleandoc do?
+    + 785a47e8 What is io.StringIO for?
+    + 33021b7d What does keyword.iskeyword return?
+"""
+
+ANSWER = "What does linecache.getline return when something goes wrong?"
+"""The one that is shown by itself."""
+
+
+def read() -> dict[str, tuple[str, str]]:
+    """By question, what was said of which answer."""
+    lines = (line.split(maxsplit=2) for line in READ.strip().splitlines())
+    return {question: (said, digits) for said, digits, question in lines}
+
+
+def run(log: Path) -> None:
+    """Ask the questions."""
+    model, embeddings = resolve_model("local"), MiniLM()
+    folder = model_dir() / "demo-index"
+    index = open_index(passages(), embeddings, MINILM.sha256, folder, lambda done, total: None)
+    retriever = widen(index.as_retriever(search_kwargs={"k": RETRIEVED}), factor=1)
+    guard = guarded(rag_chain(model, retriever), model)
+    handler = ScoreCallbackHandler(sink=log)
+    for number, question in enumerate(read(), start=1):
+        guard.invoke(question, config={"callbacks": [handler]})
+        print(f"{number:2} {question}", flush=True)
+    handler.close()
+
+
+def label(log: Path, labels: Path) -> None:
+    """Write what was said of the answers."""
+    said = read()
+    with open_log(log) as opened, labels.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "hallucinated"])
+        for record in records(opened):
+            word, digits = said[record.question]
+            answer = record.attempts[0].answer.strip()
+            if hashlib.sha256(answer.encode()).hexdigest().startswith(digits) and word != "?":
+                writer.writerow([record.id, word == "-"])
+
+
+def main(folder: Path) -> None:
+    """Run what is missing, and take the pictures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    log, labels, page = folder / "runs.sqlite", folder / "labels.csv", folder / "report.html"
+    if not log.exists():
+        run(log)
+    label(log, labels)
+    with open_log(log) as opened:
+        write_report(opened, page, title="Answers about Python", labels=read_labels(labels))
+    shoot(page)
+
+
+def shoot(page: Path) -> None:
+    """Take the pictures."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))))
+    IMAGES.mkdir(exist_ok=True)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=browser, args=["--no-sandbox", "--disable-gpu"]
+        )
+
+        def opened(width: int, height: int, scheme: Literal["light", "dark"]) -> Page:
+            size = {"width": width, "height": height}
+            shown = chromium.new_page(viewport=size, color_scheme=scheme)
+            shown.goto(page.as_uri())
+            shown.wait_for_selector(".js-plotly-plot .main-svg")
+            return shown
+
+        wide = opened(1280, 1000, "light")
+        save(wide, "report.png")
+        wide.get_by_role("link", name=ANSWER).click()
+        wide.wait_for_selector("#panel-body .demur")
+        save(wide, "report-answer.png")
+        dark = opened(1280, 1000, "dark")
+        dark.evaluate("document.querySelector('#thresholds').scrollIntoView()")
+        save(dark, "report-dark.png")
+        phone = opened(390, 844, "light")
+        phone.evaluate("document.querySelector('#answers').scrollIntoView()")
+        save(phone, "report-phone.png")
+        chromium.close()
+
+
+def save(page: Page, name: str) -> None:
+    """Save what is seen."""
+    page.wait_for_timeout(500)  # a chart that is still drawn
+    page.screenshot(path=IMAGES / name)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
