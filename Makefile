@@ -12,7 +12,7 @@ help:
 	@echo 'make demo    watch a guarded chain answer questions, on local models alone (fetches them once, 1.1 GB)'
 	@echo 'make test    run every test, those on the real local model too'
 	@echo 'make check   lint, types, the floors of the house, the quick tests'
-	@echo 'make bench   measure how long the import takes, how the calls are scheduled, what a guard and a handler add, what FEWL, selecting examples and Reverse Validation cost'
+	@echo 'make bench   measure how long the import takes, how the calls are scheduled, what a guard and a handler add, what a report of 10,000 runs takes, what FEWL, selecting examples and Reverse Validation cost'
 	@echo 'make clean   remove .venv and what tools left behind (the model stays)'
 
 demo: env-run
@@ -35,6 +35,7 @@ bench: env-dev
 	$(IN_VENV) bench.scheduling
 	$(IN_VENV) bench.guard
 	$(IN_VENV) bench.observe
+	$(IN_VENV) bench.report
 	$(IN_VENV) bench.fewl
 	$(IN_VENV) bench.fewl_inline
 	$(IN_VENV) bench.exemplars

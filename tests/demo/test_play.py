@@ -73,6 +73,7 @@ def test_an_answer_that_fails_is_given_anew_and_all_of_it_is_shown(tmp_path: Pat
         "1 question: 1 recovered; recoveries: 1 regenerate",
         "In all: 6 calls, 30 + 18 tokens",
         f"Traces: {traces}",
+        f"Report: {traces.with_suffix('.html')}  open it in a browser",
     )
     flat = " ".join(out.split())
     places = [flat.index(" ".join(part.split())) for part in parts]
@@ -84,6 +85,9 @@ def test_an_answer_that_fails_is_given_anew_and_all_of_it_is_shown(tmp_path: Pat
     assert trace.outcome == "recovered"
     assert [attempt.verdict for attempt in trace.attempts] == ["failed", "passed"]
     assert len(trace.attempts[0].contexts) == played.RETRIEVED
+    page = traces.with_suffix(".html").read_text(encoding="utf-8")
+    assert "demur demo" in page
+    assert "It removes [b]all directories[/b]." in page
 
 
 def test_a_refusal_is_shown_as_one(tmp_path: Path) -> None:
@@ -118,6 +122,13 @@ def test_every_question_has_a_trace_even_if_a_later_one_fails(tmp_path: Path) ->
 def test_a_place_that_cannot_be_written_is_said_before_anything_is_asked(tmp_path: Path) -> None:
     with pytest.raises(DemurError, match=r"cannot be written to .*demur demo --traces FILE"):
         _shown(FakeListChatModel(responses=[]), tmp_path, ("Anything?",))
+
+
+def test_a_report_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "traces.html").mkdir()
+    model = _replies("It removes directories.", OTHER, "1. Entailment")
+    with pytest.raises(DemurError, match=r"the report cannot be written to .*traces\.html"):
+        _shown(model, tmp_path / "traces.json", ("What does it remove?",))
 
 
 def test_the_traces_have_a_place_of_their_own_if_none_is_named(

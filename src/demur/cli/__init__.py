@@ -1,4 +1,4 @@
-"""`demur check`, `demur score`, `demur log`, `demur demo`, `demur bench`, `demur models pull`.
+"""The commands: `demur check`, `score`, `log`, `report`, `calibrate`, `demo`, `bench`, `models`.
 
 Exit codes: 0 passed, 1 failed, 2 undetermined or abstained, 64 wrong usage, 70 a fault in demur
 itself, 130 interrupted. A pipeline that asks "may this answer go out?" can act on them alone.

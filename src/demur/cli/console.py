@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 
 import typer
 from rich import box
@@ -17,9 +18,13 @@ from rich.text import Text
 
 from demur import display
 from demur.errors import DemurError
+from demur.observe.log import Damaged
 from demur.schema import Threshold
 
 PASSED, FAILED, UNDECIDED, USAGE, FAULT, INTERRUPTED = 0, 1, 2, 64, 70, 130
+
+_MOST_TOLD = 20
+"""Runs that cannot be read, one by one."""
 
 # Characters that JSON may hold as they are and a terminal may obey.
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -122,6 +127,16 @@ def table(
     for row in rows:
         grid.add_row(*(Text(display.one_line(cell)) for cell in row))
     console.print(grid)
+
+
+def say_left_out(log: Path, damaged: Sequence[Damaged]) -> None:
+    """Say which runs of a log cannot be read."""
+    told = [f"{one.place} is left out: {one.why}" for one in damaged[:_MOST_TOLD]]
+    if len(damaged) > _MOST_TOLD:
+        rest = len(damaged) - _MOST_TOLD
+        told.append(f"{rest:,} more are left out, to {damaged[-1].place}")
+    for one in told:
+        display.say(errors(), display.one_line(f"{log}, {one}"))
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -16,7 +16,7 @@ import typer
 
 from demur import display
 from demur.cli import logged
-from demur.cli.console import PASSED, errors, escaped, output, pipe_may_close
+from demur.cli.console import PASSED, errors, escaped, output, pipe_may_close, say_left_out
 from demur.guard.trace import Outcome
 from demur.observe.log import (
     EVERY,
@@ -38,7 +38,6 @@ from demur.observe.records import Finding, Record
 
 _LAST = 20
 _POLL_SECONDS = 0.5
-_MOST_TOLD = 20
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _TIME = (
     "such as 2026-11-20 or 2026-11-20T10:00 (UTC, unless it has an offset), "
@@ -270,7 +269,7 @@ def _whole(
         else:
             logged.show_worst(output(), one, evaluator)
         count += 1
-    _skipped(opened, damaged)
+    say_left_out(opened.path, damaged)
     return count
 
 
@@ -286,7 +285,7 @@ def _export(
         raise typer.BadParameter(display.one_line(str(error)), param_hint="--export") from error
     except OSError as error:
         raise LogError(f"cannot write {out}: {error.strerror or error}") from error
-    _skipped(opened, done.damaged)
+    say_left_out(opened.path, done.damaged)
     runs = "1 run" if done.runs == 1 else f"{done.runs:,} runs"
     display.say(output(), display.one_line(f"{runs} written to {out}"))
     return done.runs
@@ -295,17 +294,4 @@ def _export(
 def _tell(opened: Log, torn: bool = False) -> None:
     """Say which lines are left out. A torn last one may still be in the making."""
     last = opened.position.torn if torn and opened.position else None
-    _skipped(opened, [*opened.damaged, *([last] if last else [])])
-
-
-def _skipped(opened: Log, damaged: Sequence[Damaged]) -> None:
-    for one in _in_words(damaged):
-        display.say(errors(), display.one_line(f"{opened.path}, {one}"))
-
-
-def _in_words(damaged: Sequence[Damaged]) -> Iterator[str]:
-    for one in damaged[:_MOST_TOLD]:
-        yield f"{one.place} is left out: {one.why}"
-    if len(damaged) > _MOST_TOLD:
-        rest = len(damaged) - _MOST_TOLD
-        yield f"{rest:,} more are left out, to {damaged[-1].place}"
+    say_left_out(opened.path, [*opened.damaged, *([last] if last else [])])

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from demur import display
-from demur.cli.console import PASSED, errors, output, pipe_may_close
-from demur.observe.log import Damaged, LogError, open_log
+from demur.cli.console import PASSED, errors, output, pipe_may_close, say_left_out
+from demur.observe.log import LogError, open_log
 from demur.observe.log.labels import read_labels
 from demur.report import MOST, write_report
 from demur.schema import Threshold
-
-_MOST_TOLD = 20
 
 
 def report(
@@ -83,7 +80,7 @@ def report(
         except OSError as error:
             raise LogError(f"cannot write {page}: {error.strerror or error}") from error
     with pipe_may_close():
-        _left_out(file, written.damaged)
+        say_left_out(file, written.damaged)
         if written.unknown:
             display.say(errors(), f"{written.unknown:,} labels are of runs that are not in it")
         runs = "1 run" if written.rows == 1 else f"{written.rows:,} runs"
@@ -102,10 +99,3 @@ def _prices(into: float | None, out: float | None) -> tuple[float, float] | None
         if not math.isfinite(price):
             raise typer.BadParameter(f"expected a number, got {price}", param_hint=option)
     return into, out
-
-
-def _left_out(file: Path, damaged: Sequence[Damaged]) -> None:
-    for one in damaged[:_MOST_TOLD]:
-        display.say(errors(), display.one_line(f"{file}, {one.place} is left out: {one.why}"))
-    if len(damaged) > _MOST_TOLD:
-        display.say(errors(), f"{len(damaged) - _MOST_TOLD:,} more are left out")

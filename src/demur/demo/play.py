@@ -161,8 +161,12 @@ def _new_file() -> Path:
 def _report(traces: Path) -> Path:
     """A page about the traces, beside them."""
     path = traces.with_suffix(".html")
-    with open_log(traces) as log:
-        write_report(log, path, title="demur demo")
+    try:
+        with open_log(traces) as log:
+            write_report(log, path, title="demur demo")
+    except (OSError, ValueError) as error:  # of the second kind: a place for no file
+        why = getattr(error, "strerror", None) or error
+        raise DemurError(f"the report cannot be written to {path}: {why}") from error
     return path
 
 

@@ -75,8 +75,10 @@ def test_an_exported_table_with_one_more_column(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("key,hallucinated\na,true\n", "line 2: it has no field 'id', only 'key', 'hallucinated'"),
-        ("id,label\na,true\n", "line 2: it has no field 'hallucinated', only 'id', 'label'"),
+        ("key,hallucinated\na,true\n", "line 1: it has no field 'id', only 'key', 'hallucinated'"),
+        ("id,label\na,true\n", "line 1: it has no field 'hallucinated', only 'id', 'label'"),
+        ("id;hallucinated\n", "line 1: it has no field 'id', only 'id;hallucinated'"),
+        ("", "line 1: it has no field 'id', only none"),
         ("id,hallucinated\na,maybe\n", "line 2: hallucinated is 'maybe', which is neither true"),
         ("id,hallucinated\n,true\n", "line 2: its id is ''"),
         ("id,hallucinated\na,true\na,false\n", "line 3: hallucinated of 'a' is False here and Tr"),

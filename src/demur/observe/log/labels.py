@@ -62,11 +62,11 @@ def _read(row: Any) -> tuple[str, bool] | None:
     if row.get("attempt") not in (None, "", 1, "1"):
         return None
     id, value = row[named], row[LABEL]
-    if isinstance(id, bool) or not isinstance(id, (str, int)) or id == "":
-        raise ValueError(f"its id is {id!r:.80}")
     word = str(value).strip().lower()
     if value is None or word == "":
         return None
+    if isinstance(id, bool) or not isinstance(id, (str, int)) or id == "":
+        raise ValueError(f"its id is {id!r:.80}")
     if not isinstance(value, (bool, int, str)) or word not in (*_YES, *_NO):
         raise ValueError(f"{LABEL} is {value!r:.80}, which is neither true nor false")
     return str(id), word in _YES
@@ -85,6 +85,7 @@ def _json_lines(text: str) -> Iterator[tuple[int, Any]]:
 def _table(text: str) -> Iterator[tuple[int, Any]]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
+        yield 1, dict.fromkeys(reader.fieldnames or (), None)  # also if there is nothing else
         for row in reader:
             yield reader.line_num, {name: value for name, value in row.items() if name is not None}
     except csv.Error as error:
