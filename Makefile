@@ -28,7 +28,7 @@ check: env-dev
 	$(IN_VENV) ruff format --check .
 	$(IN_VENV) mypy
 	.venv/bin/lint-imports
-	$(TWO_AT_A_TIME) -m 'not real and not slow'
+	$(TWO_AT_A_TIME) -m 'not real and not slow and not browser'
 
 bench: env-dev
 	$(IN_VENV) bench.import_time
