@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -454,3 +455,86 @@ def test_no_file_is_written_over(tmp_path: Path, capsys: Any) -> None:
     assert path.read_bytes() == before
     assert _run(path, "--percentile", 50, "--force") == 0
     assert Threshold.load(there).percentile == 50
+
+
+def test_the_labels_are_not_written_over(tmp_path: Path, capsys: Any) -> None:
+    case = _case(10)
+    path, labels = jsonl(tmp_path / "a.jsonl", case.runs), _csv(tmp_path / "l.csv", case)
+    before = labels.read_bytes()
+    assert _run(path, "--labels", labels, "--best-f1", "-o", labels, "--force") == 64
+    assert "would replace the labels" in _flat(capsys.readouterr().err)
+    assert labels.read_bytes() == before
+
+
+@pytest.mark.parametrize("folder", [".", "..", "/"])
+def test_a_folder_is_no_file(folder: str, capsys: Any) -> None:
+    assert _run(folder, "--percentile", 5) == 64
+    assert "is a directory" in _flat(capsys.readouterr().err)
+
+
+def test_a_pipe_would_be_read_in_part(tmp_path: Path, capsys: Any) -> None:
+    path, pipe = jsonl(tmp_path / "a.jsonl", _case(10).runs), tmp_path / "pipe"
+    os.mkfifo(pipe)
+    held = os.open(pipe, os.O_RDWR)
+    os.write(held, path.read_bytes()[:1000])
+    assert _run(pipe, "--percentile", 5) == 2
+    assert "is a pipe" in _flat(capsys.readouterr().err)
+    os.close(held)
+
+
+def test_labels_of_other_answers_only(tmp_path: Path, capsys: Any) -> None:
+    path = jsonl(tmp_path / "a.jsonl", _case(10).runs)
+    labels = _labels(tmp_path / "l.csv", {"elsewhere": True})
+    assert _run(path, "--labels", labels, "--target", 0.5) == 2
+    assert "the one given has other ids, such as 'elsewhere'" in _flat(capsys.readouterr().err)
+
+
+# -- several evaluations of an answer by one name --------------------------------------------------
+
+
+def test_namesakes_are_not_taken_for_one(tmp_path: Path, capsys: Any) -> None:
+    pairs = [(judged(0.9, model="a"), judged(0.1, model="b")), (judged(0.5, model="a"),)]
+    path = jsonl(tmp_path / "a.jsonl", [scored(*pair, at=at) for at, pair in enumerate(pairs)])
+    assert _run(path, "--percentile", 5) == 2
+    assert "called 'RefChecker' judged the same answers" in _flat(capsys.readouterr().err)
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_answers_judged_by_sentences_are_told(tmp_path: Path, capsys: Any) -> None:
+    fault = found("RefChecker", None, None, error="no reply")  # it tells nothing of itself
+    of_runs = [(judged(0.9), judged(0.2)), (judged(0.7),), (judged(0.6), fault)]
+    path = jsonl(tmp_path / "a.jsonl", [scored(*one, at=at) for at, one in enumerate(of_runs)])
+    assert _run(path, "--percentile", 0) == 0
+    said = _lines(capsys.readouterr().out)
+    assert said["by sentences"].startswith("1 answer, judged as they were streamed")
+    assert said["threshold"].startswith("0.2,")
+    assert _run(path, "--percentile", 0, "--json", "--force") == 0
+    assert json.loads(capsys.readouterr().out)["by_sentences"] == 1
+
+
+def test_nothing_is_guaranteed_by_scores_of_sentences(tmp_path: Path, capsys: Any) -> None:
+    case = _case(200, labelled=True)
+    streamed = scored(judged(0.9), judged(0.2), metadata={"hallucinated": True})
+    path = jsonl(tmp_path / "a.jsonl", [*case.runs, streamed])
+    assert _run(path, "--target", 0.1) == 2
+    assert "judged 1 answer sentence by sentence" in _flat(capsys.readouterr().err)
+    assert [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize(
+    ("prints", "use"),
+    [
+        ({"evaluator": "ZeroShot"}, "this ZeroShot takes no threshold"),
+        ({"evaluator": "Cascade", "sure": "0.9"}, "this Cascade takes no threshold"),
+        ({"evaluator": "ReverseValidation", "variant": "qg"}, "this ReverseValidation takes no"),
+        (
+            {"evaluator": "ReverseValidation", "variant": "em"},
+            'ReverseValidation(..., variant="em", threshold=Threshold.load(',
+        ),
+    ],
+)
+def test_how_it_is_used(prints: dict[str, str], use: str, tmp_path: Path, capsys: Any) -> None:
+    one = found("Any", 0.5, fingerprints=prints)
+    path = jsonl(tmp_path / "a.jsonl", [scored(one, at=at) for at in range(3)])
+    assert _run(path, "--percentile", 5) == 0
+    assert use in _lines(capsys.readouterr().out)["use"]

@@ -53,7 +53,7 @@ def test_all_options_reach_the_page(tmp_path: Path, capsys: Any) -> None:
     assert _run(log, *given, "--threshold", tmp_path / "t.json") == 0
     out, err = capsys.readouterr()
     assert "the newest 4 of 10 runs (--last changes that) written to" in _flat(out)
-    assert "1 labels are of runs that are not in it" in _flat(err)
+    assert "1 label is of runs that are not in it" in _flat(err)
     page = (tmp_path / "a.html").read_text("utf-8")
     for said in (
         "1 of 4 answers has a label: 1 hallucinated, 0 not.",
@@ -102,6 +102,9 @@ def test_what_cannot_be_read_or_written(log: Path, tmp_path: Path, capsys: Any) 
     garbage.write_text("garbage\nmore\n")
     for arguments, why in (
         ([tmp_path / "nothing"], "cannot read"),
+        ([Path()], "cannot read .: it is a folder"),
+        (["x" * 300], "File name too long"),
+        ([log, "-o", "x" * 300], "File name too long"),
         ([garbage], "is no log"),
         ([log, "-o", tmp_path / "nowhere" / "a.html"], "cannot write"),
         ([log, "--threshold", garbage], "holds no threshold"),

@@ -111,10 +111,22 @@ def test_scores_that_are_none_are_counted(odd: Any) -> None:
 
 
 def test_arrays_may_hold_what_is_no_score() -> None:
-    assert "1 of 3" in _refused(np.array([0.1, np.nan, 0.3]), None)
-    assert "number 1 is" in _refused(np.array([True, False]), None)
-    assert "shape (2, 2)" in _refused(np.zeros((2, 2)), None)
+    assert "1 of 3" in _refused(np.array([0.1, np.nan, 0.3]), [True] * 3)
+    assert "number 1 is" in _refused(np.array([True, False]), [True] * 2)
+    assert "shape (2, 2)" in _refused(np.zeros((2, 2)), [True] * 2)
     assert "shape (2, 2)" in _refused(np.zeros(2), np.zeros((2, 2)))
+
+
+@pytest.mark.parametrize("odd", [{0.1, 0.2}, {0.1: True, 0.2: False}, None, 0.5])
+def test_what_is_no_list(odd: Any) -> None:
+    assert "scores: expected a list" in _refused(odd, [True, False])
+    assert "hallucinated: expected a list" in _refused([0.1, 0.2], odd)
+
+
+def test_what_is_masked_is_not_read() -> None:
+    mask = [False, True]
+    assert "number 2 is masked" in _refused(np.ma.array([0.1, 0.2], mask=mask), [True, False])
+    assert "number 2 is masked" in _refused([0.1, 0.2], np.ma.array([True, False], mask=mask))
 
 
 @pytest.mark.parametrize("odd", ["0.5", True, [0.5], object(), 1j])

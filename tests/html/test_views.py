@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta, timezone
 from html.parser import HTMLParser
 from typing import Any
 
@@ -400,3 +401,23 @@ def _trace(attempts: Sequence[Attempt], **fields: Any) -> Trace:
     usage = attempts[0].usage
     given = {"outcome": "passed", "reason": "it was so", "seconds": 4, "time": BEGIN, **fields}
     return Trace.model_validate({**given, "attempts": tuple(attempts), "usage": usage})
+
+
+def test_claims_that_nest_deeply_do_not_make_it_huge() -> None:
+    depth = 300
+    claims = tuple(
+        Claim(text=f"Claim {at} " + "x" * 200, label=GOOD, span=Span(start=at, end=2 * depth - at))
+        for at in range(depth)
+    )
+    shown = attempt_html(attempt(found(claims=claims), answer="a" * 2 * depth))
+    assert len(shown) < 2_000_000
+    deepest = Page(shown).elements
+    tips = [one.get("title", "") for one in deepest if one.get("data-claim", "").endswith(" 300")]
+    assert all(tip.endswith("and 292 more") for tip in tips if tip.startswith("1."))
+    assert any(tips)
+
+
+def test_a_zone_may_have_any_name() -> None:
+    zone = timezone(timedelta(hours=1), "\ud800<b>")
+    shown = record_html(scored(at=0).model_copy(update={"time": BEGIN.astimezone(zone)}))
+    assert "2026-11-20 11:00:00 \ufffd&lt;b&gt;" in shown

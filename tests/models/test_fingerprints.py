@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import replace
+from enum import Enum
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -164,6 +165,30 @@ def test_parameters_that_json_cannot_hold_tell_models_apart() -> None:
     assert _telling({1: "x", "a": 1}) == told[0]
 
 
+class _Mode(Enum):
+    FAST = 1
+    SLOW = 2
+
+
+def test_no_address_gets_into_a_fingerprint() -> None:
+    kept = [_Mode, _Mode]  # objects that lie at different places
+    for one, other in ((object(), object()), (lambda: kept, lambda: kept)):
+        assert _telling({1: one, "a": 2}) == _telling({1: other, "a": 2})
+        assert _telling({"a": {one}}) == _telling({"a": {other}})
+        assert digest([one, "a"]) == digest([other, "a"])
+    deep: list[Any] = []
+    for _ in range(5000):
+        deep = [deep, deep]
+    assert _telling(deep)
+
+
+def test_sets_and_choices_tell_models_apart() -> None:
+    told = [_telling({"a": one}) for one in ({"x"}, {"y"}, _Mode.FAST, _Mode.SLOW)]
+    told += [_telling({_Mode.FAST: 1}), _telling({_Mode.SLOW: 1})]
+    assert len(set(told)) == len(told)
+    assert _telling({"a": {"x", "y", "z"}}) == _telling({"a": {"z", "y", "x"}})
+
+
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
@@ -207,7 +232,7 @@ class _Named(_Callable):
     ("function", "expected"),
     [
         (_one, f"{__name__}._one"),
-        (partial(partial(_one), "a"), f"{__name__}._one"),
+        (partial(partial(_one)), f"{__name__}._one"),
         (_Callable(), f"{__name__}._Callable"),
         (_Callable().method, f"{__name__}._Callable.method"),
         (_Named(), "mine 7"),
@@ -218,6 +243,18 @@ class _Named(_Callable):
 )
 def test_functions_are_known_by_their_place(function: Callable[..., Any], expected: str) -> None:
     assert function_fingerprint(function) == expected
+
+
+def test_a_partial_is_known_by_its_arguments() -> None:
+    told = [
+        function_fingerprint(one)
+        for one in (_one, partial(_one, "a"), partial(_one, "b"), partial(_one, x="a"))
+    ]
+    assert len(set(told)) == 4
+    assert function_fingerprint(partial(_one, "a")) == told[1]
+    assert function_fingerprint(partial(_one, object())) == (
+        function_fingerprint(partial(_one, object()))
+    )
 
 
 def test_prompts_are_known_by_what_they_say() -> None:

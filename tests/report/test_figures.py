@@ -47,12 +47,13 @@ def test_every_score_is_in_one_bin_under_its_label(given: list[tuple[float, bool
         mine = [value for value, label in given if label is kind]
         assert sum(trace["y"]) == len(mine)
         if min(scores.values) >= 0 and max(scores.values) <= 1:
-            edges = [at / BINS for at in range(BINS + 1)]
+            bins = BINS + (max(scores.values) == 1)  # of 1, one of its own
+            edges = [at / BINS for at in range(bins + 1)]
             inside = [
-                sum(low <= one < high or (at == BINS - 1 and one == 1) for one in mine)
-                for at, (low, high) in enumerate(itertools.pairwise(edges))
+                sum(low <= one < high for one in mine) for low, high in itertools.pairwise(edges)
             ]
             assert trace["y"] == inside
+            assert (chart.rows[-1][0] == "1") == (bins > BINS)
     for row in chart.rows:
         assert len(row) == len(chart.heads)
     assert sum(_number(cell) for row in chart.rows for cell in row[1:]) == len(given)

@@ -26,7 +26,7 @@ from demur.report import Written, write_report
 from demur.report.embedding import digest
 from demur.text import harmless
 from support.logs import RUNS
-from support.records import abstained, found, hostile, jsonl, refuted, run, scored, sqlite
+from support.records import abstained, attempt, found, hostile, jsonl, refuted, run, scored, sqlite
 from support.records import undetermined as undecided
 
 
@@ -141,6 +141,22 @@ def test_the_newest_runs_are_in_it(write: Any) -> None:
     assert page.said.count("10 runs") == 1
     page, written = write(RUNS, last=len(RUNS))
     assert "newest" not in page.said
+
+
+def test_the_newest_runs_are_said_to_be_so_beside_damaged_ones(tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "log.jsonl", RUNS[:4])
+    path.write_bytes(path.read_bytes() + b"{}\n" * 5)
+    with open_log(path) as log:
+        write_report(log, tmp_path / "a.html", last=2)
+    assert "These are the newest 2 of 4 runs." in Page(tmp_path / "a.html").said
+
+
+def test_details_are_packed_by_number_and_by_size(write: Any) -> None:
+    long = run(attempt(found(), answer="x" * 1_000_000), at=60)
+    page, _ = write([*(scored(at=at) for at in range(60)), long, scored(at=61)])
+    firsts = [given["data-first"] for given, _ in page.scripts if "data-first" in given]
+    assert firsts == ["0", "50", "61"]
+    assert len(page.details) == 62
 
 
 def test_prices_are_of_a_million_tokens(write: Any) -> None:
@@ -307,6 +323,19 @@ def test_the_page_is_for_its_owner_and_replaces_another_one(tmp_path: Path) -> N
         assert stat.S_IMODE(out.stat().st_mode) == 0o600
         assert "before" not in out.read_text(encoding="utf-8")[:100]
     assert sorted(one.name for one in tmp_path.iterdir()) == ["a.html", "log"]
+
+
+def test_a_link_leads_to_the_page(tmp_path: Path) -> None:
+    there = tmp_path / "there"
+    there.mkdir()
+    link = tmp_path / "a.html"
+    link.symlink_to(there / "b.html")
+    with open_log(jsonl(tmp_path / "log", RUNS[:2])) as log:
+        write_report(log, link)
+        write_report(log, link)
+    assert link.is_symlink()
+    assert "<title>" in (there / "b.html").read_text(encoding="utf-8")
+    assert [one.name for one in there.iterdir()] == ["b.html"]
 
 
 def test_what_fails_leaves_the_page_that_was_there(tmp_path: Path, monkeypatch: Any) -> None:

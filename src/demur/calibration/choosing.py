@@ -79,7 +79,7 @@ def percentile(scores: Scores, percent: float, *, evaluator: Evaluator | None = 
     """
     if isinstance(percent, bool) or not isinstance(percent, Real) or not 0 <= percent <= 100:
         raise CalibrationError(f"percent: expected a number from 0 to 100, got {percent!r}")
-    samples = read(scores, None, evaluator)
+    samples = read(scores, None, evaluator, labelled=False)
     counts = count(samples)
     # As it is written: 0.7 % of 1,000 are 7, and the float next to it is less than that.
     most = math.floor(Fraction(repr(float(percent))) * samples.size / 100)

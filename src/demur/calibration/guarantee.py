@@ -112,5 +112,5 @@ def _attainable(highest: int, wrong: int, confidence: float) -> str:
         return "This evaluator cannot tell them from the others"
     return (
         f"The lowest target that can be met with these samples is {float(bound):g}: ask for that, "
-        "use an evaluator that tells the answers apart, or label more"
+        "or use an evaluator that tells the answers apart"
     )

@@ -73,7 +73,7 @@ def operating_points(scores: Scores, hallucinated: Labels | None = None) -> list
     Raises:
         CalibrationError: Scores or labels are of no use; the message says which.
     """
-    samples = read(scores, hallucinated)
+    samples = read(scores, hallucinated, labelled=hallucinated is not None)
     counts = count(samples)
     above = float(np.nextafter(counts.thresholds[-1], np.inf))
     thresholds = [*counts.thresholds.tolist(), above]

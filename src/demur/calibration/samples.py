@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, TypeAlias
@@ -51,7 +51,11 @@ class Samples:
 
 
 def read(
-    scores: Scores, hallucinated: Labels | None, evaluator: Evaluator | None = None
+    scores: Scores,
+    hallucinated: Labels | None,
+    evaluator: Evaluator | None = None,
+    *,
+    labelled: bool = True,
 ) -> Samples:
     """Check scores and labels.
 
@@ -59,20 +63,17 @@ def read(
         scores: Numbers, or evaluations of one evaluator.
         hallucinated: As many truth values; 0 and 1 will do.
         evaluator: Whose scores they are; of evaluations, what must agree with them.
+        labelled: Whether there have to be labels; else none are read.
 
     Raises:
         CalibrationError: There are none, they are not equally many, a score is missing or not
             finite, a label is something else, or evaluations are not of one evaluator; the message
             says which.
     """
-    listed: Sequence[Any] | NDArray[Any] = (
-        scores if isinstance(scores, np.ndarray) else list(scores)
-    )
-    if isinstance(listed, np.ndarray) and listed.ndim != 1:
-        raise CalibrationError(f"scores: expected a list of them, got the shape {listed.shape}")
+    listed = _listed(scores, "scores")
     if not len(listed):
         raise CalibrationError("scores: expected at least one, got none")
-    labels = None if hallucinated is None else _labels(hallucinated, len(listed))
+    labels = _labels(hallucinated, len(listed)) if labelled else None
     name, fingerprints = (None, {}) if evaluator is None else _identity(evaluator)
     if any(isinstance(one, Evaluation) for one in listed[:1]):
         found = _evaluations(listed)
@@ -120,6 +121,19 @@ def share(value: float, name: str) -> float:
     return float(value)
 
 
+def _listed(values: Any, what: str) -> list[Any] | NDArray[Any]:
+    """One for each answer, in the answers' order."""
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise CalibrationError(f"{what}: expected a list of them, got the shape {values.shape}")
+    # What is masked in an array is not to be read.
+    if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray):
+        return values
+    # These have no order, or one of their keys, by which scores and labels would be mixed up.
+    if isinstance(values, (Set, Mapping)) or not isinstance(values, Iterable):
+        raise CalibrationError(f"{what}: expected a list of them, got {values!r:.100}")
+    return list(values)
+
+
 # --- Numbers --------------------------------------------------------------------------------------
 
 
@@ -159,12 +173,8 @@ def _number(value: Any, at: int) -> float:
         return math.inf
 
 
-def _labels(values: Labels, expected: int) -> Bools:
-    listed = values if isinstance(values, np.ndarray) else list(values)
-    if isinstance(listed, np.ndarray) and listed.ndim != 1:
-        raise CalibrationError(
-            f"hallucinated: expected a list of truth values, got the shape {listed.shape}"
-        )
+def _labels(values: Labels | None, expected: int) -> Bools:
+    listed = _listed(values, "hallucinated")
     if len(listed) != expected:
         raise CalibrationError(
             f"expected one label for each score, got {expected:,} scores and {len(listed):,} labels"

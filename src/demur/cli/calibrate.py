@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from demur.calibration import Operating, best_f1, percentile
 from demur.calibration import calibrate as by_guarantee
 from demur.cli import judged
 from demur.cli.console import PASSED, errors, escaped, output, pipe_may_close
+from demur.errors import DemurError
 from demur.observe.log import read_labels
 from demur.observe.log.labels import LABEL
 from demur.schema import Threshold
@@ -21,6 +23,10 @@ from demur.share import Share
 
 _CONFIDENCE = 0.9
 _MOST_TOLD = 5
+_NEEDED = {"RefChecker": 'aggregation="soft", ', "ReverseValidation": 'variant="em", '}
+"""What evaluators need to compare their score with a threshold at all."""
+_WITHOUT = ("AllFalse", "Cascade", "LMvsLM", "ZeroShot")
+"""Evaluators that take no threshold."""
 
 
 def calibrate(
@@ -28,6 +34,7 @@ def calibrate(
         Path,
         typer.Argument(
             metavar="FILE",
+            dir_okay=False,
             help="A log (SQLite, JSON lines, saved traces), or the results of demur score.",
         ),
     ],
@@ -83,11 +90,18 @@ def calibrate(
     """
     _one_way(target, confidence, with_best_f1, percent, labels)
     goal = out or file.with_suffix(".threshold.json")
-    _may_write(goal, file, force)
+    _may_write(goal, {"scores": file, "labels": labels}, force)
     with errors().status("reading the scores"):
         held = judged.read(file, None if labels is None else read_labels(labels))
     name = judged.chosen(held, evaluator)
     kept = judged.kept(held, name, labelled=percent is None)
+    if target is not None and kept.in_parts:
+        raise DemurError(
+            f"{file}: {name} judged {_answers(kept.in_parts)} sentence by sentence, while streamed:"
+            " their scores are the lowest of the sentences that were judged, by which "
+            "nothing can be guaranteed of whole answers. Score whole answers: with a guard whose "
+            'streaming is "buffer", or by demur score'
+        )
     scores = [*kept.scored.values()]
     if percent is not None:
         threshold = percentile(scores, percent)
@@ -107,6 +121,7 @@ def calibrate(
                 "saved": str(goal),
                 "threshold": threshold.model_dump(mode="json"),
                 "left_out": {**kept.left_out, "damaged": len(held.damaged)},
+                "by_sentences": kept.in_parts,
                 "unknown_labels": len(held.unknown),
             }
             typer.echo(escaped(json.dumps(told)))
@@ -154,14 +169,16 @@ def _one_way(
         )
 
 
-def _may_write(goal: Path, file: Path, force: bool) -> None:
+def _may_write(goal: Path, read: Mapping[str, Path | None], force: bool) -> None:
     """Refuse before the scores are read."""
-    if goal.exists() and goal.resolve() == file.resolve():
-        raise typer.BadParameter("it would replace the scores", param_hint="--out")
-    if goal.exists() and not force:
+    is_there = os.path.exists(goal)  # Path.exists raises where it may not look
+    for what, path in read.items():
+        if is_there and path is not None and goal.resolve() == path.resolve():
+            raise typer.BadParameter(f"it would replace the {what}", param_hint="--out")
+    if is_there and not force:
         message = f"{goal} is there: --force replaces it, -o names another file"
         raise typer.BadParameter(display.one_line(message), param_hint="--out")
-    if not goal.parent.is_dir():
+    if not os.path.isdir(goal.parent):
         message = f"there is no folder {goal.parent}"
         raise typer.BadParameter(display.one_line(message), param_hint="--out")
 
@@ -188,6 +205,12 @@ def _told(
             "not guaranteed",
             f"{share.value:.1%} of those that pass are hallucinated (95 %: {low:.1%}–{high:.1%}), "
             "as long as there are as many among all answers as here",
+        )
+    if kept.in_parts:
+        yield (
+            "by sentences",
+            f"{_answers(kept.in_parts)}, judged as they were streamed: the score is the lowest of "
+            "the sentences that were judged, and none of a whole answer",
         )
     if sum(kept.left_out.values()):
         yield "left out", judged.counted(kept.left_out)
@@ -241,7 +264,10 @@ def _usage(threshold: Threshold, goal: Path) -> str:
         )
     if maker is None:
         return f"threshold={load}"
-    options = 'aggregation="soft", ' if maker == "RefChecker" else ""
+    by_name = maker == "ReverseValidation" and threshold.fingerprints.get("variant") != "em"
+    if maker in _WITHOUT or by_name:
+        return f"{load}.value, to compare scores with: this {maker} takes no threshold"
+    options = _NEEDED.get(maker, "")
     return f"{maker}(..., {options}threshold={load})"
 
 

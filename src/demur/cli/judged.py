@@ -13,7 +13,7 @@ from demur.calibration import differences
 from demur.errors import DemurError
 from demur.observe.log import Damaged, Judged, answered, open_log
 from demur.observe.log.labels import LABEL
-from demur.observe.records import finding_of
+from demur.observe.records import Record, finding_of
 from demur.schema import Evaluation
 from demur.scoring.results import is_results, read_results
 
@@ -32,6 +32,10 @@ class Held:
     unknown: set[str] = field(default_factory=set)
     """Ids of labels for which there is no answer."""
     damaged: list[Damaged] = field(default_factory=list)
+    in_parts: dict[str, set[str]] = field(default_factory=dict)
+    """By evaluators, the ids of the answers that were judged sentence by sentence."""
+    namesakes: set[str] = field(default_factory=set)
+    """Names that several evaluators of one answer have."""
     cut: str = ""
     """How to take a part of the file."""
 
@@ -84,6 +88,19 @@ def _read_log(held: Held, labels: Mapping[str, bool] | None) -> None:
                 held.labels[id] = one.hallucinated
             for judged in one.judged:
                 held.judged.setdefault(judged.name, {})[id] = judged
+            _note_parts(held, one.record)
+
+
+def _note_parts(held: Held, record: Record) -> None:
+    """What has several evaluations under one name: sentences of an answer, or namesakes."""
+    by_name: dict[str, list[Mapping[str, str]]] = {}
+    for one in record.attempts[0].evaluations:
+        by_name.setdefault(one.name, []).append(one.fingerprints)
+    for name, prints in by_name.items():
+        if len(prints) > 1:
+            held.in_parts.setdefault(name, set()).add(record.id)
+        if differences(filter(None, prints)):  # of a fault there are none
+            held.namesakes.add(name)
 
 
 def chosen(held: Held, evaluator: str | None) -> str:
@@ -117,6 +134,8 @@ class Kept:
     """By their ids."""
     left_out: dict[str, int]
     """How many others there are, by why."""
+    in_parts: int = 0
+    """How many of those with a score were judged sentence by sentence."""
 
 
 _WHYS = ("not judged", "undetermined", "abstained", "without a score", "unlabelled")
@@ -133,6 +152,12 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
     Raises:
         DemurError: None is left, or their scores depend on different things.
     """
+    if name in held.namesakes:
+        raise DemurError(
+            f"{held.path}: several evaluators that are called {name!r} judged the same answers, so "
+            "that their scores cannot be told apart. Give each a name of its own, such as "
+            'RefChecker(..., name="strict"), and score again'
+        )
     left_out = dict.fromkeys(_WHYS[: None if labelled else -1], 0)
     left_out["not judged"] = len(held.ids) - len(held.judged[name])
     scored: dict[str, Evaluation] = {}
@@ -148,11 +173,11 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
                 name=said.name, score=said.score, fingerprints=dict(said.fingerprints)
             )
     if not scored:
-        remedy = (
-            f"--labels names a file with the ids of answers and whether they are {LABEL}"
-            if left_out.get("unlabelled")
-            else "a threshold needs answers with scores"
-        )
+        remedy = "a threshold needs answers with scores"
+        if left_out.get("unlabelled"):
+            remedy = f"--labels names a file with the ids of answers and whether they are {LABEL}"
+            if held.unknown:
+                remedy += f"; the one given has other ids, such as {min(held.unknown)!r}"
         raise DemurError(
             f"{held.path}: no answer is left of {name} ({counted(left_out)}): {remedy}"
         )
@@ -161,7 +186,7 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
             f"{held.path}: the scores of {name} cannot be compared, they depend on different "
             f"things: {'; '.join(told)}. {held.cut}"
         )
-    return Kept(scored, left_out)
+    return Kept(scored, left_out, len(held.in_parts.get(name, set()) & scored.keys()))
 
 
 def counted(counts: Mapping[str, int]) -> str:

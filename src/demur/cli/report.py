@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from demur.cli.console import PASSED, errors, output, pipe_may_close, say_left_o
 from demur.observe.log import LogError, open_log
 from demur.observe.log.labels import read_labels
 from demur.report import MOST, write_report
+from demur.report.words import plural
 from demur.schema import Threshold
 
 
@@ -23,7 +25,11 @@ def report(
     out: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--out", dir_okay=False, help="The page. [default: FILE with the suffix .html]"
+            "-o",
+            "--out",
+            dir_okay=False,
+            readable=False,
+            help="The page. [default: FILE with the suffix .html]",
         ),
     ] = None,
     labels: Annotated[
@@ -60,8 +66,10 @@ def report(
     64 wrong usage, 130 interrupted.
     """
     prices = _prices(price_in, price_out)
+    if out is None and not file.name:
+        raise LogError(f"cannot read {file}: it is a folder")
     page = file.with_suffix(".html") if out is None else out
-    if page.exists() and not force:
+    if os.path.exists(page) and not force:  # Path.exists raises where it may not look
         message = display.one_line(f"{page} is there already: --force replaces it")
         raise typer.BadParameter(message, param_hint="-o")
     with errors().status("writing the report"), open_log(file) as log:
@@ -82,9 +90,10 @@ def report(
     with pipe_may_close():
         say_left_out(file, written.damaged)
         if written.unknown:
-            display.say(errors(), f"{written.unknown:,} labels are of runs that are not in it")
-        runs = "1 run" if written.rows == 1 else f"{written.rows:,} runs"
-        if written.runs > written.rows + len(written.damaged):
+            unknown = plural(written.unknown, "label is", "labels are")
+            display.say(errors(), f"{unknown} of runs that are not in it")
+        runs = plural(written.rows, "run")
+        if written.runs > (last or MOST):
             runs = f"the newest {written.rows:,} of {written.runs:,} runs (--last changes that)"
         display.say(output(), display.one_line(f"{runs} written to {page}"))
     return PASSED

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
+from unicodedata import category
+
+_JOINER = "\u200d"
+_LONGEST_SIGN = 32
+"""Characters; a text of accents alone is no sign."""
 
 
 class Segment(NamedTuple):
@@ -23,7 +28,8 @@ def segments(text: str, spans: Sequence[tuple[int, int, int]]) -> list[Segment]:
         text: What is cut.
         spans: `(start, end, member)`, half-open, in any order; they may overlap and nest, and a
             member may have several. One that is empty, or that is not in the text, is left out
-            whole: its offsets are those of another text, so no part of it can be right.
+            whole: its offsets are those of another text, so no part of it can be right. One that
+            begins or ends within a letter and its accents, or within an emoji, gets all of it.
 
     Returns:
         The pieces in order; together they are the text, and no two neighbours have equal members.
@@ -32,8 +38,8 @@ def segments(text: str, spans: Sequence[tuple[int, int, int]]) -> list[Segment]:
     finish: dict[int, list[int]] = {}
     for start, end, member in spans:
         if 0 <= start < end <= len(text):
-            begin.setdefault(start, []).append(member)
-            finish.setdefault(end, []).append(member)
+            begin.setdefault(_whole(text, start, -1), []).append(member)
+            finish.setdefault(_whole(text, end, 1), []).append(member)
     cuts = sorted({0, len(text), *begin, *finish})
     covering: dict[int, int] = {}
     found: list[Segment] = []
@@ -49,3 +55,21 @@ def segments(text: str, spans: Sequence[tuple[int, int, int]]) -> list[Segment]:
             piece = Segment(found.pop().text + piece.text, piece.members)
         found.append(piece)
     return found
+
+
+def _whole(text: str, at: int, step: int) -> int:
+    """`at`, moved out of a sign that several characters make: apart, they are shown otherwise."""
+    for _ in range(_LONGEST_SIGN):
+        if not 0 < at < len(text) or not _belongs(text[at - 1], text[at]):
+            break
+        at += step
+    return at
+
+
+def _belongs(before: str, after: str) -> bool:
+    return (
+        category(after).startswith("M")
+        or _JOINER in (before, after)
+        or "\U0001f3fb" <= after <= "\U0001f3ff"  # the colour of a skin
+        or (before, after) == ("\r", "\n")
+    )

@@ -10,6 +10,8 @@ from demur.html.folds import folded
 from demur.html.highlight import segments
 from demur.html.words import Look, severity
 
+_MOST_TIPS = 8
+
 
 class Mark(NamedTuple):
     """One place to highlight."""
@@ -73,11 +75,18 @@ def _piece(
         "class_": f"demur-mark {worst.look.css}",
         "id": ids[0] if ids else None,
         "data_claim": " ".join(str(number) for number in sorted({one.number for one in over})),
-        "title": "\n".join(one.tip for one in over if one.tip) or None,
+        "title": _tips(over),
     }
     if worst.target is None:
         return element("mark", content, **given)
     return element("a", content, href=f"#{worst.target}", tabindex="-1" if again else None, **given)
+
+
+def _tips(over: Sequence[Mark]) -> str | None:
+    """What hovering tells of the claims over a piece: of many the first, else it would be huge."""
+    tips = [one.tip for one in over if one.tip]
+    more = len(tips) - _MOST_TIPS
+    return "\n".join([*tips[:_MOST_TIPS], *([f"and {more:,} more"] if more > 0 else [])]) or None
 
 
 def _note(mark: Mark) -> Element:

@@ -135,7 +135,9 @@ def _cost(usage: Usage, seconds: float) -> str:
 
 
 def _time(time: datetime) -> Element:
-    return element("time", time.strftime("%Y-%m-%d %H:%M:%S %Z"), datetime=time.isoformat())
+    # Not by %Z, which fails where the zone's name is no plain text.
+    shown = f"{time:%Y-%m-%d %H:%M:%S} {time.tzname()}"
+    return element("time", shown, datetime=time.isoformat())
 
 
 def _tags(tags: Sequence[str]) -> Element | None:

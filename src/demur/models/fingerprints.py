@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
@@ -68,23 +69,27 @@ def model_fingerprint(model: BaseChatModel) -> str:
     return " ".join([type(model).__qualname__, *named, f"({told_apart})"])
 
 
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+(?=>)")
+
+
 def digest(value: object) -> str:
     """Twelve hexadecimal digits that tell a value from others by its `repr`: prompts, say."""
-    return _digits(repr(value))
+    return _digits(_ADDRESS.sub("", repr(value)))  # of a part without a `repr` of its own
 
 
 def function_fingerprint(function: Callable[..., Any]) -> str:
     """What tells a function from others, as far as it can be told: its place, not what it does.
 
-    That is its module and name, of a `partial` those of what is called, of other objects those of
-    the class. Two functions behind one name, such as lambdas of a module, look the same: give them
-    an attribute `fingerprint`, a text.
+    That is its module and name, of a `partial` those of what is called, with digits that tell its
+    arguments, of other objects those of the class. Two functions behind one name, such as lambdas
+    of a module, look the same: give them an attribute `fingerprint`, a text.
     """
     own = getattr(function, "fingerprint", None)
     if isinstance(own, str) and own:
         return own
     if isinstance(function, partial):
-        return function_fingerprint(function.func)
+        called, given = function_fingerprint(function.func), [function.args, function.keywords]
+        return f"{called}({_digits(_as_text(given))})" if any(given) else called
     named = function if hasattr(function, "__qualname__") else type(function)
     module = getattr(named, "__module__", None)  # some of Python's own methods have none
     return f"{module}.{named.__qualname__}" if module else named.__qualname__
@@ -94,11 +99,37 @@ def _digits(text: str) -> str:
     return hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:12]
 
 
+_DEEPEST = 8
+
+
 def _as_text(params: object) -> str:
     try:
-        return json.dumps(params, sort_keys=True, default=_type_name)
-    except (TypeError, ValueError):  # keys of several types, or a value within itself
-        return repr(params)
+        return json.dumps(params, sort_keys=True, default=_shown)
+    except (TypeError, ValueError, RecursionError):  # odd keys, or a value within itself
+        return json.dumps(_plain(params), sort_keys=True)
+
+
+def _plain(value: object, depth: int = 0) -> object:
+    """As JSON. Without a `repr` of objects: an address in it would be another one each time."""
+    if isinstance(value, Mapping) and depth < _DEEPEST:
+        return {
+            repr(key) if isinstance(key, (str, int, float)) else str(_shown(key)): _plain(
+                one, depth + 1
+            )
+            for key, one in value.items()
+        }
+    if isinstance(value, (list, tuple)) and depth < _DEEPEST:
+        return [_plain(one, depth + 1) for one in value]
+    return value if value is None or isinstance(value, (str, int, float)) else _shown(value)
+
+
+def _shown(value: object) -> object:
+    """What stands for a value that JSON has not: a set's members, or the name of its class."""
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(_as_text, value))
+    if isinstance(value, Enum):
+        return f"{_type_name(value)}.{value.name}"
+    return _type_name(value)
 
 
 def _type_name(value: object) -> str:

@@ -43,7 +43,7 @@ def thinned(count: int, most: int) -> list[int]:
 
 def figure(traces: list[dict[str, Any]], layout: dict[str, Any]) -> dict[str, Any]:
     """A figure as JSON values; Plotly checks that there is such a thing."""
-    import plotly.graph_objects as go  # type: ignore[import-untyped]
+    import plotly.graph_objects as go
 
     made: dict[str, Any] = go.Figure(data=traces, layout=layout).to_plotly_json()
     return made
@@ -62,7 +62,7 @@ def layout(across: str, up: str, **more: Any) -> dict[str, Any]:
     return {
         "template": "none",
         "autosize": True,
-        "margin": {"l": 8, "r": 8, "t": 28, "b": 8},
+        "margin": {"l": 8, "r": 20, "t": 28, "b": 8},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": INK, "size": 13, "family": "system-ui, sans-serif"},

@@ -87,7 +87,10 @@ def distribution(scores: Scores, line: float, given: float | None = None) -> Cha
         for kind in scores.kinds
     }
     middles, widths = edges[:-1] / 2 + edges[1:] / 2, np.diff(edges)
-    names = [f"{score(a)} to {score(b)}" for a, b in itertools.pairwise(edges)]
+    names = [
+        score(a) if a == values.max() else f"{score(a)} to {score(b)}"
+        for a, b in itertools.pairwise(edges)
+    ]
     apart = scores.kinds != [None]
     traces = [
         {
@@ -139,10 +142,11 @@ def _upright(at: float, dash: str) -> dict[str, Any]:
 def _edges(values: Any) -> Any:
     low, high = float(values.min()), float(values.max())
     if low >= 0 and high <= 1:
-        return np.arange(BINS + 1) / BINS
+        # A score of 1, which many evaluators often give, has a bin of its own: as a threshold it
+        # stands to the left of those that pass it.
+        return np.arange(BINS + 1 + (high == 1)) / BINS
     if low == high:
-        reach = max(abs(low) / 2, 0.5)
-        return np.clip([low - reach, low + reach], -sys.float_info.max, sys.float_info.max)
+        return np.asarray([low, min(low + max(abs(low) / 2, 0.5), sys.float_info.max)])
     # By halves, since the range itself may be more than a number can hold.
     return np.linspace(low / 2, high / 2, BINS + 1) * 2
 

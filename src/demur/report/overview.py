@@ -27,6 +27,7 @@ def overview(
     *,
     title: str | None,
     runs: int,
+    cut: bool,
     damaged: Sequence[Damaged],
     unknown: int,
     prices: Prices | None,
@@ -39,7 +40,8 @@ def overview(
         totals: What the runs in the page come to.
         rows: Those runs.
         title: The page's; the log's name if None.
-        runs: How many the log has.
+        runs: How many the log has, ...
+        cut: ... and whether only the newest of them are in the page.
         damaged: Runs that are left out.
         unknown: Labels of other runs.
         prices: Of a million tokens in, and out.
@@ -47,7 +49,7 @@ def overview(
     """
     file = one_line(path.name)
     notices = []
-    if runs > len(rows.ids) + len(damaged):
+    if cut:
         notices.append(f"These are the newest {len(rows.ids):,} of {runs:,} runs.")
     if damaged:
         notices.append(_left_out(damaged))

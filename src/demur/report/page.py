@@ -27,8 +27,8 @@ from demur.text import harmless, replace_surrogates
 
 MOST = 10_000
 """Runs in a report, unless it is told another number."""
-_TOGETHER = 50
-"""Runs whose details are packed together, see page.js."""
+_TOGETHER, _SIGNS = 50, 1_000_000
+"""So many runs, and about so many signs of their details, are packed together at most."""
 _COLUMNS = (
     ("score", "Score"),
     ("verdict", "Verdict"),
@@ -70,8 +70,8 @@ def write_report(
 ) -> Written:
     """Write what a log holds as one page for a browser: whole or not at all.
 
-    The page needs no network, and runs no script but its own. A file that is there is replaced;
-    like a log, it can be read by its owner only.
+    The page needs no network, and runs no script but its own. A file that is there is replaced,
+    where `out` is a link the one that it leads to; like a log, it can be read by its owner only.
 
     Args:
         log: The log.
@@ -98,19 +98,21 @@ def write_report(
         raise ValueError(f"{out} is the log itself")
     if out.exists() and not out.is_file():  # such as /dev/stdout, whose place would be taken
         raise ValueError(f"{out} is no ordinary file")
+    place = Path(os.path.realpath(out))
     runs, most = size(log), MOST if last is None else last
     template, static = _template(), _static(charts=runs > 0)
-    with tempfile.TemporaryDirectory(dir=out.parent, prefix=".demur-") as folder:
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".demur-") as folder:
         page, details = Path(folder) / "page", Path(folder) / "details"
         with ExitStack() as stack:
-            chosen = stack.enter_context(newest(log, most)) if runs > most else log
+            cut = runs > most
+            chosen = stack.enter_context(newest(log, most)) if cut else log
             read = _read(chosen, details, labels or {})
-            told = _context(chosen, read, threshold, runs=runs, title=title, prices=prices)
+            told = _context(chosen, read, threshold, runs=runs, cut=cut, title=title, prices=prices)
             context = {**static, **told}
         with details.open("rb") as parts:
             parts_of_page = template.generate(**context, details=map(_markup, parts))
             written = _put(page, parts_of_page)
-        os.replace(page, out)
+        os.replace(page, place)
     return Written(len(read.rows.ids), runs, tuple(read.damaged), read.unknown, written)
 
 
@@ -128,6 +130,7 @@ def _read(log: Log, path: Path, labels: Mapping[str, bool]) -> _Read:
     rows = Rows()
     torn = [] if log.position is None or log.position.torn is None else [log.position.torn]
     damaged = [*log.damaged, *torn]
+    first = 0
 
     def details() -> Iterator[str]:
         for found in answered(log, labels=labels):
@@ -138,9 +141,10 @@ def _read(log: Log, path: Path, labels: Mapping[str, bool]) -> _Read:
                 yield html.record_html(found.record)
 
     with path.open("wb") as out:
-        for number, some in enumerate(chunks(details(), _TOGETHER)):
-            head = f'<script type="text/plain" id="details-{number}">'
+        for some in chunks(details(), _TOGETHER, _SIGNS):
+            head = f'<script type="text/plain" data-first="{first}">'
             out.write(head.encode() + packed(some) + b"</script>\n")
+            first += len(some)
     return _Read(rows, damaged, len(labels.keys() - set(rows.ids)))
 
 
@@ -207,7 +211,7 @@ def _static(charts: bool) -> dict[str, Any]:
     scripts = [(files / "page.js").read_text(encoding="utf-8")]
     if charts:
         try:
-            from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
+            from plotly.offline import get_plotlyjs
         except ImportError as error:
             raise MissingExtraError("plotly", "cli", "a report") from error
         scripts.append(get_plotlyjs())

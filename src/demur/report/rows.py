@@ -120,12 +120,12 @@ def newest(log: Log, most: int) -> Log:
     return cut
 
 
-def chunks(values: Iterator[str], size: int) -> Iterator[Sequence[str]]:
-    """The values in lists of so many; the last may have fewer."""
+def chunks(values: Iterator[str], most: int, signs: int) -> Iterator[Sequence[str]]:
+    """The values in lists of at most so many, which end where they have so many signs."""
     some: list[str] = []
     for value in values:
         some.append(value)
-        if len(some) == size:
+        if len(some) == most or sum(map(len, some)) >= signs:
             yield some
             some = []
     if some:

@@ -18,11 +18,12 @@ from demur.calibration import (
     reliability,
     roc,
 )
+from demur.report import words
 from demur.report.curves import reliability_curve, roc_curve
 from demur.report.drawing import MOST_ROWS, Chart
 from demur.report.figures import Scores, distribution, over_time
 from demur.report.rows import Column, Rows
-from demur.report.words import guarantee, percent, plural, score
+from demur.report.words import guarantee, percent, plural, rounded_down
 from demur.schema import Threshold
 
 FEW = 10
@@ -103,13 +104,13 @@ def tell(column: Column, rows: Rows, threshold: Threshold | None) -> Told:
         distribution(scores, line, given),
         over_time(scores),
         *_curves(scores),
-        _numbers(points),
+        _numbers(points, slider.points["shown"]),
     ]
     return Told(
         name=column.name,
         notices=tuple(notices),
         differences=tuple(differs),
-        given=None if given is None else score(given),
+        given=None if given is None else rounded_down(given, digits=6),
         guarantee=None if threshold is None else guarantee(threshold),
         slider=slider,
         charts=tuple(charts),
@@ -157,6 +158,7 @@ def _slider(
     thresholds = [one.threshold for one in every]
     given: dict[str, Any] = {
         "thresholds": thresholds,
+        "shown": [*words.thresholds(thresholds)],
         "passed": [one.passed for one in every],
         "total": len(scores.values),
     }
@@ -199,18 +201,19 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 5)
 
 
-def _numbers(points: Sequence[_Point]) -> Chart:
+def _numbers(points: Sequence[_Point], shown: Sequence[str]) -> Chart:
     """What the slider says, as a table."""
     step = max(1, -(-len(points) // MOST_ROWS))
-    chosen = [*points[:-1:step], points[-1]]
+    pairs = [*zip(points, shown, strict=True)]
+    chosen = [*pairs[:-1:step], pairs[-1]]
     heads: tuple[str, ...] = ("threshold", "pass", "pass rate")
     labelled = points[0].labelled is not None
     if labelled:
-        heads += ("hallucinated that pass", "precision", "recall", "F1")
+        heads += ("of hallucinated pass", "precision", "recall", "F1")
     rows = []
-    for one in chosen:
+    for one, threshold in chosen:
         row: tuple[str, ...] = (
-            score(one.every.threshold),
+            threshold,
             f"{one.every.passed:,}",
             percent(one.every.pass_rate),
         )

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+
 from demur.schema import Threshold
 from demur.share import Share
+
+_DIGITS = 3
+"""Of a threshold, at least."""
 
 
 def percent(value: float | None, digits: int = 1) -> str:
@@ -22,6 +29,35 @@ def score(value: float) -> str:
     if value and not 1e-3 <= abs(value) < 1e5:
         return f"{value:.2e}"
     return f"{value:.3f}".rstrip("0").rstrip(".") if value else "0"
+
+
+def thresholds(values: Sequence[float]) -> Iterator[str]:
+    """Thresholds in few digits, each of which lets the same answers pass as the threshold itself.
+
+    Who copies 0.667 for two thirds would fail the answers that have just this score: so they are
+    rounded down, not below the one before. The last one, which lets none pass, is rounded up.
+
+    Args:
+        values: The thresholds that make a difference, the lowest first.
+    """
+    before = -math.inf
+    for value in values[:-1]:
+        yield rounded_down(value, before)
+        before = value
+    yield _plain(float(Context(_DIGITS, ROUND_CEILING).create_decimal(repr(values[-1]))))
+
+
+def rounded_down(value: float, above: float = -math.inf, digits: int = _DIGITS) -> str:
+    """A score in so many digits, or as many as it takes for it to be above another one."""
+    for precision in range(digits, 18):
+        shorter = float(Context(precision, ROUND_FLOOR).create_decimal(repr(value)))
+        if above < shorter <= value:
+            return _plain(shorter)
+    return _plain(value)
+
+
+def _plain(value: float) -> str:
+    return repr(value).removesuffix(".0")
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:

@@ -207,10 +207,12 @@ def is_results(path: Path) -> bool:
     """Whether a file begins as results do.
 
     Raises:
-        ScoringError: It cannot be read.
+        ScoringError: It cannot be read, or only once.
     """
     try:
         with path.open("rb") as file:
+            if not file.seekable():  # what is read here would be missed by the next reader
+                raise ScoringError(f"{path} is a pipe: write it to a file first")
             return _version(file.readline(_LONGEST_HEADER)) is not None
     except OSError as error:
         raise ScoringError(f"cannot read {path}: {error.strerror}") from error

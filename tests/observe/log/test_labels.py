@@ -77,7 +77,7 @@ def test_an_exported_table_with_one_more_column(tmp_path: Path) -> None:
     [
         ("key,hallucinated\na,true\n", "line 1: it has no field 'id', only 'key', 'hallucinated'"),
         ("id,label\na,true\n", "line 1: it has no field 'hallucinated', only 'id', 'label'"),
-        ("id;hallucinated\n", "line 1: it has no field 'id', only 'id;hallucinated'"),
+        ("id|hallucinated\na|true\n", "line 1: it has no field 'id', only 'id|hallucinated'"),
         ("", "line 1: it has no field 'id', only none"),
         ("id,hallucinated\na,maybe\n", "line 2: hallucinated is 'maybe', which is neither true"),
         ("id,hallucinated\n,true\n", "line 2: its id is ''"),
@@ -102,3 +102,24 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "raw.csv").write_bytes(b"id,hallucinated\n\xff,true\n")
     with pytest.raises(LogError, match="not UTF-8 text"):
         read_labels(tmp_path / "raw.csv")
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_tables_of_spreadsheets(tmp_path: Path, delimiter: str, end: str) -> None:
+    rows = [("note", "id", "hallucinated"), ('"a, b; c"', "1", "TRUE"), ("d", "2", "0")]
+    text = "".join(delimiter.join(row) + end for row in rows)
+    assert read_labels(_file(tmp_path, f"\ufeff{text}")) == {"1": True, "2": False}
+
+
+def test_a_long_answer_in_the_table(tmp_path: Path) -> None:
+    before = csv.field_size_limit()
+    text = f"answer,id,hallucinated\n{'a' * 2 * before},1,true\nb,2,false\n"
+    assert read_labels(_file(tmp_path, text)) == {"1": True, "2": False}
+    assert csv.field_size_limit() == before
+
+
+def test_json_too_deep_to_be_read(tmp_path: Path) -> None:
+    deep = "[" * 100_000 + "]" * 100_000
+    with pytest.raises(LogError, match="line 1: it is"):
+        read_labels(_file(tmp_path, f'{{"id": {deep}, "hallucinated": true}}\n'))

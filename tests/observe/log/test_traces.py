@@ -79,7 +79,14 @@ def test_a_damaged_trace_is_an_error(tmp_path: Path) -> None:
         open_log(path)
 
 
-@pytest.mark.parametrize("text", ['[{"a": 1}]\n', '{"trace": 3}\n', "[1, 2]\n", "[" * 9999 + "\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *('[{"a": 1}]\n', '{"trace": 3}\n', "[1, 2]\n", "[" * 9999 + "\n"),
+        "1\n" + "[" * 99_999 + "]" * 99_999 + "\n",
+    ],
+    ids=["list", "no trace", "numbers", "open", "deep"],
+)
 def test_other_json_is_no_log(tmp_path: Path, text: str) -> None:
     path = tmp_path / "other.json"
     path.write_text(text, encoding="utf-8")

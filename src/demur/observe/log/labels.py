@@ -21,10 +21,11 @@ _EXPECTED = f"expected CSV or JSON lines with the fields `id` and `{LABEL}`"
 def read_labels(path: Path) -> dict[str, bool]:
     """Whether answers are hallucinated, by the ids of their runs.
 
-    The file is CSV with a line of heads, or JSON lines, and has the fields `id` and `hallucinated`:
-    true or false, yes or no, 1 or 0; where that is empty or null, the row says nothing. So a table
-    that `demur log --export` wrote can get one more column: the id may be called `run` as it is
-    there, and rows with another `attempt` than 1 are not read.
+    The file is CSV with a line of heads, its cells between commas, semicolons or tabs; or JSON
+    lines. It has the fields `id` and `hallucinated`: true or false, yes or no, 1 or 0; where that
+    is empty or null, the row says nothing. So a table that `demur log --export` wrote can get one
+    more column: the id may be called `run` as it is there, and rows with another `attempt` than 1
+    are not read.
 
     Raises:
         LogError: The file cannot be read, a row cannot, or two contradict each other.
@@ -78,15 +79,24 @@ def _json_lines(text: str) -> Iterator[tuple[int, Any]]:
         if line.strip():
             try:
                 yield number, json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 yield number, line
 
 
-def _table(text: str) -> Iterator[tuple[int, Any]]:
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+def _table(text: str) -> list[tuple[int, Any]]:
+    head = text.partition("\n")[0]
+    delimiter = max(",;\t", key=head.count)  # a spreadsheet writes what its country writes
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows: list[tuple[int, Any]] = []
+    # Longer answers are in the table than the csv module would read by itself.
+    longest = csv.field_size_limit(len(text) + 1)
     try:
-        yield 1, dict.fromkeys(reader.fieldnames or (), None)  # also if there is nothing else
+        rows.append((1, dict.fromkeys(reader.fieldnames or ())))  # also if there is nothing else
         for row in reader:
-            yield reader.line_num, {name: value for name, value in row.items() if name is not None}
+            told = {name: value for name, value in row.items() if name is not None}
+            rows.append((reader.line_num, told))
     except csv.Error as error:
-        yield reader.line_num, str(error)
+        rows.append((reader.line_num, str(error)))
+    finally:
+        csv.field_size_limit(longest)
+    return rows

@@ -31,13 +31,11 @@ def read(path: Path, raw: bytes) -> list[Record] | None:
 
 def _values(raw: bytes) -> list[Any] | None:
     try:
-        whole = json.loads(raw)
-    except ValueError:
         try:
-            return [json.loads(line) for line in raw.split(b"\n") if line.strip()]
+            whole = json.loads(raw)
         except ValueError:
-            return None
-    except RecursionError:
+            return [json.loads(line) for line in raw.split(b"\n") if line.strip()]
+    except (ValueError, RecursionError):
         return None
     return whole if isinstance(whole, list) else [whole]
 
@@ -55,14 +53,4 @@ def _record(path: Path, number: int, value: Mapping[str, Any]) -> Record:
     except ValidationError as error:
         raise LogError(f"{path}: trace {number} cannot be read: {reason(error)}") from error
     id = f"trace-{number}"
-    return Record(
-        id=id,
-        root=id,
-        time=trace.time,
-        attempts=trace.attempts,
-        outcome=trace.outcome,
-        reason=trace.reason,
-        limit=trace.limit,
-        usage=trace.usage,
-        seconds=trace.seconds,
-    )
+    return Record(id=id, root=id, **dict(trace))  # all of a trace's fields are a record's too

@@ -3,7 +3,7 @@
 // ever becomes text, save for the details of a run, which are whole elements made by that program.
 (() => {
   const PAGE = 50; // rows on a page
-  const TOGETHER = 50; // runs whose details are packed together
+  const MOST_SHOWN = 500; // signs of a text in the table, which shows three lines of it
   const root = document.documentElement;
   root.classList.add("has-script");
   const find = (id) => document.getElementById(id);
@@ -14,7 +14,6 @@
     if (type) made.className = type;
     return made;
   };
-  const short = (value) => String(Number(value.toPrecision(4)));
   const percent = (share) => (share === null ? "–" : `${(share * 100).toFixed(1)} %`);
   const count = (number) => number.toLocaleString("en");
 
@@ -109,7 +108,7 @@
       cell.setAttribute("role", "cell");
       cell.dataset.head = head.textContent;
       if (key === "question") {
-        const link = element("a", found ?? "(no question)");
+        const link = element("a", (found ?? "(no question)").slice(0, MOST_SHOWN));
         link.href = address(at);
         cell.append(link);
       } else if (found === null) cell.append(element("span", "–", "none"));
@@ -117,7 +116,8 @@
       else if (key === "score") cell.textContent = score(found);
       else if (key === "verdict" || key === "label")
         cell.append(element("span", found, `word ${found.split(" ")[0]}`));
-      else cell.append(element("span", String(found).replaceAll("_", " ")));
+      else if (key === "outcome") cell.append(element("span", found.replaceAll("_", " ")));
+      else cell.append(element("span", String(found).slice(0, MOST_SHOWN)));
       made.append(cell);
     }
     return made;
@@ -160,8 +160,8 @@
     const figures = sections[at].querySelectorAll("[data-figure]");
     const threshold = () => points.thresholds[range.value];
     const tell = () => {
-      const [point, least] = [Number(range.value), short(threshold())];
-      const passed = points.passed[point];
+      const point = Number(range.value);
+      const [least, passed] = [points.shown[point], points.passed[point]];
       const rate = passed / points.total;
       for (const one of figures) {
         const name = one.dataset.figure;
@@ -169,9 +169,8 @@
         one.textContent = name === "f1" && found !== null ? found.toFixed(2) : percent(found);
       }
       range.setAttribute("aria-valuetext", `${least}: ${percent(rate)} pass`);
-      const score = point < points.passed.length - 1 ? `${least} or more` : `more than ${least}`;
-      const said = `${count(passed)} of ${count(points.total)} answers have a score of ${score}.`;
-      find(`told-${at}`).textContent = said;
+      const said = `${count(passed)} of ${count(points.total)} answers have a score of ${least}`;
+      find(`told-${at}`).textContent = `${said} or more.`;
       const chart = find(`chart-${at}-scores`);
       const line = { "shapes[0].x0": threshold(), "shapes[0].x1": threshold() };
       if (chart.data) Plotly.relayout(chart, line);
@@ -180,17 +179,18 @@
       tell();
       if (find("side").value) choose();
     };
+    const same = () => (number.value = points.shown[range.value]);
     range.addEventListener("input", () => {
-      number.value = short(threshold());
+      same();
       changed();
     });
     number.addEventListener("change", () => {
-      if (number.value === "") return;
+      if (number.value === "") return same(); // nothing, or no number
       const first = points.thresholds.findIndex((one) => one >= Number(number.value));
       range.value = first < 0 ? points.thresholds.length - 1 : first;
       changed();
     });
-    number.value = short(threshold());
+    same();
     return { threshold, tell };
   }
 
@@ -237,58 +237,92 @@
   const panel = find("panel");
   const places = new Map(runs.id.map((id, at) => [id, at]));
   let open = -1;
-  let kept = { number: -1 };
+  let kept = {};
 
   function address(at) {
     return `#run-${encodeURIComponent(runs.id[at])}`;
   }
 
-  async function details(at) {
-    const number = Math.floor(at / TOGETHER);
-    if (kept.number !== number)
-      kept = { number, texts: unpacked(find(`details-${number}`).textContent) };
-    return (await kept.texts)[at % TOGETHER];
+  // Which run the address asks for; undefined for one that is not here, null for none.
+  function asked() {
+    if (!location.hash.startsWith("#run-")) return null;
+    try {
+      return places.get(decodeURIComponent(location.hash.slice("#run-".length)));
+    } catch {} // no text at all
   }
 
-  function unpacked(text) {
+  async function details(at) {
+    const packs = [...document.querySelectorAll("script[data-first]")];
+    const pack = packs.findLast((one) => one.dataset.first <= at);
+    if (kept.pack !== pack) kept = { pack, texts: unpacked(pack.textContent) };
+    return (await kept.texts)[at - pack.dataset.first];
+  }
+
+  async function unpacked(text) {
     const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Response(stream).json();
   }
 
   async function follow() {
-    let id = null;
-    try {
-      id = decodeURIComponent(location.hash.replace(/^#run-/, "\0")); // no address has this sign
-    } catch {} // no address of ours
-    const at = id?.startsWith("\0") ? places.get(id.slice(1)) : undefined;
-    if (at === undefined) {
-      // A place in what is open, or elsewhere.
-      if (!panel.open) open = -1;
-      else if (!find("panel-body").querySelector(":target")) panel.close();
+    const at = asked();
+    if (at === null) {
+      // A place in what is open, whose address stays the run's, or elsewhere.
+      if (panel.open && find("panel-body").querySelector(":target"))
+        history.replaceState(null, "", address(open));
+      else {
+        open = -1;
+        panel.close();
+      }
+    } else if (at === undefined) {
+      open = -1;
+      present("No such run", notice("The address asks for a run that is not in this report."));
     } else if (at !== open) {
       open = at;
-      const text = await details(at);
-      if (open !== at) return; // another one was asked for meanwhile
-      find("panel-head").textContent = runs.question[at] ?? "A run without a question";
-      find("panel-body").innerHTML = text;
-      const place = chosen.indexOf(at);
-      find("previous").disabled = place <= 0;
-      find("next").disabled = place < 0 || place === chosen.length - 1;
-      if (!panel.open) panel.showModal();
-      panel.scrollTop = 0;
-      find("panel-head").focus();
+      let body = "";
+      try {
+        body = await details(at);
+      } catch (error) {
+        body = notice(
+          `The details of this run cannot be unpacked (${error.message}). The file has to be ` +
+            "whole, and the browser one of 2023 or later."
+        );
+      }
+      if (open === at) present(runs.question[at] ?? "A run without a question", body);
     }
+  }
+
+  const notice = (text) => element("p", text, "notice").outerHTML;
+
+  function present(head, body) {
+    find("panel-head").textContent = head.slice(0, MOST_SHOWN);
+    find("panel-body").innerHTML = body;
+    const place = chosen.indexOf(open);
+    find("previous").disabled = place <= 0;
+    find("next").disabled = place < 0 || place === chosen.length - 1;
+    const stepping = panel.open && document.activeElement?.matches("#panel header :enabled");
+    if (!panel.open) panel.showModal();
+    panel.scrollTop = 0;
+    if (!stepping) find("panel-head").focus();
   }
 
   const step = (by) => location.replace(address(chosen[chosen.indexOf(open) + by]));
   find("previous").addEventListener("click", () => step(-1));
   find("next").addEventListener("click", () => step(1));
-  find("close").addEventListener("click", () => panel.close());
-  panel.addEventListener("click", (event) => event.target === panel && panel.close());
-  panel.addEventListener("close", () => {
+  // At once, not when the dialog says that it was closed: another run may be asked for by then.
+  const forget = () => {
     open = -1;
     if (location.hash) history.replaceState(null, "", location.pathname + location.search);
+  };
+  const close = () => {
+    forget();
+    panel.close();
+  };
+  find("close").addEventListener("click", close);
+  panel.addEventListener("cancel", forget); // by Escape
+  panel.addEventListener("mousedown", (event) => {
+    const beside = event.clientX < panel.getBoundingClientRect().left;
+    if (beside && event.detail === 1) close(); // the second click of two is still the row's
   });
   addEventListener("hashchange", follow);
 

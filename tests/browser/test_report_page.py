@@ -1,0 +1,251 @@
+"""The report as a whole, in real Chromium: how it looks, what it lets run, how much it can hold."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demur import Evaluation, Usage
+from demur.observe.records import Record
+from support.records import attempt, found, hostile, run
+from support.reports import LAPTOP, PHONE, RUNS, on, texts, write
+
+NASTY = '</script><img src=x onerror="window.pwned=1"><b>bold</b>\u2028\x00\u202e<!--'
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: Any) -> Path:
+    return write(tmp_path_factory.mktemp("report"), RUNS)
+
+
+# -- looks -----------------------------------------------------------------------------------------
+
+
+def _colours(page: Any) -> tuple[str, str]:
+    """Of the page, and of a figure's text."""
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    text = page.locator("#chart-0-scores .xtitle").evaluate("one => getComputedStyle(one).fill")
+    return paper, text
+
+
+def _light(colour: str) -> float:
+    """The relative luminance of WCAG, in [0, 1]."""
+    parts = [int(one) / 255 for one in colour.partition("(")[2].rstrip(")").split(",")[:3]]
+    red, green, blue = (
+        one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _contrast(one: str, other: str) -> float:
+    low, high = sorted((_light(one), _light(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_figures_follow_the_theme_and_paper_is_light(report: Path, chromium: Any) -> None:
+    def do(page: Any) -> None:
+        light = _colours(page)
+        assert _light(light[0]) > 0.9
+        page.emulate_media(color_scheme="dark")
+        page.wait_for_timeout(300)
+        dark = _colours(page)
+        assert _light(dark[0]) < 0.05
+        assert _contrast(*dark) > 7
+        page.emulate_media(media="print", color_scheme="dark")
+        page.wait_for_timeout(300)
+        printed = _colours(page)
+        assert printed == light
+        for hidden in (".filters", ".controls", ".pager", "header nav"):
+            assert not page.locator(hidden).first.is_visible()
+        assert page.locator("#rows tbody tr").count() == 50
+        page.emulate_media(media="screen", color_scheme="dark")
+        page.wait_for_timeout(300)
+        assert _colours(page) == dark
+        assert len(page.pdf()) > 10_000
+        assert _colours(page) == dark
+
+    on(report, chromium, do)
+
+
+TEXTS = """() => {
+    const found = [];
+    const shown = (one) => one.checkVisibility({ visibilityProperty: true }) && one.offsetWidth > 1;
+    const ground = (one) => {
+        for (; one; one = one.parentElement) {
+            const colour = getComputedStyle(one).backgroundColor;
+            if (!colour.endsWith(", 0)") && colour !== "transparent") return colour;
+        }
+        return "rgb(255, 255, 255)";
+    };
+    for (const one of document.querySelectorAll("body *:not(script, option, :disabled)")) {
+        const own = [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+        if (own && one instanceof HTMLElement && shown(one))
+            found.push([one.outerHTML.slice(0, 100), getComputedStyle(one).color, ground(one)]);
+    }
+    return found;
+}"""
+
+
+@pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
+def test_it_can_be_read(size: Any, report: Path, chromium: Any) -> None:
+    def do(page: Any) -> None:
+        for _ in range(2):
+            for scheme in ("light", "dark"):
+                page.emulate_media(color_scheme=scheme)
+                texts = page.evaluate(TEXTS)
+                assert len(texts) > 100
+                pale = [one for one in texts if _contrast(one[1], one[2]) < 4.5]
+                assert not pale
+            wide = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+            assert wide[0] <= wide[1]
+            page.evaluate("document.querySelector('#rows tbody a').click()")
+            page.wait_for_selector("#panel[open] .demur-answer")
+
+    on(report, chromium, do, **size)
+
+
+CONTROLS = """() => [
+        ...document.querySelectorAll("input, select, button, summary, a, table, dialog")
+    ]
+    .filter((one) => !one.closest(".js-plotly-plot"))
+    .filter((one) => !(one.labels?.[0] ?? one.getAttribute("aria-label")
+        ?? document.getElementById(one.getAttribute("aria-labelledby"))?.textContent
+        ?? (one.caption?.textContent || one.innerText || one.textContent).trim()))
+    .map((one) => one.outerHTML.slice(0, 120))"""
+
+
+def test_it_can_be_heard(report: Path, chromium: Any) -> None:
+    def do(page: Any) -> None:
+        assert page.evaluate(CONTROLS) == []
+        levels = page.evaluate(
+            "[...document.querySelectorAll('h1,h2,h3,h4')].filter((one) => one.checkVisibility())"
+            ".map((one) => Number(one.tagName[1]))"
+        )
+        assert levels[0] == 1
+        assert levels.count(1) == 1
+        assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+        for landmark in ("header", "main", "nav[aria-label]", "[role=search]"):
+            assert page.locator(landmark).first.is_visible()
+        ids = page.evaluate("[...document.querySelectorAll('[id]')].map((one) => one.id)")
+        assert len(ids) == len(set(ids))
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.className") == "skip"
+        page.locator("#query").focus()
+        outline = page.locator("#query").evaluate("one => getComputedStyle(one).outlineStyle")
+        assert outline == "solid"
+
+    on(report, chromium, do)
+
+
+# -- hostile texts ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def nasty(tmp_path_factory: Any) -> Path:
+    wrong = found(NASTY, 0.1, False, explanation=NASTY, label=NASTY)
+    one = run(
+        attempt(wrong, answer=NASTY, question=NASTY, contexts=(NASTY,)),
+        id=NASTY,
+        model=NASTY,
+        name=NASTY,
+        metadata={NASTY: NASTY},
+    )
+    runs = [one, hostile(at=5), run(attempt(found(NASTY, 0.9, True)), at=9)]
+    return write(tmp_path_factory.mktemp("nasty"), runs, title=NASTY)
+
+
+def test_hostile_texts_stay_texts(nasty: Path, chromium: Any) -> None:
+    def do(page: Any) -> None:
+        assert "onerror" in page.inner_text("h1")
+        assert any("onerror" in one for one in texts(page, "answer"))
+        page.locator("#rows tbody a", has_text="onerror").first.click()
+        page.wait_for_selector("#panel[open] .demur-answer")
+        assert "<b>bold</b>" in page.inner_text("#panel .demur-answer")
+        assert page.locator("img, #panel b, #rows b").count() == 0
+        assert page.evaluate("window.pwned") is None
+
+    on(nasty, chromium, do)
+
+
+def test_what_gets_in_all_the_same_does_not_run(report: Path, chromium: Any) -> None:
+    def steps(page: Any, seen: Any) -> None:
+        with_handler = (
+            "<img src='data:,x' onerror='window.pwned=1'><a href='javascript:window.pwned=1'>x</a>"
+        )
+        page.goto(report.as_uri())
+        page.evaluate("text => document.body.insertAdjacentHTML('afterbegin', text)", with_handler)
+        page.evaluate(
+            "document.body.append(Object.assign(document.createElement('script'),"
+            " { text: 'window.pwned=1' }))"
+        )
+        page.locator("a", has_text="x").first.click()
+        page.wait_for_timeout(200)
+        assert page.evaluate("window.pwned") is None
+        assert any("Content Security Policy" in one for one in seen.errors)
+        refused = page.evaluate("fetch('https://127.0.0.1:9/').then(() => 'sent', () => 'refused')")
+        assert refused == "refused"
+        assert [one for one in seen.requests if not one.startswith(report.as_uri())] == []
+
+    chromium(steps, **LAPTOP)
+
+
+# -- many ------------------------------------------------------------------------------------------
+
+
+def test_ten_thousand_runs_answer_at_once(chromium: Any, tmp_path: Path) -> None:
+    draw = random.Random(3)
+
+    def runs() -> Iterator[Record]:
+        for at in range(10_000):
+            judged = Evaluation(name="x", score=draw.random(), passed=at % 3 > 0, usage=Usage())
+            yield run(attempt(judged, question=f"Question {at}?"), at=at, id=f"{at}")
+
+    report = write(tmp_path, runs())
+    step = """async ([id, value]) => {
+        const begin = performance.now();
+        const one = document.getElementById(id);
+        if (value === undefined) one.click();
+        else { one.value = value; one.dispatchEvent(new Event("input", { bubbles: true })); }
+        await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+        return performance.now() - begin;
+    }"""
+
+    def do(page: Any) -> None:
+        times = {}
+        for id, value in (
+            ("query", "question 99"),
+            ("query", ""),
+            ("verdict", "failed"),
+            ("range-0", "5000"),
+        ):
+            times[id, value] = page.evaluate(step, [id, value])
+        assert page.inner_text("#shown").startswith("3,334 of 10,000 runs")
+        for head in page.locator("#rows thead button").all():
+            begin = page.evaluate("performance.now()")
+            head.evaluate("one => one.click()")
+            times[head.inner_text(), ""] = page.evaluate("performance.now()") - begin
+        # The goal is 200 ms, see bench/report.py; a machine that is busy takes longer.
+        assert max(times.values()) < 2000, times
+        page.evaluate("location.hash = '#run-9999'")
+        page.wait_for_selector("#panel[open] .demur-answer")
+        assert page.inner_text("#panel-head") == "Question 9999?"
+
+    on(report, chromium, do)
+
+
+def test_an_empty_report_is_in_order(chromium: Any, tmp_path: Path) -> None:
+    report = write(tmp_path, [])
+
+    def steps(page: Any, seen: Any) -> None:
+        page.goto(report.as_uri())
+        assert "No run is in it yet" in page.inner_text("main")
+        assert seen.errors == []
+
+    chromium(steps, **LAPTOP)

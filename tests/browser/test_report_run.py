@@ -1,0 +1,186 @@
+"""One run in the report, in real Chromium: its panel, its address, its evidence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.records import attempt, found, run
+from support.reports import LAPTOP, RUNS, on, write
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: Any) -> Path:
+    return write(tmp_path_factory.mktemp("report"), RUNS)
+
+
+def test_a_row_opens_its_run_and_a_claim_leads_to_its_evidence(report: Path, chromium: Any) -> None:
+    def do(page: Any) -> None:
+        page.fill("#query", "id-10")
+        page.locator("#rows tbody tr td.answer").first.click()
+        panel = page.locator("#panel[open]")
+        panel.wait_for()
+        assert "What of river 10" in page.inner_text("#panel-head")
+        assert page.url.endswith("#run-id-10") or "#run-id-10" in page.url
+        bad = panel.locator(".demur-answer a.demur-mark.demur-bad").first
+        number = bad.get_attribute("data-claim")
+        others = panel.locator(f"[data-claim~='{number}']:is(.demur-claim, .demur-reference *)")
+        plain = others.first.evaluate("one => getComputedStyle(one).backgroundColor")
+        bad.hover()
+        for one in others.all():
+            if "demur-note" not in (one.get_attribute("class") or ""):
+                assert one.evaluate("one => getComputedStyle(one).backgroundColor") != plain
+        bad.click()
+        target = page.locator(":target")
+        assert target.inner_text() == "flows into the Black Sea"
+        assert target.evaluate("one => one.getBoundingClientRect().top") > 0
+        assert panel.is_visible()
+        assert page.url.endswith("#run-id-10")  # who copies the address gives the run's
+        page.go_back()
+        assert panel.is_visible()
+        page.keyboard.press("Escape")
+        page.wait_for_selector("#panel:not([open])", state="attached")
+        assert "#" not in page.url
+
+    on(report, chromium, do)
+
+
+def test_the_panel_by_keyboard(report: Path, chromium: Any) -> None:
+    def do(page: Any) -> None:
+        link = page.locator("#rows tbody a").nth(1)
+        link.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#panel[open]")
+        focused = "document.activeElement.id"
+        assert page.evaluate(focused) == "panel-head"
+        inside = "document.getElementById('panel').contains(document.activeElement)"
+        stops = []
+        for _ in range(12):
+            page.keyboard.press("Tab")
+            stops.append(page.evaluate(inside) or page.evaluate("document.activeElement") is None)
+        assert stops.count(False) <= 1  # but for the browser's own, behind the last one
+        first = page.inner_text("#panel-head")
+        page.focus("#next")
+        page.keyboard.press("Enter")
+        page.wait_for_function(
+            "said => document.getElementById('panel-head').innerText !== said", arg=first
+        )
+        assert page.evaluate(focused) == "next"  # to be pressed again
+        page.click("#previous")
+        page.wait_for_function(
+            "said => document.getElementById('panel-head').innerText === said", arg=first
+        )
+        page.keyboard.press("Escape")
+        assert page.evaluate("document.activeElement.innerText") == first
+
+    on(report, chromium, do)
+
+
+def test_an_address_opens_its_run_with_all_attempts(report: Path, chromium: Any) -> None:
+    def do(page: Any) -> None:
+        page.wait_for_selector("#panel[open] .demur-between")
+        assert page.locator("#panel .demur-attempt").count() == 2
+        assert "The guard asked for another answer" in page.inner_text("#panel-body")
+        page.click("#close")
+        for nobody in ("run-nobody", "run-%E0%A4%A"):  # the latter is no text at all
+            page.evaluate("hash => { location.hash = hash }", nobody)
+            page.wait_for_selector("#panel[open] .notice")
+            assert "asks for a run that is not in this report" in page.inner_text("#panel")
+            page.keyboard.press("Escape")
+            page.wait_for_selector("#panel:not([open])", state="attached")
+            assert "#" not in page.url
+
+    on(report, chromium, do, hash="#run-id%20guarded%2F%C3%A4")
+
+
+def test_any_id_can_be_an_address(chromium: Any, tmp_path: Path) -> None:
+    ids = ["", "100%", "%E0%A4%A", "a#b", 'q"q', " ü/\n", "x" * 5000, "__proto__"]
+    runs = [
+        run(attempt(found(), question=f"Question {at}?"), id=id, at=at) for at, id in enumerate(ids)
+    ]
+
+    def steps(page: Any, seen: Any) -> None:
+        page.goto(write(tmp_path, runs).as_uri())
+        for at in range(len(ids)):
+            page.locator("#rows tbody a", has_text=f"Question {at}?").click()
+            page.wait_for_selector("#panel[open] .demur-answer")
+            assert page.inner_text("#panel-head") == f"Question {at}?"
+            if at % 3 == 2:
+                page.reload()
+                page.wait_for_selector("#panel[open] .demur-answer")
+                assert page.inner_text("#panel-head") == f"Question {at}?"
+            page.click("#close")
+        assert seen.errors == []
+
+    chromium(steps, **LAPTOP)
+
+
+def test_who_is_quick_gets_what_was_asked_for(report: Path, chromium: Any) -> None:
+    def do(page: Any) -> None:
+        page.locator("#rows tbody td.verdict").first.dblclick()
+        page.wait_for_selector("#panel[open] .demur-answer")
+        page.wait_for_timeout(200)
+        assert page.locator("#panel[open]").count() == 1  # the second click closed nothing
+        second = page.locator("#rows tbody a").nth(1)
+        # The dialog's event that it was closed comes after the other run was asked for.
+        second.evaluate("one => { document.getElementById('close').click(); one.click(); }")
+        page.wait_for_selector("#panel[open]")
+        assert page.inner_text("#panel-head") == second.text_content()
+
+    on(report, chromium, do)
+
+
+def test_only_a_click_beside_the_panel_closes_it(report: Path, chromium: Any) -> None:
+    def do(page: Any) -> None:
+        page.locator("#rows tbody a").first.click()
+        page.wait_for_selector("#panel[open] .demur-answer")
+        left = page.locator("#panel").bounding_box()["x"]
+        page.mouse.click(left + 5, 500)  # its margin
+        page.mouse.move(left + 200, 300)  # a text is selected beyond its edge
+        page.mouse.down()
+        page.mouse.move(left - 50, 310)
+        page.mouse.up()
+        page.wait_for_timeout(100)
+        assert page.locator("#panel[open]").count() == 1
+        page.mouse.click(left - 50, 310)
+        page.wait_for_selector("#panel:not([open])", state="attached")
+
+    on(report, chromium, do)
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "delete window.DecompressionStream",
+        "addEventListener('DOMContentLoaded', () => document.querySelectorAll('[data-first]')"
+        ".forEach((one) => { one.textContent = one.textContent.slice(0, 2000); }))",
+    ],
+)
+def test_details_that_cannot_be_unpacked_are_told(harm: str, report: Path, chromium: Any) -> None:
+    def steps(page: Any, seen: Any) -> None:
+        page.add_init_script(harm)
+        page.goto(report.as_uri())
+        page.locator("#rows tbody a").first.click()
+        page.wait_for_selector("#panel[open] .notice")
+        assert "cannot be unpacked" in page.inner_text("#panel-body")
+        assert seen.errors == []
+
+    chromium(steps, **LAPTOP)
+
+
+def test_a_run_that_is_open_is_printed_alone(report: Path, chromium: Any) -> None:
+    def do(page: Any) -> None:
+        page.locator("#rows tbody a").first.click()
+        page.wait_for_selector("#panel[open] .demur-answer")
+        page.emulate_media(media="print")
+        assert page.locator(".demur-answer").first.is_visible()
+        for hidden in ("header.page", "#quality", "#rows", "#close"):
+            assert not page.locator(hidden).is_visible()
+        panel = page.locator("#panel").evaluate("one => [one.scrollHeight, one.clientHeight]")
+        assert panel[0] == panel[1]  # nothing is cut off
+
+    on(report, chromium, do)
