@@ -40,6 +40,23 @@ def test_a_page_that_is_there_is_kept_unless_told(log: Path, tmp_path: Path, cap
     assert "<h1>Answers of &lt;May&gt;</h1>" in out.read_text("utf-8")
 
 
+def test_what_it_reads_is_never_replaced(log: Path, tmp_path: Path, capsys: Any) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("id,hallucinated\n")
+    assert _run(log, "--labels", labels, "-o", labels, "--force") == 64
+    assert "it would replace" in _flat(capsys.readouterr().err)
+    assert labels.read_text() == "id,hallucinated\n"
+
+
+def test_scores_of_several_parts_are_told(tmp_path: Path) -> None:
+    sentences = [scored(found(score=0.9), found(score=0.4), at=at) for at in range(2)]
+    assert _run(jsonl(tmp_path / "a.jsonl", [*sentences, scored(at=3)])) == 0
+    assert "2 answers were judged sentence by sentence" in (tmp_path / "a.html").read_text("utf-8")
+    both = [found(fingerprints={"model": one}) for one in "ab"]
+    assert _run(jsonl(tmp_path / "b.jsonl", [scored(*both)])) == 0
+    assert "Several evaluators have this name" in (tmp_path / "b.html").read_text("utf-8")
+
+
 def test_all_options_reach_the_page(tmp_path: Path, capsys: Any) -> None:
     runs = [scored(found(score=at / 10), at=at) for at in range(10)]
     log = jsonl(tmp_path / "a.jsonl", runs)

@@ -190,7 +190,7 @@ def _told(
     threshold: Threshold, name: str, held: judged.Held, kept: judged.Kept, goal: Path
 ) -> Iterator[tuple[str, str]]:
     passed, samples, wrong = threshold.passed, threshold.samples, threshold.hallucinated
-    yield "threshold", f"{threshold.value:.6g}, of the scores of {name}"
+    yield "threshold", f"{threshold.value!r}, of the scores of {name}"
     yield _promise(threshold)
     of = "" if wrong is None else f", {wrong:,} of them hallucinated"
     yield "chosen from", f"{_answers(samples)}{of}"

@@ -13,7 +13,6 @@ from demur.calibration import differences
 from demur.errors import DemurError
 from demur.observe.log import Damaged, Judged, answered, open_log
 from demur.observe.log.labels import LABEL
-from demur.observe.records import Record, finding_of
 from demur.schema import Evaluation
 from demur.scoring.results import is_results, read_results
 
@@ -32,10 +31,6 @@ class Held:
     unknown: set[str] = field(default_factory=set)
     """Ids of labels for which there is no answer."""
     damaged: list[Damaged] = field(default_factory=list)
-    in_parts: dict[str, set[str]] = field(default_factory=dict)
-    """By evaluators, the ids of the answers that were judged sentence by sentence."""
-    namesakes: set[str] = field(default_factory=set)
-    """Names that several evaluators of one answer have."""
     cut: str = ""
     """How to take a part of the file."""
 
@@ -62,10 +57,9 @@ def read(path: Path, labels: Mapping[str, bool] | None) -> Held:
 def _read_results(held: Held, labels: Mapping[str, bool]) -> None:
     held.cut = "Score all answers with the same settings"
     for found in read_results(held.path):
-        one = found.evaluation
-        said = Judged(one.name, finding_of(one), one.score, one.fingerprints)
         held.ids.add(found.key)
-        held.judged.setdefault(found.evaluator, {})[found.key] = said  # the last one counts
+        # The last one counts.
+        held.judged.setdefault(found.evaluator, {})[found.key] = Judged((found.evaluation,))
     held.labels = {id: label for id, label in labels.items() if id in held.ids}
 
 
@@ -88,19 +82,6 @@ def _read_log(held: Held, labels: Mapping[str, bool] | None) -> None:
                 held.labels[id] = one.hallucinated
             for judged in one.judged:
                 held.judged.setdefault(judged.name, {})[id] = judged
-            _note_parts(held, one.record)
-
-
-def _note_parts(held: Held, record: Record) -> None:
-    """What has several evaluations under one name: sentences of an answer, or namesakes."""
-    by_name: dict[str, list[Mapping[str, str]]] = {}
-    for one in record.attempts[0].evaluations:
-        by_name.setdefault(one.name, []).append(one.fingerprints)
-    for name, prints in by_name.items():
-        if len(prints) > 1:
-            held.in_parts.setdefault(name, set()).add(record.id)
-        if differences(filter(None, prints)):  # of a fault there are none
-            held.namesakes.add(name)
 
 
 def chosen(held: Held, evaluator: str | None) -> str:
@@ -152,16 +133,17 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
     Raises:
         DemurError: None is left, or their scores depend on different things.
     """
-    if name in held.namesakes:
+    judged = held.judged[name]
+    if any(one.namesakes for one in judged.values()):
         raise DemurError(
             f"{held.path}: several evaluators that are called {name!r} judged the same answers, so "
             "that their scores cannot be told apart. Give each a name of its own, such as "
             'RefChecker(..., name="strict"), and score again'
         )
     left_out = dict.fromkeys(_WHYS[: None if labelled else -1], 0)
-    left_out["not judged"] = len(held.ids) - len(held.judged[name])
+    left_out["not judged"] = len(held.ids) - len(judged)
     scored: dict[str, Evaluation] = {}
-    for id, said in held.judged[name].items():
+    for id, said in judged.items():
         if said.finding in ("undetermined", "abstained"):
             left_out[said.finding] += 1
         elif said.score is None:
@@ -186,7 +168,7 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
             f"{held.path}: the scores of {name} cannot be compared, they depend on different "
             f"things: {'; '.join(told)}. {held.cut}"
         )
-    return Kept(scored, left_out, len(held.in_parts.get(name, set()) & scored.keys()))
+    return Kept(scored, left_out, sum(len(judged[id].parts) > 1 for id in scored))
 
 
 def counted(counts: Mapping[str, int]) -> str:

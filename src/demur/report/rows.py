@@ -25,6 +25,10 @@ class Column:
     scores: list[float | None]
     fingerprints: Counter[tuple[tuple[str, str], ...]] = field(default_factory=Counter)
     """How many of the scores depend on what, see `Evaluation.fingerprints`."""
+    in_parts: int = 0
+    """How many of the scores are the lowest of several, see `Judged.parts`."""
+    namesakes: bool = False
+    """Whether evaluators of this name judged the same answers."""
 
     @property
     def scored(self) -> list[int]:
@@ -73,6 +77,8 @@ class Rows:
             column.findings[-1], column.scores[-1] = judged.finding, judged.score
             if judged.score is not None:
                 column.fingerprints[tuple(sorted(judged.fingerprints.items()))] += 1
+                column.in_parts += len(judged.parts) > 1
+            column.namesakes |= judged.namesakes
 
     def _column(self, name: str, length: int) -> Column:
         self.evaluators[name] = column = Column(name, [None] * length, [None] * length)

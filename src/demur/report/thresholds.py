@@ -82,6 +82,16 @@ def tell(column: Column, rows: Rows, threshold: Threshold | None) -> Told:
         notices.append("It gave no answer a score, so there is no threshold to look for.")
     if threshold is not None:
         notices.extend(_other(threshold, column))
+    if column.namesakes:
+        notices.append(
+            "Several evaluators have this name and judged the same answers. Their scores cannot be "
+            "told apart: the lowest is shown. Give each a name of its own."
+        )
+    elif column.in_parts:
+        notices.append(
+            f"{plural(column.in_parts, 'answer was', 'answers were')} judged sentence by sentence, "
+            "while streamed: the score is that of the worst sentence."
+        )
     kinds = [dict(one) for one, number in column.fingerprints.items() for _ in range(number)]
     differs = differences(kinds)
     if differs:

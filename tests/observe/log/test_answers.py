@@ -82,3 +82,13 @@ def test_a_damaged_record_is_told(tmp_path: Path) -> None:
         first, second = answered(log)
     assert isinstance(first, Damaged)
     assert second.record.answer == ANSWER
+
+
+def test_namesakes_are_told_from_sentences(tmp_path: Path) -> None:
+    same = {"fingerprints": {"model": "a"}}
+    parts = (found(**same), undetermined(), found(score=0.2, **same))
+    (one,) = _answered(tmp_path, scored(*parts))
+    assert [(len(each.parts), each.namesakes) for each in one.judged] == [(3, False)]
+    parts = (found(**same), found(fingerprints={"model": "b"}), found("other"))
+    (one,) = _answered(tmp_path, scored(*parts))
+    assert [(len(each.parts), each.namesakes) for each in one.judged] == [(2, True), (1, False)]

@@ -10,20 +10,43 @@ from demur.observe.log.labels import LABEL
 from demur.observe.log.opening import Damaged, Log
 from demur.observe.log.selection import EVERY, Filters, records
 from demur.observe.records import WORST_FIRST, Finding, Record, finding_of
+from demur.schema import Evaluation
 
 
 @dataclass(frozen=True)
 class Judged:
     """What one evaluator says of one answer."""
 
-    name: str
-    """The evaluator's."""
-    finding: Finding
-    """The worst, where it judged sentence by sentence."""
-    score: float | None
-    """The lowest, where it judged sentence by sentence."""
-    fingerprints: Mapping[str, str]
-    """What the score depends on, see `Evaluation.fingerprints`."""
+    parts: tuple[Evaluation, ...]
+    """One evaluation; several where it judged sentence by sentence, as the answer was streamed, or
+    where several evaluators have its name."""
+
+    @property
+    def name(self) -> str:
+        """The evaluator's."""
+        return self.parts[0].name
+
+    @property
+    def finding(self) -> Finding:
+        """The worst."""
+        return min(map(finding_of, self.parts), key=WORST_FIRST.index)
+
+    @property
+    def score(self) -> float | None:
+        """The lowest."""
+        return min((one.score for one in self.parts if one.score is not None), default=None)
+
+    @property
+    def fingerprints(self) -> Mapping[str, str]:
+        """What the score depends on, see `Evaluation.fingerprints`."""
+        return next((one.fingerprints for one in self.parts if one.fingerprints), {})
+
+    @property
+    def namesakes(self) -> bool:
+        """Whether several evaluators of this name judged it: their scores cannot be told apart."""
+        own = self.fingerprints
+        # Of a fault there are none.
+        return any(one.fingerprints not in ({}, own) for one in self.parts)
 
 
 @dataclass(frozen=True)
@@ -65,18 +88,7 @@ def answered(
 
 
 def _judged(attempt: Attempt) -> tuple[Judged, ...]:
-    by_name: dict[str, Judged] = {}
+    by_name: dict[str, list[Evaluation]] = {}
     for found in attempt.evaluations:
-        one = Judged(found.name, finding_of(found), found.score, found.fingerprints)
-        before = by_name.get(found.name)
-        by_name[found.name] = one if before is None else _merged(before, one)
-    return tuple(by_name.values())
-
-
-def _merged(one: Judged, other: Judged) -> Judged:
-    return Judged(
-        one.name,
-        min(one.finding, other.finding, key=WORST_FIRST.index),
-        min((each.score for each in (one, other) if each.score is not None), default=None),
-        one.fingerprints or other.fingerprints,  # of a fault there are none
-    )
+        by_name.setdefault(found.name, []).append(found)
+    return tuple(Judged(tuple(parts)) for parts in by_name.values())
