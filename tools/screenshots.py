@@ -166,17 +166,17 @@ def shoot(page: Path) -> None:
         wide.wait_for_selector("#panel-body .demur")
         save(wide, "report-answer.png")
         dark = opened(1280, 1000, "dark")
-        dark.evaluate("document.querySelector('#thresholds').scrollIntoView()")
-        save(dark, "report-dark.png")
+        save(dark, "report-dark.png", "#thresholds")
         phone = opened(390, 844, "light")
-        phone.evaluate("document.querySelector('#answers').scrollIntoView()")
-        save(phone, "report-phone.png")
+        save(phone, "report-phone.png", "#rows tbody tr")
         chromium.close()
 
 
-def save(page: Page, name: str) -> None:
-    """Save what is seen."""
-    page.wait_for_timeout(500)  # a chart that is still drawn
+def save(page: Page, name: str, place: str = "html") -> None:
+    """Save what is seen at a place."""
+    page.wait_for_timeout(1000)  # charts that are still drawn, and move what is below
+    page.evaluate(f"document.querySelector('{place}').scrollIntoView()")
+    page.wait_for_timeout(1000)  # it scrolls smoothly
     page.screenshot(path=IMAGES / name)
 
 
