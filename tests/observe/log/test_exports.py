@@ -154,7 +154,7 @@ def _table(path: Path) -> list[dict[str, str]]:
 
 
 def _cell(value: Any) -> str:
-    text = "" if value is None else str(value)
+    text = "" if value is None else str(value).replace("\0", "\u2400")
     return f"'{text}" if isinstance(value, str) and text[:1] in tuple("=+-@\t\r\n") else text
 
 
@@ -192,7 +192,8 @@ def test_no_cell_is_a_formula(tmp_path_factory: pytest.TempPathFactory, texts: l
     _export(jsonl(folder / "a.jsonl", [scored(evaluation, answer=answer)]), folder / "a.csv")
     rows = _table(folder / "a.csv")
     assert len(rows) == 1
-    assert rows[0]["answer"] == f"'{answer}"
+    assert rows[0]["answer"] == _cell(answer)
+    assert rows[0]["answer"].startswith("'")
     assert rows[0]["score"] == "-0.5"
     texts_of = {key: cell for key, cell in rows[0].items() if key != "score"}
     assert not [cell for cell in texts_of.values() if cell.startswith(tuple("=+-@\t\r\n"))]
@@ -201,6 +202,7 @@ def test_no_cell_is_a_formula(tmp_path_factory: pytest.TempPathFactory, texts: l
 def test_hostile_text_stays_in_its_cell(tmp_path: Path) -> None:
     _export(jsonl(tmp_path / "a.jsonl", [hostile(), scored(at=1)]), tmp_path / "a.csv")
     rows = _table(tmp_path / "a.csv")
-    assert [row["answer"] for row in rows[:2]] == [f"'{HOSTILE}"] * 2
+    assert [row["answer"] for row in rows[:2]] == [_cell(HOSTILE)] * 2
+    assert "\u2400" in rows[0]["answer"]  # of NUL, which spreadsheets end a text at
     assert isinstance(RUNS[0], Record)
     assert len(rows) == 3

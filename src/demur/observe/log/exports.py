@@ -145,7 +145,9 @@ def _found(found: Evaluation) -> tuple[Any, ...]:
 
 
 def _row(values: tuple[Any, ...]) -> list[Any]:
-    return [
-        f"'{value}" if isinstance(value, str) and value.startswith(_FORMULAS) else value
-        for value in values
-    ]
+    return [_cell(value) if isinstance(value, str) else value for value in values]
+
+
+def _cell(text: str) -> str:
+    text = text.replace("\0", "\u2400")  # the csv module of Python 3.10 writes and reads none
+    return f"'{text}" if text.startswith(_FORMULAS) else text

@@ -86,7 +86,8 @@ def _json_lines(text: str) -> Iterator[tuple[int, Any]]:
 def _table(text: str) -> list[tuple[int, Any]]:
     head = text.partition("\n")[0]
     delimiter = max(",;\t", key=head.count)  # a spreadsheet writes what its country writes
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    readable = text.replace("\0", "\u2400")  # the csv module of Python 3.10 reads none
+    reader = csv.DictReader(io.StringIO(readable, newline=""), delimiter=delimiter)
     rows: list[tuple[int, Any]] = []
     # Longer answers are in the table than the csv module would read by itself.
     longest = csv.field_size_limit(len(text) + 1)
