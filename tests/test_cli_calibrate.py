@@ -335,7 +335,7 @@ def test_the_line_to_use_it_runs(tmp_path: Path, capsys: Any) -> None:
     path = jsonl(tmp_path / 'a "b".jsonl', case.runs)
     assert _run(path, "--target", 0.1, "--confidence", 0.8) == 0
     use = _lines(capsys.readouterr().out)["use"]
-    given = eval(  # noqa: S307
+    given = eval(  # noqa: S307  # our own words, tried as a user would
         use.replace("...,", ""), {"RefChecker": lambda **options: options, "Threshold": Threshold}
     )
     assert given == {"aggregation": "soft", "threshold": _expected(case, 0.1, 0.8)}

@@ -107,7 +107,7 @@ def chromium() -> Iterator[Chromium]:
     if executable is None:
         _skip(f"there is no Chromium (looked for {', '.join(_NAMES)}): .ci/run installs it")
     try:
-        import playwright.sync_api  # noqa: F401
+        import playwright.sync_api  # noqa: F401  # only whether it is there
     except ImportError:
         _skip("playwright is not installed: `make test` sets it up")
     browser = Chromium(executable)

@@ -27,7 +27,7 @@ from support.evaluators import Scripted
 class Bound(Scripted):
     """An evaluator that tells what its scores depend on."""
 
-    prints: dict[str, str] = {}  # noqa: RUF012
+    prints: dict[str, str] = {}  # noqa: RUF012  # a pydantic field, copied for each
 
     @property
     def fingerprints(self) -> dict[str, str]:

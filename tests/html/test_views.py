@@ -380,7 +380,7 @@ def test_of_a_redacted_record_no_place_is_believed() -> None:
     record = scored(found(claims=(claim(BAD, "4,000 km", WRONG),)), answer=WRONG)
     assert Page(record_html(record)).all("demur-mark")
     for how in ("remove", "hash", str.upper):
-        page = Page(record_html(redaction(how)(record)))  # type: ignore[arg-type]
+        page = Page(record_html(redaction(how)(record)))  # type: ignore[arg-type]  # one of a list
         assert not page.all("demur-mark")
         assert "claims cannot be shown in their places" in page.one("demur-why")["text"]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from demur import Evaluation
 from demur.guard.trace import Trace
 from demur.observe.log import LogError, open_log, records
 from support.records import found, guarded, refuted
@@ -15,8 +16,8 @@ from support.records import found, guarded, refuted
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
 
 
-def _trace(*evaluations: object, minute: int = 0) -> Trace:
-    run = guarded(*evaluations)  # type: ignore[arg-type]
+def _trace(*evaluations: Evaluation, minute: int = 0) -> Trace:
+    run = guarded(*evaluations)
     return Trace(
         outcome="recovered",
         reason="answer 2 passed",
