@@ -241,3 +241,23 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, name: str) -> None:
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, name: str) -> None:
     with pytest.raises(DemurError, match=r"^cannot write "):
         Threshold(**BEST).save(str(tmp_path / name))
+
+
+@pytest.mark.parametrize(
+    ("given", "finding"),
+    [
+        ({"error": "no references"}, "undetermined"),
+        ({"score": 1.0, "passed": True}, "passed"),
+        ({"score": 0.0, "passed": False, "label": "Neutral"}, "failed"),
+        ({"label": "Abstain"}, "abstained"),
+        ({"score": 0.5}, "scored"),
+    ],
+)
+def test_what_an_evaluation_says_in_a_word(given: dict[str, Any], finding: str) -> None:
+    assert Evaluation(name="judge", **given).finding == finding
+
+
+def test_prices_are_of_a_million_tokens() -> None:
+    usage = Usage(input_tokens=2_000_000, output_tokens=500_000)
+    assert usage.price(0.15, 0.6) == pytest.approx(0.3 + 0.3)
+    assert Usage().price(1, 1) == 0

@@ -85,6 +85,10 @@ class Usage(_Value):
     seconds: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     """Time spent in calls, summed over the calls: calls that overlap count each."""
 
+    def price(self, read: float, written: float) -> float:
+        """What its tokens cost, at these prices of a million tokens of prompts and of replies."""
+        return (self.input_tokens * read + self.output_tokens * written) / 1e6
+
     def __add__(self, other: Usage) -> Usage:
         if not isinstance(other, Usage):
             return NotImplemented
@@ -194,6 +198,11 @@ FACTUAL, NON_FACTUAL = "factual", "non-factual"
 """The labels of evaluators that judge an answer as a whole: it holds, or it does not."""
 
 
+Finding = Literal["passed", "failed", "undetermined", "abstained", "scored"]
+"""What one evaluation says, in a word. "abstained": the answer states nothing to check; "scored":
+the evaluator has no threshold."""
+
+
 class Evaluation(_Value):
     """What an evaluator found.
 
@@ -247,6 +256,15 @@ class Evaluation(_Value):
     def abstained(self) -> bool:
         """Whether the answer states nothing to check, so that there was nothing to decide."""
         return self.label == ABSTAIN and self.passed is None
+
+    @property
+    def finding(self) -> Finding:
+        """What it says, in a word."""
+        if self.undetermined:
+            return "undetermined"
+        if self.passed is not None:
+            return "passed" if self.passed else "failed"
+        return "abstained" if self.abstained else "scored"
 
     def _repr_html_(self) -> str:
         """How a notebook shows it."""

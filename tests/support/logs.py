@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from demur.guard.trace import Attempt, Outcome
 from demur.observe.log import Filters, Judgement
-from demur.observe.records import Finding, Record, finding_of
+from demur.observe.records import Record
+from demur.schema import Finding
 from support.records import HOSTILE, hostile, several
 
 RUNS = sorted([*several(90), hostile(at=7)], key=lambda one: (one.time, one.id))
@@ -27,7 +28,7 @@ def judgements(attempt: Attempt) -> list[Judgement]:
     return [
         Judgement(
             name,
-            next(kind for kind in order if kind in map(finding_of, ones)),
+            next(kind for kind in order if kind in (one.finding for one in ones)),
             min((one.score for one in ones if one.score is not None), default=None),
         )
         for name, ones in named.items()

@@ -19,12 +19,7 @@ Prices = tuple[float, float]
 def spent(usage: Usage, prices: Prices | None) -> str:
     """What it cost, in words."""
     tokens = f"{usage.calls:,} calls, {usage.input_tokens:,} + {usage.output_tokens:,} tokens"
-    return tokens if prices is None else f"{tokens}, cost {cost(usage, prices):,.4f}"
-
-
-def cost(usage: Usage, prices: Prices) -> float:
-    """What it cost, in the money of the prices."""
-    return (usage.input_tokens * prices[0] + usage.output_tokens * prices[1]) / 1e6
+    return tokens if prices is None else f"{tokens}, cost {usage.price(*prices):,.4f}"
 
 
 def as_json(summary: Summary, prices: Prices | None) -> dict[str, Any]:
@@ -34,7 +29,7 @@ def as_json(summary: Summary, prices: Prices | None) -> dict[str, Any]:
         plain = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
         plain["usage"] = one.usage.model_dump()
         if prices is not None:
-            plain["cost"] = cost(one.usage, prices)
+            plain["cost"] = one.usage.price(*prices)
         figures.append(plain)
     above = [dataclasses.asdict(one) for one in summary.above]
     return {
@@ -61,7 +56,7 @@ def show(console: Console, summary: Summary, prices: Prices | None) -> None:
             *(f"{usage.calls:,}", f"{usage.input_tokens:,}", f"{usage.output_tokens:,}"),
             f"{usage.seconds:,.1f}",
         ]
-        rows.append([*row, f"{cost(usage, prices):,.4f}"] if prices else row)
+        rows.append([*row, f"{usage.price(*prices):,.4f}"] if prices else row)
     table(console, [""], heads, rows)
     if summary.spent.calls:
         display.say(console, f"on references: {spent(summary.spent, prices)}")

@@ -34,7 +34,8 @@ from demur.observe.log import (
     summarise,
     worst,
 )
-from demur.observe.records import Finding, Record
+from demur.observe.records import Record
+from demur.schema import Finding
 
 _LAST = 20
 _POLL_SECONDS = 0.5

@@ -84,11 +84,7 @@ def label_text(claim: Claim) -> str:
 
 def evaluation_look(evaluation: Evaluation) -> Look:
     """By the evaluation's verdict."""
-    if evaluation.undetermined:
-        return _VERDICTS["undetermined"]
-    if evaluation.passed is not None:
-        return _VERDICTS["passed" if evaluation.passed else "failed"]
-    return _VERDICTS["abstained" if evaluation.abstained else "scored"]
+    return _VERDICTS[evaluation.finding]
 
 
 def attempt_look(attempt: Attempt) -> Look:

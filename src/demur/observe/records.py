@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 from langchain_core.documents import Document
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
 from demur.guard.trace import Attempt, Limited, Outcome, Verdict
 from demur.observe.writing import as_json
-from demur.schema import Evaluation, Text, Usage
+from demur.schema import Evaluation, Finding, Text, Usage
 
 
 class Record(BaseModel):
@@ -100,18 +99,5 @@ class Record(BaseModel):
         return in_notebook(record_html(self))
 
 
-Finding = Literal["passed", "failed", "undetermined", "abstained", "scored"]
-"""What one evaluation says. "abstained": the answer states nothing to check; "scored": the
-evaluator has no threshold."""
-
 WORST_FIRST: tuple[Finding, ...] = ("failed", "undetermined", "passed", "scored", "abstained")
 """Of what an evaluator says of an answer, sentence by sentence, the first one of these counts."""
-
-
-def finding_of(evaluation: Evaluation) -> Finding:
-    """What an evaluation says, in a word."""
-    if evaluation.undetermined:
-        return "undetermined"
-    if evaluation.passed is not None:
-        return "passed" if evaluation.passed else "failed"
-    return "abstained" if evaluation.abstained else "scored"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from datetime import datetime, timezone
 
-from demur.observe.records import Record, finding_of
+from demur.observe.records import Record
 from demur.schema import Usage
 from demur.text import replace_surrogates
 
@@ -59,7 +59,7 @@ def put(database: sqlite3.Connection, record: Record) -> None:
     for place, (attempt, found) in enumerate(record.judged()):
         row = (
             *(record.id, place, attempt, found.name, found.score, found.label),
-            *(finding_of(found), found.explanation, found.error, *_numbers(found.usage)),
+            *(found.finding, found.explanation, found.error, *_numbers(found.usage)),
         )
         _insert(database, "evaluations", row)
 

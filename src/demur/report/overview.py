@@ -10,10 +10,9 @@ from typing import Any, get_args
 from demur import __version__
 from demur.guard.trace import Outcome, Verdict
 from demur.observe.log import Damaged, Group, Totals
-from demur.observe.records import Finding
 from demur.report.rows import Rows
 from demur.report.words import interval, percent, plural, score
-from demur.schema import Threshold, Usage
+from demur.schema import Finding, Threshold, Usage
 from demur.text import one_line
 
 Prices = tuple[float, float]
@@ -174,7 +173,6 @@ def _spent(name: str, usage: Usage, prices: Prices | None) -> list[str]:
     row = [name, f"{usage.calls:,}", f"{usage.cached:,}", f"{usage.input_tokens:,}"]
     row += [f"{usage.output_tokens:,}", f"{usage.seconds:,.1f}"]
     if prices is not None:
-        into, out = prices
-        price = (usage.input_tokens * into + usage.output_tokens * out) / 1e6
+        price = usage.price(*prices)
         row.append(f"{price:,.2f}" if price >= 1 or not price else f"{price:.4f}")
     return row

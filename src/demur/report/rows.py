@@ -10,8 +10,9 @@ from typing import Any
 from demur.observe.log import Log, records
 from demur.observe.log.answers import Answered
 from demur.observe.log.opening import in_memory
-from demur.observe.records import Finding, Record
+from demur.observe.records import Record
 from demur.observe.tables import put
+from demur.schema import Finding
 from demur.text import one_line
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from demur.observe.log import EVERY, Exported, Filters, LogError, export, open_log, records
 from demur.observe.log.exports import COLUMNS
-from demur.observe.records import Record, finding_of
+from demur.observe.records import Record
 from demur.observe.sinks import SQLiteSink
 from support.logs import RUNS
 from support.records import HOSTILE, attempt, found, hostile, jsonl, run, scored, sqlite
@@ -171,7 +171,7 @@ def test_a_table_has_a_row_for_each_evaluation(source: Path, tmp_path: Path) -> 
         assert row["attempt"] == str(number)
         assert row["answer"] == _cell(one.attempts[number - 1].answer)
         assert row["evaluator"] == _cell(evaluation.name)
-        assert row["finding"] == finding_of(evaluation)
+        assert row["finding"] == evaluation.finding
         assert row["score"] == _cell(evaluation.score)
         assert row["error"] == _cell(evaluation.error)
         assert row["calls"] == str(evaluation.usage.calls)

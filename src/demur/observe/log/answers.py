@@ -9,8 +9,8 @@ from demur.guard.trace import Attempt
 from demur.observe.log.labels import LABEL
 from demur.observe.log.opening import Damaged, Log
 from demur.observe.log.selection import EVERY, Filters, records
-from demur.observe.records import WORST_FIRST, Finding, Record, finding_of
-from demur.schema import Evaluation
+from demur.observe.records import WORST_FIRST, Record
+from demur.schema import Evaluation, Finding
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Judged:
     @property
     def finding(self) -> Finding:
         """The worst."""
-        return min(map(finding_of, self.parts), key=WORST_FIRST.index)
+        return min((one.finding for one in self.parts), key=WORST_FIRST.index)
 
     @property
     def score(self) -> float | None:

@@ -16,7 +16,7 @@ from demur.observe.log.errors import LogError
 from demur.observe.log.opening import Damaged, Log
 from demur.observe.log.selection import EVERY, Filters, records
 from demur.observe.outlet import FILES
-from demur.observe.records import Record, finding_of
+from demur.observe.records import Record
 from demur.schema import Evaluation
 
 TABLE = ".csv"
@@ -139,7 +139,7 @@ def _rows(record: Record) -> Iterator[tuple[Any, ...]]:
 def _found(found: Evaluation) -> tuple[Any, ...]:
     usage = found.usage
     return (
-        *(found.name, finding_of(found), found.score, found.label, found.explanation, found.error),
+        *(found.name, found.finding, found.score, found.label, found.explanation, found.error),
         *(usage.calls, usage.cached, usage.input_tokens, usage.output_tokens, usage.seconds),
     )
 

@@ -11,8 +11,9 @@ from typing import Any, get_args
 from demur.guard.trace import Outcome, Verdict
 from demur.observe.log.errors import LogError
 from demur.observe.log.opening import Damaged, Log, read_record
-from demur.observe.records import WORST_FIRST, Finding, Record
+from demur.observe.records import WORST_FIRST, Record
 from demur.observe.tables import moment
+from demur.schema import Finding
 from demur.text import replace_surrogates
 
 MERGED = "case {} else '{}' end".format(

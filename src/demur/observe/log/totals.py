@@ -10,8 +10,7 @@ from typing import Any, Literal, get_args
 from demur.guard.trace import Outcome, Verdict
 from demur.observe.log.opening import Log
 from demur.observe.log.selection import EVERY, MERGED, Filters, as_time, conditions
-from demur.observe.records import Finding
-from demur.schema import Usage
+from demur.schema import Finding, Usage
 from demur.share import Share
 
 By = Literal["evaluator", "model", "day"]

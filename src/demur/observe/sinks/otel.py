@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from demur.errors import DemurError, MissingExtraError
-from demur.observe.records import Finding, Record, finding_of
+from demur.observe.records import Record
 from demur.observe.sinks.base import Sink
 from demur.schema import Evaluation
 
@@ -214,7 +214,7 @@ class _Emitter:
 
     def _count(self, found: Evaluation, model: str | None, context: Context) -> None:
         by = {_EVALUATOR: found.name}
-        counted = _known({**by, _FINDING: finding_of(found), _MODEL: model})
+        counted = _known({**by, _FINDING: found.finding, _MODEL: model})
         self._evaluations.add(1, counted, context)
         if found.score is not None:
             scores = self._scores if found.score >= 0 else self._below_zero
@@ -234,7 +234,7 @@ def _events(record: Record, context: Context) -> Iterator[LogRecord]:
     time = (record.time - _EPOCH) // timedelta(microseconds=1) * 1000
     last = len(record.attempts)
     for attempt, found in record.judged():
-        finding: Finding = finding_of(found)
+        finding = found.finding
         attributes = {
             _EVALUATOR: found.name,
             _SCORE: found.score,
