@@ -28,6 +28,7 @@ check: env-dev
 	$(IN_VENV) ruff format --check .
 	$(IN_VENV) mypy
 	.venv/bin/lint-imports
+	.venv/bin/lint-imports --config integrations/llama-index/pyproject.toml
 	$(TWO_AT_A_TIME) -m 'not real and not slow and not browser'
 
 bench: env-dev

@@ -30,7 +30,7 @@ SETS = {
     "dev": [
         ["--editable", ".[local,cli,chroma,similarity,otel]", "-r", "requirements/dev.txt"],
         # After the core, so that it takes what fits that and moves nothing.
-        ["--editable", "integrations/langchain"],
+        ["--editable", "integrations/langchain", "--editable", "integrations/llama-index"],
         ["--no-deps", "-r", "requirements/dev-no-deps.txt"],
     ],
 }
@@ -40,6 +40,7 @@ LISTS = {
     "dev": [
         "pyproject.toml",
         "integrations/langchain/pyproject.toml",
+        "integrations/llama-index/pyproject.toml",
         "requirements/dev.txt",
         "requirements/dev-no-deps.txt",
     ],

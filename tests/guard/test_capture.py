@@ -7,14 +7,19 @@ from typing import Any
 
 import pytest
 from langchain_classic.retrievers import EnsembleRetriever
-from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.callbacks import (
+    CallbackManagerForRetrieverRun,
+    adispatch_custom_event,
+    dispatch_custom_event,
+)
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 
-from demur import Guard, RefChecker
+from demur import Guard, RefChecker, Usage
 from demur.guard.capture import Capture
+from demur.guard.events import USAGE
 from support.openai_server import Answer, openai_server
 from support.rag import application
 
@@ -123,3 +128,24 @@ def test_a_reply_from_a_cache_is_no_call() -> None:
         model.invoke("q")
         usage = captured(model).usage
     assert (usage.calls, usage.cached, usage.input_tokens) == (0, 1, 0)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_what_a_chain_says_of_calls_that_langchain_does_not_see_adds_up(mode: str) -> None:
+    spent = Usage(calls=2, cached=1, input_tokens=30, output_tokens=4, seconds=0.5)
+
+    def tell(said: str, config: RunnableConfig) -> str:
+        dispatch_custom_event(USAGE, spent.model_dump(), config=config)
+        dispatch_custom_event(USAGE, {"calls": 1}, config=config)
+        return said
+
+    async def atell(said: str, config: RunnableConfig) -> str:
+        await adispatch_custom_event(USAGE, spent.model_dump(), config=config)
+        await adispatch_custom_event(USAGE, {"calls": 1}, config=config)
+        return said
+
+    with openai_server(["one two"]) as server:
+        usage = captured(RunnableLambda(tell, atell) | server.model(), mode).usage
+    assert (usage.calls, usage.cached) == (2 + 1 + 1, 1)
+    assert (usage.input_tokens, usage.output_tokens) == (30 + 1, 4 + 2)
+    assert usage.seconds > 0.5

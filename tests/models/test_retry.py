@@ -1,6 +1,7 @@
 import json
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
+from types import FunctionType
 from typing import Any
 
 import httpx
@@ -82,6 +83,21 @@ def test_a_reply_that_holds_no_message_is_called_so() -> None:
     assert describe(caught.value) == (
         "the reply holds no message (IndexError: list index out of range)"
     )
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"),
+    [("llama_index.llms.openai.base", True), ("llama_index.core.retrievers", False)],
+)
+def test_what_llama_index_cannot_read_is_retried(module: str, expected: bool) -> None:
+    """Its package for OpenAI holds openai below 3, so that its module is only named here."""
+
+    def stumble() -> object:
+        return [][0]
+
+    with pytest.raises(IndexError) as caught:
+        FunctionType(stumble.__code__, {"__name__": module})()
+    assert is_retryable(caught.value) is expected
 
 
 def test_an_error_within_a_stream_is_retried() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import json
 import os
 import random
@@ -21,7 +22,7 @@ import pytest
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from demur import AsyncScoreCallbackHandler, Evaluation, Sample, ScoreCallbackHandler
-from demur.observe import Record, Sink
+from demur.observe import Record, Sink, is_scoring
 
 PROGRAM = """
 import asyncio, os, sys, threading, time
@@ -407,3 +408,36 @@ def test_keys_and_headers_are_in_no_record(tmp_path: Path, monkeypatch: pytest.M
         .keys()
         .isdisjoint({"openai_api_key", "password", "session_token"})
     )
+
+
+@pytest.mark.parametrize("how", ["threads", "tasks"])
+def test_evaluators_run_where_what_they_do_is_nobodys_run(how: str) -> None:
+    found: list[bool] = []
+
+    def judge(sample: Sample) -> Evaluation:
+        found.append(is_scoring())
+        started = threading.Thread(target=contextvars.copy_context().run, args=(note,))
+        started.start()
+        started.join()
+        return Evaluation(name="judge", score=1.0, passed=True)
+
+    def note() -> None:
+        found.append(is_scoring())
+
+    async def in_loop() -> None:
+        handler = AsyncScoreCallbackHandler(judge, sink=lambda record: None)
+        for _ in range(2):
+            await chain.ainvoke("q", {"callbacks": [handler]})
+        assert await handler.close(30)
+
+    chain: Runnable[Any, Any] = RunnableLambda(str)
+    assert not is_scoring()
+    if how == "tasks":
+        asyncio.run(in_loop())
+    else:
+        handler = ScoreCallbackHandler(judge, sink=lambda record: None)
+        for _ in range(2):
+            chain.invoke("q", {"callbacks": [handler]})
+        assert handler.close(30)
+    assert found == [True] * 4
+    assert not is_scoring()

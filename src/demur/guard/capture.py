@@ -11,7 +11,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.outputs import ChatGeneration, LLMResult
 
-from demur.guard.events import OUTCOME
+from demur.guard.events import OUTCOME, USAGE
 from demur.models.calls import JUDGE
 from demur.models.tries import reported_usage
 from demur.schema import Usage
@@ -33,6 +33,7 @@ class Capture(BaseCallbackHandler):
         self._retrieved: dict[UUID, Sequence[Document]] = {}
         self._started: dict[UUID, float] = {}
         self._usage: dict[UUID, Usage] = {}
+        self._told: list[Usage] = []
         self.refusals: set[str] = set()
         """What guards inside the chain put in the place of answers."""
 
@@ -46,7 +47,7 @@ class Capture(BaseCallbackHandler):
         """What the chain's model calls cost, those included that failed or were cut short."""
         # Copies first: a chain that is being streamed writes from another thread.
         usage = {**dict.fromkeys([*self._started], Usage(calls=1)), **dict(self._usage)}
-        return sum(usage.values(), Usage())
+        return sum([*usage.values(), *self._told], Usage())
 
     def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
         """Note where the run belongs."""
@@ -91,9 +92,11 @@ class Capture(BaseCallbackHandler):
         self._usage[kwargs["run_id"]] = self._call(kwargs["run_id"])
 
     def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
-        """Keep the refusal of a guard inside the chain."""
+        """Keep the refusal of a guard inside the chain, and what the chain itself says it cost."""
         if name == OUTCOME and data.get("refusal") is not None:
             self.refusals.add(data["refusal"])
+        elif name == USAGE:
+            self._told.append(Usage.model_validate(data))
 
     def _enter(
         self,

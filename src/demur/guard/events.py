@@ -31,6 +31,9 @@ OUTCOME = "demur.outcome"
 """How the call ended: outcome, reason, limit, attempts, and the refusal of one that abstained."""
 REPLACE = "demur.replace"
 """Of the text that was streamed, only the first `keep` characters still hold."""
+USAGE = "demur.usage"
+"""What a chain says that it spent on model calls that LangChain does not see, such as another
+framework's: the fields of `Usage`. What is told several times adds up."""
 
 Event = tuple[str, Mapping[str, Any]]
 """Name and data."""

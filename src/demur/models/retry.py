@@ -22,7 +22,7 @@ _TRANSPORT_FAULTS = frozenset(
 # The server's fault too: a reply that is no valid JSON or not of the protocol's shape, and an error
 # in the midst of a stream, which comes without a status.
 _FAULTY_REPLIES = frozenset({"APIResponseValidationError", "APIError"})
-# What LangChain's reading of a reply fails with when the protocol is kept to only in the status: no
+# What reading a reply fails with in a framework, where only the status keeps to the protocol: no
 # choices, a page of HTML, a null, an error in place of the message.
 _STUMBLES = frozenset({AttributeError, IndexError, KeyError, TypeError, ValueError})
 _STALE = re.compile(r"Event loop is closed|(?:bound|attached) to a different (?:event )?loop")
@@ -173,13 +173,18 @@ def _is_stale(error: BaseException) -> bool:
 
 
 def _is_misread(error: BaseException) -> bool:
-    """Whether a chat model's class of LangChain's could not read the reply."""
+    """Whether a chat model's class of LangChain's, or of LlamaIndex's, could not read the reply."""
     if type(error) not in _STUMBLES:
         return False
-    modules = [
-        str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)
-    ]
-    return bool(modules) and modules[-1].startswith("langchain_") and "chat_models" in modules[-1]
+    *_, last = (
+        "",
+        *(
+            str(frame.f_globals.get("__name__"))
+            for frame, _ in traceback.walk_tb(error.__traceback__)
+        ),
+    )
+    langchains = last.startswith("langchain_") and "chat_models" in last
+    return langchains or last.startswith("llama_index.llms.")
 
 
 def _is_quota(error: BaseException) -> bool:

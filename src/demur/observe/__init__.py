@@ -1,17 +1,36 @@
-"""Scores out of callbacks: handlers that score in the background, and sinks for what they find."""
+"""Scores out of callbacks: handlers that score in the background, and sinks for what they find.
 
+For handlers of frameworks that are not LangChain: `Runs` makes `Finished` runs of what is told of
+them, with a `Said` as a run's output, and a `Recorder` has these scored and recorded. What
+evaluators do meanwhile (`is_scoring`) is to be left out.
+"""
+
+from demur.observe.backlog import OnFull
+from demur.observe.finished import Finished
 from demur.observe.handlers import AsyncScoreCallbackHandler, ScoreCallbackHandler
-from demur.observe.recorder import Counts
+from demur.observe.outlet import SinkLike
+from demur.observe.reading import Said
+from demur.observe.recorder import Counts, Recorder, is_scoring
 from demur.observe.records import Record
+from demur.observe.redaction import Redact
+from demur.observe.runs import Runs
 from demur.observe.sinks import JSONLSink, OpenTelemetrySink, Sink, SQLiteSink
 
 __all__ = [
     "AsyncScoreCallbackHandler",
     "Counts",
+    "Finished",
     "JSONLSink",
+    "OnFull",
     "OpenTelemetrySink",
     "Record",
+    "Recorder",
+    "Redact",
+    "Runs",
     "SQLiteSink",
+    "Said",
     "ScoreCallbackHandler",
     "Sink",
+    "SinkLike",
+    "is_scoring",
 ]

@@ -31,6 +31,11 @@ _serving: contextvars.ContextVar[object] = contextvars.ContextVar("serving", def
 """The backlog whose work this is, in the threads too that the work starts."""
 
 
+def is_serving() -> bool:
+    """Whether this is the work of a backlog."""
+    return _serving.get() is not None
+
+
 class Backlog(Generic[Job]):
     """Work that waits or is being done. Safe in threads and in any number of event loops.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -56,10 +55,7 @@ class _Listening:
         spill: str | Path | None = None,
     ) -> None:
         super().__init__()
-        if not 0 <= sample_rate <= 1:
-            raise ValueError(f"sample_rate must be in [0, 1], got {sample_rate}")
-        readers = Readers(question, answer, contexts)
-        self._runs = Runs(readers, sample_rate, _several(names), _several(tags))
+        self._runs = Runs(Readers(question, answer, contexts), sample_rate, names, tags)
         self._recorder = Recorder(
             evaluators,
             sink,
@@ -78,15 +74,7 @@ class _Listening:
     @property
     def counts(self) -> Counts:
         """What became of the runs so far."""
-        recorder = self._recorder
-        return Counts(
-            **asdict(self._runs.tally),
-            waiting=recorder.waiting,
-            dropped=recorder.dropped,
-            recorded=recorder.recorded,
-            spilled=recorder.spilled,
-            lost=recorder.lost,
-        )
+        return self._recorder.counts(self._runs.tally)
 
     def __copy__(self) -> Self:
         """Itself: what is under way cannot be copied, and LangChain copies models with handlers."""
@@ -384,7 +372,3 @@ class AsyncScoreCallbackHandler(_Listening, AsyncCallbackHandler):
         # loop that is met again is the application's.
         loop = asyncio.get_running_loop()
         await self._recorder.aput(finished, loop if loop in self._loops else None)
-
-
-def _several(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)

@@ -14,7 +14,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,12 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.base import Runnable, RunnableLike, coerce_to_runnable
 
 from demur.models.calls import JUDGE, adrive, drive
-from demur.observe.backlog import Backlog, Loop, OnFull, await_for, begin, wait
+from demur.observe.backlog import Backlog, Loop, OnFull, await_for, begin, is_serving, wait
 from demur.observe.finished import Finished
 from demur.observe.outlet import Outlet, SinkLike, as_sinks
 from demur.observe.records import Record
 from demur.observe.redaction import Redact, redaction
+from demur.observe.runs import Tally
 from demur.observe.scoring import score
 from demur.schema import Evaluation
 
@@ -145,6 +146,17 @@ class Recorder:
         """Records that no file took either, once for each sink; and runs that give no record."""
         return self._outlet.lost + self._failed
 
+    def counts(self, tally: Tally) -> Counts:
+        """What became of the runs of which these are the tally."""
+        return Counts(
+            **asdict(tally),
+            waiting=self.waiting,
+            dropped=self.dropped,
+            recorded=self.recorded,
+            spilled=self.spilled,
+            lost=self.lost,
+        )
+
     # --- The end -------------------------------------------------------------------------------
 
     def flush(self, timeout: float | None) -> bool:
@@ -186,6 +198,11 @@ class Recorder:
         self._counting = threading.Lock()
         self._backlog.reset()
         self._outlet = Outlet(self._sinks, spill=self._spill)
+
+
+def is_scoring() -> bool:
+    """Whether this runs in the background, for a recorder: what evaluators do is nobody's run."""
+    return is_serving()
 
 
 def _left_of(timeout: float | None) -> Callable[[], float | None]:

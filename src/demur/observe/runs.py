@@ -88,16 +88,28 @@ class Runs:
 
     def __init__(
         self,
-        readers: Readers,
+        readers: Readers | None = None,
         sample_rate: float = 1.0,
-        names: Collection[str] = (),
-        tags: Collection[str] = (),
+        names: str | Collection[str] = (),
+        tags: str | Collection[str] = (),
     ) -> None:
-        """Want the outermost runs; with `names` or `tags`, the outermost of those that have one."""
+        """Want the outermost runs; with `names` or `tags`, the outermost of those that have one.
+
+        Args:
+            readers: Where question, answer and contexts are; None to have them found.
+            sample_rate: The share of runs that are wanted, in [0, 1].
+            names: One, or several.
+            tags: One, or several.
+
+        Raises:
+            ValueError: `sample_rate` is out of its range.
+        """
+        if not 0 <= sample_rate <= 1:
+            raise ValueError(f"sample_rate must be in [0, 1], got {sample_rate}")
         self.tally = Tally()
-        self._readers = readers
+        self._readers = readers or Readers()
         self._sample_rate = sample_rate
-        self._names, self._tags = frozenset(names), frozenset(tags)
+        self._names, self._tags = _several(names), _several(tags)
         self._open: dict[UUID, _Run | None] = {}
         """None for what nothing is wanted of, the runs inside it included."""
         self._over: dict[UUID, None] = {}
@@ -108,6 +120,10 @@ class Runs:
 
     def __len__(self) -> int:
         return len(self._open)
+
+    def __contains__(self, run_id: UUID) -> bool:
+        """Whether it is under way, or was a while ago."""
+        return run_id in self._open or run_id in self._over
 
     # --- Beginning -----------------------------------------------------------------------------
 
@@ -229,7 +245,12 @@ class Runs:
             run.trace = trace
 
     def end(self, run_id: UUID, output: Any, input: Any = None) -> Finished | None:
-        """A run is over. `input` is what it was given, where that was not known at its beginning.
+        """A run is over.
+
+        Args:
+            run_id: Its id.
+            output: Its output; a `Said` of a framework whose outputs are not LangChain's.
+            input: What it was given, where that was not known at its beginning.
 
         Returns:
             What is to be scored, or recorded, if it is one of those wanted.
@@ -341,6 +362,10 @@ def _about(run: _Run, scored: _Scored) -> About:
         span_id=scored.span_id,
         seconds=time.monotonic() - run.started,
     )
+
+
+def _several(names: str | Collection[str]) -> frozenset[str]:
+    return frozenset((names,) if isinstance(names, str) else names)
 
 
 def _as_given(input: Any) -> Any:

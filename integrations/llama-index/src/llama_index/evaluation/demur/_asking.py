@@ -1,0 +1,204 @@
+"""How an engine is asked, in one attempt and in the next, and as what a guard guards."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import var_child_runnable_config
+from llama_index.core.schema import NodeWithScore
+
+from demur.guard import Feedback
+from demur.guard.events import USAGE
+from llama_index.evaluation.demur._metering import Meter
+from llama_index.evaluation.demur._nodes import as_documents, as_nodes
+from llama_index.evaluation.demur._reply import Reply
+
+_around: ContextVar[RunnableConfig | None] = ContextVar("demur_around", default=None)
+"""The config of the guarded engine in which this runs: its guard is to hear of one inside."""
+
+_RETRY = """\
+{question}
+
+An answer to this was checked against the sources, and it does not hold:
+{problems}
+Answer anew, saying only what the sources support."""
+
+
+@dataclass
+class Call:
+    """One guarded call. It belongs to that call alone, and so may keep what it learns."""
+
+    may_stream: bool = False
+    """Whether a stream that the engine opens is handed to whoever asked."""
+    opened: Opened | None = None
+    """A stream that the engine has opened, and that is read next."""
+    nodes: list[NodeWithScore] = field(default_factory=list)
+    """What the last answer was given from."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What an engine is asked in one attempt."""
+
+    question: str
+    given: Any
+    """What the guarded engine was given."""
+    call: Call
+    feedback: Feedback | None = None
+    """Why the answer before was rejected."""
+
+
+class Asks(Protocol):
+    """How an engine is asked."""
+
+    def ask(self, ask: Ask) -> Reply:
+        """Ask in this thread."""
+        ...
+
+    async def aask(self, ask: Ask) -> Reply:
+        """Ask in the running loop."""
+        ...
+
+
+class Opened(Exception):  # noqa: N818  # it takes a stream out of the guard
+    """The engine answers with a stream, which is read, and guarded, when the caller reads it."""
+
+    def __init__(self, reply: Reply, meter: Meter) -> None:
+        super().__init__("the engine opened a stream")
+        self.reply = reply
+        self.meter = meter
+        """Knows what was spent so far, and what threads spend that the engine has begun."""
+
+
+def sources_of(ask: Ask) -> list[NodeWithScore]:
+    """What is known when an engine is asked again: the nodes it had, and what was found."""
+    found = [] if ask.feedback is None else as_nodes(ask.feedback.documents)
+    distinct: dict[str, NodeWithScore] = {}
+    for node in (*ask.call.nodes, *found):
+        distinct.setdefault(node.node.get_content() or node.node.node_id, node)  # images: no text
+    return list(distinct.values())
+
+
+def retry_text(question: str, feedback: Feedback, sources: Sequence[NodeWithScore] = ()) -> str:
+    """A question, what was wrong with the answer, and sources for an engine that takes no nodes."""
+    text = _RETRY.format(question=question, problems=feedback.text)
+    if not sources:
+        return text
+    listed = "\n\n".join(document.page_content for document in as_documents(sources))
+    return f"{text}\n\nSources:\n{listed}"
+
+
+# --- As what a guard guards ----------------------------------------------------------------------
+
+
+class AskedEngine(Runnable[Ask, dict[str, Any]]):
+    """An engine: its output has the keys `answer`, `context` (documents) and `reply`."""
+
+    def __init__(self, asks: Asks) -> None:
+        self._asks = asks
+
+    def invoke(
+        self, input: Ask, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        opened, meter = _take(input.call)
+        with _inside(config, meter):
+            reply = opened or _unopened(input, self._asks.ask(input), meter)
+            text = "".join(reply.pieces())
+        _tell(meter, config)
+        return _output(input, reply, text)
+
+    async def ainvoke(
+        self, input: Ask, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        opened, meter = _take(input.call)
+        with _inside(config, meter):
+            reply = opened or _unopened(input, await self._asks.aask(input), meter)
+            text = "".join([piece async for piece in reply.apieces()])
+        await _atell(meter, config)
+        return _output(input, reply, text)
+
+    def stream(
+        self, input: Ask, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> Iterator[dict[str, Any]]:
+        reply, meter = _take(input.call)
+        assert reply is not None  # only what was opened is streamed
+        yield {"context": as_documents(reply.nodes)}
+        pieces, text = reply.pieces(), ""
+        while True:
+            with _inside(config, meter):  # not around what whoever reads this does in between
+                piece = next(pieces, None)
+            if piece is None:
+                break
+            text += piece
+            yield {"answer": piece}
+        _tell(meter, config)
+        yield {"reply": replace(reply, text=text)}
+
+    async def astream(
+        self, input: Ask, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[dict[str, Any]]:
+        reply, meter = _take(input.call)
+        assert reply is not None
+        yield {"context": as_documents(reply.nodes)}
+        text = ""
+        async with aclosing(reply.apieces()) as pieces:
+            while True:
+                with _inside(config, meter):
+                    piece = await anext(pieces, None)
+                if piece is None:
+                    break
+                text += piece
+                yield {"answer": piece}
+        await _atell(meter, config)
+        yield {"reply": replace(reply, text=text)}
+
+
+def config_around() -> RunnableConfig:
+    """What is known of where this runs: in a guarded engine, or in something of LangChain's."""
+    return _around.get() or var_child_runnable_config.get() or RunnableConfig()
+
+
+@contextmanager
+def _inside(config: RunnableConfig | None, meter: Meter) -> Iterator[None]:
+    """Around what the engine does."""
+    token = _around.set(config)
+    try:
+        with meter:
+            yield
+    finally:
+        _around.reset(token)
+
+
+def _take(call: Call) -> tuple[Reply | None, Meter]:
+    """The stream that is to be read, if there is one, and the meter that runs for it."""
+    opened, call.opened = call.opened, None
+    return (None, Meter()) if opened is None else (opened.reply, opened.meter)
+
+
+def _unopened(ask: Ask, reply: Reply, meter: Meter) -> Reply:
+    if reply.streams and ask.call.may_stream:
+        raise Opened(reply, meter)
+    return reply
+
+
+def _tell(meter: Meter, config: RunnableConfig | None) -> None:
+    """Tell the guard what the engine spent."""
+    if meter.usage.calls:
+        dispatch_custom_event(USAGE, meter.usage.model_dump(), config=config)
+
+
+async def _atell(meter: Meter, config: RunnableConfig | None) -> None:
+    if meter.usage.calls:
+        await adispatch_custom_event(USAGE, meter.usage.model_dump(), config=config)
+
+
+def _output(ask: Ask, reply: Reply, text: str) -> dict[str, Any]:
+    ask.call.nodes = reply.nodes
+    documents = as_documents(reply.nodes)
+    return {"answer": text, "context": documents, "reply": replace(reply, text=text)}

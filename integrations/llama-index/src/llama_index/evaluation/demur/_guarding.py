@@ -1,0 +1,239 @@
+"""What both guarded engines share: demur's guard around whatever asks the engine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import UUID, uuid4
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import merge_configs
+from llama_index.core.schema import NodeWithScore
+from llama_index.core.tools import ToolOutput
+from llama_index_instrumentation import get_dispatcher
+
+from demur import Guard
+from demur.guard import Budget, Feedback, Recovery, Trace
+from demur.guard.events import DECISION, EVALUATION, OUTCOME, REPLACE
+from llama_index.evaluation.demur._asking import Ask, AskedEngine, Asks, Call, Opened, config_around
+from llama_index.evaluation.demur._llm import as_chat_model
+from llama_index.evaluation.demur._nodes import as_nodes
+from llama_index.evaluation.demur._reply import Reply
+from llama_index.evaluation.demur._runnables import EvaluatorLike, as_runnable
+from llama_index.evaluation.demur._spans import engine_span, install
+from llama_index.evaluation.demur.events import (
+    DecisionEvent,
+    EvaluationEvent,
+    OutcomeEvent,
+    ReplaceEvent,
+)
+
+OnFail = Mapping[str, Recovery | str] | Recovery | str | None
+OnError = Literal["open", "closed", "raise"]
+StreamingMode = Literal["buffer", "sentence"]
+
+_dispatcher = get_dispatcher(__name__)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a guarded call came to."""
+
+    text: str
+    reply: Reply
+    """What the engine replied when it gave this answer, or one that was edited since."""
+    trace: Trace
+
+    @property
+    def unedited(self) -> bool:
+        """Whether the text is what the engine said."""
+        return self.reply.text == self.text
+
+    @property
+    def first(self) -> bool:
+        """Whether the engine was asked once."""
+        return len(self.trace.attempts) == 1
+
+    @property
+    def nodes(self) -> list[NodeWithScore]:
+        """What the answer was given from; of a repaired one, what the guard's model was shown."""
+        last = self.trace.attempts[-1]
+        if last.origin == "repair" and last.answer == self.text:
+            return as_nodes(last.contexts)
+        return self.reply.nodes
+
+    @property
+    def sources(self) -> list[ToolOutput]:
+        """Of a chat, what tools returned; it may hold what the engine said, if that is the text."""
+        return getattr(self.reply.response, "sources", []) if self.unedited else []
+
+
+class Guarding:
+    """A guard around an engine."""
+
+    def __init__(
+        self,
+        asks: Asks,
+        evaluators: Sequence[EvaluatorLike],
+        *,
+        on_fail: OnFail,
+        budget: Budget | None,
+        on_error: OnError,
+        streaming: StreamingMode,
+        answers_again: bool,
+        model: Any,
+        retriever: Runnable[str, Any] | None,
+    ) -> None:
+        """`answers_again` says whether the engine itself does, and not only `model`."""
+        install()
+        self._guard: Guard[Ask, dict[str, Any]] = Guard(
+            AskedEngine(asks),
+            *map(as_runnable, evaluators),
+            on_fail=on_fail,
+            budget=budget,
+            on_error=on_error,
+            streaming=streaming,
+            question=_question,
+            answer="answer",
+            with_feedback=_again if answers_again else None,
+            model=None if model is None else as_chat_model(model),
+            retriever=retriever,
+        )
+
+    def answer(self, ask: Ask) -> Answer:
+        """Have an answer, checked.
+
+        Raises:
+            Opened: The engine answers with a stream; hand it to `stream`.
+        """
+        telling = _Telling()
+        output = self._guard.invoke(ask, telling.config)
+        return telling.answer(output["answer"], output["reply"])
+
+    async def aanswer(self, ask: Ask) -> Answer:
+        """As `answer`, natively asynchronous."""
+        telling = _Telling()
+        output = await self._guard.ainvoke(ask, telling.config)
+        return telling.answer(output["answer"], output["reply"])
+
+    def stream(
+        self, ask: Ask, opened: Opened, done: Callable[[Answer], None]
+    ) -> Generator[str, None, None]:
+        """Read a stream that the engine has opened, and give out what was checked.
+
+        Args:
+            ask: What the engine was asked.
+            opened: The stream.
+            done: Told the answer, before the stream's end.
+        """
+        return self._read(_taking_up(ask, opened), _Telling(), done)
+
+    def astream(
+        self, ask: Ask, opened: Opened, done: Callable[[Answer], None]
+    ) -> AsyncGenerator[str, None]:
+        """As `stream`, natively asynchronous."""
+        return self._aread(_taking_up(ask, opened), _Telling(), done)
+
+    def _read(
+        self, ask: Ask, telling: _Telling, done: Callable[[Answer], None]
+    ) -> Generator[str, None, None]:
+        said = _Said()
+        for chunk in self._guard.stream(ask, telling.config):
+            if piece := said.take(chunk, telling):
+                yield piece
+        done(telling.answer(said.text, said.reply))
+
+    async def _aread(
+        self, ask: Ask, telling: _Telling, done: Callable[[Answer], None]
+    ) -> AsyncGenerator[str, None]:
+        said = _Said()
+        chunks = self._guard.astream(ask, telling.config)
+        async with aclosing(chunks):  # type: ignore[type-var]  # it is a generator
+            async for chunk in chunks:
+                if piece := said.take(chunk, telling):
+                    yield piece
+        done(telling.answer(said.text, said.reply))
+
+
+def _question(ask: Ask) -> str:
+    return ask.question
+
+
+def _again(ask: Ask, feedback: Feedback) -> Ask:
+    return Ask(ask.question, ask.given, ask.call, feedback)
+
+
+def _taking_up(ask: Ask, opened: Opened) -> Ask:
+    """What has the engine's stream read, instead of asking the engine once more."""
+    call = Call(opened=opened, nodes=opened.reply.nodes)
+    return Ask(ask.question, ask.given, call, ask.feedback)
+
+
+# --- What is told of it --------------------------------------------------------------------------
+
+
+class _Said:
+    """What was streamed, with what of it still holds."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.reply: Any = None
+
+    def take(self, chunk: Mapping[str, Any], telling: _Telling) -> str:
+        """Take in a chunk, and return the piece of text in it."""
+        if telling.keep is not None:
+            self.text, telling.keep = self.text[: telling.keep], None
+        self.reply = chunk.get("reply", self.reply)
+        piece = str(chunk.get("answer", ""))
+        self.text += piece
+        return piece
+
+
+class _Telling(BaseCallbackHandler):
+    """Hears the guard of one call, and tells LlamaIndex's dispatcher."""
+
+    run_inline = True  # in the call's own task; it takes microseconds
+
+    def __init__(self) -> None:
+        self.keep: int | None = None
+        """How much of what was streamed still holds, if that was told."""
+        self._run_id = uuid4()
+        self._span_id = engine_span()
+        self._outcome: Mapping[str, Any] = {}
+        self._trace: Trace | None = None
+
+    @property
+    def config(self) -> RunnableConfig:
+        """The guard's: what is known of where it runs, and this."""
+        mine = RunnableConfig(callbacks=[self], run_id=self._run_id, run_name="demur:guard")
+        return merge_configs(config_around(), mine)
+
+    def answer(self, text: str, reply: Reply) -> Answer:
+        """What the call came to, when it is over."""
+        assert self._trace is not None  # the guard tells it before it returns
+        return Answer(text, reply, self._trace)
+
+    def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
+        if run_id != self._run_id:
+            return  # of a guard inside the engine
+        if name == OUTCOME:
+            self._outcome = data
+        elif name == REPLACE:
+            self.keep = data["keep"]
+        if name in _EVENTS:
+            _dispatcher.event(_EVENTS[name](span_id=self._span_id, **_fields(name, data)))
+
+    def on_guard_end(self, trace: Trace, *, run_id: UUID) -> None:
+        if run_id == self._run_id:
+            self._trace = trace
+            _dispatcher.event(OutcomeEvent(trace, span_id=self._span_id, **self._outcome))
+
+
+_EVENTS = {EVALUATION: EvaluationEvent, DECISION: DecisionEvent, REPLACE: ReplaceEvent}
+
+
+def _fields(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    return {"keep": data["keep"]} if name == REPLACE else dict(data)

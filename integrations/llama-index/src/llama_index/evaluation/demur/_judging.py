@@ -1,0 +1,30 @@
+"""Whether what runs is a judge: what judges ask and answer is no answer to anyone's question.
+
+What judges spend is told with what they find, so no meter of an engine around them counts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from llama_index.evaluation.demur._metering import unmetered
+
+_judging: ContextVar[bool] = ContextVar("demur_judging", default=False)
+
+
+def is_judging() -> bool:
+    """Whether a judge is at work in this context."""
+    return _judging.get()
+
+
+@contextmanager
+def while_judging() -> Iterator[None]:
+    """Have event handlers leave out what happens in the block, and in what it sets off."""
+    token = _judging.set(True)
+    try:
+        with unmetered():
+            yield
+    finally:
+        _judging.reset(token)

@@ -1,0 +1,298 @@
+"""A LlamaIndex LLM as the chat model that demur's evaluators ask."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.ai import UsageMetadata
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
+from llama_index.core.llms import LLM, CustomLLM
+from llama_index.core.settings import Settings
+from pydantic import Field, InstanceOf, PrivateAttr
+
+from demur import resolve_model
+from demur.models.fingerprints import digest, function_fingerprint
+from demur.observe.secret_names import is_secret_name
+from llama_index.evaluation.demur._judging import while_judging
+from llama_index.evaluation.demur._usage import metadata_of, tokens_of
+
+_ROLES = {"human": MessageRole.USER, "ai": MessageRole.ASSISTANT}
+# Of an LLM's fields those that change nothing about what it says.
+_OPERATION = frozenset(
+    {"callback_manager", "rate_limiter", "max_retries", "timeout", "reuse_client", "class_name"}
+)
+# Left out of what LLMs write down, but they make the prompt.
+_TEMPLATES = ("messages_to_prompt", "completion_to_prompt")
+
+
+class LlamaIndexChat(BaseChatModel):
+    """A LlamaIndex LLM as a LangChain chat model. `as_chat_model` makes one for each LLM.
+
+    Where the LLM has `max_retries`, a copy without them is asked, since demur tries again itself
+    and both would multiply; the LLM stays as it is. What is asked and answered here is a judge's:
+    see `while_judging`. Errors are those of the LLM. A stream tells of tokens where the LLM's does:
+    some have to be told to (`additional_kwargs={"stream_options": {"include_usage": True}}`).
+    """
+
+    # Not shown: LLMs show their keys.
+    llm: InstanceOf[LLM] = Field(repr=False, exclude=True)
+    """Whose replies these are."""
+
+    _asked: LLM = PrivateAttr()
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Find what is asked."""
+        super().model_post_init(context)
+        self._asked = _without_retries(self.llm)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle holds the LLM, as far as that can be pickled, and is adapted anew."""
+        return as_chat_model, (self.llm,)
+
+    @property
+    def model_name(self) -> str:
+        """What the LLM calls its model."""
+        named = (getattr(self._asked, name, None) for name in ("model", "model_name"))
+        found = next((name for name in named if isinstance(name, str) and name), None)
+        return found or self._asked.metadata.model_name
+
+    @property
+    def max_tokens(self) -> int | None:
+        """How long the LLM's replies may be, where it says so."""
+        most = getattr(self._asked, "max_tokens", None)
+        return most if isinstance(most, int) else None
+
+    @property
+    def _llm_type(self) -> str:
+        return "llama-index"
+
+    @property
+    def _identifying_params(self) -> Mapping[str, Any]:
+        return _told(self._asked)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        with while_judging():
+            return _result(self._asked.chat(self._given(messages), **_options(stop, kwargs)))
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        if _blocks(self._asked, "achat"):
+            return await super()._agenerate(messages, stop, None, **kwargs)  # in a thread
+        with while_judging():
+            return _result(await self._asked.achat(self._given(messages), **_options(stop, kwargs)))
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        pieces = _Pieces()
+        # Around each step, and not around all: between them runs what is not the judge's.
+        with while_judging():
+            stream = self._asked.stream_chat(self._given(messages), **_options(stop, kwargs))
+        while True:
+            with while_judging():
+                response = next(stream, None)
+            if response is None:
+                break
+            if text := pieces.take(response):
+                yield _chunk(text)
+        yield pieces.last()
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        if _blocks(self._asked, "astream_chat"):
+            async for chunk in super()._astream(messages, stop, None, **kwargs):  # in threads
+                yield chunk
+            return
+        pieces = _Pieces()
+        with while_judging():
+            stream = await self._asked.astream_chat(self._given(messages), **_options(stop, kwargs))
+        while True:
+            with while_judging():
+                response = await anext(stream, None)
+            if response is None:
+                break
+            if text := pieces.take(response):
+                yield _chunk(text)
+        yield pieces.last()
+
+    def _given(self, messages: Sequence[BaseMessage]) -> list[ChatMessage]:
+        system = self._asked.metadata.system_role
+        return [_given(message, system) for message in messages]
+
+
+_adapters: WeakValueDictionary[int, LlamaIndexChat] = WeakValueDictionary()
+"""By the id of the LLM, which an adapter keeps alive. demur's limits, and its sharing of identical
+requests, go by the model object: so an LLM has one adapter, whoever asks for it."""
+_lock = threading.Lock()
+
+
+def as_chat_model(llm: LLM | BaseChatModel | str | None = None) -> BaseChatModel:
+    """The chat model that demur's evaluators ask.
+
+    Args:
+        llm: A LlamaIndex LLM, of which settings that are changed later count only where it is
+            adapted again; a LangChain chat model; or a name for `demur.resolve_model`, such as
+            "openai:gpt-4o-mini" or "local". None: `Settings.llm`.
+
+    Raises:
+        TypeError: It is none of these.
+        ValueError, DemurError: Of a name, as `resolve_model` says.
+    """
+    llm = Settings.llm if llm is None else llm
+    if isinstance(llm, (str, BaseChatModel)):
+        return resolve_model(llm)
+    if not isinstance(llm, LLM):
+        raise TypeError(
+            "expected a LlamaIndex LLM, a LangChain chat model or a model's name, got "
+            f"{type(llm).__name__}"
+        )
+    with _lock:
+        known = _adapters.get(id(llm))
+        if known is None or known._identifying_params != _told(llm):
+            known = _adapters[id(llm)] = LlamaIndexChat(llm=llm)
+        return known
+
+
+def _without_retries(llm: LLM) -> LLM:
+    """The LLM, or a copy of it that asks once."""
+    if "max_retries" not in type(llm).model_fields or not getattr(llm, "max_retries", None):
+        return llm
+    copied = llm.model_copy(update={"max_retries": 0})
+    # Clients that were made before know for themselves how often to try: OpenAI's, Anthropic's.
+    private = copied.__pydantic_private__ or {}
+    for name, client in private.items():
+        if hasattr(client, "with_options") and getattr(client, "max_retries", None):
+            private[name] = client.with_options(max_retries=0)
+    return copied
+
+
+def _blocks(llm: LLM, method: str) -> bool:
+    """Whether an asynchronous method is `CustomLLM`'s, which calls the other in the event loop."""
+    return next(kind for kind in type(llm).__mro__ if method in vars(kind)) is CustomLLM
+
+
+def _told(llm: LLM) -> dict[str, Any]:
+    """What tells an LLM from others, without keys: its class, and its fields that are values."""
+    kind = type(llm)
+    values = {
+        name: getattr(llm, name, None)
+        for name, field in kind.model_fields.items()
+        if (name in _TEMPLATES or not field.exclude)
+        and name not in _OPERATION
+        and not is_secret_name(name)
+    }
+    # Neither what is not set nor LlamaIndex's own templates: its next release may have others.
+    told = {
+        name: _plain(value)
+        for name, value in values.items()
+        if value is not None
+        and not (name in _TEMPLATES and str(value.__module__).startswith("llama_index.core."))
+    }
+    return {"class": f"{kind.__module__}.{kind.__qualname__}", **told}
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, str):
+        return digest(value) if "://" in value else str(value)  # a password may stand in it
+    if value is None or isinstance(value, (int, float)):
+        return value
+    if isinstance(value, Mapping):
+        named = ((str(name), one) for name, one in value.items())
+        return {name: _plain(one) for name, one in named if not is_secret_name(name)}
+    if isinstance(value, (list, tuple)):
+        return [*map(_plain, value)]
+    if callable(value):
+        return function_fingerprint(value)
+    return type(value).__qualname__
+
+
+def _options(stop: list[str] | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    return {**options, **({} if stop is None else {"stop": stop})}
+
+
+def _given(message: BaseMessage, system: MessageRole) -> ChatMessage:
+    role = system if message.type == "system" else _ROLES.get(message.type)
+    content = message.content
+    blocks = [] if isinstance(content, str) else content
+    texts = all(isinstance(one, str) or one.get("type") == "text" for one in blocks)
+    if role is None or not texts or getattr(message, "tool_calls", None):
+        raise ValueError(
+            f"a LlamaIndex LLM is asked here with texts of system, human and ai alone, got a "
+            f"{message.type} message{'' if texts else ' with other content'}"
+        )
+    return ChatMessage(role=role, content=str(message.text))
+
+
+def _result(response: ChatResponse) -> ChatResult:
+    message = AIMessage(
+        content=response.message.content or "",
+        usage_metadata=tokens_of(response),
+        response_metadata=metadata_of(response),
+    )
+    return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+def _chunk(text: str, **fields: Any) -> ChatGenerationChunk:
+    return ChatGenerationChunk(message=AIMessageChunk(content=text, **fields))
+
+
+class _Pieces:
+    """What a stream has told so far. Some providers repeat tokens and reason in every piece."""
+
+    def __init__(self) -> None:
+        self._said = ""
+        self._read = 0
+        self._written = 0
+        self._metadata: dict[str, Any] = {}
+
+    def take(self, response: ChatResponse) -> str:
+        """The new text of a piece."""
+        tokens = tokens_of(response)
+        if tokens is not None:  # running totals, if several
+            self._read = max(self._read, tokens["input_tokens"])
+            self._written = max(self._written, tokens["output_tokens"])
+        told = metadata_of(response)
+        if "logprobs" in self._metadata:
+            told.pop("logprobs", None)  # the first token's are those that count
+        self._metadata.update(told)
+        said = response.message.content or ""
+        text = said[len(self._said) :] if response.delta is None else response.delta
+        self._said += text
+        return text
+
+    def last(self) -> ChatGenerationChunk:
+        """What is known when the stream has ended."""
+        total = self._read + self._written
+        tokens = UsageMetadata(
+            input_tokens=self._read, output_tokens=self._written, total_tokens=total
+        )
+        return _chunk(
+            "", usage_metadata=tokens if total else None, response_metadata=self._metadata
+        )

@@ -1,0 +1,93 @@
+"""Evaluators of any kind as demur's guards and handlers take them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from langchain_core.runnables import Runnable, RunnableLambda
+from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
+
+from demur import Evaluation, Sample, Usage
+from llama_index.evaluation.demur._evaluating import HallucinationEvaluator
+from llama_index.evaluation.demur._judging import while_judging
+from llama_index.evaluation.demur._metering import Meter
+
+EvaluatorLike = BaseEvaluator | Runnable[Any, Evaluation] | Callable[..., Any]
+"""What engines and handlers take as an evaluator."""
+
+
+def as_runnable(evaluator: object) -> Runnable[Any, Any] | Callable[..., Any]:
+    """An evaluator as a Runnable from `Sample` to `Evaluation`.
+
+    Args:
+        evaluator: One of demur's for LlamaIndex, of which prompts that are updated later do not
+            count; another `BaseEvaluator`, such as LlamaIndex's FaithfulnessEvaluator; a Runnable
+            or a function from `Sample` to `Evaluation`, which is returned as it is.
+
+    Raises:
+        TypeError: It is none of these.
+    """
+    if isinstance(evaluator, HallucinationEvaluator):
+        return evaluator.evaluator
+    if isinstance(evaluator, BaseEvaluator):
+        return _judged_by(evaluator)
+    if isinstance(evaluator, type) or not (isinstance(evaluator, Runnable) or callable(evaluator)):
+        what = evaluator.__name__ if isinstance(evaluator, type) else type(evaluator).__name__
+        raise TypeError(
+            "expected an evaluator, which is a LlamaIndex BaseEvaluator, or a Runnable or a "
+            f"function from Sample to Evaluation, got {what}"
+            f"{': make one of this class first' if isinstance(evaluator, type) else ''}"
+        )
+    return evaluator
+
+
+def _judged_by(evaluator: BaseEvaluator) -> Runnable[Sample, Evaluation]:
+    name = type(evaluator).__name__
+
+    def judge(sample: Sample) -> Evaluation:
+        with while_judging(), Meter() as meter:
+            found = evaluator.evaluate(**_arguments(sample))
+        return as_evaluation(name, found, meter.usage)
+
+    async def ajudge(sample: Sample) -> Evaluation:
+        with while_judging(), Meter() as meter:
+            found = await evaluator.aevaluate(**_arguments(sample))
+        return as_evaluation(name, found, meter.usage)
+
+    return RunnableLambda(judge, ajudge, name=name)
+
+
+def _arguments(sample: Sample) -> dict[str, Any]:
+    reference = {} if sample.reference is None else {"reference": sample.reference}
+    # None and not []: LlamaIndex's evaluators that need contexts complain of the one, and find that
+    # nothing supports the answer in the other.
+    contexts = [document.page_content for document in sample.contexts] or None
+    return {
+        "query": sample.question,
+        "response": sample.answer,
+        "contexts": contexts,
+        **reference,
+    }
+
+
+def as_evaluation(name: str, found: EvaluationResult, usage: Usage) -> Evaluation:
+    """What an evaluator of LlamaIndex's found. An invalid result is undetermined."""
+    score = found.score
+    error: str | None = None
+    if found.invalid_result:
+        error = found.invalid_reason or f"{name} calls its result invalid, and does not say why"
+    elif score is not None and not math.isfinite(score):
+        error = f"{name} gave the score {score}, which is no number"
+    elif score is None and found.passing is None:
+        error = f"{name} gave neither a score nor a decision: {found.feedback or 'no feedback'}"
+    if error is not None:
+        return Evaluation(name=name, error=error, explanation=error, usage=usage)
+    return Evaluation(
+        name=name,
+        score=score,
+        passed=found.passing,
+        explanation=found.feedback or "",
+        usage=usage,
+    )

@@ -1,0 +1,108 @@
+"""What an LLM's response tells beside its text: tokens, why it ended, log-probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+from langchain_core.messages.ai import UsageMetadata
+from llama_index.core.base.llms.types import ChatResponse, CompletionResponse
+
+# What providers call them, in the order: OpenAI, Anthropic, Bedrock, Gemini, Ollama.
+_INPUT = (
+    *("prompt_tokens", "input_tokens", "inputTokens"),
+    *("prompt_token_count", "prompt_eval_count"),
+)
+_OUTPUT = (
+    *("completion_tokens", "output_tokens", "outputTokens"),
+    *("candidates_token_count", "eval_count"),
+)
+_ENDS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
+
+
+def tokens_of(response: ChatResponse | CompletionResponse | None) -> UsageMetadata | None:
+    """The tokens that a response tells of, as LangChain has them; None where it tells of none.
+
+    LlamaIndex has no field for them: they stand in what the provider sent (`raw`) or in
+    `additional_kwargs`, under the provider's own names.
+    """
+    if response is None:
+        return None
+    for holder in _holders(response):
+        read, written = _count(holder, _INPUT), _count(holder, _OUTPUT)
+        if read or written:
+            return UsageMetadata(
+                input_tokens=read, output_tokens=written, total_tokens=read + written
+            )
+    return None
+
+
+def metadata_of(response: ChatResponse) -> dict[str, Any]:
+    """`finish_reason` and `logprobs` of a response, in OpenAI's shape; without what it lacks."""
+    reason = _finish_reason(response)
+    content = _logprobs(response)
+    return {
+        **({"finish_reason": reason} if reason else {}),
+        **({"logprobs": {"content": content}} if content else {}),
+    }
+
+
+def _holders(response: ChatResponse | CompletionResponse) -> Iterator[object]:
+    raw = response.raw
+    for name in ("usage", "usage_metadata"):
+        yield _get(raw, name)
+    yield raw  # Ollama's stand beside the text
+    yield response.additional_kwargs
+    if isinstance(response, ChatResponse):
+        yield response.message.additional_kwargs  # of a model that only completes
+
+
+def _count(holder: object, names: tuple[str, ...]) -> int:
+    found = (_get(holder, name) for name in names)
+    return next((one for one in found if type(one) is int and one > 0), 0)
+
+
+def _finish_reason(response: ChatResponse) -> str | None:
+    raw = response.raw
+    for holder in (_first(raw, "choices"), _first(raw, "candidates"), raw):
+        for name in _ENDS:
+            found = _get(holder, name)
+            reason = found.value if isinstance(found, Enum) else found
+            if isinstance(reason, str) and reason:
+                return reason
+    return None
+
+
+def _logprobs(response: ChatResponse) -> list[dict[str, Any]]:
+    if response.logprobs:
+        return [
+            _token([(one.token, one.logprob) for one in alternatives])
+            for alternatives in response.logprobs
+            if alternatives
+        ]
+    # LlamaIndex leaves them out of streams.
+    content = _get(_get(_first(response.raw, "choices"), "logprobs"), "content")
+    return [
+        _token([_pair(token), *map(_pair, _get(token, "top_logprobs") or ())])
+        for token in content or ()
+    ]
+
+
+def _token(alternatives: list[tuple[str, float]]) -> dict[str, Any]:
+    top = [{"token": token, "logprob": logprob} for token, logprob in alternatives]
+    return {**top[0], "top_logprobs": top}
+
+
+def _pair(token: object) -> tuple[str, float]:
+    return str(_get(token, "token")), float(_get(token, "logprob"))
+
+
+def _first(holder: object, name: str) -> object:
+    found = _get(holder, name)
+    return found[0] if isinstance(found, (list, tuple)) and found else None
+
+
+def _get(holder: object, name: str) -> Any:
+    """Of a mapping or of an object: providers' packages give both."""
+    return holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)

@@ -1,0 +1,121 @@
+"""What guards and chat engines tell LlamaIndex's dispatcher, for any event handler to hear.
+
+The fields hold no text that was not let through. The trace of a guarded call has all of that; it is
+no field, so that handlers that write events down leave it out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llama_index.core.instrumentation.events import BaseEvent
+from pydantic import PrivateAttr
+
+from demur.guard import Trace
+
+
+class EvaluationEvent(BaseEvent):
+    """An evaluator judged an answer of a guarded engine."""
+
+    attempt: int
+    """Which answer, from 1."""
+    name: str
+    """The evaluator's name."""
+    score: float | None
+    label: str | None
+    passed: bool | None
+    error: str | None
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Its name in logs."""
+        return "DemurEvaluationEvent"
+
+
+class DecisionEvent(BaseEvent):
+    """A guarded engine decided what to do about a rejected answer."""
+
+    attempt: int
+    """Which answer, from 1."""
+    verdict: str
+    action: str
+    """The recovery: "retrieve", "regenerate" or "repair"."""
+    failures: list[str]
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Its name in logs."""
+        return "DemurDecisionEvent"
+
+
+class ReplaceEvent(BaseEvent):
+    """Of the text that a guarded engine has streamed, only the first characters still hold."""
+
+    keep: int
+    """How many."""
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Its name in logs."""
+        return "DemurReplaceEvent"
+
+
+class OutcomeEvent(BaseEvent):
+    """A guarded call came to its end; the engine returns or raises next."""
+
+    outcome: str
+    reason: str
+    limit: str | None
+    attempts: int
+    refusal: str | None
+    """The text, if a refusal took the answer's place."""
+    _trace: Trace = PrivateAttr()
+
+    def __init__(self, trace: Trace, **fields: Any) -> None:
+        """`trace` is of the whole call; `fields` are the event's."""
+        super().__init__(**fields)
+        self._trace = trace
+
+    @property
+    def trace(self) -> Trace:
+        """Every attempt and what was found of it, rejected answers too."""
+        return self._trace
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Its name in logs."""
+        return "DemurOutcomeEvent"
+
+
+class ChatStartEvent(BaseEvent):
+    """A chat engine was given a message. LlamaIndex has no event for that; demur tells it."""
+
+    message: str
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Its name in logs."""
+        return "DemurChatStartEvent"
+
+
+class ChatEndEvent(BaseEvent):
+    """A chat engine has returned its response, which may be a stream that nobody has read yet."""
+
+    message: str
+    response: Any
+    """What the engine returned; None for a method that returned a future, when that failed."""
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Its name in logs."""
+        return "DemurChatEndEvent"
+
+
+__all__ = [
+    "ChatEndEvent",
+    "ChatStartEvent",
+    "DecisionEvent",
+    "EvaluationEvent",
+    "OutcomeEvent",
+    "ReplaceEvent",
+]

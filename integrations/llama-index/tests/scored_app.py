@@ -1,0 +1,133 @@
+"""Handlers that listen as an application has them, and engines for them to listen to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.chat_engine.types import BaseChatEngine
+from llama_index.core.instrumentation import get_dispatcher
+from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.instrumentation.events import BaseEvent
+from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.query_engine import RouterQueryEngine, SubQuestionQueryEngine
+from llama_index.core.question_gen import LLMQuestionGenerator
+from llama_index.core.selectors import LLMSingleSelector
+from llama_index.core.tools import QueryEngineTool
+from pydantic import PrivateAttr
+
+from fake_llm import ScriptedLLM
+from guarded_app import build, query_engine, speaker
+from llama_index.evaluation.demur.handler import ScoreEventHandler
+from support.handlers import Records
+from support.rag import RIGHT
+
+SPEECH = "Good. The Amber Tower is 84 metres tall."
+CHAT_MODES = ("context", "condense_question", "condense_plus_context", "simple")
+
+
+@contextmanager
+def added(*handlers: BaseEventHandler) -> Iterator[None]:
+    """Handlers that hear LlamaIndex for the length of the block."""
+    root = get_dispatcher()
+    for one in handlers:
+        root.add_event_handler(one)
+    try:
+        yield
+    finally:
+        for one in handlers:
+            root.event_handlers[:] = [left for left in root.event_handlers if left is not one]
+
+
+@contextmanager
+def listening(*evaluators: Any, **options: Any) -> Iterator[tuple[ScoreEventHandler, Records]]:
+    """A handler that listens, and what it records."""
+    records = Records()
+    handler = ScoreEventHandler(*evaluators, sink=records, **options)
+    with added(handler):
+        yield handler, records
+    assert handler.close(30)
+
+
+def settled(handler: ScoreEventHandler) -> bool:
+    """Whether all is recorded, and nothing of any run is kept."""
+    engines = handler._engines
+    return (
+        handler.flush(30)
+        and not handler.counts.waiting
+        and not len(handler._runs)
+        and not len(engines._calls)
+        and not engines._halves
+    )
+
+
+class Heard(BaseEventHandler):
+    """A handler that keeps every event."""
+
+    _events: list[BaseEvent] = PrivateAttr(default_factory=list)
+
+    def handle(self, event: BaseEvent, **kwargs: Any) -> None:
+        self._events.append(event)
+
+    def of(self, *kinds: type[BaseEvent]) -> list[Any]:
+        return [one for one in self._events if isinstance(one, kinds)]
+
+
+class Angry(BaseEventHandler):
+    """A handler that raises."""
+
+    def handle(self, event: BaseEvent, **kwargs: Any) -> None:
+        raise RuntimeError("no")
+
+
+def chat_engine(mode: str, *answers: str) -> BaseChatEngine:
+    """A chat engine over the facts, whose model gives these answers."""
+    llm = speaker(*(answers or (SPEECH,)))
+    return build(llm).as_chat_engine(chat_mode=mode, llm=llm, memory=memory(), similarity_top_k=2)
+
+
+def memory() -> ChatMemoryBuffer:
+    """A conversation that is kept in a list.
+
+    LlamaIndex's default is a database whose thread raises when its event loop is gone.
+    """
+    return ChatMemoryBuffer.from_defaults(token_limit=10_000)
+
+
+def routed(engine: Any = None) -> RouterQueryEngine:
+    """A router, asked by its model to choose the one engine that there is."""
+    chooses = ScriptedLLM(script=lambda *_: '[{"choice": 1, "reason": "it is the only one"}]')
+    tool = QueryEngineTool.from_defaults(engine or query_engine(RIGHT), description="the tower")
+    return RouterQueryEngine.from_defaults(
+        [tool], llm=chooses, selector=LLMSingleSelector.from_defaults(llm=chooses)
+    )
+
+
+def sub_questions(use_async: bool) -> SubQuestionQueryEngine:
+    """An engine that asks two questions of another, and answers out of the answers."""
+    asked = '[{"sub_question": "How tall?", "tool_name": "facts"}, '
+    asked += '{"sub_question": "How old?", "tool_name": "facts"}]'
+
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        return asked if "tool_name" in str(messages[-1].content) else "Good, all of it."
+
+    llm = ScriptedLLM(script=script)
+    tool = QueryEngineTool.from_defaults(
+        build(llm).as_query_engine(llm=llm), name="facts", description="facts about the tower"
+    )
+    return SubQuestionQueryEngine.from_defaults(
+        [tool],
+        llm=llm,
+        question_gen=LLMQuestionGenerator.from_defaults(llm=llm),
+        use_async=use_async,
+        verbose=False,
+    )
+
+
+def history(engine: BaseChatEngine) -> list[tuple[str, str]]:
+    """The conversation."""
+    said: list[ChatMessage] = engine.chat_history
+    return [(one.role.value, one.content or "") for one in said]

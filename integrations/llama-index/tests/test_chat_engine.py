@@ -1,0 +1,400 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from llama_index.core.base.llms.types import ChatMessage, MessageRole
+from llama_index.core.chat_engine.types import (
+    AgentChatResponse,
+    BaseChatEngine,
+    StreamingAgentChatResponse,
+)
+from llama_index.core.memory import BaseMemory, ChatMemoryBuffer, Memory, VectorMemory
+from llama_index.embeddings.langchain import LangchainEmbedding
+from pydantic_core import to_json
+
+from demur import Annotate, AnswerRejected, Block, Budget, DemurError, Evaluation
+from demur.guard import Feedback
+from demur.guard.recovery import REFUSAL
+from guarded_app import build, judge, prompts, speaker
+from llama_index.evaluation.demur._result import trace_of
+from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
+from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
+from support.rag import FACTS, QUESTION, RIGHT, WRONG, WordEmbeddings
+
+CALLS = ["chat", "achat", "stream_chat", "astream_chat"]
+KINDS = ["context", "condense_question", "condense_plus_context"]
+THANKS = "You are welcome."
+
+
+def engine(kind: str, *answers: str, memory: BaseMemory | None = None) -> Any:
+    """One that remembers in a list: LlamaIndex's default holds on to the event loop of a call."""
+    llm = speaker(*answers)
+    memory = memory or ChatMemoryBuffer.from_defaults()
+    return build(llm).as_chat_engine(chat_mode=kind, llm=llm, memory=memory, similarity_top_k=2)
+
+
+def say(call: str, chat: BaseChatEngine, message: str = QUESTION, history: Any = None) -> Any:
+    """What a message comes to, its stream read to the end."""
+
+    async def in_loop() -> Any:
+        response: Any = await getattr(chat, call)(message, history)
+        if call == "astream_chat":
+            response.pieces = [one async for one in response.async_response_gen()]
+        return response
+
+    if call.startswith("a"):
+        return asyncio.run(in_loop())
+    response = getattr(chat, call)(message, history)
+    if call == "stream_chat":
+        response.pieces = list(response.response_gen)
+    return response
+
+
+def told(chat: BaseChatEngine) -> list[str | None]:
+    return [message.content for message in chat.chat_history]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_good_answer(kind: str, call: str) -> None:
+    chat = GuardedChatEngine(engine(kind, RIGHT), judge())
+    response = say(call, chat)
+    streams = "stream" in call
+    assert isinstance(response, StreamingAgentChatResponse if streams else AgentChatResponse)
+    assert response.response == RIGHT
+    assert not streams or "".join(response.pieces) == RIGHT
+    assert response.metadata["demur"]["outcome"] == "passed"
+    assert response.source_nodes
+    assert response.sources
+    assert told(chat) == [QUESTION, RIGHT]
+    assert chat._history is None  # the engine remembers by itself
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_rejected_answer_is_no_part_of_the_conversation(kind: str, call: str) -> None:
+    inner = engine(kind, WRONG)
+    model: Any = inner._llm
+    script = iter([WRONG, RIGHT])
+    # Asked for a standalone question, a condensing engine's model gives the question.
+    model.script = lambda _, messages: (
+        QUESTION if _condenses(str(messages[-1].text)) else next(script, THANKS)
+    )
+    chat = GuardedChatEngine(inner, judge())
+    response = say(call, chat)
+    assert response.response == RIGHT
+    assert WRONG not in str(response.sources)
+    assert response.metadata["demur"]["outcome"] == "recovered"
+    assert told(chat) == [QUESTION, RIGHT]
+    say(call, chat, "Thank you.")
+    assert told(chat) == [QUESTION, RIGHT, "Thank you.", THANKS]
+    assert not any("97" in prompt for prompt in prompts(model)[-1:])
+    say(call, chat, "Bye.")
+    assert not any("97" in prompt for prompt in prompts(model)[-2:])
+    chat.reset()
+    assert told(chat) == []
+
+
+def _condenses(prompt: str) -> bool:
+    return "standalone question" in prompt.lower()
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_no_answer_passes(call: str) -> None:
+    chat = GuardedChatEngine(engine("context", WRONG), judge())
+    response = say(call, chat)
+    assert response.response == REFUSAL
+    assert response.metadata["demur"]["outcome"] == "abstained"
+    assert told(chat) == [QUESTION, REFUSAL]
+    assert trace_of(response).attempts[0].answer == WRONG
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_that_raises_leaves_no_trace_in_the_conversation(call: str) -> None:
+    inner = engine("context", RIGHT, WRONG, WRONG, RIGHT)
+    chat = GuardedChatEngine(inner, judge(), on_fail=Block(), budget=Budget(attempts=1))
+    say(call, chat)
+    with pytest.raises(AnswerRejected):
+        say(call, chat, "And now?")
+    assert told(chat) == [QUESTION, RIGHT]
+    first = GuardedChatEngine(engine("context", WRONG), judge(), on_fail=Block())
+    with pytest.raises(AnswerRejected):
+        say(call, first)
+    assert told(first) == []
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_history_that_is_given(call: str) -> None:
+    inner = engine("context", WRONG, RIGHT, RIGHT)
+    given = [
+        ChatMessage(role=MessageRole.USER, content="Hello."),
+        ChatMessage(role=MessageRole.ASSISTANT, content="Good day."),
+    ]
+    chat = GuardedChatEngine(inner, judge())
+    say(call, chat, QUESTION, given)
+    assert told(chat) == ["Hello.", "Good day.", QUESTION, RIGHT]
+    assert "Good day." in prompts(inner._llm)[0]
+    assert len(given) == 2
+    say(call, chat, QUESTION, [])
+    assert told(chat) == [QUESTION, RIGHT]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_what_is_searched_for_is_told_to_the_engine(call: str) -> None:
+    from test_query_engine import _finds
+
+    inner = engine("context", WRONG, RIGHT)
+    chat = GuardedChatEngine(inner, judge(), on_fail="retrieve", retriever=_finds(FACTS[3]))
+    response = say(call, chat)
+    assert response.response == RIGHT
+    assert FACTS[3] in prompts(inner._llm)[-1]
+    contexts = trace_of(response).attempts[-1].contexts
+    assert FACTS[3] in [one.page_content for one in contexts]
+    assert told(chat) == [QUESTION, RIGHT]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_feedback_of_ones_own(call: str) -> None:
+    inner = engine("context", WRONG, RIGHT)
+
+    def again(message: str, feedback: Feedback) -> str:
+        return f"{message} You said: {feedback.answer}"
+
+    say(call, GuardedChatEngine(inner, judge(), with_feedback=again))
+    assert f"You said: {WRONG}" in prompts(inner._llm)[-1]
+
+
+@pytest.mark.parametrize("call", ["stream_chat", "astream_chat"])
+def test_by_sentences(call: str) -> None:
+    good = f"{RIGHT} It was opened in 1911."
+    chat = GuardedChatEngine(engine("context", good), judge(), streaming="sentence")
+    response = say(call, chat)
+    assert len(response.pieces) == 2
+    assert "".join(response.pieces) == good == response.response
+    assert told(chat) == [QUESTION, good]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_best_effort_has_its_note(call: str) -> None:
+    chat = GuardedChatEngine(engine("context", WRONG), judge(), on_fail=Annotate())
+    response = say(call, chat)
+    assert response.response.startswith(f"{WRONG}\n\nNote: ")
+    assert told(chat)[1] == response.response
+
+
+def test_a_stream_that_is_left_is_forgotten() -> None:
+    chat = GuardedChatEngine(engine("context", f"{RIGHT} It is old."), judge())
+    stream: Any = chat.stream_chat(QUESTION).chat_stream
+    next(stream)
+    stream.close()
+    assert told(chat) == []
+    say("chat", chat, "And now?")
+    assert told(chat) == ["And now?", f"{RIGHT} It is old."]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "simple"])
+def test_a_stream_that_nobody_reads_is_no_part_of_the_conversation(kind: str) -> None:
+    """LlamaIndex's engines remember all of it nevertheless, in a thread of their own."""
+    inner = engine(kind, WRONG)
+    chat = GuardedChatEngine(inner, judge(), on_error="open")
+    unread: Any = chat.stream_chat(QUESTION)
+    _until(lambda: len(inner.chat_history) == 2)
+    assert told(chat) == []
+    inner._llm.script = lambda *_: RIGHT
+    chat.chat("And now?")
+    assert told(chat) == ["And now?", RIGHT]
+    assert list(unread.response_gen)  # too late
+    assert told(chat) == ["And now?", RIGHT]
+    chat.chat("And then?")
+    assert told(chat)[2:] == ["And then?", RIGHT]
+    assert "97" not in prompts(inner._llm)[-1]
+
+
+def test_a_new_conversation_while_a_stream_is_open() -> None:
+    inner = engine("context", WRONG)
+    begun_anew = threading.Event()
+    inner._llm.script = lambda *_: begun_anew.wait(10) and WRONG
+    chat = GuardedChatEngine(inner, judge())
+    unread: Any = chat.stream_chat(QUESTION)
+    chat.reset()
+    begun_anew.set()
+    _until(lambda: "97" in str(inner.chat_history))
+    assert told(chat) == []
+    list(unread.response_gen)
+    assert told(chat) == []
+    chat.reset()
+    assert chat._history is None  # all is well again
+
+
+def _until(so: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if so():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it never came about")
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_memory_that_cannot_be_listed(call: str) -> None:
+    memory = VectorMemory.from_defaults(embed_model=LangchainEmbedding(WordEmbeddings()))
+    with pytest.raises(DemurError, match="conversation cannot be read"):
+        say(call, GuardedChatEngine(engine("context", RIGHT, memory=memory), judge()))
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("kind", ["context", "condense_question"])
+def test_nothing_that_is_written_down_tells_what_was_rejected(kind: str, call: str) -> None:
+    response = say(call, GuardedChatEngine(engine(kind, WRONG), judge()))
+    told = [repr(response), repr(vars(response)), str(to_json(response, serialize_unknown=True))]
+    assert not any("97 metres" in one for one in told)
+
+
+async def test_a_message_that_is_cancelled() -> None:
+    inner = engine("context", RIGHT)
+    entered = asyncio.Event()
+
+    async def never(sample: Any) -> Evaluation:
+        entered.set()
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    judging: list[Any] = [never]
+
+    async def judged(sample: Any) -> Evaluation:
+        if judging:
+            return await judging.pop()(sample)  # type: ignore[no-any-return]  # of a list of Any
+        return Evaluation(name="Scripted", score=1.0, passed=True)
+
+    chat = GuardedChatEngine(inner, judged)
+    asked = asyncio.create_task(chat.achat(QUESTION))
+    await entered.wait()
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert told(chat) == []
+    await chat.achat("And now?")
+    assert told(chat) == ["And now?", RIGHT]
+
+
+async def test_the_default_memory_and_a_stream_that_is_left() -> None:
+    inner = engine("context", RIGHT, WRONG, RIGHT, RIGHT, memory=Memory.from_defaults())
+    chat = GuardedChatEngine(inner, judge())
+    await chat.achat(QUESTION)
+    await chat.achat("And now?")
+    response = await chat.astream_chat("And then?")
+    stream: Any = response.achat_stream
+    await anext(stream)
+    await stream.aclose()
+    assert told(chat) == [QUESTION, RIGHT, "And now?", RIGHT]
+    assert (await chat.achat("Well?")).response == RIGHT
+    assert told(chat) == [QUESTION, RIGHT, "And now?", RIGHT, "Well?", RIGHT]
+
+
+async def test_an_engine_that_does_not_stream_is_remembered_at_once() -> None:
+    chat = GuardedChatEngine(Plain(RIGHT, RIGHT), judge())
+    response = await chat.astream_chat(QUESTION)
+    stream: Any = response.achat_stream
+    assert (await anext(stream)).delta == RIGHT
+    await stream.aclose()
+    await chat.achat("And now?")
+    assert told(chat) == [QUESTION, RIGHT, "And now?", RIGHT]  # it was whole at once
+
+
+@pytest.mark.parametrize("call", ["chat", "achat"])
+def test_a_condensing_engine_over_a_guarded_query_engine(call: str) -> None:
+    from llama_index.core.chat_engine import CondenseQuestionChatEngine
+
+    llm = speaker(WRONG)
+    guarded = GuardedQueryEngine(build(llm).as_query_engine(llm=llm), judge())
+    chat = GuardedChatEngine(
+        CondenseQuestionChatEngine.from_defaults(query_engine=guarded, llm=llm), judge()
+    )
+    response = say(call, chat)
+    assert response.response == REFUSAL
+    assert response.metadata["demur"]["outcome"] == "abstained"
+    assert len(trace_of(response).attempts) == 1  # a refusal inside is not judged
+
+
+class Plain(BaseChatEngine):
+    """An engine of one's own, whose streaming calls do not stream."""
+
+    def __init__(self, *answers: str) -> None:
+        self._coming = list(answers)
+        self._told: list[ChatMessage] = []
+
+    def chat(self, message: str, chat_history: Any = None) -> AgentChatResponse:
+        said = self._coming.pop(0)
+        self._told = [*(chat_history if chat_history is not None else self._told)]
+        self._told += [
+            ChatMessage(role=MessageRole.USER, content=message),
+            ChatMessage(role=MessageRole.ASSISTANT, content=said),
+        ]
+        from llama_index.core.schema import NodeWithScore, TextNode
+
+        return AgentChatResponse(said, source_nodes=[NodeWithScore(node=TextNode(text=FACTS[0]))])
+
+    async def achat(self, message: str, chat_history: Any = None) -> AgentChatResponse:
+        return self.chat(message, chat_history)
+
+    def stream_chat(self, message: str, chat_history: Any = None) -> Any:
+        return self.chat(message, chat_history)
+
+    async def astream_chat(self, message: str, chat_history: Any = None) -> Any:
+        return self.chat(message, chat_history)
+
+    def reset(self) -> None:
+        self._told = []
+
+    @property
+    def chat_history(self) -> list[ChatMessage]:
+        return self._told
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_an_engine_of_ones_own(call: str) -> None:
+    chat = GuardedChatEngine(Plain(WRONG, RIGHT), judge())
+    response = say(call, chat)
+    assert response.response == RIGHT
+    assert not hasattr(response, "pieces") or response.pieces == [RIGHT]
+    assert told(chat) == [QUESTION, RIGHT]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_what_is_no_response(call: str) -> None:
+    chat = Plain()
+    for one in CALLS:
+        setattr(chat, one, _text if one in ("chat", "stream_chat") else _atext)
+    with pytest.raises(DemurError, match="returned a str, expected one of LlamaIndex's responses"):
+        say(call, GuardedChatEngine(chat, judge()))
+
+
+def _text(message: str, chat_history: Any = None) -> Any:
+    return RIGHT
+
+
+async def _atext(message: str, chat_history: Any = None) -> Any:
+    return RIGHT
+
+
+def test_in_a_running_loop() -> None:
+    chat = GuardedChatEngine(engine("context", WRONG, RIGHT), judge())
+
+    async def notebook() -> Any:
+        return chat.chat(QUESTION), list(chat.stream_chat("And now?").response_gen)
+
+    response, pieces = asyncio.run(notebook())
+    assert response.response == RIGHT
+    assert "".join(pieces) == RIGHT
+    assert told(chat) == [QUESTION, RIGHT, "And now?", RIGHT]
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(TypeError, match="expected a LlamaIndex chat engine"):
+        GuardedChatEngine("chat", judge())  # type: ignore[arg-type]  # what is refused
+    with pytest.raises(ValueError, match="needs an evaluator"):
+        GuardedChatEngine(Plain())

@@ -1,0 +1,397 @@
+"""demur's evaluators as LlamaIndex's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Iterator
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import pytest
+from llama_index.core import Settings
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.response.schema import (
+    AsyncStreamingResponse,
+    PydanticResponse,
+    Response,
+    StreamingResponse,
+)
+from llama_index.core.chat_engine.types import AgentChatResponse
+from llama_index.core.evaluation import BatchEvalRunner, EvaluationResult
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from pydantic import BaseModel
+
+from demur import FEWL, DemurError, RefChecker, ReverseValidation
+from fake_llm import ScriptedLLM
+from llama_index.evaluation.demur import _options
+from llama_index.evaluation.demur._judging import is_judging
+from llama_index.evaluation.demur._llm import as_chat_model
+from llama_index.evaluation.demur._nodes import NodeDocument
+from llama_index.evaluation.demur.evaluators import (
+    FEWLEvaluator,
+    HallucinationResult,
+    RefCheckerEvaluator,
+    ReverseValidationEvaluator,
+)
+from support import facts
+from support.fakes import ScriptedModel
+
+_CONTEXTS = ["A list of items"]
+
+
+@pytest.fixture
+def llm() -> ScriptedLLM:
+    return ScriptedLLM(script=facts.judge)
+
+
+@pytest.fixture
+def checker(llm: ScriptedLLM) -> RefCheckerEvaluator:
+    return RefCheckerEvaluator(llm)
+
+
+def _fewl(llm: Any, **options: Any) -> FEWLEvaluator:
+    given = {"similarity": facts.alike, "n_answers": 2, "penalty": False, "threshold": 0.2}
+    return FEWLEvaluator(llm, **{**given, **options})
+
+
+# --- What a result says -------------------------------------------------------------------------
+
+
+async def test_what_was_found_is_in_llamaindex_s_fields(checker: RefCheckerEvaluator) -> None:
+    for number, passing, score in ((2, True, 1.0), (3, False, 0.5), (1, False, 0.0)):
+        given = (facts.question(number), facts.answer(number), _CONTEXTS)
+        for found in (checker.evaluate(*given), await checker.aevaluate(*given)):
+            assert isinstance(found, EvaluationResult)
+            assert (found.passing, found.score) == (passing, score)
+            assert (found.invalid_result, found.invalid_reason) == (False, None)
+            assert (found.query, found.response, found.contexts) == given
+            assert found.feedback == found.evaluation.explanation != ""
+            assert facts.grade(number, found.evaluation) == "right"
+            assert found.evaluation.fingerprints == checker.fingerprints
+            assert found.evaluation.usage.calls == 2
+            assert found.evaluation.usage.input_tokens > 100
+            again = HallucinationResult.model_validate_json(found.model_dump_json())
+            assert again.evaluation == found.evaluation
+
+
+def test_each_method_s_score(llm: ScriptedLLM) -> None:
+    for number in range(4):
+        query, response = facts.question(number), facts.answer(number)
+        share = facts.supported(number) / 2
+        found: HallucinationResult = _fewl(llm).evaluate(query, response)
+        assert found.score == pytest.approx(facts.fewl_score(number, penalty=False), abs=1e-12)
+        assert found.passing is (facts.fewl_score(number, penalty=False) >= 0.2)
+        found = ReverseValidationEvaluator(llm, variant="em").evaluate(query, response)
+        assert (found.score, found.passing) == (share, share == 1)
+        found = ReverseValidationEvaluator(llm).evaluate(query, response)
+        assert (found.score, found.passing) == (float(share == 1), share == 1)
+
+
+def test_undetermined_is_an_invalid_result(checker: RefCheckerEvaluator) -> None:
+    for given, why in (
+        (("What?", facts.answer(1), None), "there is nothing to check the answer against"),
+        (("What?", "  ", _CONTEXTS), "the answer is empty"),
+    ):
+        found = checker.evaluate(*given)
+        assert (found.passing, found.score) == (None, None)
+        assert found.invalid_result
+        assert why in str(found.invalid_reason)
+        assert found.feedback == found.invalid_reason == found.evaluation.error
+
+
+def test_a_model_that_fails_is_an_invalid_result() -> None:
+    def script(stage: str, messages: Any) -> str:
+        raise PermissionError("not today")
+
+    found = RefCheckerEvaluator(ScriptedLLM(script=script)).evaluate("?", "It is.", _CONTEXTS)
+    assert found.invalid_result
+    assert "PermissionError: not today" in str(found.invalid_reason)
+
+
+def test_what_states_nothing_is_valid_and_undecided() -> None:
+    llm = ScriptedLLM(script=lambda stage, messages: "No claims")
+    found = RefCheckerEvaluator(llm).evaluate("Who?", "I do not know.", _CONTEXTS)
+    assert (found.passing, found.score, found.invalid_result) == (None, None, False)
+    assert "states nothing" in str(found.feedback)
+    assert found.evaluation.abstained
+
+
+def test_without_a_threshold_there_is_a_score_alone(llm: ScriptedLLM) -> None:
+    found = _fewl(llm, threshold=None).evaluate(facts.question(2), facts.answer(2))
+    assert (found.passing, found.invalid_result) == (None, False)
+    assert found.score is not None
+
+
+async def test_without_a_response_there_is_nothing_to_evaluate(
+    checker: RefCheckerEvaluator,
+) -> None:
+    told = r"no response to evaluate: pass response=\.\.\."
+    with pytest.raises(ValueError, match=told):
+        checker.evaluate("What?", contexts=_CONTEXTS)
+    with pytest.raises(ValueError, match=told):
+        await checker.aevaluate("What?", contexts=_CONTEXTS)
+    with pytest.raises(ValueError, match=told):
+        checker.evaluate_response("What?")
+    with pytest.raises(ValueError, match=told):
+        await checker.aevaluate_response("What?")
+
+
+def test_references_and_metadata_reach_the_method(llm: ScriptedLLM) -> None:
+    found = RefCheckerEvaluator(llm).evaluate("?", facts.answer(2), reference="A list of items")
+    assert found.passing
+    assert found.sample.reference == "A list of items"
+    reverse = ReverseValidationEvaluator(llm)
+    found = reverse.evaluate("?", facts.answer(2), metadata={"entity": "item 2"})
+    assert found.evaluation.details["entity_source"] == "caller"
+
+
+async def test_who_wants_to_wait_waits(checker: RefCheckerEvaluator) -> None:
+    given: dict[str, Any] = {"query": "?", "response": facts.answer(2), "contexts": _CONTEXTS}
+    for call in (checker.evaluate, checker.aevaluate):
+        began = time.monotonic()
+        found: Any = call(**given, sleep_time_in_seconds=0.2, second_response="of another's")
+        found = await found if asyncio.iscoroutine(found) else found
+        assert time.monotonic() - began >= 0.2
+        assert found.passing
+
+
+# --- Responses ----------------------------------------------------------------------------------
+
+
+class _Form(BaseModel):
+    said: str
+
+
+def _nodes() -> list[NodeWithScore]:
+    node = TextNode(text="A list of items", metadata={"page": "7"})
+    return [NodeWithScore(node=node, score=0.5)]
+
+
+def _pieces(number: int) -> Iterator[str]:
+    yield from facts.answer(number).partition(" is ")
+
+
+async def _apieces(number: int) -> AsyncGenerator[str, None]:
+    for piece in _pieces(number):
+        yield piece
+
+
+_RESPONSES: dict[str, Any] = {
+    "plain": lambda: Response(facts.answer(3), _nodes()),
+    "a stream": lambda: StreamingResponse(_pieces(3), _nodes()),
+    "an async stream": lambda: AsyncStreamingResponse(_apieces(3), _nodes()),
+    "pydantic": lambda: PydanticResponse(_Form(said=facts.answer(3)), _nodes()),
+    "of a chat": lambda: AgentChatResponse(facts.answer(3), source_nodes=_nodes()),
+}
+
+
+@pytest.mark.parametrize("kind", _RESPONSES)
+@pytest.mark.parametrize("way", ["sync", "async"])
+async def test_responses_are_held_against_their_nodes(
+    checker: RefCheckerEvaluator, kind: str, way: str
+) -> None:
+    response = _RESPONSES[kind]()
+    if way == "sync" and kind == "an async stream":
+        with pytest.raises(DemurError, match="cannot be read here: aevaluate_response can"):
+            checker.evaluate_response("What?", response)
+        return
+    if way == "sync":
+        found = checker.evaluate_response("What?", response)
+    else:
+        found = await checker.aevaluate_response("What?", response)
+    assert facts.grade(3, found.evaluation) == "right"
+    # What the model was shown: the metadata too, which LlamaIndex's own evaluators leave out.
+    assert found.contexts == ["page: 7\n\nA list of items"]
+    (document,) = found.sample.contexts
+    assert isinstance(document, NodeDocument)
+    assert document.node.score == 0.5
+    expected = '{"said":"' + facts.answer(3) + '"}' if kind == "pydantic" else facts.answer(3)
+    assert found.response == expected
+    assert str(response) == expected, "it can still be shown"
+
+
+async def test_a_stream_is_judged_by_several(llm: ScriptedLLM) -> None:
+    for response in (
+        StreamingResponse(_pieces(2), _nodes()),
+        AsyncStreamingResponse(_apieces(2), _nodes()),
+    ):
+        for evaluator in (RefCheckerEvaluator(llm), ReverseValidationEvaluator(llm)):
+            found = await evaluator.aevaluate_response(facts.question(2), response)
+            assert found.passing
+
+
+# --- As a part of LlamaIndex --------------------------------------------------------------------
+
+
+async def test_batch_runner(llm: ScriptedLLM) -> None:
+    runner = BatchEvalRunner(
+        {"refchecker": RefCheckerEvaluator(llm), "fewl": _fewl(llm)}, workers=8
+    )
+    numbers = range(12)
+    queries = [facts.question(number) for number in numbers]
+    texts = [facts.answer(number) for number in numbers]
+    found = await runner.aevaluate_response_strs(
+        queries=queries, response_strs=texts, contexts_list=[_CONTEXTS for _ in numbers]
+    )
+    responses = await runner.aevaluate_responses(
+        queries=queries, responses=[Response(text, _nodes()) for text in texts]
+    )
+    for results in (found, responses):
+        for number in numbers:
+            checked: Any = results["refchecker"][number]
+            assert checked.query == facts.question(number)
+            assert facts.grade(number, checked.evaluation) == "right"
+            score = facts.fewl_score(number, penalty=False)
+            assert results["fewl"][number].score == pytest.approx(score, abs=1e-12)
+
+
+def test_batch_runner_without_a_loop(llm: ScriptedLLM) -> None:
+    runner = BatchEvalRunner({"refchecker": RefCheckerEvaluator(llm)}, workers=2)
+    found = runner.evaluate_response_strs(
+        queries=["?"] * 4,
+        response_strs=[facts.answer(number) for number in range(4)],
+        contexts_list=[_CONTEXTS] * 4,
+        reference=["A list of items"] * 4,
+    )
+    assert [one.passing for one in found["refchecker"]] == [True, False, True, False]
+
+
+async def test_a_sync_call_within_a_running_loop(checker: RefCheckerEvaluator) -> None:
+    found = checker.evaluate("?", facts.answer(3), _CONTEXTS)
+    assert facts.grade(3, found.evaluation) == "right"
+
+
+_NOTEBOOK = """
+import asyncio
+import nest_asyncio
+from fake_llm import ScriptedLLM
+from support import facts
+from llama_index.core.evaluation import BatchEvalRunner
+from llama_index.evaluation.demur.evaluators import RefCheckerEvaluator
+
+nest_asyncio.apply()
+checker = RefCheckerEvaluator(ScriptedLLM(script=facts.judge))
+given = "?", facts.answer(3), ["A list of items"]
+
+async def cell():
+    runner = BatchEvalRunner({"it": checker})
+    batch = runner.evaluate_response_strs(*([one] * 2 for one in given))
+    yield checker.evaluate(*given)
+    yield asyncio.run(checker.aevaluate(*given))
+    for found in batch["it"]:
+        yield found
+
+async def main():
+    print([facts.grade(3, found.evaluation) async for found in cell()])
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+def test_nested_event_loops() -> None:
+    """As notebooks have them: `nest_asyncio` changes asyncio for the whole process."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", _NOTEBOOK],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout.split() == ["['right',", "'right',", "'right',", "'right']"], done.stderr
+
+
+# --- Models and options -------------------------------------------------------------------------
+
+
+def test_other_models_are_taken_too(llm: ScriptedLLM) -> None:
+    validator, generator = ScriptedLLM(script=facts.judge), ScriptedModel(script=facts.judge)
+    ReverseValidationEvaluator(llm, validator=validator).evaluate("?", facts.answer(2))
+    assert (llm.stages, validator.stages) == (["construction"], ["access"])
+    second = ScriptedLLM(script=facts.judge)
+    found = _fewl([llm, second], generator=generator).evaluate(facts.question(2), facts.answer(2))
+    assert len(found.evaluation.details["answers"]) == 2
+    assert (llm.stages[1:], second.stages, generator.stages) == (
+        ["reference"],
+        ["reference"],
+        ["pairs"],
+    )
+    with pytest.raises(ValueError, match="empty list"):
+        FEWLEvaluator([])
+    with pytest.raises(TypeError, match="expected a LlamaIndex LLM"):
+        ReverseValidationEvaluator(llm, validator=7)  # type: ignore[typeddict-item]  # wrong
+
+
+def test_without_a_model_the_settings_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    llm = ScriptedLLM(script=facts.judge)
+    monkeypatch.setattr(Settings, "_llm", llm)
+    assert RefCheckerEvaluator().evaluate("?", facts.answer(2), _CONTEXTS).passing
+    assert len(llm.requests) == 2
+    assert RefCheckerEvaluator().evaluator.model is as_chat_model(llm)
+
+
+class _Retriever(BaseRetriever):
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[str, bool]] = []
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        self.asked.append((query_bundle.query_str, is_judging()))
+        return _nodes()
+
+
+async def test_a_retriever_of_llamaindex_s(llm: ScriptedLLM) -> None:
+    retriever = _Retriever()
+    evaluator = RefCheckerEvaluator(llm, retriever=retriever)
+    for found in (
+        evaluator.evaluate("What is it like?", facts.answer(2)),
+        await evaluator.aevaluate("What is it like?", facts.answer(2)),
+    ):
+        assert found.passing
+        assert found.evaluation.details["retrieved"][0]["page_content"].startswith("page: 7")
+    assert retriever.asked == [("What is it like?", True)] * 2
+    with pytest.raises(TypeError, match="retriever: expected a LlamaIndex BaseRetriever, got str"):
+        RefCheckerEvaluator(llm, retriever="here")  # type: ignore[typeddict-item]  # wrong
+
+
+def test_wrong_options_are_refused(llm: ScriptedLLM) -> None:
+    with pytest.raises(ValueError, match="unknown checker 'best'"):
+        RefCheckerEvaluator(llm, checker="best")
+    with pytest.raises(ValueError, match="Extra inputs are not permitted"):
+        RefCheckerEvaluator(llm, chekcer="joint")  # type: ignore[call-arg]  # wrong
+
+
+@pytest.mark.parametrize(
+    ("options", "core", "first"),
+    [
+        (_options.RefCheckerOptions, RefChecker, "model"),
+        (_options.ReverseValidationOptions, ReverseValidation, "model"),
+        (_options.FEWLOptions, FEWL, "references"),
+    ],
+)
+def test_options_are_those_of_the_core(
+    options: Any, core: Any, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Not imported where it is named, since that takes seconds.
+    monkeypatch.setattr(_options, "CrossEncoder", object, raising=False)
+    assert {*options.__annotations__} == {*core.model_fields} - {first}
+    for name, hint in get_type_hints(options).items():
+        if get_origin(hint) is Literal:
+            assert {*get_args(hint)} == {*get_args(core.model_fields[name].annotation)}, name
+
+
+def test_evaluations_are_a_judge_s_work() -> None:
+    seen: list[bool] = []
+
+    def script(stage: str, messages: Any) -> Any:
+        seen.append(is_judging())
+        return facts.judge(stage, messages)
+
+    RefCheckerEvaluator(ScriptedLLM(script=script)).evaluate("?", facts.answer(2), _CONTEXTS)
+    assert seen == [True, True]
+    assert not is_judging()

@@ -1,0 +1,124 @@
+"""What guarded engines find is recorded as they found it, and not scored again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from demur import AnswerRejected, Block
+from demur.observe import Record
+from guarded_app import judge, query_engine
+from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
+from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
+from scored_app import chat_engine, listening, routed, settled
+from support.handlers import echo
+from support.rag import RIGHT, WRONG
+
+QUESTION = "How tall is the Amber Tower?"
+
+
+def verdicts(record: Record) -> list[str]:
+    return [attempt.verdict for attempt in record.attempts]
+
+
+async def read(response: Any) -> str:
+    return "".join([piece async for piece in response.async_response_gen()])
+
+
+@pytest.mark.parametrize("method", ["query", "aquery"])
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_guarded_query(method: str, streaming: bool) -> None:
+    guarded = GuardedQueryEngine(query_engine(WRONG, RIGHT, streaming=streaming), judge())
+
+    async def aask() -> str:
+        response = await guarded.aquery(QUESTION)
+        return (await response.get_response() if streaming else response).response
+
+    with listening(echo) as (handler, records):
+        answer = asyncio.run(aask()) if method == "aquery" else str(guarded.query(QUESTION))
+        assert settled(handler)
+    record = records.one
+    assert (record.name, record.outcome, record.root) == (
+        "GuardedQueryEngine",
+        "recovered",
+        record.id,
+    )
+    assert verdicts(record) == ["failed", "passed"]
+    assert record.answer == answer == RIGHT
+    assert {one.name for one in record.evaluations} == {"RefChecker"}
+    assert handler.counts.runs == handler.counts.recorded == 1
+
+
+@pytest.mark.parametrize("method", ["chat", "achat", "stream_chat", "astream_chat"])
+def test_a_guarded_chat(method: str) -> None:
+    guarded = GuardedChatEngine(chat_engine("context", WRONG, RIGHT), judge())
+
+    async def aask() -> str:
+        response = await getattr(guarded, method)(QUESTION)
+        if method == "astream_chat":
+            await read(response)
+        return str(response.response)
+
+    with listening(echo) as (handler, records):
+        if method.startswith("a"):
+            answer = asyncio.run(aask())
+        else:
+            response = getattr(guarded, method)(QUESTION)
+            if method == "stream_chat":
+                _ = [*response.response_gen]
+            answer = response.response
+        assert settled(handler)
+    record = records.one
+    assert (record.name, record.outcome) == ("GuardedChatEngine", "recovered")
+    assert verdicts(record) == ["failed", "passed"]
+    assert record.answer == answer == RIGHT
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_one_that_blocks_is_recorded_and_raises(streaming: bool) -> None:
+    engine = query_engine(WRONG, streaming=streaming)
+    guarded = GuardedQueryEngine(engine, judge(), on_fail=Block())
+    with listening(echo) as (handler, records):
+        with pytest.raises(AnswerRejected):
+            str(guarded.query(QUESTION))
+        assert settled(handler)
+    assert records.one.outcome == "blocked"
+    assert verdicts(records.one) == ["failed"]
+    assert not handler.counts.unanswered
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_inside_an_engine_it_is_a_record_of_its_own(streaming: bool) -> None:
+    guarded = GuardedQueryEngine(query_engine(WRONG, RIGHT, streaming=streaming), judge())
+    with listening(echo) as (handler, records):
+        assert str(routed(guarded).query(QUESTION)) == RIGHT
+        assert settled(handler)
+    record = records.one
+    assert (record.name, record.outcome) == ("GuardedQueryEngine", "recovered")
+    assert record.root != record.id
+
+
+def test_a_stream_that_is_left_keeps_what_was_found() -> None:
+    engine = query_engine(f"{RIGHT} It was opened in 1911.", streaming=True)
+    guarded = GuardedQueryEngine(engine, judge(), streaming="sentence")
+    with listening(echo) as (handler, records):
+        stream = guarded.query(QUESTION).response_gen
+        assert next(stream).strip() == RIGHT
+        stream.close()
+        assert settled(handler)
+    record = records.one
+    assert (record.outcome, record.name) == (None, "GuardedQueryEngine")
+    assert record.reason == "the guard's call did not come to its end"
+    assert {one.name for one in record.evaluations} == {"RefChecker"}
+
+
+def test_guards_alone_take_no_evaluator() -> None:
+    guarded = GuardedQueryEngine(query_engine(RIGHT), judge())
+    with listening() as (handler, records):
+        guarded.query(QUESTION)
+        query_engine(RIGHT).query(QUESTION)
+        assert settled(handler)
+    assert records.one.outcome == "passed"
+    assert handler.counts.runs == 2

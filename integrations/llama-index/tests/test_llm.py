@@ -1,0 +1,459 @@
+"""A LlamaIndex LLM as a chat model: messages, streams, tokens, errors, identity."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import pickle
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import openai
+import pytest
+from langchain_core.caches import InMemoryCache
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
+from llama_index.core import Settings
+from llama_index.core.base.llms.types import (
+    ChatMessage,
+    ChatResponse,
+    ChatResponseGen,
+    LLMMetadata,
+    MessageRole,
+)
+from llama_index.core.instrumentation import get_dispatcher
+from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from pydantic import PrivateAttr
+
+from demur import CallPolicy, RefChecker
+from demur.models.fingerprints import model_fingerprint
+from fake_llm import EndpointLLM, ScriptedCompletions, ScriptedLLM
+from llama_index.evaluation.demur._judging import is_judging
+from llama_index.evaluation.demur._llm import LlamaIndexChat, as_chat_model
+from support import facts
+from support.fakes import ScriptedModel
+from support.openai_server import Answer, openai_server
+
+TALK = [SystemMessage("Be brief."), HumanMessage("Hi."), AIMessage("Yes?"), HumanMessage("Who?")]
+
+
+def _says(text: str) -> Any:
+    return lambda stage, messages: text
+
+
+@pytest.fixture
+def llm() -> ScriptedLLM:
+    return ScriptedLLM(script=_says("It is  Ada, who\nis there."))
+
+
+@pytest.fixture
+def chat(llm: ScriptedLLM) -> BaseChatModel:
+    return as_chat_model(llm)
+
+
+# --- Messages ---------------------------------------------------------------------------------
+
+
+async def test_messages_and_replies_are_the_same_each_way(
+    llm: ScriptedLLM, chat: BaseChatModel
+) -> None:
+    streamed = AIMessageChunk("")
+    for chunk in chat.stream(TALK):
+        streamed += chunk
+    astreamed = AIMessageChunk("")
+    async for chunk in chat.astream(TALK):
+        astreamed += chunk
+    replies = [chat.invoke(TALK), await chat.ainvoke(TALK), streamed, astreamed]
+    assert {str(reply.text) for reply in replies} == {"It is  Ada, who\nis there."}
+    for reply in replies:
+        assert reply.usage_metadata == {
+            "input_tokens": 5,
+            "output_tokens": 6,
+            "total_tokens": 11,
+        }
+        assert reply.response_metadata["finish_reason"] == "stop"
+    told = [(message.type, str(message.text)) for message in TALK]
+    for request in llm.requests:
+        assert [(message.type, str(message.text)) for message in request] == told
+    assert len(llm.requests) == 4
+
+
+def test_streams_come_in_pieces(chat: BaseChatModel) -> None:
+    pieces = [str(chunk.text) for chunk in chat.stream(TALK) if chunk.text]
+    assert pieces == ["It", " is", "  Ada,", " who", "\nis", " there."]
+
+
+def test_texts_in_blocks_are_texts(llm: ScriptedLLM, chat: BaseChatModel) -> None:
+    blocks: list[str | dict[str, Any]] = [{"type": "text", "text": "Who "}, "is it?"]
+    chat.invoke([HumanMessage(content=blocks)])
+    assert str(llm.requests[0][0].text) == "Who is it?"
+
+
+_CALL = {"name": "f", "args": {}, "id": "1"}
+_IMAGE: Any = [{"type": "image_url", "image_url": {"url": "http://127.0.0.1/a.png"}}]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        ToolMessage("found", tool_call_id="1"),
+        AIMessage("", tool_calls=[_CALL]),
+        HumanMessage(content=_IMAGE),
+    ],
+    ids=["tool", "tool call", "image"],
+)
+def test_what_cannot_be_said_to_an_llm_is_refused(
+    llm: ScriptedLLM, chat: BaseChatModel, message: BaseMessage
+) -> None:
+    with pytest.raises(ValueError, match="texts of system, human and ai alone, got a"):
+        chat.invoke([message])
+    assert llm.requests == []
+
+
+async def test_options_reach_the_llm(llm: ScriptedLLM, chat: BaseChatModel) -> None:
+    chat.invoke(TALK, max_tokens=3, stop=["."])
+    await chat.ainvoke(TALK, max_tokens=3)
+    list(chat.stream(TALK, top_logprobs=4))
+    assert llm.options == [{"max_tokens": 3, "stop": ["."]}, {"max_tokens": 3}, {"top_logprobs": 4}]
+
+
+def test_the_role_of_instructions_is_the_llm_s() -> None:
+    told: list[MessageRole] = []
+
+    class Other(ScriptedLLM):
+        @property
+        def metadata(self) -> LLMMetadata:
+            return LLMMetadata(system_role=MessageRole.USER)
+
+        def chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
+            told.extend(message.role for message in messages)
+            return super().chat(messages, **kwargs)
+
+    as_chat_model(Other(script=_says("Ada"))).invoke(TALK)
+    assert told == ["user", "user", "assistant", "user"]
+
+
+class _Cumulative(ScriptedLLM):
+    """Gives no deltas, and the tokens so far with each piece, as some integrations do."""
+
+    def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponseGen:
+        said = ""
+        for count, word in enumerate(["It ", "is ", "Ada."], start=1):
+            said += word
+            yield ChatResponse(
+                message=ChatMessage(said, role=MessageRole.ASSISTANT),
+                raw={"usage": {"input_tokens": 5, "output_tokens": count}},
+            )
+
+
+def test_streams_without_deltas_and_with_running_totals() -> None:
+    model = as_chat_model(_Cumulative(script=_says("")))
+    streamed = AIMessageChunk("")
+    for chunk in model.stream(TALK):
+        streamed += chunk
+    assert streamed.text == "It is Ada."
+    assert streamed.usage_metadata == {"input_tokens": 5, "output_tokens": 3, "total_tokens": 8}
+
+
+# --- Models that only complete ----------------------------------------------------------------
+
+
+async def test_completions_are_chats_too() -> None:
+    llm = ScriptedCompletions(script=_says("Ada, who else."))
+    model = as_chat_model(llm)
+    replies = [model.invoke(TALK), await model.ainvoke(TALK)]
+    assert [str(reply.text) for reply in replies] == ["Ada, who else."] * 2
+    assert replies[0].usage_metadata == replies[1].usage_metadata
+    assert replies[0].usage_metadata is not None
+    assert replies[0].usage_metadata["output_tokens"] == 3
+    assert "".join([str(chunk.text) async for chunk in model.astream(TALK)]) == "Ada, who else."
+    for prompt in llm.prompts:
+        assert prompt.startswith("system: Be brief.\nuser: Hi.")
+
+
+async def test_completions_do_not_hold_up_the_event_loop() -> None:
+    loop = asyncio.get_running_loop()
+    within: list[bool] = []
+
+    def script(stage: str, messages: Any) -> str:
+        try:
+            within.append(asyncio.get_running_loop() is loop)
+        except RuntimeError:
+            within.append(False)
+        assert is_judging()
+        return "Ada"
+
+    model = as_chat_model(ScriptedCompletions(script=script))
+    await model.ainvoke(TALK)
+    assert [str(one.text) async for one in model.astream(TALK) if one.text] == ["Ada"]
+    assert within == [False, False]
+
+
+# --- Events -----------------------------------------------------------------------------------
+
+
+class _Heard(BaseEventHandler):
+    _found: list[tuple[str, bool]] = PrivateAttr(default_factory=list)
+
+    @property
+    def found(self) -> list[tuple[str, bool]]:
+        return self._found
+
+    def handle(self, event: Any, **kwargs: Any) -> None:
+        self._found.append((event.class_name(), is_judging()))
+
+
+@pytest.fixture
+def heard() -> Iterator[_Heard]:
+    root, handler = get_dispatcher(), _Heard()
+    root.add_event_handler(handler)
+    yield handler
+    root.event_handlers.remove(handler)
+
+
+async def test_events_are_told_as_a_judge_s(chat: BaseChatModel, heard: _Heard) -> None:
+    between: list[bool] = []
+    chat.invoke(TALK)
+    await chat.ainvoke(TALK)
+    for _ in chat.stream(TALK):
+        between.append(is_judging())
+    async for _ in chat.astream(TALK):
+        between.append(is_judging())
+    kinds = {kind for kind, _ in heard.found}
+    assert {"LLMChatStartEvent", "LLMChatInProgressEvent", "LLMChatEndEvent"} <= kinds
+    assert all(judging for _, judging in heard.found)
+    assert not any(between)
+    assert not is_judging()
+
+
+async def test_a_failure_leaves_no_one_judging() -> None:
+    def script(stage: str, messages: Any) -> str:
+        raise RuntimeError("out of order")
+
+    model = as_chat_model(ScriptedLLM(script=script))
+    for call in (model.invoke, lambda given: list(model.stream(given))):
+        with pytest.raises(RuntimeError, match="out of order"):
+            call(TALK)
+    with pytest.raises(RuntimeError, match="out of order"):
+        await model.ainvoke(TALK)
+    assert not is_judging()
+
+
+# --- Errors and retries -----------------------------------------------------------------------
+
+_PATIENT = CallPolicy(attempts=3, first_delay=0.01, timeout=5)
+_SAMPLE = facts.sample(2)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Answer(status=429, headers={"retry-after-ms": "30"}),
+        Answer(status=500),
+        Answer(status=503, headers={"Retry-After": "0"}),
+        Answer(cut=True),
+        Answer(body=b"{", headers={}),
+    ],
+    ids=["429", "500", "503", "cut", "garbled"],
+)
+async def test_what_may_pass_is_asked_again_and_by_one_alone(fault: Answer) -> None:
+    for a_sync in (False, True):
+        with openai_server(
+            lambda request, number: fault if number % 3 < 2 else facts.serve(request, number)
+        ) as server:
+            llm = EndpointLLM(api_base=server.url)
+            assert llm.max_retries == 3
+            checker = RefChecker(as_chat_model(llm), call_policy=_PATIENT)
+            found = await checker.ainvoke(_SAMPLE) if a_sync else checker.invoke(_SAMPLE)
+            assert facts.grade(2, found) == "right"
+            # Each of two requests fails twice: with retries of its own the client would have hidden
+            # these tries, and multiplied them had there been more.
+            assert found.usage.calls == len(server.requests) == 6
+            assert llm.max_retries == 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (Answer("no such key", status=401), "AuthenticationError"),
+        (Answer("too long", status=400), "BadRequestError"),
+    ],
+    ids=["401", "400"],
+)
+def test_what_cannot_pass_is_not_asked_again(fault: Answer, said: str) -> None:
+    with openai_server([fault]) as server:
+        checker = RefChecker(as_chat_model(EndpointLLM(api_base=server.url)))
+        found = checker.invoke(_SAMPLE)
+        assert found.undetermined
+        assert said in str(found.error)
+        assert len(server.requests) == 1
+
+
+async def test_a_late_reply_is_given_up() -> None:
+    with openai_server(lambda request, number: Answer("late", delay=5)) as server:
+        policy = CallPolicy(attempts=2, first_delay=0, timeout=0.3)
+        checker = RefChecker(as_chat_model(EndpointLLM(api_base=server.url)), call_policy=policy)
+        for found in (await checker.ainvoke(_SAMPLE), checker.invoke(_SAMPLE)):
+            assert "no reply within 0.3 s" in str(found.error)
+        assert len(server.requests) == 4
+
+
+class _Clients(ScriptedLLM):
+    """Keeps a client that was made before, as LlamaIndex's OpenAI and Anthropic classes do."""
+
+    max_retries: int = 3
+    _client: Any = PrivateAttr()
+    _none: Any = PrivateAttr(default=None)
+
+    def model_post_init(self, context: Any, /) -> None:
+        super().model_post_init(context)
+        self._client = openai.OpenAI(api_key="key", max_retries=self.max_retries)
+
+    @property
+    def client(self) -> openai.OpenAI:
+        assert isinstance(self._client, openai.OpenAI)
+        return self._client
+
+
+def test_clients_that_were_made_before_ask_once_too() -> None:
+    llm = _Clients(script=_says("Ada"))
+    model = as_chat_model(llm)
+    assert isinstance(model, LlamaIndexChat)
+    asked = model._asked
+    assert isinstance(asked, _Clients)
+    assert (asked.max_retries, asked.client.max_retries) == (0, 0)
+    assert (llm.max_retries, llm.client.max_retries) == (3, 3)
+    assert model.llm is llm
+
+
+# --- One adapter, and who it is ---------------------------------------------------------------
+
+
+def test_an_llm_has_one_adapter_for_as_long_as_it_is_used() -> None:
+    llm = ScriptedLLM(script=_says("Ada"))
+    first = as_chat_model(llm)
+    assert as_chat_model(llm) is first
+    assert as_chat_model(ScriptedLLM(script=_says("Ada"))) is not first
+    gone = weakref.ref(first)
+    del first
+    gc.collect()
+    assert gone() is None
+
+
+def test_an_llm_that_was_changed_is_adapted_anew() -> None:
+    llm = EndpointLLM(api_base="http://127.0.0.1:1/v1")
+    before = as_chat_model(llm)
+    llm.temperature = 0.5
+    after = as_chat_model(llm)
+    assert after is not before
+    assert model_fingerprint(after) != model_fingerprint(before)
+
+
+def test_identical_requests_of_two_evaluators_are_sent_once() -> None:
+    with openai_server(
+        lambda request, number: Answer(facts.serve(request, number).text, delay=0.3)
+    ) as server:
+        llm = EndpointLLM(api_base=server.url)
+        both = [RefChecker(as_chat_model(llm)) for _ in range(2)]
+        done = RefChecker.batch(both[0], [_SAMPLE, _SAMPLE], {"max_concurrency": 2})
+
+        async def ask() -> Any:
+            return await asyncio.gather(*(one.ainvoke(_SAMPLE) for one in both))
+
+        done += asyncio.run(ask())
+        assert {facts.grade(2, found) for found in done} == {"right"}
+        assert len(server.requests) == 4
+
+
+def _endpoint(**options: Any) -> EndpointLLM:
+    return EndpointLLM(**{"api_base": "http://127.0.0.1:1/v1", **options})
+
+
+def test_fingerprints_tell_llms_apart_and_no_key() -> None:
+    told = {
+        model_fingerprint(as_chat_model(llm))
+        for llm in (
+            _endpoint(),
+            _endpoint(model="other"),
+            _endpoint(temperature=0.5),
+            _endpoint(max_tokens=5),
+            _endpoint(api_base="http://127.0.0.1:2/v1"),
+            _endpoint(additional_kwargs={"seed": 1}),
+            ScriptedLLM(script=_says("Ada")),
+        )
+    }
+    assert len(told) == 7
+    same = [
+        _endpoint(),
+        _endpoint(api_key="other"),
+        _endpoint(max_retries=0),
+        _endpoint(timeout=1),
+        _endpoint(additional_kwargs={"extra_headers": {"Authorization": "Bearer x"}}),
+    ]
+    models = [as_chat_model(llm) for llm in same[:4]]
+    assert len({model_fingerprint(model) for model in models}) == 1
+    assert "test" in model_fingerprint(models[0])
+    for llm in same:
+        shown = as_chat_model(llm)
+        for text in (repr(shown), str(shown._identifying_params), shown._get_llm_string()):
+            assert "Bearer" not in text
+            assert "'key'" not in text
+
+
+def test_passwords_in_addresses_are_not_told() -> None:
+    model = as_chat_model(_endpoint(api_base="http://ada:pass@127.0.0.1:1/v1"))
+    for text in (repr(model), str(model._identifying_params), model._get_llm_string()):
+        assert "pass@" not in text
+
+
+def test_caches_tell_llms_apart() -> None:
+    cache = InMemoryCache()
+    models = [as_chat_model(ScriptedLLM(model=name, script=_says(name))) for name in ("one", "two")]
+    for model in models:
+        model.cache = cache
+    assert [str(model.invoke(TALK).text) for model in models * 2] == ["one", "two"] * 2
+    assert [len(model.llm.requests) for model in models] == [1, 1]  # type: ignore[attr-defined]  # adapters
+
+
+def test_pickles_ask_the_same() -> None:
+    model = as_chat_model(ScriptedLLM(script=facts.speak))
+    copied = pickle.loads(pickle.dumps(model))
+    assert model_fingerprint(copied) == model_fingerprint(model)
+    assert copied.invoke("What is item 3 like?").text == facts.answer(3)
+    assert as_chat_model(copied.llm) is copied
+
+
+# --- What is taken ----------------------------------------------------------------------------
+
+
+def test_langchain_s_models_and_names_are_taken_as_they_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = ScriptedModel(script=facts.speak)
+    assert as_chat_model(model) is model
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    assert as_chat_model("openai:some-name").model_name == "some-name"  # type: ignore[attr-defined]  # ChatOpenAI
+    with pytest.raises(ValueError, match="unknown model 'nobody'"):
+        as_chat_model("nobody")
+
+
+def test_without_a_model_the_settings_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    llm = ScriptedLLM(script=_says("Ada"))
+    monkeypatch.setattr(Settings, "_llm", llm)
+    model = as_chat_model()
+    assert isinstance(model, LlamaIndexChat)
+    assert model.llm is llm
+
+
+@pytest.mark.parametrize("wrong", [7, ScriptedLLM, ["openai:x"]], ids=["int", "class", "list"])
+def test_what_is_no_model_is_refused(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="expected a LlamaIndex LLM, a LangChain chat model or"):
+        as_chat_model(wrong)

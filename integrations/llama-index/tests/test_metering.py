@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from llama_index.core.instrumentation import root_dispatcher
+from llama_index.core.llms import ChatMessage
+
+from fake_llm import ScriptedCompletions, ScriptedLLM
+from llama_index.evaluation.demur._judging import is_judging, while_judging
+from llama_index.evaluation.demur._metering import Meter, install
+
+ASKED = [ChatMessage("How tall is it?")]
+
+
+def _llm() -> ScriptedLLM:
+    return ScriptedLLM(script=lambda *_: "84 metres.")
+
+
+@pytest.mark.parametrize("call", ["chat", "complete", "stream_chat", "stream_complete"])
+def test_calls_and_tokens(call: str) -> None:
+    with Meter() as meter:
+        given: Any = ASKED if "chat" in call else "How tall is it?"
+        reply = getattr(_llm(), call)(given)
+        if "stream" in call:
+            list(reply)
+    usage = meter.usage
+    assert (usage.calls, usage.input_tokens, usage.output_tokens) == (1, 4, 2)
+    assert usage.seconds > 0
+
+
+@pytest.mark.parametrize("call", ["chat", "complete", "stream_chat", "stream_complete"])
+def test_a_chat_that_is_a_completion_is_one_call(call: str) -> None:
+    llm = ScriptedCompletions(script=lambda *_: "84 metres.")
+    with Meter() as meter:
+        given: Any = ASKED if "chat" in call else "How tall is it?"
+        reply = getattr(llm, call)(given)
+        if "stream" in call:
+            list(reply)
+        llm.complete("And how wide?")
+    assert meter.usage.calls == 2
+
+
+def test_calls_that_fail_count() -> None:
+    def fail(*_: Any) -> str:
+        raise ConnectionError("away")
+
+    llm = ScriptedLLM(script=fail)
+    with Meter() as meter, pytest.raises(ConnectionError):
+        llm.chat(ASKED)
+    with meter, pytest.raises(ConnectionError):
+        asyncio.run(llm.achat(ASKED))
+    assert (meter.usage.calls, meter.usage.output_tokens) == (2, 0)
+
+
+async def test_each_meter_counts_its_own() -> None:
+    async def spend(calls: int) -> int:
+        with Meter() as meter:
+            for _ in range(calls):
+                await _llm().achat(ASKED)
+        return meter.usage.calls
+
+    assert await asyncio.gather(*map(spend, range(20))) == list(range(20))
+
+
+async def test_calls_side_by_side() -> None:
+    with Meter() as meter:
+        await asyncio.gather(*(_llm().achat(ASKED) for _ in range(20)))
+    assert (meter.usage.calls, meter.usage.output_tokens) == (20, 40)
+
+
+def test_what_judges_spend_is_not_counted() -> None:
+    with Meter() as meter:
+        with while_judging():
+            assert is_judging()
+            _llm().chat(ASKED)
+            with Meter() as inner:
+                _llm().chat(ASKED)
+        assert not is_judging()
+        _llm().chat(ASKED)
+    assert (meter.usage.calls, inner.usage.calls) == (1, 1)
+
+
+def test_threads_of_ones_own_are_not_counted_and_do_no_harm() -> None:
+    with Meter() as meter:
+        thread = threading.Thread(target=_llm().chat, args=(ASKED,))
+        thread.start()
+        thread.join()
+    assert meter.usage.calls == 0
+
+
+def test_the_listener_is_there_once() -> None:
+    handlers = root_dispatcher.event_handlers
+    for _ in range(3):
+        install()
+    count = sum(type(one).__name__ == "_Listener" for one in handlers)
+    assert count == 1
+    kept = [*handlers]
+    handlers.clear()
+    with Meter() as meter:
+        _llm().chat(ASKED)
+    handlers[:] = kept
+    assert meter.usage.calls == 1

@@ -1,0 +1,254 @@
+"""The distribution as pip installs it: beside openai 2, without any model's package, and alone.
+
+An environment of its own, since LlamaIndex's package for OpenAI holds openai below 3. That one is
+made once for this module; its packages come from the index that pip is set up for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import venv
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demur.errors import LocalModelError
+from readme import blocks
+from support.openai_server import openai_server
+from support.rag import application
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).parents[1]
+ROOT = HERE.parents[1]
+CORE = f"{ROOT}[chroma]"
+"""With what the README's embedding and its few-shot examples need."""
+UNREACHABLE = ("Failed to establish a new connection", "Name or service not known", "timed out")
+PIP = ["-m", "pip", "--disable-pip-version-check", "--no-input"]
+
+
+def pip(python: str | Path, *arguments: str) -> None:
+    """Run pip; skip where it reaches no index, and fail where anything else is wrong."""
+    done = subprocess.run([str(python), *PIP, *arguments], capture_output=True, text=True)
+    if done.returncode == 0:
+        return
+    said = done.stdout + done.stderr
+    if any(sign in said for sign in UNREACHABLE):
+        pytest.skip(
+            "NOT TESTED: that llama-index-evaluation-demur installs beside openai 2, and that its "
+            f"README's examples run there. pip reaches no index: {said[-300:]}"
+        )
+    pytest.fail(f"pip {' '.join(arguments)} failed:\n{said[-3000:]}")
+
+
+# What reaches the index is of the module's scope: in a test nothing leaves the machine.
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The distribution, built."""
+    folder = tmp_path_factory.mktemp("built")
+    pip(sys.executable, "wheel", "--no-deps", "--wheel-dir", str(folder), str(HERE))
+    (made,) = folder.glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with what the README has its reader install."""
+    folder = tmp_path_factory.mktemp("installed") / "venv"
+    venv.create(folder, symlinks=os.name != "nt")
+    made = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    # By this environment's pip, which is newer than the one that a new environment brings.
+    further = ["llama-index-llms-openai", "llama-index-embeddings-langchain"]
+    pip(sys.executable, "--python", str(made), "install", CORE, str(wheel), *further)
+    return made
+
+
+def run(python: Path, folder: Path, code: str, **variables: str) -> Any:
+    """Run code in the environment, which sees nothing of this checkout; what it prints last."""
+    dropped = ("PYTHON", "OPENAI", "LANGSMITH", "COV_")
+    here = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
+    done = subprocess.run(
+        [str(python), "-c", code],
+        cwd=folder,
+        env={**here, "PYTHONNOUSERSITE": "1", **variables},
+        capture_output=True,
+        text=True,
+        timeout=900,
+    )
+    assert done.returncode == 0, done.stderr[-3000:] or done.stdout[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+# --- What is installed ----------------------------------------------------------------------------
+
+
+def test_it_installs_beside_openai_2(python: Path, tmp_path: Path) -> None:
+    code = """
+        import json
+        from importlib.metadata import version
+        print(json.dumps({name: version(name) for name in ("openai", "llama-index-core", "demur")}))
+    """
+    found = run(python, tmp_path, textwrap.dedent(code))
+    assert found["openai"].partition(".")[0] == "2"
+    assert found["llama-index-core"].startswith("0.14.")
+    pip(sys.executable, "--python", str(python), "check")
+
+
+def test_it_needs_no_package_of_a_model(python: Path, tmp_path: Path) -> None:
+    """Nor Chroma, nor an embedding: where these are missing, what does not need them works."""
+    code = """
+        import json, sys
+
+        class Missing:
+            names = ("llama_index.llms", "llama_index.embeddings", "chromadb", "onnxruntime")
+
+            def find_spec(self, name, path=None, target=None):
+                if name.startswith(self.names):
+                    raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+        sys.meta_path.insert(0, Missing())
+        from llama_index.core import Document, Settings, SummaryIndex
+        from llama_index.core.llms import MockLLM
+        import llama_index.evaluation.demur as ours
+        from llama_index.evaluation.demur import (
+            FEWLEvaluator, GuardedChatEngine, GuardedQueryEngine, RefCheckerEvaluator,
+            ReverseValidationEvaluator, ScoreEventHandler,
+        )
+        from llama_index.evaluation.demur.few_shot import FEWLExamples
+        from demur import ExampleStore, MissingExtraError
+
+        Settings.llm = MockLLM()
+        index = SummaryIndex.from_documents([Document(text="The Louvre is in Paris.")])
+        guarded = GuardedQueryEngine(index.as_query_engine(), RefCheckerEvaluator())
+        outcome = guarded.query("Where is the Louvre?").metadata["demur"]["outcome"]
+        try:
+            ExampleStore()
+        except MissingExtraError as error:
+            missing = str(error)
+        print(json.dumps({"names": ours.__all__, "outcome": outcome, "missing": missing,
+                          "from": ours.__file__}))
+    """
+    found = run(python, tmp_path, textwrap.dedent(code))
+    assert {
+        *("FEWLEvaluator", "ReverseValidationEvaluator", "RefCheckerEvaluator"),
+        *("GuardedQueryEngine", "GuardedChatEngine", "ScoreEventHandler"),
+    } <= set(found["names"])
+    # A model that repeats its prompt writes no claims: the guard lets nothing through.
+    assert found["outcome"] == "evaluator_failed"
+    assert "demur[chroma]" in found["missing"]
+    assert Path(found["from"]).is_relative_to(python.parents[1])
+
+
+def test_the_wheel_holds_our_part_of_the_namespace_alone(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as file:
+        names = [name for name in file.namelist() if ".dist-info/" not in name]
+    part = "llama_index/evaluation/demur/"
+    assert all(name.startswith(part) for name in names)
+    sources = HERE / "src" / part
+    here = [one for one in sources.rglob("*") if one.is_file() and "__pycache__" not in one.parts]
+    assert {f"{part}{one.relative_to(sources).as_posix()}" for one in here} == set(names)
+    assert {f"{part}py.typed", f"{part}__init__.py", f"{part}few_shot.py"} <= set(names)
+
+
+# --- The README's examples ------------------------------------------------------------------------
+
+TELL = """
+import json
+from pathlib import Path
+from demur.observe.log import open_log, records
+with open_log(Path("scores.sqlite")) as log:
+    logged = list(records(log))
+evaluated = results["refchecker"]
+print(json.dumps({
+    "passing": [one.passing for one in evaluated],
+    "scores": [one.score for one in evaluated],
+    "reasons": [one.invalid_reason for one in evaluated],
+    "answer": str(response),
+    "demur": response.metadata["demur"],
+    "counts": {"recorded": handler.counts.recorded, "lost": handler.counts.lost},
+    "logged": [[one.attempts[0].answer, one.attempts[0].evaluations[0].passed] for one in logged],
+    "few_shot": str(few_shot_engine.query("Where is the Louvre?")),
+}))
+"""
+
+
+def as_typed(python: Path, folder: Path, url: str, key: str = "key") -> Any:
+    """Run the README's examples one after the other, as whoever types them does."""
+    code = "\n".join([*blocks(), TELL])
+    return run(python, folder, code, OPENAI_API_BASE=url, OPENAI_API_KEY=key)
+
+
+@pytest.fixture
+def embedding() -> None:
+    """The weights of the README's embedding, or a skip that says what is missing."""
+    from demur.models.embeddings import MiniLM
+
+    try:
+        MiniLM()
+    except LocalModelError as error:
+        pytest.skip(f"NOT TESTED: the README's examples, whose embedding is not here: {error}")
+
+
+@pytest.mark.usefixtures("embedding")
+def test_the_readmes_examples_run_as_typed(python: Path, tmp_path: Path) -> None:
+    judge = application("no answer")
+    guarded = iter(["The Louvre opened in 1851.", "The Louvre, in Paris, opened in 1793."])
+
+    def script(request: dict[str, Any], number: int) -> str:
+        prompt = request["messages"][-1]["content"]
+        if "<answer-" in prompt or "<claims-" in prompt:
+            return judge(request, number)
+        if "and since when" in prompt:
+            return next(guarded)
+        if "Since when is the Prado" in prompt:
+            return "The Prado opened in 1819."
+        if "Rijksmuseum is in Amsterdam." in prompt:
+            return "As in the example: in Paris."
+        return "In Paris since 1066."
+
+    with openai_server(script) as server:
+        found = as_typed(python, tmp_path, server.url)
+    assert found["passing"] == [False, True]
+    assert found["scores"] == [0, 1]
+    assert found["reasons"] == [None, None]
+    assert found["answer"] == "The Louvre, in Paris, opened in 1793."
+    assert (found["demur"]["outcome"], found["demur"]["attempts"]) == ("recovered", 2)
+    (evidence,) = found["demur"]["evidence"]
+    assert evidence["text"] == "The Louvre, in Paris, opened as a museum in 1793."
+    assert (evidence["start"], evidence["end"]) == (0, len(evidence["text"]))
+    assert found["counts"] == {"recorded": 1, "lost": 0}
+    assert found["logged"] == [["The Prado opened in 1819.", True]]
+    assert found["few_shot"] == "As in the example: in Paris."
+
+
+@pytest.mark.real
+@pytest.mark.usefixtures("embedding")
+def test_the_readmes_examples_run_on_a_real_model(python: Path, tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp", reason="the local runtime is not installed: demur[local]")
+    from demur.models.local import ChatLocal
+
+    try:
+        model = ChatLocal()
+    except LocalModelError as error:
+        pytest.skip(f"NOT TESTED: the README's examples on the 1.5B model, not here: {error}")
+    model.invoke("Say yes.")  # starts the server
+    endpoint = model._connected  # its address is nobody else's business, and so not public
+    assert endpoint is not None
+    found = as_typed(python, tmp_path, f"{endpoint.url}/v1", endpoint.key)
+    assert len(found["passing"]) == 2
+    for passing, reason in zip(found["passing"], found["reasons"], strict=True):
+        assert (passing is None) == (reason is not None)
+    assert found["passing"] != [None, None]
+    assert found["demur"]["outcome"] in ("passed", "recovered", "abstained")
+    assert "1793" in found["answer"] or found["demur"]["outcome"] == "abstained"
+    assert found["counts"] == {"recorded": 1, "lost": 0}
+    assert len(found["logged"]) == 1
+    assert found["few_shot"].strip()

@@ -1,0 +1,129 @@
+"""The same samples give the same evaluations in LangChain and in LlamaIndex."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage
+
+from demur import FEWL, Evaluation, RefChecker, ReverseValidation
+from fake_llm import EndpointLLM, ScriptedLLM
+from llama_index.evaluation.demur.evaluators import (
+    FEWLEvaluator,
+    RefCheckerEvaluator,
+    ReverseValidationEvaluator,
+)
+from support import facts
+from support.fakes import ScriptedModel
+from support.openai_server import Answer, openai_server
+
+
+def _judge(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
+    """As `facts.judge`, with tokens that both frameworks have to tell of."""
+    said = facts.judge(stage, messages)
+    message = AIMessage(said) if isinstance(said, str) else said
+    read, written = len(messages) * 100, len(str(message.text))
+    usage = {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
+    return message.model_copy(update={"usage_metadata": usage})
+
+
+@dataclass(frozen=True)
+class _Both:
+    """An evaluator of each framework, by what both are to ask."""
+
+    core: Callable[[Any], Any]
+    here: Callable[[Any], Any]
+
+
+def _fewl(make: Any, several: bool) -> Callable[[Any], Any]:
+    options = {"similarity": facts.alike, "n_answers": 2, "threshold": 0.2}
+    # Two objects: identical requests of one, in flight together, would be one by chance.
+    return lambda model: make([model, model.model_copy()] if several else model, **options)
+
+
+_EVALUATORS = {
+    "refchecker": _Both(RefChecker, RefCheckerEvaluator),
+    "refchecker per claim, sentences": _Both(
+        lambda model: RefChecker(model, checker="per_claim", aggregation="soft", threshold=0.4),
+        lambda llm: RefCheckerEvaluator(
+            llm, checker="per_claim", aggregation="soft", threshold=0.4
+        ),
+    ),
+    "refchecker logprobs": _Both(
+        lambda model: RefChecker(model, checker="logprobs"),
+        lambda llm: RefCheckerEvaluator(llm, checker="logprobs"),
+    ),
+    "reverse validation": _Both(ReverseValidation, ReverseValidationEvaluator),
+    "reverse validation em": _Both(
+        lambda model: ReverseValidation(model, variant="em", threshold=0.5),
+        lambda llm: ReverseValidationEvaluator(llm, variant="em", threshold=0.5),
+    ),
+    "fewl": _Both(_fewl(FEWL, False), _fewl(FEWLEvaluator, False)),
+    "fewl, two references": _Both(_fewl(FEWL, True), _fewl(FEWLEvaluator, True)),
+}
+
+
+def _essence(found: Evaluation, model_too: bool) -> dict[str, Any]:
+    """All of it but the seconds and, if wanted, what is told of the model."""
+    told = found.model_dump()
+    for spent in (told["usage"], *told["details"]["usage_by_stage"].values()):
+        spent.pop("seconds")
+    if not model_too:
+        names = ("model", "validator", "references", "prompts")
+        for name in names if "references" in told["fingerprints"] else names[:2]:
+            told["fingerprints"].pop(name, None)
+    return told
+
+
+async def _same(both: _Both, model: Any, llm: Any, model_too: bool) -> None:
+    core, here = both.core(model), both.here(llm)
+    samples = [facts.sample(number) for number in range(4)]
+    samples.append(samples[0].model_copy(update={"answer": " "}))
+    for at, sample in enumerate(samples):
+        contexts = [document.page_content for document in sample.contexts]
+        given = (sample.question, sample.answer, contexts)
+        way = at % 2
+        expected = await core.ainvoke(sample) if way else core.invoke(sample)
+        found = await here.aevaluate(*given) if way else here.evaluate(*given)
+        assert found.sample == sample
+        assert _essence(found.evaluation, model_too) == _essence(expected, model_too)
+        assert expected.undetermined is (at == 4)
+    assert len(core.fingerprints) == len(here.fingerprints)
+
+
+@pytest.mark.parametrize("both", _EVALUATORS.values(), ids=_EVALUATORS)
+async def test_the_same_script_gives_the_same_evaluations(both: _Both) -> None:
+    model, llm = ScriptedModel(script=_judge), ScriptedLLM(script=_judge, reports_usage=False)
+    await _same(both, model, llm, model_too=False)
+    assert _texts(llm.requests) == _texts(model.requests)
+
+
+def _texts(requests: Sequence[Sequence[BaseMessage]]) -> list[list[tuple[str, str]]]:
+    """What was asked; requests that are made side by side come in any order."""
+    return sorted([(one.type, str(one.text)) for one in request] for request in requests)
+
+
+@pytest.mark.parametrize("both", _EVALUATORS.values(), ids=_EVALUATORS)
+async def test_the_same_model_gives_the_same_evaluations(both: _Both) -> None:
+    """LangChain's own model in LlamaIndex: its fingerprint, and so its thresholds, hold too."""
+    first, second = ScriptedModel(script=_judge), ScriptedModel(script=_judge)
+    await _same(both, first, second, model_too=True)
+
+
+def _serve(request: dict[str, Any], number: int) -> Answer:
+    return facts.serve(request, number)
+
+
+@pytest.mark.parametrize("name", ["refchecker", "reverse validation em", "fewl"])
+async def test_the_same_endpoint_gives_the_same_evaluations(name: str) -> None:
+    with openai_server(_serve) as server:
+        llm = EndpointLLM(api_base=server.url)
+        await _same(_EVALUATORS[name], server.model(), llm, model_too=False)
+        keys = ("model", "temperature", "messages")
+        told = ([request[key] for key in keys] for request in server.requests)
+        asked = [json.dumps(one, sort_keys=True) for one in told]
+        assert {asked.count(one) for one in asked} == {2}, "once by each"

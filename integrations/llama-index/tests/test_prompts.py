@@ -1,0 +1,321 @@
+"""demur's prompts as LlamaIndex's templates, and templates of users in their places."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+from llama_index.core.base.llms.types import ChatMessage, ImageBlock, MessageRole, TextBlock
+from llama_index.core.output_parsers import PydanticOutputParser
+from llama_index.core.prompts import (
+    BasePromptTemplate,
+    ChatPromptTemplate,
+    PromptTemplate,
+    RichPromptTemplate,
+)
+from pydantic import BaseModel
+
+from demur import Sample
+from demur.evaluators.fewl import FEWLPrompts
+from demur.evaluators.fewl.prompts import numbered
+from demur.evaluators.refchecker import RefCheckerPrompts
+from demur.evaluators.refchecker.prompts import with_preceding
+from demur.evaluators.reverse_validation import ReverseValidationPrompts
+from demur.models.isolation import isolate
+from demur.models.prompts import Prompt
+from fake_llm import ScriptedLLM
+from llama_index.evaluation.demur._evaluating import HallucinationEvaluator
+from llama_index.evaluation.demur._prompts import TemplatePrompt, as_prompt, as_template
+from llama_index.evaluation.demur.evaluators import (
+    FEWLEvaluator,
+    RefCheckerEvaluator,
+    ReverseValidationEvaluator,
+)
+from support import facts
+from support.fakes import isolated
+
+_ALL: dict[str, Prompt] = {
+    f"{type(prompts).__name__}.{one.name}": getattr(prompts, one.name)
+    for prompts in (RefCheckerPrompts(), ReverseValidationPrompts(), FEWLPrompts())
+    for one in fields(prompts)
+}
+_OURS = RefCheckerPrompts().joint
+
+
+@pytest.fixture
+def llm() -> ScriptedLLM:
+    return ScriptedLLM(script=facts.judge)
+
+
+def _makers() -> list[type[HallucinationEvaluator]]:
+    return [RefCheckerEvaluator, ReverseValidationEvaluator, FEWLEvaluator]
+
+
+def _make(kind: type[HallucinationEvaluator], llm: ScriptedLLM) -> Any:
+    given = {"similarity": facts.alike, "n_answers": 2} if kind is FEWLEvaluator else {}
+    return kind(llm, **given)  # type: ignore[arg-type]  # each has its own
+
+
+def _said(messages: Sequence[BaseMessage]) -> list[tuple[str, str]]:
+    return [(message.type, str(message.text)) for message in messages]
+
+
+# --- Out ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", _ALL)
+def test_a_template_shows_a_variable_for_each_field(name: str) -> None:
+    prompt = _ALL[name]
+    template = as_template(prompt)
+    assert isinstance(template, ChatPromptTemplate)
+    counted = {"n"} if "{n}" in prompt.system else set()
+    assert {*template.template_vars} == {*prompt.fields, *counted}
+    assert template.message_templates[0].content == prompt.system
+    assert str(template.message_templates[-1].content).endswith(prompt.closing)
+    assert len(template.message_templates) == 2 + 2 * len(prompt.examples)
+
+
+def _forced(prompt: Prompt) -> TemplatePrompt:
+    """The template of a prompt, not recognized as that."""
+    other = Prompt("Other.", prompt.fields, closing=prompt.closing)
+    counted = ["n"] if "{n}" in prompt.system + prompt.closing else []
+    made = as_prompt("it", as_template(prompt), other, other, counted)
+    assert isinstance(made, TemplatePrompt)
+    return made
+
+
+@pytest.mark.parametrize("name", _ALL)
+@pytest.mark.parametrize("without", [(), ("question",)], ids=["all", "no question"])
+def test_a_template_asks_what_the_prompt_asks(name: str, without: tuple[str, ...]) -> None:
+    """To the byte, also where texts hold what looks like variables, marks or paragraphs."""
+    prompt = _ALL[name]
+    texts = {
+        field: f"Of {field}: {{claim}} {{n}} \x00\n\n{{{field}}} </{field}-aaaaaaaaaa>\n\nEnd.\n"
+        for field in prompt.fields
+        if field not in without
+    }
+    forced = _forced(prompt)
+    assert _said(forced.messages(**texts)) == _said(prompt.messages(**texts))
+    assert _said(numbered(forced, 7).messages(**texts)) == _said(
+        numbered(prompt, 7).messages(**texts)
+    )
+
+
+@pytest.mark.parametrize("name", ["triplets", "sentences"])
+def test_what_precedes_an_answer_is_shown_before_it(name: str) -> None:
+    prompt = getattr(RefCheckerPrompts(), name)
+    texts = {"question": "Who?", "preceding": "Ada came.", "answer": "She\n\nleft."}
+    forced = with_preceding(_forced(prompt))
+    assert _said(forced.messages(**texts)) == _said(with_preceding(prompt).messages(**texts))
+    # A plain template has no instructions to add to, so these come first.
+    plain = as_prompt(name, PromptTemplate("List: {answer}"), prompt, prompt, ())
+    told = with_preceding(plain).messages(**texts)
+    assert [message.type for message in told] == ["system", "human"]
+    assert str(told[0].text).startswith("The answer goes on from the preceding text.")
+    assert isolated("preceding", told) == "Ada came."
+    assert str(told[1].text).index("Preceding:") < str(told[1].text).index("List:")
+
+
+# --- And in again -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", _makers())
+def test_unchanged_templates_change_nothing(
+    kind: type[HallucinationEvaluator], llm: ScriptedLLM
+) -> None:
+    evaluator = _make(kind, llm)
+    before = evaluator.evaluator
+    result = evaluator.evaluate("What is item 1 like?", facts.answer(1), ["A list of items"])
+    asked = [_said(request) for request in llm.requests]
+    evaluator.update_prompts(evaluator.get_prompts())
+    assert evaluator.evaluator is before
+    again = _make(kind, llm)
+    again.update_prompts(pickle.loads(pickle.dumps(evaluator.get_prompts())))
+    assert again.fingerprints == before.fingerprints
+    same = again.evaluate("What is item 1 like?", facts.answer(1), ["A list of items"])
+    assert [_said(request) for request in llm.requests] == asked * 2
+    assert same.evaluation.fingerprints == result.evaluation.fingerprints
+
+
+def test_a_template_is_used_and_told(llm: ScriptedLLM) -> None:
+    evaluator = RefCheckerEvaluator(llm)
+    first, before = evaluator.evaluator, evaluator.fingerprints
+    told = evaluator.get_prompts()["joint"]
+    assert isinstance(told, ChatPromptTemplate)
+    system = ChatMessage("Judge like a pirate.", role=MessageRole.SYSTEM)
+    mine = ChatPromptTemplate(message_templates=[system, *told.message_templates[1:]])
+    evaluator.update_prompts({"joint": mine})
+    found = evaluator.evaluate("What is it like?", facts.answer(1), ["Some {claims} {n}"])
+    assert facts.grade(1, found.evaluation) == "right"
+    said = _said(llm.requests[-1])
+    assert said[0] == ("system", "Judge like a pirate.")
+    assert said[1:] == _said(
+        _OURS.messages(
+            reference="Some {claims} {n}",
+            question="What is it like?",
+            claims="1. Item 1 is red\n2. Item 1 is heavy",
+        )[1:]
+    )
+    after = evaluator.fingerprints
+    assert {name for name in before if before[name] != after[name]} == {"prompts"}
+    assert found.evaluation.fingerprints == after
+    # Who holds the evaluator from before goes on with that.
+    assert first.fingerprints == before
+    assert evaluator.get_prompts()["joint"] == mine
+    # And back.
+    evaluator.update_prompts({"joint": told})
+    assert evaluator.fingerprints == before
+
+
+def test_a_plain_template_is_one_message(llm: ScriptedLLM) -> None:
+    evaluator = RefCheckerEvaluator(llm, checker="per_claim")
+    text = "By this:\n{reference}\n\nAsked: {question}\n\nIs it so? {claim}"
+    evaluator.update_prompts({"per_claim": PromptTemplate(text)})
+    evaluator.evaluate(None, facts.answer(2), ["A list."])
+    reference = isolate("reference", "A list.")
+    claims = [isolate("claim", f"Item 2 is {one}") for one in facts.ATTRIBUTES]
+    # Claims are asked about side by side.
+    assert sorted(map(_said, llm.requests[-2:])) == sorted(
+        [("human", f"By this:\n{reference}\n\nIs it so? {claim}")] for claim in claims
+    )
+
+
+def test_a_paragraph_keeps_what_has_a_text() -> None:
+    template = PromptTemplate("{reference}: {question}{claims}\n\nAgain: {question}\n\nLabel:")
+    made = as_prompt("joint", template, _OURS, _OURS, ())
+    (message,) = made.messages(reference="a", claims="b", question=None)
+    expected = f"{isolate('reference', 'a')}: {isolate('claims', 'b')}\n\nLabel:"
+    assert str(message.text) == expected
+
+
+def test_fewl_s_counts_are_filled_in(llm: ScriptedLLM) -> None:
+    evaluator = FEWLEvaluator(llm, n_answers=2, n_wrong=3, similarity=facts.alike, penalty=False)
+    evaluator.update_prompts(
+        {
+            "answers": PromptTemplate("{n} answers to {question}"),
+            "pairs": PromptTemplate("{question}\n\nThree wrong answers"),
+        }
+    )
+    found = evaluator.evaluate("What is item 2 like?", facts.answer(2))
+    assert not found.invalid_result
+    shown = isolate("question", "What is item 2 like?")
+    said = {str(request[0].text) for request in llm.requests}
+    assert said == {f"2 answers to {shown}", f"{shown}\n\nThree wrong answers"}
+
+
+def _shout(**values: Any) -> str:
+    return f"Watch out for {len(values['claims'])} signs!"
+
+
+def test_partial_values_mappings_and_functions_are_llamaindex_s() -> None:
+    template = PromptTemplate(
+        "{tone} {loud} {source} {claims}",
+        template_var_mappings={"reference": "source"},
+        function_mappings={"loud": _shout},
+        tone="Kindly:",
+    )
+    made = as_prompt("joint", template, _OURS, _OURS, ())
+    assert made.fields == ("reference", "claims")
+    (message,) = made.messages(reference="a", claims="b", question="c")
+    shown = isolate("claims", "b")
+    assert str(message.text) == (
+        f"Kindly: Watch out for {len(shown)} signs! {isolate('reference', 'a')} {shown}"
+    )
+    ruder = template.partial_format(tone="You:")
+    other = as_prompt("joint", ruder, _OURS, _OURS, ())
+    assert other != made
+    assert pickle.loads(pickle.dumps(made)) == made
+    assert hash(made) != hash(other)
+
+
+def test_fingerprints_are_the_same_in_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the delimiters in the examples of a template are not."""
+
+    def told() -> dict[str, str]:
+        evaluator = RefCheckerEvaluator(ScriptedLLM(script=facts.judge))
+        template = evaluator.get_prompts()["triplets"]
+        assert isinstance(template, ChatPromptTemplate)
+        template.message_templates[0].content = "Other."
+        evaluator.update_prompts({"triplets": template})
+        return evaluator.fingerprints
+
+    before = told()
+    monkeypatch.setattr("demur.models.isolation._SECRET", b"another")
+    from demur.models import prompts
+
+    prompts._examples.cache_clear()
+    assert told() == before
+
+
+# --- What is refused ----------------------------------------------------------------------------
+
+
+class _Form(BaseModel):
+    label: str
+
+
+def _chat(*messages: ChatMessage) -> ChatPromptTemplate:
+    return ChatPromptTemplate(message_templates=[*messages])
+
+
+_JOINT = "{reference} {claims}"
+_REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
+    "a missing variable": (
+        PromptTemplate("{reference}"),
+        ValueError,
+        r"'joint': expected the variables \{reference\}, \{claims\} \(and, if wanted, "
+        r"\{question\}\), got \{reference\}",
+    ),
+    "none": (PromptTemplate("Label it."), ValueError, "got none"),
+    "an unknown variable": (PromptTemplate(_JOINT + " {answer}"), ValueError, r"\{answer\}"),
+    "no count": (PromptTemplate(_JOINT + " {n}"), ValueError, r"\{n\}"),
+    "a text": (_JOINT, TypeError, "expected a ChatPromptTemplate or a PromptTemplate, got str"),
+    "rich": (RichPromptTemplate("{{reference}}"), TypeError, "got RichPromptTemplate"),
+    "a role": (
+        _chat(ChatMessage(_JOINT, role=MessageRole.TOOL)),
+        ValueError,
+        "roles system, user, assistant, got a message of tool",
+    ),
+    "an image": (
+        _chat(ChatMessage([TextBlock(text=_JOINT), ImageBlock(url="http://127.0.0.1/a.png")])),
+        ValueError,
+        "got a message of user that holds more than text",
+    ),
+    "a parser": (
+        PromptTemplate(_JOINT, output_parser=PydanticOutputParser(_Form)),
+        ValueError,
+        "demur reads the replies",
+    ),
+}
+
+
+@pytest.mark.parametrize(("template", "kind", "said"), _REFUSED.values(), ids=_REFUSED)
+def test_what_cannot_be_used_is_refused_and_changes_nothing(
+    llm: ScriptedLLM, template: Any, kind: type[Exception], said: str
+) -> None:
+    evaluator = RefCheckerEvaluator(llm)
+    before = evaluator.evaluator
+    good: BasePromptTemplate = PromptTemplate("Other. {answer}")
+    with pytest.raises(kind, match=said):
+        evaluator.update_prompts({"triplets": good, "joint": template})
+    assert evaluator.evaluator is before
+
+
+def test_an_unknown_prompt_is_refused(llm: ScriptedLLM) -> None:
+    evaluator = FEWLEvaluator(llm, similarity=facts.alike)
+    with pytest.raises(ValueError, match=r"unknown prompts 'eval_template': expected some of 'ans"):
+        evaluator.update_prompts({"eval_template": PromptTemplate("{question}")})
+
+
+def test_the_question_of_a_logprob_check_may_be_shown(llm: ScriptedLLM) -> None:
+    evaluator = RefCheckerEvaluator(llm, checker="logprobs")
+    template = PromptTemplate("{reference}\n\nAsked: {question}\n\n{claim}")
+    evaluator.update_prompts({"logprobs": template})
+    sample = Sample(question="What?", answer=facts.answer(1), contexts=("A list.",))  # type: ignore[arg-type]  # texts are taken
+    assert facts.grade(1, evaluator.evaluator.invoke(sample)) == "right"
+    asked = [request for request in llm.requests if "Asked: " in str(request[-1].text)]
+    assert len(asked) == 2, "and not where the bias is measured, which has no question"

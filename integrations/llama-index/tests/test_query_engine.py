@@ -1,0 +1,769 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+from llama_index.core import PromptTemplate
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.response.schema import (
+    AsyncStreamingResponse,
+    PydanticResponse,
+    Response,
+    StreamingResponse,
+)
+from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
+from llama_index.core.instrumentation import root_dispatcher
+from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.instrumentation.events import BaseEvent
+from llama_index.core.query_engine import (
+    CustomQueryEngine,
+    RetrieverQueryEngine,
+    SubQuestionQueryEngine,
+)
+from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuestion
+from llama_index.core.response_synthesizers import get_response_synthesizer
+from llama_index.core.schema import ImageNode, NodeWithScore, QueryBundle, TextNode
+from llama_index.core.tools import QueryEngineTool
+from pydantic import BaseModel, PrivateAttr
+from pydantic_core import to_json
+
+from demur import Annotate, AnswerRejected, Block, Budget, DemurError, Evaluation, EvaluatorFailed
+from demur.guard import Feedback
+from demur.guard.recovery import REFUSAL
+from guarded_app import BOTH, judge, prompts, query_engine, speaker
+from llama_index.evaluation.demur._result import trace_of
+from llama_index.evaluation.demur.evaluators import RefCheckerEvaluator
+from llama_index.evaluation.demur.events import (
+    DecisionEvent,
+    EvaluationEvent,
+    OutcomeEvent,
+    ReplaceEvent,
+)
+from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
+from support.evaluators import Scripted, undetermined
+from support.rag import FACTS, QUESTION, RIGHT, WRONG
+
+MODES = ["sync", "async"]
+
+
+def ask(mode: str, engine: BaseQueryEngine, question: Any = QUESTION) -> Any:
+    return engine.query(question) if mode == "sync" else asyncio.run(engine.aquery(question))
+
+
+def read(mode: str, engine: BaseQueryEngine) -> tuple[list[str], Any]:
+    """The pieces of a stream, and the response behind it."""
+    if mode == "sync":
+        response: Any = engine.query(QUESTION)
+        return list(response.response_gen), response.get_response()
+
+    async def in_loop() -> tuple[list[str], Any]:
+        response: Any = await engine.aquery(QUESTION)
+        return [one async for one in response.async_response_gen()], await response.get_response()
+
+    return asyncio.run(in_loop())
+
+
+class Said(CustomQueryEngine):
+    """An engine with the least that LlamaIndex asks for: it neither retrieves nor synthesizes."""
+
+    script: Callable[[str], Any]
+    asked: list[str] = []  # noqa: RUF012  # a field: pydantic copies it
+
+    def custom_query(self, query_str: str) -> Any:
+        self.asked.append(query_str)
+        return self.script(query_str)
+
+
+# --- An answer and what becomes of it ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_good_answer_leaves_as_the_engine_gave_it(mode: str) -> None:
+    engine = query_engine(RIGHT)
+    plain = ask(mode, engine)
+    guarded = ask(mode, GuardedQueryEngine(engine, judge()))
+    assert type(guarded) is type(plain)
+    assert guarded.response == plain.response == RIGHT
+    assert [n.node.node_id for n in guarded.source_nodes] == [
+        n.node.node_id for n in plain.source_nodes
+    ]
+    assert {k: v for k, v in guarded.metadata.items() if k != "demur"} == plain.metadata
+    assert guarded.metadata["demur"]["outcome"] == "passed"
+    assert trace_of(guarded).attempts[0].question == QUESTION
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_engine_answers_again_from_its_nodes(mode: str) -> None:
+    engine = query_engine(WRONG, RIGHT)
+    guarded = ask(mode, GuardedQueryEngine(engine, judge()))
+    assert str(guarded) == RIGHT
+    assert guarded.metadata["demur"]["outcome"] == "recovered"
+    first, second = trace_of(guarded).attempts
+    assert (first.answer, second.answer) == (WRONG, RIGHT)
+    assert (second.origin, second.recovery) == ("feedback", "regenerate")
+    again = prompts(engine._response_synthesizer._llm)[-1]
+    assert "97" in again
+    assert QUESTION in again
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_lacks_a_source_is_searched_for(mode: str) -> None:
+    """Of two nodes neither tells the number of steps; the claim itself finds the one that does."""
+    steps = "The Amber Tower has 302 steps to the top."
+
+    def lacks(sample: Any) -> Evaluation:
+        held = any("302" in one.page_content for one in sample.contexts)
+        return Evaluation(name="Lacking", score=held, passed=held, explanation="How many steps?")
+
+    engine = query_engine(steps, k=1)
+    guarded = ask(mode, GuardedQueryEngine(engine, lacks, on_fail="retrieve"), "How tall is it?")
+    texts = [node.node.get_content() for node in guarded.source_nodes]
+    assert len(texts) == 1  # it searches for the question again, which finds nothing new
+    found = ask(
+        mode,
+        GuardedQueryEngine(engine, lacks, on_fail="retrieve", retriever=_finds(FACTS[2])),
+        "How tall is it?",
+    )
+    assert found.metadata["demur"]["outcome"] == "recovered"
+    assert FACTS[2] in [node.node.get_content() for node in found.source_nodes]
+
+
+def _finds(text: str) -> Any:
+    class Finds(BaseRetriever):
+        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+            return [NodeWithScore(node=TextNode(text=text))]
+
+    return Finds()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_claims_are_what_the_engines_retriever_is_asked(mode: str) -> None:
+    """A neutral claim: the engine's own retriever finds the fact that the question did not."""
+    from demur import Claim, ClaimLabel
+
+    def lacks(sample: Any) -> Evaluation:
+        held = any("302" in one.page_content for one in sample.contexts)
+        claim = Claim(
+            text="302 steps lead to the top",
+            label=ClaimLabel.ENTAILMENT if held else ClaimLabel.NEUTRAL,
+        )
+        return Evaluation(name="Lacking", score=held, passed=held, claims=(claim,))
+
+    engine = query_engine("302 steps lead to the top.", k=1)
+    guarded = ask(mode, GuardedQueryEngine(engine, lacks), "When does the ferry sail?")
+    assert guarded.metadata["demur"]["outcome"] == "recovered"
+    (before,) = trace_of(guarded).attempts[0].contexts
+    texts = [node.node.get_content() for node in guarded.source_nodes]
+    assert FACTS[2] not in before.page_content
+    assert texts[1] == FACTS[2]
+    assert texts[0] in before.page_content
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_answer_passes(mode: str) -> None:
+    guarded = ask(mode, GuardedQueryEngine(query_engine(WRONG), judge()))
+    assert str(guarded) == REFUSAL
+    assert guarded.metadata["demur"]["outcome"] == "abstained"
+    assert "97" not in json.dumps(guarded.metadata["demur"])
+    assert trace_of(guarded).attempts[0].answer == WRONG
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_blocked_and_annotated(mode: str) -> None:
+    with pytest.raises(AnswerRejected, match="rejected"):
+        ask(mode, GuardedQueryEngine(query_engine(WRONG), judge(), on_fail=Block()))
+    marked = ask(mode, GuardedQueryEngine(query_engine(WRONG), judge(), on_fail=Annotate()))
+    assert str(marked).startswith(f"{WRONG}\n\nNote: ")
+    assert marked.metadata["demur"]["outcome"] == "best_effort"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_evaluator_that_cannot_decide(mode: str) -> None:
+    engine = query_engine(RIGHT)
+    unsure = Scripted(script=lambda _: undetermined("the model is down"))
+    assert str(ask(mode, GuardedQueryEngine(engine, unsure))) == REFUSAL
+    assert str(ask(mode, GuardedQueryEngine(engine, unsure, on_error="open"))) == RIGHT
+    with pytest.raises(EvaluatorFailed, match="the model is down"):
+        ask(mode, GuardedQueryEngine(engine, unsure, on_error="raise"))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_guards_model_repairs(mode: str) -> None:
+    model = speaker(RIGHT)
+    guarded = ask(mode, GuardedQueryEngine(query_engine(WRONG), judge(), model=model))
+    assert str(guarded) == RIGHT
+    assert trace_of(guarded).attempts[1].origin == "repair"
+    assert FACTS[0] in [node.node.get_content() for node in guarded.source_nodes]
+    assert len(prompts(model)) == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_feedback_of_ones_own(mode: str) -> None:
+    engine = query_engine(WRONG, RIGHT)
+
+    def again(query: QueryBundle, feedback: Feedback) -> QueryBundle:
+        assert feedback.answer == WRONG
+        return QueryBundle(f"{query.query_str} In metres, please.")
+
+    guarded = ask(mode, GuardedQueryEngine(engine, judge(), with_feedback=again))
+    assert str(guarded) == RIGHT
+    assert "In metres, please." in prompts(engine._response_synthesizer._llm)[-1]
+
+
+# --- Any engine ----------------------------------------------------------------------------------
+
+
+def _response(text: str, *facts: str, **options: Any) -> Response:
+    nodes = [NodeWithScore(node=TextNode(text=fact)) for fact in facts]
+    return Response(text, source_nodes=nodes, **options)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_engine_that_neither_retrieves_nor_synthesizes(mode: str) -> None:
+    def script(query: str) -> Response:
+        return _response(RIGHT if "does not hold" in query else WRONG, FACTS[0])
+
+    engine = Said(script=script)
+    guarded = ask(mode, GuardedQueryEngine(engine, judge(), retriever=_finds(FACTS[1])))
+    assert str(guarded) == RIGHT
+    assert engine.asked[0] == QUESTION
+    assert QUESTION in engine.asked[1]
+
+
+class Height(BaseModel):
+    metres: int
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_structured_answer(mode: str) -> None:
+    def script(query: str) -> Any:
+        nodes = [NodeWithScore(node=TextNode(text=FACTS[0]))]
+        return PydanticResponse(Height(metres=84 if "does not hold" in query else 97), nodes)
+
+    class Structured(BaseQueryEngine):
+        def __init__(self) -> None:
+            super().__init__(None)
+
+        def _query(self, query_bundle: QueryBundle) -> Any:
+            return script(query_bundle.query_str)
+
+        async def _aquery(self, query_bundle: QueryBundle) -> Any:
+            return script(query_bundle.query_str)
+
+        def _get_prompt_modules(self) -> Any:
+            return {}
+
+    guarded = ask(mode, GuardedQueryEngine(Structured(), judge()))
+    assert isinstance(guarded, PydanticResponse)
+    assert guarded.response == Height(metres=84)
+    assert guarded.metadata is not None
+    assert guarded.metadata["demur"]["outcome"] == "recovered"
+    refused = ask(
+        mode,
+        GuardedQueryEngine(Structured(), judge(), budget=Budget(attempts=1), on_fail="abstain"),
+    )
+    assert isinstance(refused, Response)
+    assert str(refused) == REFUSAL
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+def test_an_engine_whose_inner_engine_cannot_synthesize(mode: str, streaming: bool) -> None:
+    """The outer class has the method; what is inside has not."""
+    from llama_index.core.indices.query.query_transform import HyDEQueryTransform
+    from llama_index.core.query_engine import TransformQueryEngine
+
+    inner = query_engine(WRONG, RIGHT, streaming=streaming)
+
+    class Refuses(BaseQueryEngine):
+        def __init__(self) -> None:
+            super().__init__(None)
+
+        def _query(self, query_bundle: QueryBundle) -> Any:
+            return inner.query(query_bundle)
+
+        async def _aquery(self, query_bundle: QueryBundle) -> Any:
+            return await inner.aquery(query_bundle)
+
+        def _get_prompt_modules(self) -> Any:
+            return {}
+
+    engine = TransformQueryEngine(Refuses(), HyDEQueryTransform(speaker("It is tall.")))
+    guarded = GuardedQueryEngine(engine, judge())
+    response = read(mode, guarded)[1] if streaming else ask(mode, guarded)
+    assert response.response == RIGHT
+    assert FACTS[0] in prompts(inner._response_synthesizer._llm)[-1]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_image_is_there_when_it_answers_again(mode: str) -> None:
+    """Images have no text by which to tell them apart."""
+    given = [
+        *(ImageNode(image="aGk=", id_=f"image-{n}") for n in range(2)),
+        TextNode(text=FACTS[0]),
+    ]
+
+    class Sees(BaseRetriever):
+        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+            return [NodeWithScore(node=node) for node in given]
+
+    synthesizer = get_response_synthesizer(llm=speaker(WRONG, RIGHT))
+    engine = RetrieverQueryEngine(Sees(), synthesizer)
+    response = ask(mode, GuardedQueryEngine(engine, judge()))
+    assert response.metadata["demur"]["outcome"] == "recovered"
+    assert [node.node for node in response.source_nodes] == given
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_was_found_stands_among_the_sources(mode: str) -> None:
+    """Evidence names its node, also where the engine itself does not know of it."""
+    said = "302 steps lead to the top."
+    engine = Said(script=lambda _: _response(said, FACTS[0], metadata={"k": 1}))
+    guarded = GuardedQueryEngine(engine, judge(), on_fail="retrieve", retriever=_finds(FACTS[2]))
+    response = ask(mode, guarded)
+    (found,) = response.metadata["demur"]["evidence"]
+    assert found["node_id"] in [node.node.node_id for node in response.source_nodes]
+    assert response.metadata["k"] == 1
+
+
+def test_an_engine_that_fails() -> None:
+    def fail(query: str) -> Any:
+        raise ConnectionError("the index is away")
+
+    for mode in MODES:
+        with pytest.raises(ConnectionError, match="the index is away"):
+            ask(mode, GuardedQueryEngine(Said(script=fail), judge()))
+
+
+def test_wrong_arguments() -> None:
+    engine = query_engine(RIGHT)
+    with pytest.raises(TypeError, match="expected a LlamaIndex query engine"):
+        GuardedQueryEngine(RIGHT, judge())  # type: ignore[arg-type]  # what is refused
+    with pytest.raises(ValueError, match="needs an evaluator"):
+        GuardedQueryEngine(engine)
+    with pytest.raises(TypeError, match="retriever: expected a LlamaIndex BaseRetriever"):
+        GuardedQueryEngine(engine, judge(), retriever="bm25")  # type: ignore[arg-type]  # refused
+    with pytest.raises(ValueError, match="claim by claim"):
+        GuardedQueryEngine(engine, Scripted(script=lambda _: 1.0), streaming="sentence")
+
+
+def test_prompts_are_the_engines() -> None:
+    engine = query_engine(RIGHT)
+    guarded = GuardedQueryEngine(GuardedQueryEngine(engine, judge()), judge())
+    assert set(guarded.get_prompts()) == set(engine.get_prompts()) != set()
+    name = "response_synthesizer:text_qa_template"
+    guarded.update_prompts({name: PromptTemplate("Be brief. {context_str} {query_str}")})
+    guarded.query(QUESTION)
+    assert "Be brief." in prompts(engine._response_synthesizer._llm)[0]
+
+
+def test_it_retrieves_as_the_engine_and_synthesizes_nothing_unchecked() -> None:
+    engine = query_engine(RIGHT)
+    guarded = GuardedQueryEngine(engine, judge())
+    bundle = QueryBundle(QUESTION)
+    found = guarded.retrieve(bundle)
+    assert [n.node.node_id for n in found] == [n.node.node_id for n in engine.retrieve(bundle)]
+    with pytest.raises(NotImplementedError):
+        guarded.synthesize(bundle, found)
+
+
+class Strict(BaseEvaluator):
+    """An evaluator as LlamaIndex's own are."""
+
+    def _get_prompts(self) -> Any:
+        return {}
+
+    def _update_prompts(self, prompts: Any) -> None:
+        pass
+
+    async def aevaluate(
+        self, query: Any = None, response: Any = None, contexts: Any = None, **kwargs: Any
+    ) -> EvaluationResult:
+        passing = any(response in one for one in contexts)
+        return EvaluationResult(passing=passing, score=float(passing), feedback="Quote the source.")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_evaluators_of_llama_index_judge(mode: str) -> None:
+    engine = query_engine(WRONG, FACTS[0])
+    guarded = ask(mode, GuardedQueryEngine(engine, Strict()))
+    assert str(guarded) == FACTS[0]
+    assert "Quote the source." in prompts(engine._response_synthesizer._llm)[-1]
+
+
+# --- Engines in engines --------------------------------------------------------------------------
+
+
+class OneEach(BaseQuestionGenerator):
+    """Asks each tool the question."""
+
+    def _get_prompts(self) -> Any:
+        return {}
+
+    def _update_prompts(self, prompts: Any) -> None:
+        pass
+
+    def generate(self, tools: Any, query: QueryBundle) -> list[SubQuestion]:
+        return [
+            SubQuestion(sub_question=query.query_str, tool_name=one.name or "") for one in tools
+        ]
+
+    async def agenerate(self, tools: Any, query: QueryBundle) -> list[SubQuestion]:
+        return self.generate(tools, query)
+
+
+@pytest.mark.parametrize("use_async", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_sub_question_engine_over_guarded_engines_and_guarded_itself(
+    mode: str, use_async: bool
+) -> None:
+    from llama_index.core.response_synthesizers import get_response_synthesizer
+
+    inner = query_engine(WRONG, RIGHT)
+    tool = QueryEngineTool.from_defaults(GuardedQueryEngine(inner, judge()), name="tower")
+    final = speaker(WRONG, RIGHT)
+    whole = SubQuestionQueryEngine.from_defaults(
+        [tool],
+        llm=final,
+        question_gen=OneEach(),
+        response_synthesizer=get_response_synthesizer(llm=final, use_async=use_async),
+        use_async=use_async,
+        verbose=False,
+    )
+    guarded = ask(mode, GuardedQueryEngine(whole, judge()))
+    assert str(guarded) == RIGHT
+    assert guarded.metadata["demur"]["outcome"] == "recovered"
+    assert RIGHT in prompts(final)[0]  # the tool's own answer was corrected
+    assert WRONG not in prompts(final)[0]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_refusal_of_a_guard_inside_is_not_judged(mode: str) -> None:
+    inner = GuardedQueryEngine(query_engine(WRONG), judge())
+    strict = Scripted(script=lambda _: Evaluation(name="Strict", score=0.0, passed=False))
+    guarded = ask(mode, GuardedQueryEngine(inner, strict))
+    assert str(guarded) == REFUSAL
+    assert guarded.metadata["demur"]["outcome"] == "abstained"
+    assert strict.asked == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_in_a_running_loop(mode: str) -> None:
+    """As in a notebook, where a synchronous call is made while a loop runs."""
+    guarded = GuardedQueryEngine(query_engine(WRONG, RIGHT, use_async=mode == "async"), judge())
+
+    async def notebook() -> Any:
+        return guarded.query(QUESTION)
+
+    assert str(asyncio.run(notebook())) == RIGHT
+
+
+async def test_many_at_once_know_nothing_of_each_other() -> None:
+    def script(query: str) -> Response:
+        item = query.split()[2].rstrip("?")
+        text = (
+            f"Item {item} has {item} parts." if "does not hold" in query else "It has 1000 parts."
+        )
+        return _response(text, f"Item {item} has {item} parts.")
+
+    guarded = GuardedQueryEngine(Said(script=script), judge())
+    found = await asyncio.gather(*(guarded.aquery(f"What of {n} is told?") for n in range(60)))
+    assert [str(one) for one in found] == [f"Item {n} has {n} parts." for n in range(60)]
+
+
+# --- What it costs -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+def test_the_engines_calls_are_counted(mode: str, streaming: bool) -> None:
+    engine = query_engine(WRONG, RIGHT, streaming=streaming)
+    guarded = GuardedQueryEngine(engine, judge())
+    response = read(mode, guarded)[1] if streaming else ask(mode, guarded)
+    usages = [attempt.usage for attempt in trace_of(response).attempts]
+    assert [one.calls for one in usages] == [1, 1]
+    assert all(one.input_tokens > 0 and one.output_tokens > 0 for one in usages)
+
+
+def test_a_budget_ends_it() -> None:
+    guarded = GuardedQueryEngine(
+        query_engine(WRONG, "It is 98 metres tall."),
+        judge(),
+        budget=Budget(attempts=9, model_calls=4),
+    )
+    response = guarded.query(QUESTION)
+    assert response.metadata["demur"]["limit"] == "model_calls"  # type: ignore[index]  # it has one
+
+
+# --- Evidence ------------------------------------------------------------------------------------
+
+
+def test_evidence_has_its_place_in_nodes_and_documents() -> None:
+    from llama_index.core import Document
+    from llama_index.core.node_parser import SentenceSplitter
+
+    whole = f"{'The harbour is old. ' * 30}{FACTS[0]} {'Boats lie in it. ' * 30}"
+    nodes = SentenceSplitter(chunk_size=64, chunk_overlap=0).get_nodes_from_documents(
+        [Document(text=whole, id_="guide", metadata={"title": "Lund in 84 pages"})]
+    )
+    held = next(node for node in nodes if FACTS[0] in node.get_content())
+    engine = Said(script=lambda _: Response(RIGHT, [NodeWithScore(node=held)]))
+    response = GuardedQueryEngine(engine, judge()).query(QUESTION)
+    (found,) = response.metadata["demur"]["evidence"]  # type: ignore[index]  # it has one
+    assert (found["node_id"], found["ref_doc_id"]) == (held.node_id, "guide")
+    assert held.get_content()[found["start"] : found["end"]] == found["text"]
+    assert whole[found["doc_start"] : found["doc_end"]] == found["text"]
+    assert "84" in found["text"]
+    evaluated = RefCheckerEvaluator(judge().model).evaluate_response(QUESTION, response)
+    assert evaluated.evidence == [found]
+
+
+# --- Streams -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+@pytest.mark.parametrize("mode", MODES)
+def test_streams_give_what_was_checked(mode: str, streaming: Any) -> None:
+    good = f"{RIGHT} It was opened in 1911."
+    guarded = GuardedQueryEngine(query_engine(good, streaming=True), judge(), streaming=streaming)
+    pieces, response = read(mode, guarded)
+    assert "".join(pieces) == good == response.response
+    assert len(pieces) == (1 if streaming == "buffer" else 2)
+    assert response.metadata["demur"]["outcome"] == "passed"
+    assert response.source_nodes
+
+
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+@pytest.mark.parametrize("mode", MODES)
+def test_no_rejected_word_is_streamed(mode: str, streaming: Any) -> None:
+    guarded = GuardedQueryEngine(
+        query_engine(WRONG, RIGHT, streaming=True), judge(), streaming=streaming
+    )
+    pieces, response = read(mode, guarded)
+    assert "".join(pieces) == RIGHT == response.response
+    assert response.metadata["demur"]["outcome"] == "recovered"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_stream_is_corrected_after_what_has_left(mode: str) -> None:
+    """The model waits before its second sentence, until the first has been read."""
+    first_read = threading.Event()
+    other = "From the foot 302 steps lead up."
+
+    def tokens(text: str) -> Iterator[str]:
+        yield f"{text} And then "
+        first_read.wait(10)
+        yield "97 metres more."
+
+    engine = _Streams(lambda n: tokens(RIGHT) if n == 0 else iter([other]), FACTS[0], FACTS[2])
+    events = Heard()
+    guarded = GuardedQueryEngine(engine, judge(), streaming="sentence")
+    with events:
+        if mode == "sync":
+            response: Any = guarded.query(QUESTION)
+            pieces = []
+            for piece in response.response_gen:
+                pieces.append(piece)
+                first_read.set()
+            final = response.get_response()
+        else:
+
+            async def in_loop() -> tuple[list[str], Any]:
+                response: Any = await guarded.aquery(QUESTION)
+                pieces = []
+                async for piece in response.async_response_gen():
+                    pieces.append(piece)
+                    first_read.set()
+                return pieces, await response.get_response()
+
+            pieces, final = asyncio.run(in_loop())
+    assert pieces[0].strip() == RIGHT
+    assert "97" not in "".join(pieces)
+    assert "".join(pieces).endswith(f"\n\n{other}")
+    assert final.response == other
+    assert [one.keep for one in events.of(ReplaceEvent)] == [0]
+
+
+class _Streams(BaseQueryEngine):
+    """Gives a stream of its own for each query."""
+
+    def __init__(self, script: Callable[[int], Iterator[str]], *facts: str) -> None:
+        super().__init__(None)
+        self._script, self._facts, self._count = script, facts, 0
+
+    def _query(self, query_bundle: QueryBundle) -> Any:
+        nodes = [NodeWithScore(node=TextNode(text=fact)) for fact in self._facts]
+        self._count += 1
+        return StreamingResponse(self._script(self._count - 1), nodes)
+
+    async def _aquery(self, query_bundle: QueryBundle) -> Any:
+        return self._query(query_bundle)
+
+    def _get_prompt_modules(self) -> Any:
+        return {}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_a_guard_inside_takes_back_a_guard_around_it_does_not_give_out(mode: str) -> None:
+    first_read = threading.Event()
+    other = "From the foot 302 steps lead up."
+
+    def tokens() -> Iterator[str]:
+        yield f"{RIGHT} And then "
+        first_read.wait(0.2)  # nobody reads it before its end
+        yield "97 metres more."
+
+    engine = _Streams(lambda n: tokens() if n == 0 else iter([other]), FACTS[0], FACTS[2])
+    inner = GuardedQueryEngine(engine, judge(), streaming="sentence")
+    pieces, response = read(mode, GuardedQueryEngine(inner, judge(), streaming="sentence"))
+    assert pieces == [other]
+    assert response.response == other
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_that_is_written_down_tells_what_was_rejected(mode: str) -> None:
+    """Loggers write down the response, its fields, or what its objects hold."""
+    engine = query_engine(WRONG, RIGHT, streaming=True)
+    response = read_whole(mode, GuardedQueryEngine(engine, judge()))
+    told = [repr(response), repr(vars(response)), str(to_json(response, serialize_unknown=True))]
+    assert RIGHT in str(trace_of(response).attempts)
+    assert not any("97 metres" in one for one in told)
+
+
+def read_whole(mode: str, engine: BaseQueryEngine) -> Any:
+    """The response of a stream that was read."""
+    if mode == "sync":
+        response: Any = engine.query(QUESTION)
+        assert str(response) == RIGHT
+        return response
+
+    async def in_loop() -> Any:
+        response: Any = await engine.aquery(QUESTION)
+        assert (await response.get_response()).response == RIGHT
+        return response
+
+    return asyncio.run(in_loop())
+
+
+async def test_a_stream_that_was_rejected_has_no_answer_afterwards() -> None:
+    guarded = GuardedQueryEngine(query_engine(WRONG, streaming=True), judge(), on_fail=Block())
+    response: Any = guarded.query(QUESTION)
+    later: Any = await guarded.aquery(QUESTION)
+    with pytest.raises(AnswerRejected):
+        response.get_response()
+    with pytest.raises(AnswerRejected):
+        await later.get_response()
+    with pytest.raises(DemurError, match="no answer holds"):
+        response.get_response()
+    with pytest.raises(DemurError, match="no answer holds"):
+        await later.get_response()
+
+
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+async def test_closing_a_stream_closes_the_engines(streaming: Any) -> None:
+    closed: list[str] = []
+
+    async def tokens() -> AsyncIterator[str]:
+        try:
+            for _ in range(1000):
+                yield f"{RIGHT} "
+                await asyncio.sleep(0.005)
+        finally:
+            closed.append("the engine's")
+
+    class Later(_Streams):
+        async def _aquery(self, query_bundle: QueryBundle) -> Any:
+            return AsyncStreamingResponse(tokens(), [NodeWithScore(node=TextNode(text=FACTS[0]))])
+
+    guarded = GuardedQueryEngine(Later(lambda _: iter([])), judge(), streaming=streaming)
+    stream: Any = (await guarded.aquery(QUESTION)).response_gen  # type: ignore[union-attr]  # one
+    reading = asyncio.ensure_future(anext(stream))
+    done, _ = await asyncio.wait([reading], timeout=0.2)
+    assert bool(done) == (streaming == "sentence")
+    reading.cancel()
+    await asyncio.wait([reading])
+    await stream.aclose()
+    assert closed == ["the engine's"]
+
+
+def test_an_engine_that_answers_asynchronous_calls_with_a_plain_stream() -> None:
+    """As engines do whose `_aquery` calls `_query`: the caller gets an asynchronous stream."""
+    guarded = GuardedQueryEngine(_Streams(lambda _: iter([RIGHT]), FACTS[0]), judge())
+    pieces, response = read("async", guarded)
+    assert pieces == [RIGHT]
+    assert response.metadata["demur"]["outcome"] == "passed"
+
+
+def test_nothing_runs_on_when_a_stream_is_left() -> None:
+    judged = Scripted(script=lambda _: Evaluation(name="Scripted", score=1.0, passed=True))
+    closed = threading.Event()
+
+    def tokens() -> Iterator[str]:
+        try:
+            for n in range(1000):
+                yield f"Sentence {n}. "
+        finally:
+            closed.set()
+
+    guarded = GuardedQueryEngine(_Streams(lambda _: tokens(), FACTS[0]), judged)
+    response: Any = guarded.query(QUESTION)
+    response.response_gen.close()
+    assert judged.asked == []
+    with pytest.raises(DemurError, match="read to its end"):
+        trace_of(response)
+
+
+# --- Events --------------------------------------------------------------------------------------
+
+
+class Heard(BaseEventHandler):
+    """An event handler beside others."""
+
+    _events: list[BaseEvent] = PrivateAttr(default_factory=list)
+
+    def handle(self, event: BaseEvent, **kwargs: Any) -> None:
+        self._events.append(event)
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [one for one in self._events if isinstance(one, kind)]
+
+    def __enter__(self) -> Heard:
+        root_dispatcher.add_event_handler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        root_dispatcher.event_handlers.remove(self)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_events_tell_what_happens(mode: str) -> None:
+    guarded = GuardedQueryEngine(query_engine(WRONG, RIGHT), judge())
+    with Heard() as heard:
+        response = ask(mode, guarded)
+    judged = heard.of(EvaluationEvent)
+    assert [(one.attempt, one.name, one.passed) for one in judged] == [
+        (1, "RefChecker", False),
+        (2, "RefChecker", True),
+    ]
+    (decided,) = heard.of(DecisionEvent)
+    assert (decided.verdict, decided.action, decided.failures) == (
+        "failed",
+        "regenerate",
+        ["contradiction"],
+    )
+    (ended,) = heard.of(OutcomeEvent)
+    assert (ended.outcome, ended.attempts, ended.refusal) == ("recovered", 2, None)
+    assert ended.trace is trace_of(response)
+    told = [one.model_dump_json() for one in (*judged, decided, ended)]
+    assert not any("metres" in one for one in told)
+    assert len({one.span_id for one in (*judged, decided, ended)}) == 1
+
+
+def test_sentences_are_refused_by_evaluators_of_whole_answers() -> None:
+    with pytest.raises(ValueError, match="stream with streaming='buffer'"):
+        GuardedQueryEngine(query_engine(BOTH), Strict(), streaming="sentence")

@@ -1,0 +1,78 @@
+"""The README says what there is. `test_packaging.py` runs its examples as they are typed."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import sys
+from pathlib import Path
+
+from readme import PATH, blocks
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # pytest brings it there
+
+HERE = PATH.parent
+# What the README's reader installs, and this environment has not: it holds openai below 3.
+ELSEWHERE = ("llama_index.llms.openai",)
+
+
+def test_what_its_examples_import_is_there() -> None:
+    imports = [
+        node
+        for block in blocks()
+        for node in ast.walk(ast.parse(block))
+        if isinstance(node, ast.ImportFrom) and node.module not in ELSEWHERE
+    ]
+    assert len(imports) > 10
+    for one in imports:
+        module = importlib.import_module(str(one.module))
+        missing = [alias.name for alias in one.names if not hasattr(module, alias.name)]
+        assert not missing, f"{one.module} has no {missing}"
+
+
+def test_every_class_and_event_that_it_names_is_there() -> None:
+    ours = importlib.import_module("llama_index.evaluation.demur")
+    events = importlib.import_module("llama_index.evaluation.demur.events")
+    text = PATH.read_text()
+    classes = set(re.findall(r"\b(?:\w+Evaluator|Guarded\w+Engine|ScoreEventHandler)\b", text))
+    assert classes - {"FaithfulnessEvaluator"} == {
+        *("FEWLEvaluator", "ReverseValidationEvaluator", "RefCheckerEvaluator"),
+        *("GuardedQueryEngine", "GuardedChatEngine", "ScoreEventHandler"),
+    }
+    assert all(hasattr(ours, name) for name in classes - {"FaithfulnessEvaluator"})
+    assert callable(ours.trace_of)
+    told = set(re.findall(r"`(\w+Event)`", text))
+    assert told
+    assert all(hasattr(events, name) for name in told)
+
+
+def test_its_links_lead_somewhere() -> None:
+    links = [link for link in re.findall(r"\]\(([^)#]+)", PATH.read_text()) if "://" not in link]
+    assert len(links) > 5
+    assert not [link for link in links if not (HERE / link).exists()]
+
+
+def test_llamahubs_table_names_the_public_classes() -> None:
+    project = tomllib.loads((HERE / "pyproject.toml").read_text())
+    hub = project["tool"]["llamahub"]
+    ours = importlib.import_module(hub["import_path"])
+    assert list(hub["class_authors"]) == sorted(hub["class_authors"])
+    for name in hub["class_authors"]:
+        assert getattr(ours, name).__module__.startswith("llama_index.evaluation.demur.")
+
+
+def test_the_namespace_has_no_init() -> None:
+    """Else the other distributions of LlamaIndex would vanish behind this one."""
+    sources = HERE / "src" / "llama_index"
+    assert not (sources / "__init__.py").exists()
+    assert not (sources / "evaluation" / "__init__.py").exists()
+    package = sources / "evaluation" / "demur"
+    assert (package / "__init__.py").is_file()
+    assert (package / "py.typed").is_file()
+    namespace = importlib.import_module("llama_index")
+    assert getattr(namespace, "__file__", None) is None
+    assert Path(importlib.import_module("llama_index.core").__file__ or "").is_file()

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import pickle
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from llama_index.core.base.response.schema import Response
+from llama_index.core.schema import NodeWithScore, TextNode
+
+from demur import Claim, ClaimLabel, DemurError, Evaluation, Evidence, Span, Usage
+from demur.guard import Attempt, Trace
+from llama_index.evaluation.demur._nodes import as_documents
+from llama_index.evaluation.demur._result import GuardResult, evidence_of, trace_of
+
+TEXT = "The tower is 84 metres tall."
+
+
+def _claim(*found: Evidence) -> Evaluation:
+    claim = Claim(text="It is 84 m.", label=ClaimLabel.ENTAILMENT, evidence=found)
+    return Evaluation(name="RefChecker", score=1.0, passed=True, claims=(claim,))
+
+
+def _at(start: int, end: int, text: str, context: int | None = 0) -> Evidence:
+    span = Span(start=start, end=end)
+    return Evidence(context=context, span=span, text=text, label=ClaimLabel.ENTAILMENT)
+
+
+def _attempt(*found: Evidence, contexts: Any = (), verdict: Any = "passed") -> Attempt:
+    return Attempt(
+        origin="chain",
+        question="How tall?",
+        answer="84 metres",
+        contexts=tuple(contexts),
+        evaluations=(_claim(*found),),
+        verdict=verdict,
+        usage=Usage(),
+    )
+
+
+def _evidence(attempt: Attempt) -> list[dict[str, Any]]:
+    return evidence_of(attempt.evaluations, attempt.contexts)
+
+
+def _trace(*attempts: Attempt) -> Trace:
+    return Trace(
+        outcome="passed",
+        reason="attempt 1 passed",
+        attempts=attempts,
+        usage=Usage(),
+        time=datetime(2026, 11, 22, tzinfo=timezone.utc),
+        seconds=1.0,
+    )
+
+
+def _nodes(**options: Any) -> Any:
+    node = TextNode(text=TEXT, id_="n1", metadata={"title": "84 towers"}, **options)
+    return as_documents([NodeWithScore(node=node)])
+
+
+def test_evidence_in_a_nodes_text() -> None:
+    (document,) = _nodes(start_char_idx=100)
+    at = document.page_content.index(TEXT)
+    (found,) = _evidence(_attempt(_at(at, at + len(TEXT), TEXT), contexts=[document]))
+    assert found == {
+        "claim": "It is 84 m.",
+        "label": "Entailment",
+        "text": TEXT,
+        "node_id": "n1",
+        "ref_doc_id": None,
+        "start": 0,
+        "end": len(TEXT),
+        "doc_start": 100,
+        "doc_end": 100 + len(TEXT),
+    }
+
+
+def test_a_node_of_which_nobody_knows_where_it_was_cut() -> None:
+    (document,) = _nodes()
+    at = document.page_content.index("84 metres")
+    (found,) = _evidence(_attempt(_at(at, at + 9, "84 metres"), contexts=[document]))
+    assert TEXT[found["start"] : found["end"]] == "84 metres"
+    assert found["doc_start"] is found["doc_end"] is None
+
+
+def test_a_node_that_holds_another_text_than_was_cut() -> None:
+    """Such as the window around a sentence: where that stands in the document is not known."""
+    (document,) = _nodes(start_char_idx=100, end_char_idx=100 + len(TEXT))
+    document.node.node.set_content(f"It is old. {TEXT}")
+    (document,) = as_documents([document.node])
+    at = document.page_content.index(TEXT)
+    (found,) = _evidence(_attempt(_at(at, at + len(TEXT), TEXT), contexts=[document]))
+    assert (found["start"], found["end"]) == (11, 11 + len(TEXT))
+    assert found["doc_start"] is found["doc_end"] is None
+
+
+def test_evidence_in_a_nodes_metadata() -> None:
+    (document,) = _nodes(start_char_idx=0)
+    at = document.page_content.index("84 towers")
+    (found,) = _evidence(_attempt(_at(at, at + 9, "84 towers"), contexts=[document]))
+    assert found["node_id"] == "n1"
+    assert found["start"] is found["end"] is found["doc_start"] is None
+
+
+def test_evidence_in_no_node() -> None:
+    plain = Document(TEXT)
+    places = [
+        (_at(0, len(TEXT), TEXT), [plain]),  # a document that a retriever of LangChain's found
+        (_at(0, 3, "84!", context=None), [plain]),  # the sample's reference
+        (_at(0, 3, "84!", context=5), [plain]),
+        (_at(0, 9, "something", context=0), _nodes()),  # of what the evaluator itself retrieved
+    ]
+    for evidence, contexts in places:
+        (found,) = _evidence(_attempt(evidence, contexts=contexts))
+        assert found["text"] == evidence.text
+        assert found["node_id"] is found["start"] is None
+
+
+def test_the_result_is_json_and_tells_no_rejected_text() -> None:
+    (document,) = _nodes()
+    at = document.page_content.index(TEXT)
+    rejected = _attempt(_at(at, at + 3, "The"), contexts=[document], verdict="failed")
+    result = GuardResult.of(_trace(rejected))
+    assert json.loads(json.dumps(result)) == dict(result)
+    assert result["evidence"] == []
+    assert "84 metres" not in json.dumps(result)
+    assert result["evaluations"] == [
+        {"name": "RefChecker", "score": 1.0, "label": None, "passed": True, "error": None}
+    ]
+
+
+def test_the_trace_of_a_response() -> None:
+    trace = _trace(_attempt())
+    response = Response("84 metres", metadata={"demur": GuardResult.of(trace)})
+    assert trace_of(response) is trace
+    for again in (copy.deepcopy(response), pickle.loads(pickle.dumps(response))):
+        assert trace_of(again) == trace
+        assert again.metadata == response.metadata
+    written = dataclasses.asdict(response)
+    assert written["metadata"] == response.metadata
+    with pytest.raises(DemurError, match="has no trace"):
+        trace_of(Response("x", metadata=written["metadata"]))
+    for none in (Response("x"), Response("x", metadata={"demur": {}}), "x"):
+        with pytest.raises(DemurError, match="has no trace"):
+            trace_of(none)

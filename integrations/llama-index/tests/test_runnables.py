@@ -1,0 +1,164 @@
+"""Evaluators of any kind as demur's guards take them."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableLambda
+from llama_index.core.evaluation import (
+    BaseEvaluator,
+    CorrectnessEvaluator,
+    EvaluationResult,
+    FaithfulnessEvaluator,
+)
+from llama_index.core.prompts.mixin import PromptDictType
+
+from demur import Evaluation, Guard, RefChecker, Sample
+from fake_llm import ScriptedLLM
+from llama_index.evaluation.demur._judging import is_judging
+from llama_index.evaluation.demur._runnables import as_runnable
+from llama_index.evaluation.demur.evaluators import RefCheckerEvaluator
+from support import facts
+from support.fakes import ScriptedModel
+
+
+class _Made(BaseEvaluator):
+    """Gives one result, and notes what it was given."""
+
+    def __init__(self, **result: Any) -> None:
+        self.result = result
+        self.given: list[dict[str, Any]] = []
+
+    def _get_prompts(self) -> PromptDictType:
+        return {}
+
+    def _update_prompts(self, prompts_dict: PromptDictType) -> None:
+        pass
+
+    async def aevaluate(
+        self,
+        query: Any = None,
+        response: Any = None,
+        contexts: Any = None,
+        **kwargs: Any,
+    ) -> EvaluationResult:
+        given = {"query": query, "response": response, "contexts": contexts}
+        self.given.append({**given, **kwargs, "judging": is_judging()})
+        if "raises" in self.result:
+            raise self.result["raises"]
+        return EvaluationResult(**self.result)
+
+
+async def _ask(evaluator: BaseEvaluator, sample: Sample) -> Evaluation:
+    """Both ways, which have to agree."""
+    runnable: Any = as_runnable(evaluator)
+    found = [await asyncio.to_thread(runnable.invoke, sample), await runnable.ainvoke(sample)]
+    first, second = (one.model_copy(update={"usage": type(one.usage)()}) for one in found)
+    assert first == second
+    assert isinstance(found[1], Evaluation)
+    return found[1]
+
+
+def test_demur_s_own_are_taken_out() -> None:
+    evaluator = RefCheckerEvaluator(ScriptedLLM(script=facts.judge))
+    runnable = as_runnable(evaluator)
+    assert runnable is evaluator.evaluator
+    assert isinstance(runnable, RefChecker)
+    assert runnable.claim_level
+
+
+def test_runnables_and_functions_are_taken_as_they_are() -> None:
+    def judge(sample: Sample) -> Evaluation:
+        return Evaluation(name="mine", passed=True)
+
+    for one in (judge, RunnableLambda(judge), RefChecker(ScriptedModel(script=facts.judge))):
+        assert as_runnable(one) is one
+
+
+@pytest.mark.parametrize("wrong", [7, "faithfulness", None, FaithfulnessEvaluator, RefChecker])
+def test_what_judges_nothing_is_refused(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="expected an evaluator, which is a LlamaIndex Base") as no:
+        as_runnable(wrong)
+    if isinstance(wrong, type):
+        assert f"got {wrong.__name__}: make one of this class first" in str(no.value)
+
+
+async def test_others_are_given_the_sample_and_understood() -> None:
+    evaluator = _Made(passing=True, score=0.75, feedback="It holds.")
+    sample = Sample.model_validate(
+        {"question": "Who?", "answer": "Ada.", "contexts": ["a", "b"], "reference": "Ada."}
+    )
+    found = await _ask(evaluator, sample)
+    assert (found.name, found.score, found.passed) == ("_Made", 0.75, True)
+    assert (found.explanation, found.error) == ("It holds.", None)
+    given = {"query": "Who?", "response": "Ada.", "contexts": ["a", "b"], "reference": "Ada."}
+    assert evaluator.given == [{**given, "judging": True}] * 2
+    assert not is_judging()
+
+
+async def test_contexts_that_are_not_there_are_none() -> None:
+    evaluator = _Made(passing=False)
+    found = await _ask(evaluator, Sample(answer="Ada."))
+    assert (found.passed, found.score, found.explanation) == (False, None, "")
+    assert evaluator.given[0]["contexts"] is None
+    assert "reference" not in evaluator.given[0]
+
+
+_UNDECIDED: dict[str, tuple[dict[str, Any], str]] = {
+    "invalid": (
+        {"invalid_result": True, "invalid_reason": "No reply.", "score": 0.0, "passing": True},
+        "No reply.",
+    ),
+    "invalid, no reason": ({"invalid_result": True}, "_Made calls its result invalid, and does"),
+    "nan": ({"score": math.nan, "passing": True}, "_Made gave the score nan"),
+    "nothing": ({"feedback": "Hm."}, "_Made gave neither a score nor a decision: Hm."),
+}
+
+
+@pytest.mark.parametrize(("result", "why"), _UNDECIDED.values(), ids=_UNDECIDED)
+async def test_what_decides_nothing_is_undetermined(result: dict[str, Any], why: str) -> None:
+    found = await _ask(_Made(**result), Sample(answer="Ada."))
+    assert found.undetermined
+    assert str(found.error).startswith(why)
+    assert found.explanation == found.error
+
+
+async def test_what_an_evaluator_raises_is_the_guard_s_to_deal_with() -> None:
+    runnable: Any = as_runnable(_Made(raises=RuntimeError("out of order")))
+    with pytest.raises(RuntimeError, match="out of order"):
+        await runnable.ainvoke(Sample(answer="Ada."))
+    chain: Any = RunnableLambda(lambda question: "Ada.")
+    guard = Guard(chain, runnable, on_error="open", contexts=lambda output: ["A list."])
+    assert await guard.ainvoke("Who?") == "Ada."
+
+
+async def test_llamaindex_s_faithfulness_evaluator() -> None:
+    def script(stage: str, messages: Any) -> str:
+        asked = str(messages[-1].text)
+        return "YES" if "Ada is here." in asked.partition("Context:")[2] else "NO"
+
+    llm = ScriptedLLM(script=script)
+    evaluator = FaithfulnessEvaluator(llm)
+    for context, passed in (("Ada is here.", True), ("Nobody is here.", False)):
+        sample = Sample.model_validate({"answer": "Ada is in.", "contexts": [context]})
+        found = await _ask(evaluator, sample)
+        assert (found.name, found.passed) == ("FaithfulnessEvaluator", passed)
+        assert found.score == float(passed)
+        assert found.usage.calls == 1
+        assert found.usage.input_tokens > 50
+        assert found.usage.output_tokens == 1
+    runnable: Any = as_runnable(evaluator)
+    with pytest.raises(ValueError, match="contexts and response must be provided"):
+        await runnable.ainvoke(Sample(answer="Ada is in."))
+
+
+async def test_llamaindex_s_correctness_evaluator() -> None:
+    llm = ScriptedLLM(script=lambda stage, messages: "4.5\nClose to the reference.")
+    sample = Sample(question="Who?", answer="Ada.", reference="Ada Byron.")
+    found = await _ask(CorrectnessEvaluator(llm), sample)
+    assert (found.score, found.passed) == (4.5, True)
+    assert found.explanation == "Close to the reference."
+    assert "Ada Byron." in str(llm.requests[0][-1].text)

@@ -1,0 +1,115 @@
+"""Tokens, reasons and log-probabilities as providers' packages hand them to LlamaIndex."""
+
+from __future__ import annotations
+
+from enum import Enum
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from llama_index.core.base.llms.types import (
+    ChatMessage,
+    ChatResponse,
+    CompletionResponse,
+    LogProb,
+    MessageRole,
+)
+
+from llama_index.evaluation.demur._usage import metadata_of, tokens_of
+
+
+def _response(**fields: Any) -> ChatResponse:
+    return ChatResponse(message=ChatMessage("said", role=MessageRole.ASSISTANT), **fields)
+
+
+_OPENAI = {"prompt_tokens": 7, "completion_tokens": 2}
+_TOLD = {
+    "openai, a mapping": {"raw": {"usage": _OPENAI}},
+    "openai, an object": {"raw": SimpleNamespace(usage=SimpleNamespace(**_OPENAI))},
+    "openai, beside it": {"additional_kwargs": {**_OPENAI, "total_tokens": 9}},
+    "openai, usage is null": {"raw": {"usage": None}, "additional_kwargs": _OPENAI},
+    "openai, zeros in raw": {
+        "raw": {"usage": {"prompt_tokens": 0, "completion_tokens": 0}},
+        "additional_kwargs": _OPENAI,
+    },
+    "anthropic": {"raw": {"usage": SimpleNamespace(input_tokens=7, output_tokens=2)}},
+    "bedrock": {"raw": {"usage": {"inputTokens": 7, "outputTokens": 2}}},
+    "gemini": {"raw": {"usage_metadata": {"prompt_token_count": 7, "candidates_token_count": 2}}},
+    "ollama": {"raw": {"prompt_eval_count": 7, "eval_count": 2, "done": True}},
+}
+
+
+@pytest.mark.parametrize("told", _TOLD.values(), ids=_TOLD)
+def test_tokens_are_found_under_each_name(told: dict[str, Any]) -> None:
+    assert tokens_of(_response(**told)) == {
+        "input_tokens": 7,
+        "output_tokens": 2,
+        "total_tokens": 9,
+    }
+
+
+def test_tokens_of_completions() -> None:
+    plain = CompletionResponse(text="said", additional_kwargs=_OPENAI)
+    # LlamaIndex puts a completion's into the message that it makes of it.
+    message = ChatMessage("said", additional_kwargs=_OPENAI)
+    for response in (plain, ChatResponse(message=message)):
+        found = tokens_of(response)
+        assert found is not None
+        assert (found["input_tokens"], found["output_tokens"]) == (7, 2)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [None, {}, {"usage": {}}, {"usage": "many"}, {"usage": {"prompt_tokens": True}}, "text", 7],
+    ids=repr,
+)
+def test_no_tokens_are_made_up(raw: Any) -> None:
+    assert tokens_of(_response(raw=raw)) is None
+    assert metadata_of(_response(raw=raw)) == {}
+
+
+def test_there_may_be_no_response() -> None:
+    assert tokens_of(None) is None
+
+
+class _Reason(str, Enum):
+    MAX_TOKENS = "MAX_TOKENS"
+
+
+_ENDS = {
+    "openai": ({"choices": [{"finish_reason": "length"}]}, "length"),
+    "openai, an object": (
+        SimpleNamespace(choices=[SimpleNamespace(finish_reason="stop", logprobs=None)]),
+        "stop",
+    ),
+    "anthropic": ({"stop_reason": "max_tokens"}, "max_tokens"),
+    "bedrock": ({"stopReason": "max_tokens"}, "max_tokens"),
+    "gemini": ({"candidates": [{"finish_reason": _Reason.MAX_TOKENS}]}, "MAX_TOKENS"),
+    "ollama": ({"done_reason": "length"}, "length"),
+}
+
+
+@pytest.mark.parametrize(("raw", "reason"), _ENDS.values(), ids=_ENDS)
+def test_reasons_are_found(raw: Any, reason: str) -> None:
+    assert metadata_of(_response(raw=raw)) == {"finish_reason": reason}
+
+
+_TOP = [{"token": "No", "logprob": -0.2}, {"token": "Yes", "logprob": -1.5}]
+
+
+def test_logprobs_are_those_of_llamaindex() -> None:
+    told = [[LogProb(**one) for one in _TOP], []]
+    (token,) = metadata_of(_response(logprobs=told))["logprobs"]["content"]
+    assert token == {"token": "No", "logprob": -0.2, "top_logprobs": _TOP}
+
+
+@pytest.mark.parametrize("shape", ["mappings", "objects"])
+def test_logprobs_are_read_where_llamaindex_leaves_them_out(shape: str) -> None:
+    chosen = {"token": "Maybe", "logprob": -3.0}
+    content: list[Any] = [{**chosen, "top_logprobs": _TOP}]
+    if shape == "objects":
+        top = [SimpleNamespace(**one) for one in _TOP]
+        content = [SimpleNamespace(**chosen, top_logprobs=top)]
+    raw = {"choices": [{"logprobs": {"content": content}}]}
+    (token,) = metadata_of(_response(raw=raw))["logprobs"]["content"]
+    assert token == {**chosen, "top_logprobs": [chosen, *_TOP]}
