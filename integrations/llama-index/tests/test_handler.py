@@ -12,12 +12,18 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 from llama_index.core.base.llms.types import ChatMessage
+from llama_index.core.base.response.schema import PydanticResponse, Response
 from llama_index.core.chat_engine.types import AgentChatResponse, BaseChatEngine
-from llama_index.core.evaluation import FaithfulnessEvaluator
+from llama_index.core.evaluation import (
+    BatchEvalRunner,
+    FaithfulnessEvaluator,
+    RelevancyEvaluator,
+)
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.dispatcher import instrument_tags
 from llama_index.core.query_engine import CustomQueryEngine, RetrieverQueryEngine
 from llama_index.core.schema import QueryBundle
+from pydantic import BaseModel
 
 from demur import Evaluation, Sample
 from demur.observe.log import Filters, open_log, select
@@ -264,6 +270,19 @@ def test_an_evaluator_that_queries_is_not_recorded() -> None:
     assert {one.verdict for one in records.all} == {"passed"}
 
 
+async def test_what_evaluators_of_the_application_query_is_not_recorded() -> None:
+    """LlamaIndex's query an index that they make of the contexts."""
+    llm = ScriptedLLM(script=lambda *_: "YES")
+    judges = {"faithful": FaithfulnessEvaluator(llm=llm), "relevant": RelevancyEvaluator(llm=llm)}
+    runner = BatchEvalRunner(judges, workers=2)
+    with listening(echo) as (handler, records):
+        results = await runner.aevaluate_queries(query_engine(RIGHT), queries=[QUESTION, "Why?"])
+        assert settled(handler)
+    assert all(one.passing for found in results.values() for one in found)
+    assert {one.question for one in records.all} == {QUESTION, "Why?"}
+    assert handler.counts.runs == len(records.all) == 2
+
+
 # --- What the application notices -----------------------------------------------------------------
 
 
@@ -375,6 +394,29 @@ def test_a_response_that_is_none_is_recorded_as_undetermined(
     assert record.question == QUESTION
     assert "an engine returned a str" in (record.evaluations[0].error or "")
     assert "cannot be scored" in caplog.text
+
+
+class Thing(BaseModel):
+    thing: Any
+
+
+@pytest.mark.parametrize(
+    ("response", "what"),
+    [
+        (PydanticResponse(Thing(thing=object())), "PydanticSerializationError"),
+        (Response("said", source_nodes=[object()]), "AttributeError"),  # type: ignore[list-item]  # it is wrong
+    ],
+    ids=["pydantic", "nodes"],
+)
+def test_a_response_that_cannot_be_read_is_recorded_as_undetermined(
+    response: Any, what: str
+) -> None:
+    with listening(echo) as (handler, records):
+        assert Odd(response).chat(QUESTION) is response
+        assert settled(handler)
+    record = records.one
+    assert (record.question, record.verdict) == (QUESTION, "undetermined")
+    assert f"cannot be read: {what}" in (record.evaluations[0].error or "")
 
 
 @pytest.mark.parametrize("fails", [False, True])

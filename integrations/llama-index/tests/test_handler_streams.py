@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import sys
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -11,11 +12,17 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ChatResponseGen
-from llama_index.core.base.response.schema import Response
+from llama_index.core.base.response.schema import (
+    AsyncStreamingResponse,
+    Response,
+    StreamingResponse,
+)
 from llama_index.core.chat_engine.types import StreamingAgentChatResponse
 from llama_index.core.llms import MockLLM
 from llama_index.core.llms.callbacks import llm_chat_callback
+from llama_index.core.query_engine import CustomQueryEngine
 from llama_index.core.types import Thread
+from pydantic import BaseModel
 
 from fake_llm import ScriptedCompletions, ScriptedLLM
 from guarded_app import build, query_engine
@@ -193,6 +200,73 @@ def test_streams_that_are_read_in_turns_do_not_mix() -> None:
         assert record.attempts[0].usage.calls == 1
         words = 1 + (record.question or "").count("more")
         assert record.attempts[0].usage.output_tokens == words
+
+
+class Partial(BaseModel):
+    metres: int | None = None
+
+
+class Structured(CustomQueryEngine):
+    """Streams as LLMs do what they predict for an `output_cls`: each object is all of it so far."""
+
+    def custom_query(self, query_str: str) -> Any:
+        return StreamingResponse(iter([Partial(), Partial(metres=8), Partial(metres=84)]))
+
+    async def acustom_query(self, query_str: str) -> Any:
+        async def pieces() -> Any:
+            for piece in self.custom_query(query_str).response_gen:
+                yield piece
+
+        return AsyncStreamingResponse(pieces())
+
+
+@pytest.mark.parametrize("method", ["query", "aquery"])
+def test_a_structured_stream_is_its_last_object(method: str) -> None:
+    async def aread() -> list[Any]:
+        response = await Structured().aquery(QUESTION)
+        return [piece async for piece in response.response_gen]
+
+    with listening(echo) as (handler, records):
+        read: Any = aread() if method == "aquery" else Structured().query(QUESTION).response_gen
+        found = asyncio.run(read) if method == "aquery" else [*read]
+        assert settled(handler)
+    assert found == [Partial(), Partial(metres=8), Partial(metres=84)]
+    assert records.one.answer == '{"metres":84}'
+
+
+def test_a_task_whose_loop_is_gone(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is told of a stream that is garbage in the middle of a read, but its count."""
+    unraisable: list[Any] = []
+
+    async def pieces() -> Any:
+        yield "Good"
+        await asyncio.sleep(60)
+
+    class Endless(Structured):
+        async def acustom_query(self, query_str: str) -> Any:
+            return AsyncStreamingResponse(pieces())
+
+    async def begin() -> None:
+        response = await Endless().aquery(QUESTION)
+        task = asyncio.create_task(response.get_response())
+        await asyncio.sleep(0.01)
+        kept.append(task)
+
+    kept: list[Any] = []
+    hook, sys.unraisablehook = sys.unraisablehook, unraisable.append
+    try:
+        with listening(echo) as (handler, records):
+            loop = asyncio.new_event_loop()
+            loop.run_until_complete(begin())
+            loop.close()
+            kept.clear()
+            gc.collect()
+            assert settled(handler)
+    finally:
+        sys.unraisablehook = hook
+    assert not records.all
+    assert handler.counts.unanswered == 1
+    assert not [one for one in unraisable if "reading" in repr(one.object)]
 
 
 def test_a_stream_that_was_read_inside_is_whole() -> None:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
+from llama_index.core.base.response.schema import StreamingResponse
 from llama_index.core.chat_engine.types import StreamingAgentChatResponse
 from llama_index.core.instrumentation import get_dispatcher
+from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.span import active_span_id
+from llama_index.core.query_engine import CustomQueryEngine
 from llama_index.core.types import Thread
 from llama_index_instrumentation.events.span import SpanDropEvent
+from pydantic import PrivateAttr
 
-from guarded_app import query_engine, speaker
+from guarded_app import judge, query_engine, speaker
 from llama_index.evaluation.demur import _spans
+from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
 from llama_index.evaluation.demur.events import ChatEndEvent, ChatStartEvent
 from scored_app import Heard, added, chat_engine
 from support.rag import RIGHT
@@ -141,6 +148,30 @@ def test_a_chat_is_told_at_its_beginning_and_its_end(method: str) -> None:
     assert start.span_id.startswith(f"ContextChatEngine.{method}-")
     if method == "stream_chat":
         assert [*response.response_gen]
+
+
+class Dumps(BaseEventHandler):
+    """A handler that writes down what demur tells."""
+
+    _written: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    def handle(self, event: BaseEvent, **kwargs: Any) -> None:
+        if event.class_name().startswith("Demur"):
+            self._written[event.class_name()] = event.model_dump_json()
+
+
+def test_handlers_that_dump_events_leave_streams_to_their_readers() -> None:
+    class Streams(CustomQueryEngine):
+        def custom_query(self, query_str: str) -> Any:
+            return StreamingResponse(iter(RIGHT.split(" ")))
+
+    engine = chat_engine("context", RIGHT)
+    guarded, dumps = GuardedChatEngine(engine, judge()), Dumps()
+    with added(dumps):
+        assert "".join(guarded.stream_chat("How tall?").response_gen) == RIGHT
+        assert " ".join(Streams().query("How tall?").response_gen) == RIGHT
+    assert json.loads(dumps._written["DemurChatEndEvent"])["message"] == "How tall?"
+    assert json.loads(dumps._written["DemurOwnQueryEndEvent"])["query"] == "How tall?"
 
 
 def test_a_chat_that_raises_tells_no_end() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from types import FrameType
 from typing import Any
 from uuid import NAMESPACE_OID, UUID, uuid5
 
+from llama_index.core.evaluation import BaseEvaluator
 from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.events.chat_engine import (
     StreamChatDeltaReceivedEvent,
@@ -45,6 +48,7 @@ from llama_index.evaluation.demur.events import (
 
 _log = logging.getLogger("demur.observe")
 
+_EVALUATES = frozenset({"evaluate", "aevaluate"})
 _WRITES = frozenset({"write_response_to_history", "awrite_response_to_history"})
 _MOST = 10_000
 """Streams that are written, and of which only half is known."""
@@ -81,7 +85,7 @@ class EngineRuns:
 
     def _start(self, question: str, event: BaseEvent, span: str) -> None:
         _spans.install()
-        if is_judging() or is_scoring():
+        if is_judging() or is_scoring() or _evaluates():
             return
         self._runs.start(
             question,
@@ -117,6 +121,10 @@ class EngineRuns:
             reply = read(response)
         except DemurError as error:
             self._ended(run, Said(question, error=str(error)))
+            return
+        except Exception as error:  # nodes and models of a user's own may raise anything
+            what = f"the engine's response cannot be read: {type(error).__name__}: {error}"
+            self._ended(run, Said(question, error=what))
             return
         if reply.text is not None:
             self._ended(run, _said(question, reply.text, reply.nodes))
@@ -265,6 +273,21 @@ def _logged() -> Iterator[None]:
         yield
     except Exception:
         _log.exception("demur could not follow an event of LlamaIndex's")
+
+
+def _evaluates() -> bool:
+    """Whether an evaluator asks: some of LlamaIndex's make an engine over the contexts, and query.
+
+    LlamaIndex tells of no evaluation, so that only the stack knows.
+    """
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_name in _EVALUATES and isinstance(
+            frame.f_locals.get("self"), BaseEvaluator
+        ):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _run_of(span: str) -> UUID:

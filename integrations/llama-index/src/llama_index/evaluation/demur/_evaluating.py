@@ -149,8 +149,9 @@ class HallucinationEvaluator(BaseEvaluator):
             raise DemurError(
                 "an AsyncStreamingResponse cannot be read here: aevaluate_response can"
             )
-        if isinstance(reply.response, StreamingResponse):
-            reply = read(_kept(reply.response))
+        # LlamaIndex's way to read it keeps the text, so that it can be shown later too.
+        if isinstance(response, StreamingResponse):
+            reply = read(response.get_response())
         text = "".join(reply.pieces())
         sample = _sample(query, text, as_documents(reply.nodes), reference, metadata)
         time.sleep(sleep_time_in_seconds)
@@ -168,8 +169,10 @@ class HallucinationEvaluator(BaseEvaluator):
     ) -> HallucinationResult:
         """As `evaluate_response`, natively asynchronous."""
         reply = _read(response)
-        if isinstance(reply.response, StreamingResponse):
-            reply = read(await asyncio.to_thread(_kept, reply.response))
+        if isinstance(response, StreamingResponse):
+            reply = read(await asyncio.to_thread(response.get_response))
+        elif isinstance(response, AsyncStreamingResponse):
+            reply = read(await response.get_response())
         text = "".join([piece async for piece in reply.apieces()])
         sample = _sample(query, text, as_documents(reply.nodes), reference, metadata)
         await asyncio.sleep(sleep_time_in_seconds)
@@ -233,12 +236,6 @@ def _read(response: _Response | None) -> Reply:
     if response is None:
         raise ValueError("there is no response to evaluate: pass response=...")
     return read(response)
-
-
-def _kept(response: StreamingResponse) -> Any:
-    """The response with its text, which is read if it was not: so it can be shown later too."""
-    response.get_response()
-    return response
 
 
 def _result(found: Evaluation, sample: Sample) -> HallucinationResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ from llama_index.core.instrumentation.span import BaseSpan, active_span_id
 from llama_index.core.instrumentation.span_handlers import BaseSpanHandler
 from llama_index.core.schema import QueryBundle
 from llama_index_instrumentation import get_dispatcher, root_dispatcher
+from pydantic import Field
 
 from llama_index.evaluation.demur.events import ChatEndEvent, ChatStartEvent
 
@@ -70,7 +71,8 @@ def reading(span_id: str) -> Iterator[None]:
     try:
         yield
     finally:
-        _reading.reset(token)
+        with suppress(ValueError):  # in another context: a task is garbage whose loop has gone
+            _reading.reset(token)
 
 
 def keep(kept: dict[str, _Value], key: str, value: _Value, most: int) -> None:
@@ -98,7 +100,8 @@ class OwnQueryEndEvent(BaseEvent):
     """As `OwnQueryStartEvent`: it has returned."""
 
     query: str
-    response: Any
+    response: Any = Field(exclude=True)
+    """It may be a stream, and to dump that would be to read it."""
 
     @classmethod
     def class_name(cls) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from llama_index.core.chat_engine.types import StreamingAgentChatResponse
+from pydantic_core import to_json
 
 from llama_index.evaluation.demur._spans import reading
 
@@ -21,7 +22,8 @@ class Follower:
     span_id: str
     """Of the engine's call that opened the stream."""
     ended: Callable[[str], None]
-    """Told the whole text when the stream has come to its end."""
+    """Told the whole text when the stream has come to its end. Of a structured answer that is its
+    last piece, which is all of it, as JSON."""
     left: Callable[[], None]
     """Told of a stream that raised, was closed, or that nobody will ever read; maybe more than
     once, and also after its end."""
@@ -49,7 +51,7 @@ def follow(response: Any, follower: Follower) -> bool:
         stream = getattr(response, name)
         if stream is not None:
             pieces = _apieces if hasattr(stream, "__aiter__") else _pieces
-            around: Any = pieces(stream, _delta if chats else str, follower)
+            around: Any = pieces(stream, _delta if chats else _itself, follower)
             # One that was never begun ends without a word.
             weakref.finalize(around, follower.left).atexit = False
             setattr(response, name, around)
@@ -58,9 +60,9 @@ def follow(response: Any, follower: Follower) -> bool:
 
 
 def _pieces(
-    stream: Iterator[Any], text_of: Callable[[Any], str], follower: Follower
+    stream: Iterator[Any], said_in: Callable[[Any], Any], follower: Follower
 ) -> Generator[Any, None, None]:
-    said: list[str] = []
+    said: list[Any] = []
     pieces = iter(stream)
     try:
         try:
@@ -69,7 +71,7 @@ def _pieces(
                     piece = next(pieces, _END)
                 if piece is _END:
                     break
-                said.append(text_of(piece))
+                said.append(said_in(piece))
                 yield piece
         finally:
             close = getattr(stream, "close", None)
@@ -78,13 +80,13 @@ def _pieces(
     except BaseException:
         follower.left()
         raise
-    follower.ended("".join(said))
+    follower.ended(_whole(said))
 
 
 async def _apieces(
-    stream: AsyncIterator[Any], text_of: Callable[[Any], str], follower: Follower
+    stream: AsyncIterator[Any], said_in: Callable[[Any], Any], follower: Follower
 ) -> AsyncGenerator[Any, None]:
-    said: list[str] = []
+    said: list[Any] = []
     pieces = aiter(stream)
     try:
         try:
@@ -93,7 +95,7 @@ async def _apieces(
                     piece = await anext(pieces, _END)
                 if piece is _END:
                     break
-                said.append(text_of(piece))
+                said.append(said_in(piece))
                 yield piece
         finally:
             close = getattr(stream, "aclose", None)
@@ -102,8 +104,19 @@ async def _apieces(
     except BaseException:
         follower.left()
         raise
-    follower.ended("".join(said))
+    follower.ended(_whole(said))
 
 
 def _delta(piece: Any) -> str:
     return piece.delta or ""
+
+
+def _itself(piece: Any) -> Any:
+    return piece
+
+
+def _whole(said: Sequence[Any]) -> str:
+    pieces = [one for one in said if one is not None]
+    if pieces and not isinstance(pieces[-1], str):
+        return to_json(pieces[-1], fallback=str).decode()
+    return "".join(map(str, pieces))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from llama_index.core.instrumentation.events import BaseEvent
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from demur.guard import Trace
 
@@ -102,8 +102,9 @@ class ChatEndEvent(BaseEvent):
     """A chat engine has returned its response, which may be a stream that nobody has read yet."""
 
     message: str
-    response: Any
-    """What the engine returned; None for a method that returned a future, when that failed."""
+    response: Any = Field(exclude=True)
+    """What the engine returned; None for a method that returned a future, when that failed. No dump
+    of the event has it: whoever dumps a stream reads it, and leaves nothing for who asked."""
 
     @classmethod
     def class_name(cls) -> str:

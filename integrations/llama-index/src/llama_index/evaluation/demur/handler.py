@@ -25,7 +25,7 @@ class ScoreEventHandler(BaseEventHandler):
     `stream_chat`, `astream_chat`) of the process, and threads of its own have them scored. It never
     raises into the application and, with `on_full="drop"`, never holds it up. What a
     `GuardedQueryEngine` or a `GuardedChatEngine` finds is written down as it found it, and is not
-    scored again.
+    scored again. What evaluators query, LlamaIndex's too, is left out.
 
     A stream is scored when somebody has read it to its end. One that is left before has no answer,
     as has a query that raises; both are counted. A chat engine that writes its streams into its own
