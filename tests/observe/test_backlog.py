@@ -424,6 +424,69 @@ async def test_work_has_a_context_of_its_own() -> None:
     assert seen == ["nothing", "nothing"]
 
 
+def test_who_waits_for_room_is_told_though_the_loop_ends_while_a_job_is_finished() -> None:
+    """The task that finishes it was the only worker: others have to go on."""
+    finishing, finish = threading.Event(), threading.Event()
+    done: list[str] = []
+
+    def rest() -> None:
+        finishing.set()
+        finish.wait(10)
+
+    async def awork(job: str) -> Callable[[], None]:
+        done.append(job)
+        return rest
+
+    backlog: Backlog[str] = Backlog(done.append, awork, 1, "block", 1)
+
+    async def one() -> None:
+        await backlog.aput("first", asyncio.get_running_loop())
+        while not finishing.is_set():
+            await asyncio.sleep(0.001)
+        await backlog.aput("second", asyncio.get_running_loop())
+        waiting.start()
+        while not backlog._for_room:
+            await asyncio.sleep(0.001)
+
+    async def another() -> None:
+        await backlog.aput("third", asyncio.get_running_loop())
+        await backlog.aflush(10)
+
+    waiting = threading.Thread(target=lambda: asyncio.run(another()), daemon=True)
+    asyncio.run(one())
+    finish.set()
+    waiting.join(10)
+    assert not waiting.is_alive()
+    assert backlog.flush(10)
+    assert done == ["first", "second", "third"]
+
+
+def test_a_task_that_is_cancelled_before_it_has_begun_leaves_its_work_to_others() -> None:
+    done: list[str] = []
+
+    async def awork(job: str) -> Callable[[], None]:
+        done.append(job)
+        return nothing
+
+    backlog: Backlog[str] = Backlog(done.append, awork, 1, "block", 1)
+
+    async def one() -> None:
+        await backlog.aput("first", asyncio.get_running_loop())
+        waiting.start()
+        while not backlog._for_room:
+            time.sleep(0.001)  # the loop has no chance to begin the task, and ends
+
+    async def another() -> None:
+        await backlog.aput("second", asyncio.get_running_loop())
+        await backlog.aflush(10)
+
+    waiting = threading.Thread(target=lambda: asyncio.run(another()), daemon=True)
+    asyncio.run(one())
+    waiting.join(10)
+    assert not waiting.is_alive()
+    assert done == ["first", "second"]
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_threads_and_loops_at_a_time_lose_nothing(seed: int) -> None:
     dice = random.Random(seed)

@@ -134,6 +134,7 @@ def test_a_guard_whose_chain_raises_in_the_second_attempt() -> None:
     (found,) = records.one.evaluations
     assert (found.name, found.passed, records.one.outcome) == ("echo", False, None)
     assert "did not come to its end" in str(records.one.reason)
+    assert records.one.attempts[0].question == "q"
     assert nothing_left(handler)
 
 

@@ -157,16 +157,26 @@ class Backlog(Generic[Job]):
 
     def _start_task(self, context: contextvars.Context, loop: Loop, worker: object) -> None:
         task = context.run(loop.create_task, self._aserve(loop, worker))
+        # One that is cancelled before it has begun does nothing of what it does at its end.
+        task.add_done_callback(lambda _: self._pass_on(worker))
         with self._lock:
             if worker in self._tasks:
                 self._tasks[worker] = loop, task  # the loop itself may let go of it
 
+    def _pass_on(self, worker: object) -> None:
+        """A task has ended with work left, or with those left who wait for room: others go on."""
+        with self._lock:
+            if self._tasks.pop(worker, None) is None:
+                return
+            start = self._worker(None)
+            if not self._waiting:
+                self._tell_of_room()
+        start()
+
     def _take(self, loop: Loop | None) -> tuple[int, Job] | None:
         """The next job. With the lock."""
         if not self._waiting:
-            # Who was told of room may have gone away since, and nobody would tell the others.
-            while self._for_room:
-                _settle(self._for_room.popleft())
+            self._tell_of_room()
             return None
         number, job = self._waiting.popleft()
         if loop is not None:
@@ -174,6 +184,14 @@ class Backlog(Generic[Job]):
         while self._for_room and not _settle(self._for_room.popleft()):
             pass  # who wanted that room does not wait for it any more
         return number, job
+
+    def _tell_of_room(self) -> None:
+        """Tell all who wait for it. With the lock.
+
+        Who was told before may have gone away since, and nobody would tell the others.
+        """
+        while self._for_room:
+            _settle(self._for_room.popleft())
 
     def _serve(self) -> None:
         while True:
@@ -222,6 +240,9 @@ class Backlog(Generic[Job]):
             try:
                 finishing = begin(partial(self._finish, number, rest))
                 await asyncio.shield(asyncio.wrap_future(finishing))
+            except asyncio.CancelledError:
+                self._pass_on(worker)
+                raise
             except BaseException:
                 with self._lock:
                     self._tasks.pop(worker, None)

@@ -20,6 +20,7 @@ from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 
 from demur.guard.capture import Capture
+from demur.guard.shapes import find_question
 from demur.guard.trace import Trace
 from demur.models.calls import JUDGE
 from demur.observe.finished import About, Finished, author_of, plain
@@ -342,7 +343,7 @@ def _judged_by_guard(run: _Run, scored: _Scored, output: Any) -> Finished | None
         return Finished(about, Said(), trace=run.trace)
     # It raised, or nobody read its stream to the end: what left of it is its output.
     said = None if output is None else read(run.input, output, (), Readers())
-    return Finished(about, said or Said(), told=tuple(run.told))
+    return Finished(about, said or Said(find_question(run.input)), told=tuple(run.told))
 
 
 def _about(run: _Run, scored: _Scored) -> About:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from types import FrameType
 from typing import Any
 from uuid import NAMESPACE_OID, UUID, uuid5
 
-from llama_index.core.evaluation import BaseEvaluator
 from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.events.chat_engine import (
     StreamChatDeltaReceivedEvent,
@@ -33,7 +30,7 @@ from llama_index_instrumentation.events.span import SpanDropEvent
 from demur import DemurError, Evaluation
 from demur.observe import Finished, Runs, Said, is_scoring
 from llama_index.evaluation.demur import _spans
-from llama_index.evaluation.demur._judging import is_judging
+from llama_index.evaluation.demur._judging import is_evaluating, is_judging
 from llama_index.evaluation.demur._model_calls import ModelCalls
 from llama_index.evaluation.demur._nodes import as_documents
 from llama_index.evaluation.demur._reply import Reply, read
@@ -48,7 +45,6 @@ from llama_index.evaluation.demur.events import (
 
 _log = logging.getLogger("demur.observe")
 
-_EVALUATES = frozenset({"evaluate", "aevaluate"})
 _WRITES = frozenset({"write_response_to_history", "awrite_response_to_history"})
 _MOST = 10_000
 """Streams that are written, and of which only half is known."""
@@ -85,7 +81,7 @@ class EngineRuns:
 
     def _start(self, question: str, event: BaseEvent, span: str) -> None:
         _spans.install()
-        if is_judging() or is_scoring() or _evaluates():
+        if is_judging() or is_scoring() or is_evaluating():
             return
         self._runs.start(
             question,
@@ -273,21 +269,6 @@ def _logged() -> Iterator[None]:
         yield
     except Exception:
         _log.exception("demur could not follow an event of LlamaIndex's")
-
-
-def _evaluates() -> bool:
-    """Whether an evaluator asks: some of LlamaIndex's make an engine over the contexts, and query.
-
-    LlamaIndex tells of no evaluation, so that only the stack knows.
-    """
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
-        if frame.f_code.co_name in _EVALUATES and isinstance(
-            frame.f_locals.get("self"), BaseEvaluator
-        ):
-            return True
-        frame = frame.f_back
-    return False
 
 
 def _run_of(span: str) -> UUID:
