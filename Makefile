@@ -19,9 +19,11 @@ demo: env-run
 	@$(IN_VENV) demur models pull
 	@$(IN_VENV) demur demo
 
+# The secret of the delimiters around judged texts is drawn anew by each process, and a small model
+# judges a little otherwise with each: given one, the real model is asked the same every time.
 test: env-dev weights
 	$(TWO_AT_A_TIME) -m 'not real'
-	$(IN_VENV) pytest -m real
+	DEMUR_SECRET=tests $(IN_VENV) pytest -m real
 
 check: env-dev
 	$(IN_VENV) ruff check .
