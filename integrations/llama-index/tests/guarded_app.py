@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import chromadb
 from langchain_core.messages import BaseMessage
 from llama_index.core import Document, StorageContext, VectorStoreIndex
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.instrumentation.event_handlers import BaseEventHandler
+from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.llms import LLM
+from llama_index.core.query_engine import CustomQueryEngine
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.embeddings.langchain import LangchainEmbedding
 from llama_index.vector_stores.chroma import ChromaVectorStore
+from llama_index_instrumentation import root_dispatcher
+from pydantic import PrivateAttr
 
 from demur import RefChecker
 from fake_llm import ScriptedLLM
 from support.fakes import ScriptedModel
-from support.rag import FACTS, RIGHT, WRONG, WordEmbeddings, application
+from support.rag import FACTS, QUESTION, RIGHT, WRONG, WordEmbeddings, application
 
 BOTH = f"{RIGHT} {WRONG}"
 """A sentence that passes, and one that does not."""
@@ -61,3 +70,62 @@ def judge() -> RefChecker:
         return script({"messages": [{"content": str(messages[-1].content)}]}, 0)
 
     return RefChecker(ScriptedModel(script=reply))
+
+
+MODES = ["sync", "async"]
+"""How an engine may be asked."""
+
+
+def ask(mode: str, engine: BaseQueryEngine, question: Any = QUESTION) -> Any:
+    return engine.query(question) if mode == "sync" else asyncio.run(engine.aquery(question))
+
+
+def read(mode: str, engine: BaseQueryEngine) -> tuple[list[str], Any]:
+    """The pieces of a stream, and the response behind it."""
+    if mode == "sync":
+        response: Any = engine.query(QUESTION)
+        return list(response.response_gen), response.get_response()
+
+    async def in_loop() -> tuple[list[str], Any]:
+        response: Any = await engine.aquery(QUESTION)
+        return [one async for one in response.async_response_gen()], await response.get_response()
+
+    return asyncio.run(in_loop())
+
+
+class Said(CustomQueryEngine):
+    """An engine with the least that LlamaIndex asks for: it neither retrieves nor synthesizes."""
+
+    script: Callable[[str], Any]
+    asked: list[str] = []  # noqa: RUF012  # a field: pydantic copies it
+
+    def custom_query(self, query_str: str) -> Any:
+        self.asked.append(query_str)
+        return self.script(query_str)
+
+
+def finds(text: str) -> Any:
+    class Finds(BaseRetriever):
+        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+            return [NodeWithScore(node=TextNode(text=text))]
+
+    return Finds()
+
+
+class Heard(BaseEventHandler):
+    """An event handler beside others."""
+
+    _events: list[BaseEvent] = PrivateAttr(default_factory=list)
+
+    def handle(self, event: BaseEvent, **kwargs: Any) -> None:
+        self._events.append(event)
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [one for one in self._events if isinstance(one, kind)]
+
+    def __enter__(self) -> Heard:
+        root_dispatcher.add_event_handler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        root_dispatcher.event_handlers.remove(self)

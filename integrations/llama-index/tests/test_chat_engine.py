@@ -20,7 +20,7 @@ from pydantic_core import to_json
 from demur import Annotate, AnswerRejected, Block, Budget, DemurError, Evaluation
 from demur.guard import Feedback
 from demur.guard.recovery import REFUSAL
-from guarded_app import build, judge, prompts, speaker
+from guarded_app import build, finds, judge, prompts, speaker
 from llama_index.evaluation.demur._result import trace_of
 from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
 from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
@@ -146,10 +146,8 @@ def test_a_history_that_is_given(call: str) -> None:
 
 @pytest.mark.parametrize("call", CALLS)
 def test_what_is_searched_for_is_told_to_the_engine(call: str) -> None:
-    from test_query_engine import _finds
-
     inner = engine("context", WRONG, RIGHT)
-    chat = GuardedChatEngine(inner, judge(), on_fail="retrieve", retriever=_finds(FACTS[3]))
+    chat = GuardedChatEngine(inner, judge(), on_fail="retrieve", retriever=finds(FACTS[3]))
     response = say(call, chat)
     assert response.response == RIGHT
     assert FACTS[3] in prompts(inner._llm)[-1]

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,17 +9,11 @@ from llama_index.core import PromptTemplate
 from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import (
-    AsyncStreamingResponse,
     PydanticResponse,
     Response,
-    StreamingResponse,
 )
 from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
-from llama_index.core.instrumentation import root_dispatcher
-from llama_index.core.instrumentation.event_handlers import BaseEventHandler
-from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.query_engine import (
-    CustomQueryEngine,
     RetrieverQueryEngine,
     SubQuestionQueryEngine,
 )
@@ -29,55 +21,34 @@ from llama_index.core.question_gen.types import BaseQuestionGenerator, SubQuesti
 from llama_index.core.response_synthesizers import get_response_synthesizer
 from llama_index.core.schema import ImageNode, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import QueryEngineTool
-from pydantic import BaseModel, PrivateAttr
-from pydantic_core import to_json
+from pydantic import BaseModel
 
-from demur import Annotate, AnswerRejected, Block, Budget, DemurError, Evaluation, EvaluatorFailed
+from demur import Annotate, AnswerRejected, Block, Budget, Evaluation, EvaluatorFailed
 from demur.guard import Feedback
 from demur.guard.recovery import REFUSAL
-from guarded_app import BOTH, judge, prompts, query_engine, speaker
+from guarded_app import (
+    BOTH,
+    MODES,
+    Heard,
+    Said,
+    ask,
+    finds,
+    judge,
+    prompts,
+    query_engine,
+    read,
+    speaker,
+)
 from llama_index.evaluation.demur._result import trace_of
 from llama_index.evaluation.demur.evaluators import RefCheckerEvaluator
 from llama_index.evaluation.demur.events import (
     DecisionEvent,
     EvaluationEvent,
     OutcomeEvent,
-    ReplaceEvent,
 )
 from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
 from support.evaluators import Scripted, undetermined
 from support.rag import FACTS, QUESTION, RIGHT, WRONG
-
-MODES = ["sync", "async"]
-
-
-def ask(mode: str, engine: BaseQueryEngine, question: Any = QUESTION) -> Any:
-    return engine.query(question) if mode == "sync" else asyncio.run(engine.aquery(question))
-
-
-def read(mode: str, engine: BaseQueryEngine) -> tuple[list[str], Any]:
-    """The pieces of a stream, and the response behind it."""
-    if mode == "sync":
-        response: Any = engine.query(QUESTION)
-        return list(response.response_gen), response.get_response()
-
-    async def in_loop() -> tuple[list[str], Any]:
-        response: Any = await engine.aquery(QUESTION)
-        return [one async for one in response.async_response_gen()], await response.get_response()
-
-    return asyncio.run(in_loop())
-
-
-class Said(CustomQueryEngine):
-    """An engine with the least that LlamaIndex asks for: it neither retrieves nor synthesizes."""
-
-    script: Callable[[str], Any]
-    asked: list[str] = []  # noqa: RUF012  # a field: pydantic copies it
-
-    def custom_query(self, query_str: str) -> Any:
-        self.asked.append(query_str)
-        return self.script(query_str)
-
 
 # --- An answer and what becomes of it ------------------------------------------------------------
 
@@ -126,19 +97,11 @@ def test_what_lacks_a_source_is_searched_for(mode: str) -> None:
     assert len(texts) == 1  # it searches for the question again, which finds nothing new
     found = ask(
         mode,
-        GuardedQueryEngine(engine, lacks, on_fail="retrieve", retriever=_finds(FACTS[2])),
+        GuardedQueryEngine(engine, lacks, on_fail="retrieve", retriever=finds(FACTS[2])),
         "How tall is it?",
     )
     assert found.metadata["demur"]["outcome"] == "recovered"
     assert FACTS[2] in [node.node.get_content() for node in found.source_nodes]
-
-
-def _finds(text: str) -> Any:
-    class Finds(BaseRetriever):
-        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-            return [NodeWithScore(node=TextNode(text=text))]
-
-    return Finds()
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -229,7 +192,7 @@ def test_an_engine_that_neither_retrieves_nor_synthesizes(mode: str) -> None:
         return _response(RIGHT if "does not hold" in query else WRONG, FACTS[0])
 
     engine = Said(script=script)
-    guarded = ask(mode, GuardedQueryEngine(engine, judge(), retriever=_finds(FACTS[1])))
+    guarded = ask(mode, GuardedQueryEngine(engine, judge(), retriever=finds(FACTS[1])))
     assert str(guarded) == RIGHT
     assert engine.asked[0] == QUESTION
     assert QUESTION in engine.asked[1]
@@ -324,7 +287,7 @@ def test_what_was_found_stands_among_the_sources(mode: str) -> None:
     """Evidence names its node, also where the engine itself does not know of it."""
     said = "302 steps lead to the top."
     engine = Said(script=lambda _: _response(said, FACTS[0], metadata={"k": 1}))
-    guarded = GuardedQueryEngine(engine, judge(), on_fail="retrieve", retriever=_finds(FACTS[2]))
+    guarded = GuardedQueryEngine(engine, judge(), on_fail="retrieve", retriever=finds(FACTS[2]))
     response = ask(mode, guarded)
     (found,) = response.metadata["demur"]["evidence"]
     assert found["node_id"] in [node.node.node_id for node in response.source_nodes]
@@ -523,221 +486,7 @@ def test_evidence_has_its_place_in_nodes_and_documents() -> None:
     assert evaluated.evidence == [found]
 
 
-# --- Streams -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
-@pytest.mark.parametrize("mode", MODES)
-def test_streams_give_what_was_checked(mode: str, streaming: Any) -> None:
-    good = f"{RIGHT} It was opened in 1911."
-    guarded = GuardedQueryEngine(query_engine(good, streaming=True), judge(), streaming=streaming)
-    pieces, response = read(mode, guarded)
-    assert "".join(pieces) == good == response.response
-    assert len(pieces) == (1 if streaming == "buffer" else 2)
-    assert response.metadata["demur"]["outcome"] == "passed"
-    assert response.source_nodes
-
-
-@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
-@pytest.mark.parametrize("mode", MODES)
-def test_no_rejected_word_is_streamed(mode: str, streaming: Any) -> None:
-    guarded = GuardedQueryEngine(
-        query_engine(WRONG, RIGHT, streaming=True), judge(), streaming=streaming
-    )
-    pieces, response = read(mode, guarded)
-    assert "".join(pieces) == RIGHT == response.response
-    assert response.metadata["demur"]["outcome"] == "recovered"
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_a_stream_is_corrected_after_what_has_left(mode: str) -> None:
-    """The model waits before its second sentence, until the first has been read."""
-    first_read = threading.Event()
-    other = "From the foot 302 steps lead up."
-
-    def tokens(text: str) -> Iterator[str]:
-        yield f"{text} And then "
-        first_read.wait(10)
-        yield "97 metres more."
-
-    engine = _Streams(lambda n: tokens(RIGHT) if n == 0 else iter([other]), FACTS[0], FACTS[2])
-    events = Heard()
-    guarded = GuardedQueryEngine(engine, judge(), streaming="sentence")
-    with events:
-        if mode == "sync":
-            response: Any = guarded.query(QUESTION)
-            pieces = []
-            for piece in response.response_gen:
-                pieces.append(piece)
-                first_read.set()
-            final = response.get_response()
-        else:
-
-            async def in_loop() -> tuple[list[str], Any]:
-                response: Any = await guarded.aquery(QUESTION)
-                pieces = []
-                async for piece in response.async_response_gen():
-                    pieces.append(piece)
-                    first_read.set()
-                return pieces, await response.get_response()
-
-            pieces, final = asyncio.run(in_loop())
-    assert pieces[0].strip() == RIGHT
-    assert "97" not in "".join(pieces)
-    assert "".join(pieces).endswith(f"\n\n{other}")
-    assert final.response == other
-    assert [one.keep for one in events.of(ReplaceEvent)] == [0]
-
-
-class _Streams(BaseQueryEngine):
-    """Gives a stream of its own for each query."""
-
-    def __init__(self, script: Callable[[int], Iterator[str]], *facts: str) -> None:
-        super().__init__(None)
-        self._script, self._facts, self._count = script, facts, 0
-
-    def _query(self, query_bundle: QueryBundle) -> Any:
-        nodes = [NodeWithScore(node=TextNode(text=fact)) for fact in self._facts]
-        self._count += 1
-        return StreamingResponse(self._script(self._count - 1), nodes)
-
-    async def _aquery(self, query_bundle: QueryBundle) -> Any:
-        return self._query(query_bundle)
-
-    def _get_prompt_modules(self) -> Any:
-        return {}
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_what_a_guard_inside_takes_back_a_guard_around_it_does_not_give_out(mode: str) -> None:
-    first_read = threading.Event()
-    other = "From the foot 302 steps lead up."
-
-    def tokens() -> Iterator[str]:
-        yield f"{RIGHT} And then "
-        first_read.wait(0.2)  # nobody reads it before its end
-        yield "97 metres more."
-
-    engine = _Streams(lambda n: tokens() if n == 0 else iter([other]), FACTS[0], FACTS[2])
-    inner = GuardedQueryEngine(engine, judge(), streaming="sentence")
-    pieces, response = read(mode, GuardedQueryEngine(inner, judge(), streaming="sentence"))
-    assert pieces == [other]
-    assert response.response == other
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_nothing_that_is_written_down_tells_what_was_rejected(mode: str) -> None:
-    """Loggers write down the response, its fields, or what its objects hold."""
-    engine = query_engine(WRONG, RIGHT, streaming=True)
-    response = read_whole(mode, GuardedQueryEngine(engine, judge()))
-    told = [repr(response), repr(vars(response)), str(to_json(response, serialize_unknown=True))]
-    assert RIGHT in str(trace_of(response).attempts)
-    assert not any("97 metres" in one for one in told)
-
-
-def read_whole(mode: str, engine: BaseQueryEngine) -> Any:
-    """The response of a stream that was read."""
-    if mode == "sync":
-        response: Any = engine.query(QUESTION)
-        assert str(response) == RIGHT
-        return response
-
-    async def in_loop() -> Any:
-        response: Any = await engine.aquery(QUESTION)
-        assert (await response.get_response()).response == RIGHT
-        return response
-
-    return asyncio.run(in_loop())
-
-
-async def test_a_stream_that_was_rejected_has_no_answer_afterwards() -> None:
-    guarded = GuardedQueryEngine(query_engine(WRONG, streaming=True), judge(), on_fail=Block())
-    response: Any = guarded.query(QUESTION)
-    later: Any = await guarded.aquery(QUESTION)
-    with pytest.raises(AnswerRejected):
-        response.get_response()
-    with pytest.raises(AnswerRejected):
-        await later.get_response()
-    with pytest.raises(DemurError, match="no answer holds"):
-        response.get_response()
-    with pytest.raises(DemurError, match="no answer holds"):
-        await later.get_response()
-
-
-@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
-async def test_closing_a_stream_closes_the_engines(streaming: Any) -> None:
-    closed: list[str] = []
-
-    async def tokens() -> AsyncIterator[str]:
-        try:
-            for _ in range(1000):
-                yield f"{RIGHT} "
-                await asyncio.sleep(0.005)
-        finally:
-            closed.append("the engine's")
-
-    class Later(_Streams):
-        async def _aquery(self, query_bundle: QueryBundle) -> Any:
-            return AsyncStreamingResponse(tokens(), [NodeWithScore(node=TextNode(text=FACTS[0]))])
-
-    guarded = GuardedQueryEngine(Later(lambda _: iter([])), judge(), streaming=streaming)
-    stream: Any = (await guarded.aquery(QUESTION)).response_gen  # type: ignore[union-attr]  # one
-    reading = asyncio.ensure_future(anext(stream))
-    done, _ = await asyncio.wait([reading], timeout=0.2)
-    assert bool(done) == (streaming == "sentence")
-    reading.cancel()
-    await asyncio.wait([reading])
-    await stream.aclose()
-    assert closed == ["the engine's"]
-
-
-def test_an_engine_that_answers_asynchronous_calls_with_a_plain_stream() -> None:
-    """As engines do whose `_aquery` calls `_query`: the caller gets an asynchronous stream."""
-    guarded = GuardedQueryEngine(_Streams(lambda _: iter([RIGHT]), FACTS[0]), judge())
-    pieces, response = read("async", guarded)
-    assert pieces == [RIGHT]
-    assert response.metadata["demur"]["outcome"] == "passed"
-
-
-def test_nothing_runs_on_when_a_stream_is_left() -> None:
-    judged = Scripted(script=lambda _: Evaluation(name="Scripted", score=1.0, passed=True))
-    closed = threading.Event()
-
-    def tokens() -> Iterator[str]:
-        try:
-            for n in range(1000):
-                yield f"Sentence {n}. "
-        finally:
-            closed.set()
-
-    guarded = GuardedQueryEngine(_Streams(lambda _: tokens(), FACTS[0]), judged)
-    response: Any = guarded.query(QUESTION)
-    response.response_gen.close()
-    assert judged.asked == []
-    with pytest.raises(DemurError, match="read to its end"):
-        trace_of(response)
-
-
 # --- Events --------------------------------------------------------------------------------------
-
-
-class Heard(BaseEventHandler):
-    """An event handler beside others."""
-
-    _events: list[BaseEvent] = PrivateAttr(default_factory=list)
-
-    def handle(self, event: BaseEvent, **kwargs: Any) -> None:
-        self._events.append(event)
-
-    def of(self, kind: type[Any]) -> list[Any]:
-        return [one for one in self._events if isinstance(one, kind)]
-
-    def __enter__(self) -> Heard:
-        root_dispatcher.add_event_handler(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        root_dispatcher.event_handlers.remove(self)
 
 
 @pytest.mark.parametrize("mode", MODES)

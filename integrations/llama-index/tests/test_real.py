@@ -17,13 +17,13 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from demur.models.embeddings import MiniLM
 from fake_llm import EndpointLLM
+from guarded_app import Said
 from llama_index.evaluation.demur import (
     GuardedChatEngine,
     GuardedQueryEngine,
     RefCheckerEvaluator,
     trace_of,
 )
-from test_query_engine import Said
 
 pytestmark = pytest.mark.real
 

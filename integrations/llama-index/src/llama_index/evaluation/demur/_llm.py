@@ -24,9 +24,13 @@ from llama_index.evaluation.demur._judging import while_judging
 from llama_index.evaluation.demur._usage import metadata_of, tokens_of
 
 _ROLES = {"human": MessageRole.USER, "ai": MessageRole.ASSISTANT}
-# Of an LLM's fields those that change nothing about what it says.
+# Of an LLM's fields those that change nothing about what it says; and the context window, which
+# Ollama's class asks of the server with the first request.
 _OPERATION = frozenset(
-    {"callback_manager", "rate_limiter", "max_retries", "timeout", "reuse_client", "class_name"}
+    {
+        *("callback_manager", "rate_limiter", "max_retries", "timeout", "request_timeout"),
+        *("keep_alive", "reuse_client", "class_name", "context_window"),
+    }
 )
 # Left out of what LLMs write down, but they make the prompt.
 _TEMPLATES = ("messages_to_prompt", "completion_to_prompt")
@@ -75,7 +79,8 @@ class LlamaIndexChat(BaseChatModel):
 
     @property
     def _identifying_params(self) -> Mapping[str, Any]:
-        return _told(self._asked)
+        # Some LLMs keep what they ask to themselves: caches would take them for each other.
+        return {"model_name": self.model_name, **_told(self._asked)}
 
     def _generate(
         self,
@@ -158,14 +163,17 @@ def as_chat_model(llm: LLM | BaseChatModel | str | None = None) -> BaseChatModel
 
     Args:
         llm: A LlamaIndex LLM, of which settings that are changed later count only where it is
-            adapted again; a LangChain chat model; or a name for `demur.resolve_model`, such as
-            "openai:gpt-4o-mini" or "local". None: `Settings.llm`.
+            adapted again; a LangChain chat model, also within LlamaIndex's LangChainLLM, which
+            would tell of no tokens and hold up the event loop; or a name for
+            `demur.resolve_model`, such as "openai:gpt-4o-mini" or "local". None: `Settings.llm`.
 
     Raises:
         TypeError: It is none of these.
         ValueError, DemurError: Of a name, as `resolve_model` says.
     """
     llm = Settings.llm if llm is None else llm
+    if isinstance(llm, LLM) and isinstance(within := getattr(llm, "llm", None), BaseChatModel):
+        llm = within
     if isinstance(llm, (str, BaseChatModel)):
         return resolve_model(llm)
     if not isinstance(llm, LLM):
@@ -175,9 +183,18 @@ def as_chat_model(llm: LLM | BaseChatModel | str | None = None) -> BaseChatModel
         )
     with _lock:
         known = _adapters.get(id(llm))
-        if known is None or known._identifying_params != _told(llm):
+        if known is None or not _is_as(known._asked, llm):
             known = _adapters[id(llm)] = LlamaIndexChat(llm=llm)
         return known
+
+
+def _is_as(asked: LLM, llm: LLM) -> bool:
+    """Whether the copy that is asked still has its LLM's settings, keys included."""
+    return all(
+        getattr(asked, name, None) is getattr(llm, name, None)
+        for name in type(llm).model_fields
+        if name != "max_retries"
+    )
 
 
 def _without_retries(llm: LLM) -> LLM:
@@ -228,6 +245,8 @@ def _plain(value: object) -> object:
         return {name: _plain(one) for name, one in named if not is_secret_name(name)}
     if isinstance(value, (list, tuple)):
         return [*map(_plain, value)]
+    if isinstance(value, LLM):  # within another
+        return _told(value)
     if callable(value):
         return function_fingerprint(value)
     return type(value).__qualname__

@@ -18,6 +18,12 @@ _OUTPUT = (
     *("completion_tokens", "output_tokens", "outputTokens"),
     *("candidates_token_count", "eval_count"),
 )
+# What is counted apart from these, by the name that it is added to: of Anthropic, Bedrock, Gemini.
+_APART: Mapping[str, tuple[str, ...]] = {
+    "input_tokens": ("cache_creation_input_tokens", "cache_read_input_tokens"),
+    "inputTokens": ("cacheWriteInputTokens", "cacheReadInputTokens"),
+    "candidates_token_count": ("thoughts_token_count",),
+}
 _ENDS = ("finish_reason", "stop_reason", "stopReason", "done_reason")
 
 
@@ -59,13 +65,21 @@ def _holders(response: ChatResponse | CompletionResponse) -> Iterator[object]:
 
 
 def _count(holder: object, names: tuple[str, ...]) -> int:
-    found = (_get(holder, name) for name in names)
-    return next((one for one in found if type(one) is int and one > 0), 0)
+    for name in names:
+        if found := _number(holder, name):
+            return found + sum(_number(holder, apart) for apart in _APART.get(name, ()))
+    return 0
+
+
+def _number(holder: object, name: str) -> int:
+    found = _get(holder, name)
+    return found if type(found) is int and found > 0 else 0
 
 
 def _finish_reason(response: ChatResponse) -> str | None:
     raw = response.raw
-    for holder in (_first(raw, "choices"), _first(raw, "candidates"), raw):
+    # Of Anthropic's streams the last piece has it one deeper.
+    for holder in (_first(raw, "choices"), _first(raw, "candidates"), raw, _get(raw, "delta")):
         for name in _ENDS:
             found = _get(holder, name)
             reason = found.value if isinstance(found, Enum) else found

@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+from llama_index.core.base.base_query_engine import BaseQueryEngine
+from llama_index.core.base.response.schema import (
+    AsyncStreamingResponse,
+    StreamingResponse,
+)
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from pydantic_core import to_json
+
+from demur import AnswerRejected, Block, DemurError, Evaluation
+from guarded_app import (
+    MODES,
+    Heard,
+    judge,
+    query_engine,
+    read,
+)
+from llama_index.evaluation.demur._result import trace_of
+from llama_index.evaluation.demur.events import (
+    ReplaceEvent,
+)
+from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
+from support.evaluators import Scripted
+from support.rag import FACTS, QUESTION, RIGHT, WRONG
+
+
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+@pytest.mark.parametrize("mode", MODES)
+def test_streams_give_what_was_checked(mode: str, streaming: Any) -> None:
+    good = f"{RIGHT} It was opened in 1911."
+    guarded = GuardedQueryEngine(query_engine(good, streaming=True), judge(), streaming=streaming)
+    pieces, response = read(mode, guarded)
+    assert "".join(pieces) == good == response.response
+    assert len(pieces) == (1 if streaming == "buffer" else 2)
+    assert response.metadata["demur"]["outcome"] == "passed"
+    assert response.source_nodes
+
+
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+@pytest.mark.parametrize("mode", MODES)
+def test_no_rejected_word_is_streamed(mode: str, streaming: Any) -> None:
+    guarded = GuardedQueryEngine(
+        query_engine(WRONG, RIGHT, streaming=True), judge(), streaming=streaming
+    )
+    pieces, response = read(mode, guarded)
+    assert "".join(pieces) == RIGHT == response.response
+    assert response.metadata["demur"]["outcome"] == "recovered"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_stream_is_corrected_after_what_has_left(mode: str) -> None:
+    """The model waits before its second sentence, until the first has been read."""
+    first_read = threading.Event()
+    other = "From the foot 302 steps lead up."
+
+    def tokens(text: str) -> Iterator[str]:
+        yield f"{text} And then "
+        first_read.wait(10)
+        yield "97 metres more."
+
+    engine = _Streams(lambda n: tokens(RIGHT) if n == 0 else iter([other]), FACTS[0], FACTS[2])
+    events = Heard()
+    guarded = GuardedQueryEngine(engine, judge(), streaming="sentence")
+    with events:
+        if mode == "sync":
+            response: Any = guarded.query(QUESTION)
+            pieces = []
+            for piece in response.response_gen:
+                pieces.append(piece)
+                first_read.set()
+            final = response.get_response()
+        else:
+
+            async def in_loop() -> tuple[list[str], Any]:
+                response: Any = await guarded.aquery(QUESTION)
+                pieces = []
+                async for piece in response.async_response_gen():
+                    pieces.append(piece)
+                    first_read.set()
+                return pieces, await response.get_response()
+
+            pieces, final = asyncio.run(in_loop())
+    assert pieces[0].strip() == RIGHT
+    assert "97" not in "".join(pieces)
+    assert "".join(pieces).endswith(f"\n\n{other}")
+    assert final.response == other
+    assert [one.keep for one in events.of(ReplaceEvent)] == [0]
+
+
+class _Streams(BaseQueryEngine):
+    """Gives a stream of its own for each query."""
+
+    def __init__(self, script: Callable[[int], Iterator[str]], *facts: str) -> None:
+        super().__init__(None)
+        self._script, self._facts, self._count = script, facts, 0
+
+    def _query(self, query_bundle: QueryBundle) -> Any:
+        nodes = [NodeWithScore(node=TextNode(text=fact)) for fact in self._facts]
+        self._count += 1
+        return StreamingResponse(self._script(self._count - 1), nodes)
+
+    async def _aquery(self, query_bundle: QueryBundle) -> Any:
+        return self._query(query_bundle)
+
+    def _get_prompt_modules(self) -> Any:
+        return {}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_a_guard_inside_takes_back_a_guard_around_it_does_not_give_out(mode: str) -> None:
+    first_read = threading.Event()
+    other = "From the foot 302 steps lead up."
+
+    def tokens() -> Iterator[str]:
+        yield f"{RIGHT} And then "
+        first_read.wait(0.2)  # nobody reads it before its end
+        yield "97 metres more."
+
+    engine = _Streams(lambda n: tokens() if n == 0 else iter([other]), FACTS[0], FACTS[2])
+    inner = GuardedQueryEngine(engine, judge(), streaming="sentence")
+    pieces, response = read(mode, GuardedQueryEngine(inner, judge(), streaming="sentence"))
+    assert pieces == [other]
+    assert response.response == other
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_that_is_written_down_tells_what_was_rejected(mode: str) -> None:
+    """Loggers write down the response, its fields, or what its objects hold."""
+    engine = query_engine(WRONG, RIGHT, streaming=True)
+    response = read_whole(mode, GuardedQueryEngine(engine, judge()))
+    told = [repr(response), repr(vars(response)), str(to_json(response, serialize_unknown=True))]
+    assert RIGHT in str(trace_of(response).attempts)
+    assert not any("97 metres" in one for one in told)
+
+
+def read_whole(mode: str, engine: BaseQueryEngine) -> Any:
+    """The response of a stream that was read."""
+    if mode == "sync":
+        response: Any = engine.query(QUESTION)
+        assert str(response) == RIGHT
+        return response
+
+    async def in_loop() -> Any:
+        response: Any = await engine.aquery(QUESTION)
+        assert (await response.get_response()).response == RIGHT
+        return response
+
+    return asyncio.run(in_loop())
+
+
+async def test_a_stream_that_was_rejected_has_no_answer_afterwards() -> None:
+    guarded = GuardedQueryEngine(query_engine(WRONG, streaming=True), judge(), on_fail=Block())
+    response: Any = guarded.query(QUESTION)
+    later: Any = await guarded.aquery(QUESTION)
+    with pytest.raises(AnswerRejected):
+        response.get_response()
+    with pytest.raises(AnswerRejected):
+        await later.get_response()
+    with pytest.raises(DemurError, match="no answer holds"):
+        response.get_response()
+    with pytest.raises(DemurError, match="no answer holds"):
+        await later.get_response()
+
+
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+async def test_closing_a_stream_closes_the_engines(streaming: Any) -> None:
+    closed: list[str] = []
+
+    async def tokens() -> AsyncIterator[str]:
+        try:
+            for _ in range(1000):
+                yield f"{RIGHT} "
+                await asyncio.sleep(0.005)
+        finally:
+            closed.append("the engine's")
+
+    class Later(_Streams):
+        async def _aquery(self, query_bundle: QueryBundle) -> Any:
+            return AsyncStreamingResponse(tokens(), [NodeWithScore(node=TextNode(text=FACTS[0]))])
+
+    guarded = GuardedQueryEngine(Later(lambda _: iter([])), judge(), streaming=streaming)
+    stream: Any = (await guarded.aquery(QUESTION)).response_gen  # type: ignore[union-attr]  # one
+    reading = asyncio.ensure_future(anext(stream))
+    done, _ = await asyncio.wait([reading], timeout=0.2)
+    assert bool(done) == (streaming == "sentence")
+    reading.cancel()
+    await asyncio.wait([reading])
+    await stream.aclose()
+    assert closed == ["the engine's"]
+
+
+def test_an_engine_that_answers_asynchronous_calls_with_a_plain_stream() -> None:
+    """As engines do whose `_aquery` calls `_query`: the caller gets an asynchronous stream."""
+    guarded = GuardedQueryEngine(_Streams(lambda _: iter([RIGHT]), FACTS[0]), judge())
+    pieces, response = read("async", guarded)
+    assert pieces == [RIGHT]
+    assert response.metadata["demur"]["outcome"] == "passed"
+
+
+def test_nothing_runs_on_when_a_stream_is_left() -> None:
+    judged = Scripted(script=lambda _: Evaluation(name="Scripted", score=1.0, passed=True))
+    closed = threading.Event()
+
+    def tokens() -> Iterator[str]:
+        try:
+            for n in range(1000):
+                yield f"Sentence {n}. "
+        finally:
+            closed.set()
+
+    guarded = GuardedQueryEngine(_Streams(lambda _: tokens(), FACTS[0]), judged)
+    response: Any = guarded.query(QUESTION)
+    response.response_gen.close()
+    assert judged.asked == []
+    with pytest.raises(DemurError, match="read to its end"):
+        trace_of(response)
