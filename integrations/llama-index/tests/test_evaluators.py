@@ -139,6 +139,23 @@ async def test_without_a_response_there_is_nothing_to_evaluate(
         await checker.aevaluate_response("What?")
 
 
+async def test_what_is_no_text_is_refused_by_its_name(checker: RefCheckerEvaluator) -> None:
+    whole: Any = Response(facts.answer(2))
+    told = "response: expected text, got Response: evaluate_response takes an engine's"
+    with pytest.raises(TypeError, match=told):
+        checker.evaluate("What?", whole)
+    with pytest.raises(TypeError, match=told):
+        await checker.aevaluate("What?", whole)
+    bundle: Any = QueryBundle("What?")
+    with pytest.raises(TypeError, match="query: expected text, got QueryBundle"):
+        checker.evaluate(bundle, facts.answer(2))
+    with pytest.raises(TypeError, match="query: expected text, got QueryBundle"):
+        await checker.aevaluate_response(bundle, whole)
+    text: Any = facts.answer(2)
+    with pytest.raises(TypeError, match="expected an engine's response, got str: evaluate takes"):
+        checker.evaluate_response("What?", text)
+
+
 def test_references_and_metadata_reach_the_method(llm: ScriptedLLM) -> None:
     found = RefCheckerEvaluator(llm).evaluate("?", facts.answer(2), reference="A list of items")
     assert found.passing

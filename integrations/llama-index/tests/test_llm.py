@@ -31,7 +31,7 @@ from llama_index.core.base.llms.types import (
 )
 from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
-from pydantic import PrivateAttr
+from pydantic import BaseModel, PrivateAttr
 
 from demur import CallPolicy, RefChecker
 from demur.models.fingerprints import model_fingerprint
@@ -357,6 +357,38 @@ def test_an_llm_that_was_changed_is_adapted_anew() -> None:
     assert model_fingerprint(after) != model_fingerprint(before)
 
 
+@pytest.mark.parametrize(("name", "value"), [("api_key", "new"), ("timeout", 1.5)])
+def test_what_an_llm_needs_to_ask_is_never_an_old_one(name: str, value: Any) -> None:
+    llm = EndpointLLM(api_base="http://127.0.0.1:1/v1")
+    before = as_chat_model(llm)
+    setattr(llm, name, value)
+    after = as_chat_model(llm)
+    assert isinstance(after, LlamaIndexChat)
+    assert getattr(after._asked, name) == value
+    assert model_fingerprint(after) == model_fingerprint(before)
+    assert as_chat_model(llm) is after
+
+
+class _AsksForItsWindow(ScriptedLLM):
+    """Finds out how much its server reads with the first request, as LlamaIndex's Ollama does."""
+
+    context_window: int = -1
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        self.context_window = 4096
+        return super().metadata
+
+
+def test_fingerprints_are_the_same_after_the_first_request() -> None:
+    llm = _AsksForItsWindow(script=facts.judge)
+    checker = RefChecker(as_chat_model(llm))
+    before = checker.fingerprints
+    checker.invoke(_SAMPLE)
+    assert llm.context_window == 4096
+    assert checker.fingerprints == before
+
+
 def test_identical_requests_of_two_evaluators_are_sent_once() -> None:
     with openai_server(
         lambda request, number: Answer(facts.serve(request, number).text, delay=0.3)
@@ -423,6 +455,39 @@ def test_caches_tell_llms_apart() -> None:
     assert [len(model.llm.requests) for model in models] == [1, 1]  # type: ignore[attr-defined]  # adapters
 
 
+class _KeepsItsModel(ScriptedLLM):
+    """Tells which model it asks in its metadata alone, as wrappers of other frameworks' do."""
+
+    _inner: str = PrivateAttr()
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name=self._inner, is_chat_model=True)
+
+
+def test_caches_tell_llms_apart_that_keep_their_model_to_themselves() -> None:
+    models = []
+    for name in ("one", "two"):
+        llm = _KeepsItsModel(model="", script=_says(name))
+        llm._inner = name
+        models.append(as_chat_model(llm))
+    cache = InMemoryCache()
+    for model in models:
+        model.cache = cache
+    assert [str(model.invoke(TALK).text) for model in models * 2] == ["one", "two"] * 2
+
+
+class _Painted(BaseModel):
+    colour: str
+
+
+def test_an_llm_within_another_is_told_too() -> None:
+    cold, hot = (_endpoint(temperature=t).as_structured_llm(_Painted) for t in (0.0, 1.0))
+    assert model_fingerprint(as_chat_model(cold)) != model_fingerprint(as_chat_model(hot))
+    again = _endpoint(temperature=0.0, api_key="other").as_structured_llm(_Painted)
+    assert model_fingerprint(as_chat_model(cold)) == model_fingerprint(as_chat_model(again))
+
+
 def test_pickles_ask_the_same() -> None:
     model = as_chat_model(ScriptedLLM(script=facts.speak))
     copied = pickle.loads(pickle.dumps(model))
@@ -443,6 +508,25 @@ def test_langchain_s_models_and_names_are_taken_as_they_are(
     assert as_chat_model("openai:some-name").model_name == "some-name"  # type: ignore[attr-defined]  # ChatOpenAI
     with pytest.raises(ValueError, match="unknown model 'nobody'"):
         as_chat_model("nobody")
+
+
+class _Around(ScriptedLLM):
+    """Around a LangChain model, as LlamaIndex's LangChainLLM is."""
+
+    _llm: Any = PrivateAttr()
+
+    @property
+    def llm(self) -> Any:
+        return self._llm
+
+
+def test_a_langchain_model_within_an_llm_is_asked_itself() -> None:
+    model = ScriptedModel(script=facts.speak)
+    around = _Around(script=_says("Ada"))
+    around._llm = model
+    assert as_chat_model(around) is model
+    around._llm = "another thing"
+    assert isinstance(as_chat_model(around), LlamaIndexChat)
 
 
 def test_without_a_model_the_settings_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:

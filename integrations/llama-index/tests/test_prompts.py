@@ -232,6 +232,17 @@ def test_partial_values_mappings_and_functions_are_llamaindex_s() -> None:
     assert hash(made) != hash(other)
 
 
+def test_another_function_behind_the_same_name_is_used(llm: ScriptedLLM) -> None:
+    evaluator = RefCheckerEvaluator(llm)
+    for said in ("First.", "Second."):
+        template = PromptTemplate(
+            "{note} {answer}", function_mappings={"note": lambda said=said, **values: said}
+        )
+        evaluator.update_prompts({"triplets": template})
+        evaluator.evaluate("What?", facts.answer(1), ["A list."])
+        assert str(llm.requests[-2][-1].text).startswith(said)
+
+
 def test_fingerprints_are_the_same_in_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though the delimiters in the examples of a template are not."""
 
@@ -263,6 +274,15 @@ def _chat(*messages: ChatMessage) -> ChatPromptTemplate:
 
 
 _JOINT = "{reference} {claims}"
+
+
+def _edited(text: str) -> PromptTemplate:
+    """LlamaIndex goes on telling the variables that the template was made with."""
+    template = PromptTemplate(_JOINT)
+    template.template = text
+    return template
+
+
 _REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "a missing variable": (
         PromptTemplate("{reference}"),
@@ -273,6 +293,12 @@ _REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "none": (PromptTemplate("Label it."), ValueError, "got none"),
     "an unknown variable": (PromptTemplate(_JOINT + " {answer}"), ValueError, r"\{answer\}"),
     "no count": (PromptTemplate(_JOINT + " {n}"), ValueError, r"\{n\}"),
+    "edited": (_edited("{reference} {clams}"), ValueError, r"got \{reference\}, \{clams\}"),
+    "a value of ours": (
+        PromptTemplate(_JOINT, reference="mine"),
+        ValueError,
+        r"\{reference\} cannot be given",
+    ),
     "a text": (_JOINT, TypeError, "expected a ChatPromptTemplate or a PromptTemplate, got str"),
     "rich": (RichPromptTemplate("{{reference}}"), TypeError, "got RichPromptTemplate"),
     "a role": (

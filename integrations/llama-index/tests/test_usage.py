@@ -36,6 +36,31 @@ _TOLD = {
     "bedrock": {"raw": {"usage": {"inputTokens": 7, "outputTokens": 2}}},
     "gemini": {"raw": {"usage_metadata": {"prompt_token_count": 7, "candidates_token_count": 2}}},
     "ollama": {"raw": {"prompt_eval_count": 7, "eval_count": 2, "done": True}},
+    "anthropic, from its cache": {
+        "raw": {
+            "usage": SimpleNamespace(
+                input_tokens=0,
+                cache_creation_input_tokens=3,
+                cache_read_input_tokens=4,
+                output_tokens=2,
+            )
+        }
+    },
+    "bedrock, from its cache": {
+        "raw": {"usage": {"inputTokens": 2, "cacheReadInputTokens": 5, "outputTokens": 2}}
+    },
+    "gemini, thinking": {
+        "raw": {
+            "usage_metadata": {
+                "prompt_token_count": 7,
+                "candidates_token_count": 1,
+                "thoughts_token_count": 1,
+            }
+        }
+    },
+    "openai, from its cache": {
+        "raw": {"usage": {**_OPENAI, "cache_read_input_tokens": 4}},  # among the prompt's
+    },
 }
 
 
@@ -85,6 +110,10 @@ _ENDS = {
     "anthropic": ({"stop_reason": "max_tokens"}, "max_tokens"),
     "bedrock": ({"stopReason": "max_tokens"}, "max_tokens"),
     "gemini": ({"candidates": [{"finish_reason": _Reason.MAX_TOKENS}]}, "MAX_TOKENS"),
+    "anthropic, streamed": (
+        {"type": "message_delta", "delta": SimpleNamespace(stop_reason="max_tokens")},
+        "max_tokens",
+    ),
     "ollama": ({"done_reason": "length"}, "length"),
 }
 

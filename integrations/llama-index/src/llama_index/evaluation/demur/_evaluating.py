@@ -96,7 +96,8 @@ class HallucinationEvaluator(BaseEvaluator):
             **kwargs: Not used: what one `BatchEvalRunner` gives its other evaluators.
 
         Raises:
-            ValueError: There is no response.
+            ValueError: There is no response; or the contexts are no list of texts.
+            TypeError: The query, the response or the reference is no text.
         """
         sample = _sample(query, response, contexts, reference, metadata)
         time.sleep(sleep_time_in_seconds)
@@ -141,6 +142,7 @@ class HallucinationEvaluator(BaseEvaluator):
 
         Raises:
             ValueError: There is no response.
+            TypeError: It is a text, or the query or the reference is none.
             DemurError: It is none of LlamaIndex's; or an asynchronous stream, for
                 `aevaluate_response`.
         """
@@ -208,7 +210,8 @@ class HallucinationEvaluator(BaseEvaluator):
             for name, template in prompts_dict.items()
         }
         prompts = replace(now, **updated)
-        if prompts != now:
+        # Not by what tells prompts apart: two functions of templates may have one name.
+        if any(updated[name] is not getattr(now, name) for name in updated):
             self._evaluator = self._evaluator.model_copy(update={"prompts": prompts})
 
 
@@ -221,6 +224,11 @@ def _sample(
 ) -> Sample:
     if response is None:
         raise ValueError("there is no response to evaluate: pass response=...")
+    # In the names of LlamaIndex, before demur complains in its own.
+    for name, text in (("query", query), ("response", response), ("reference", reference)):
+        if not (text is None or isinstance(text, str)):
+            whole = ": evaluate_response takes an engine's" if name == "response" else ""
+            raise TypeError(f"{name}: expected text, got {type(text).__name__}{whole}")
     return Sample.model_validate(
         {
             "question": query,
@@ -235,6 +243,8 @@ def _sample(
 def _read(response: _Response | None) -> Reply:
     if response is None:
         raise ValueError("there is no response to evaluate: pass response=...")
+    if isinstance(response, str):
+        raise TypeError("response: expected an engine's response, got str: evaluate takes texts")
     return read(response)
 
 

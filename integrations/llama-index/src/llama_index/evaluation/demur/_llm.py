@@ -80,7 +80,7 @@ class LlamaIndexChat(BaseChatModel):
     @property
     def _identifying_params(self) -> Mapping[str, Any]:
         # Some LLMs keep what they ask to themselves: caches would take them for each other.
-        return {"model_name": self.model_name, **_told(self._asked)}
+        return {"model_name": _plain(self.model_name), **_told(self._asked)}
 
     def _generate(
         self,

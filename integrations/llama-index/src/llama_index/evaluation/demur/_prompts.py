@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 from llama_index.core.prompts import BasePromptTemplate, ChatPromptTemplate, PromptTemplate
+from llama_index.core.prompts.utils import get_template_vars
 
 from demur.models.fingerprints import function_fingerprint
 from demur.models.isolation import isolate
@@ -96,8 +97,8 @@ def as_prompt(
 
     Raises:
         TypeError: It is neither a ChatPromptTemplate nor a PromptTemplate.
-        ValueError: It has other variables than those, roles or content that demur does not send, or
-            an output parser.
+        ValueError: It has other variables than those, a value for one of them, roles or content
+            that demur does not send, or an output parser.
     """
     if not isinstance(template, (ChatPromptTemplate, PromptTemplate)):
         raise TypeError(
@@ -110,10 +111,12 @@ def as_prompt(
     identity = _identity(template, said)
     for known in (now, ours):
         same = as_template(known)
-        if identity == _identity(same, [*_said(name, same)]):
+        functions = (template.function_mappings or {}) == (same.function_mappings or {})
+        # Functions behind one name, such as lambdas, have one identity.
+        if functions and identity == _identity(same, [*_said(name, same)]):
             return known
     counted = [_N] if _COUNTED in ours.system + ours.closing else []
-    variables = _variables(name, template, ours.fields, {*further, *counted})
+    variables = _variables(name, template, said, ours.fields, {*further, *counted})
     return TemplatePrompt(
         system="",
         fields=variables,
@@ -152,7 +155,11 @@ def _identity(template: Template, said: list[tuple[str, str]]) -> str:
 
 
 def _variables(
-    name: str, template: Template, fields: tuple[str, ...], further: Collection[str]
+    name: str,
+    template: Template,
+    said: list[tuple[str, str]],
+    fields: tuple[str, ...],
+    further: Collection[str],
 ) -> tuple[str, ...]:
     """The fields that a template shows, in its order."""
     called = template.template_var_mappings or {}
@@ -163,7 +170,10 @@ def _variables(
     filled = {
         called.get(one, one) for one in (*template.kwargs, *(template.function_mappings or {}))
     }
-    found = dict.fromkeys(template.template_vars)
+    # Not its `template_vars`, which are those of when it was made: its texts may be others now.
+    found = dict.fromkeys(one for _, text in said for one in get_template_vars(text))
+    if fixed := [called.get(one, one) for one in template.kwargs if one in {*needed, *spare}]:
+        raise ValueError(f"prompt {name!r}: {_listed(fixed)} cannot be given, demur fills it in")
     shown = [known[one] for one in found if one in known]
     if any(one not in known and one not in filled for one in found) or not {*needed} <= {*shown}:
         wanted = _listed(called.get(one, one) for one in needed)

@@ -66,8 +66,8 @@ def _holders(response: ChatResponse | CompletionResponse) -> Iterator[object]:
 
 def _count(holder: object, names: tuple[str, ...]) -> int:
     for name in names:
-        if found := _number(holder, name):
-            return found + sum(_number(holder, apart) for apart in _APART.get(name, ()))
+        if found := sum(_number(holder, one) for one in (name, *_APART.get(name, ()))):
+            return found
     return 0
 
 
