@@ -184,12 +184,16 @@ def test_the_server_s_wish_may_go_beyond_the_longest_pause() -> None:
     assert delay >= 1
 
 
+@pytest.mark.parametrize("wrapped", [0, 1, 2], ids=["itself", "the SDK's", "LangChain's"])
 @pytest.mark.parametrize(("attempt", "delay"), [(1, 0.0), (3, 0.0), (102, 0.0), (103, None)])
 def test_connections_of_another_event_loop_are_used_up_at_once(
-    attempt: int, delay: float | None
+    attempt: int, delay: float | None, wrapped: int
 ) -> None:
     policy = CallPolicy(attempts=3, first_delay=5)
-    error = RuntimeError("Event loop is closed")
+    error: Exception = RuntimeError("Event loop is closed")
+    for _ in range(wrapped):  # as openai 2 and langchain-openai do
+        cause, error = error, openai.APIConnectionError(request=REQUEST)
+        error.__cause__ = cause
     assert delay_before_retry(error, attempt, 0, policy) == delay
     assert delay_before_retry(error, attempt, policy.deadline, policy) is None
 

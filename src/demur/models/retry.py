@@ -26,6 +26,8 @@ _FAULTY_REPLIES = frozenset({"APIResponseValidationError", "APIError"})
 # choices, a page of HTML, a null, an error in place of the message.
 _STUMBLES = frozenset({AttributeError, IndexError, KeyError, TypeError, ValueError})
 _STALE = re.compile(r"Event loop is closed|(?:bound|attached) to a different (?:event )?loop")
+_DEEPEST = 8
+"""Causes of an error that are looked at."""
 _MOST_POOLED = 100
 """Idle connections that the SDKs' pools keep at most."""
 
@@ -167,8 +169,12 @@ def _is_stale(error: BaseException) -> bool:
     """Whether a client's pool gave out a connection that belongs to another event loop.
 
     LangChain's clients are shared by all loops, those that have ended included. The pool drops such
-    a connection when it fails.
+    a connection when it fails. Some SDKs raise an error of their own from that, as openai 2 does.
     """
+    for _ in range(_DEEPEST):  # an error may be its own cause
+        if error.__cause__ is None:
+            break
+        error = error.__cause__
     return type(error) is RuntimeError and bool(_STALE.search(str(error)))
 
 
