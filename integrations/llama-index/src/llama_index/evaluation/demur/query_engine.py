@@ -196,7 +196,7 @@ class _Asks:
     async def aask(self, ask: Ask) -> Reply:
         if self._synthesizes(ask):
             bundle, sources = self._next(ask, shown=False)
-            with suppress(NotImplementedError):
+            with suppress(NotImplementedError):  # as above
                 return read(await self.engine.asynthesize(bundle, sources))
         bundle, sources = self._next(ask, shown=True)
         return read(await self.engine.aquery(bundle), sources)
