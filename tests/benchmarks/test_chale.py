@@ -201,8 +201,8 @@ def test_each_order_misses_what_the_other_sees(
     assert first.startswith("4 questions")
     rows = {line.split(" | ")[0]: line.split(" | ")[1:] for line in printed if "|" in line}
     # "red . It is painted ." and "blue . It was found .": four words each, of which one is common.
-    assert rows["| right, and then a wrong one"][:2] == ["1.000", "0.625"]
-    assert rows["| its first half"][:2] == ["0.500", "1.000"]
+    assert rows["| the right one, then a wrong one"][:2] == ["1.000", "0.625"]
+    assert rows["| the right one's first half"][:2] == ["0.500", "1.000"]
     assert rows["| a wrong one"][:2] == ["0.250", "0.250"]
 
 

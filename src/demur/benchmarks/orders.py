@@ -7,16 +7,17 @@ from typing import TypeAlias, get_args
 
 import numpy as np
 
-from demur.evaluators.fewl.terms import Pair, Premise, Texts
-from demur.models.similarity import resolve_similarity
+from demur.evaluators.fewl.terms import Premise, Texts
+from demur.models.similarity import Pair, resolve_similarity
 from demur.text import words
 
 Sides: TypeAlias = tuple[str, str]
 """A right answer to a question, and a wrong one."""
 
 ANSWERS: dict[str, Callable[[Sides], str]] = {
-    "right, and then a wrong one": " ".join,
-    "its first half": lambda sides: _half(sides[0]),
+    "the right one": lambda sides: sides[0],
+    "the right one, then a wrong one": " ".join,
+    "the right one's first half": lambda sides: _half(sides[0]),
     "a wrong one": lambda sides: sides[1],
 }
 """What is held against the right answer."""
