@@ -59,7 +59,6 @@ class FEWL(Evaluator):
 
     Example:
         >>> fewl = FEWL("openai:gpt-4o-mini", neighbors=NeighborStore("neighbors"))
-        >>> fewl.fit(past_questions)
         >>> fewl.invoke({"question": q, "answer": a}).score
 
     Args:

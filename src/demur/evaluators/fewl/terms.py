@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -134,10 +135,12 @@ def score(
     Raises:
         ValueError: The best is wanted without expertise.
     """
-    if best and expertise is None:
-        raise ValueError("the best reference cannot be told without expertise")
     n = found.answer.size
-    used = (formula.single_best(expertise),) if best and expertise is not None else range(n)
+    used: Sequence[int] = range(n)
+    if best:
+        if expertise is None:
+            raise ValueError("the best reference cannot be told without expertise")
+        used = (formula.single_best(expertise),)
     at = list(used)
     skill = np.zeros(n) if expertise is None else expertise
     shares = np.zeros(n)
