@@ -95,7 +95,7 @@ async def test_a_threshold_is_not_applied_to_a_score_without_its_penalty() -> No
     )
     assert given.model_copy(update={"threshold": bound}).invoke(SAMPLE).error == found.error
     # The question itself is known by now, and is no neighbour of its own.
-    assert asked.stages == ["reference", "pairs"]
+    assert sorted(asked.stages) == ["pairs", "reference"]  # which are asked side by side
     # Nor is a paraphrase of it.
     alike = store(("0.9 0.1 | who set light to the tower?", ["Gus.", "Hal."]))
     assert fewl(neighbors=alike, **options).invoke(SAMPLE).error == found.error
