@@ -133,7 +133,7 @@ def _asks(plain: str) -> bool:
     parts = _COMMA.split(plain.rstrip(_QUESTION_MARKS + " "))
     tag = parts[-1].strip()
     few = len(tag.split()) <= _MOST_TAG_WORDS if " " in plain else len(tag) <= _MOST_TAG_SIGNS
-    if len(parts) > 1 and few:
+    if len(parts) > 1 and few and not _nothing(tag):
         return False
     begun = _after_fillers(plain)
     return any(language.question.search(begun) for language in LANGUAGES) and not any(

@@ -80,26 +80,31 @@ _PLAIN_TAIL = r"(?: \D*)?"
 _ENGLISH = _language(
     [
         # Greetings, thanks, and what goes with them.
-        r"(?:hi|hello|hey|dear|welcome|good (?:morning|afternoon|evening|day|night|luck))"
+        r"(?:hi|hello|hey|dear|welcome|greetings|nice to meet you|good (?:morning|afternoon|evening|day|night|luck))"
         r"(?: (?:there|again|everyone|all|to you|user|friend|back))?",
         r"(?:many )?thanks?(?: you)?(?: (?:so|very) much| a lot)?(?: again)?"
         r"(?: (?:for|in advance|to)\D*)?",
         r"(?:you are (?:very |most )?welcome|my pleasure|no problem|bye|goodbye|see you|take care|"
-        r"cheers|have a (?:nice|great|good|lovely|wonderful) \w+)(?: \D{0,20})?",
+        r"cheers|glad i could help|glad to (?:help|hear that)|have a (?:nice|great|good|lovely|wonderful) \w+)(?: \D{0,20})?",
         r"(?:great|good|excellent|interesting|nice) question(?: there)?",
         r"(?:sure|certainly|of course|okay|ok|alright|all right|absolutely|understood|got it|"
         r"no worries|well|hm+|ah|oh|please)",
         r"(?:i |we )?(?:really |sincerely )?(?:hope (?:this|that|it) (?:helps|is helpful|was helpful"
         r"|clarifies)|appreciate your)\D*",
         r"(?:please )?(?:do not hesitate|feel free|let (?:me|us) know)\D*",
-        r"if you (?:have|need|want|would like|can|could|share|provide|give|tell|send|let|paste)\D*",
+        r"if you (?:have|need|want|would like)(?: to know)? (?:any|more|some|further|other|additional|"
+        r"help|anything|to (?:know|ask|share|provide))\D*",
+        r"if you (?:can |could |would )?(?:share|provide|tell|give|send|paste|upload|rephrase|clarify) "
+        r"(?:me|us|it|the|more|a|your|some|additional)\D{0,60}",
         r"(?:i|we) (?:am|are|would be|will be|can be|can) (?:always )?(?:happy|glad|here|pleased|"
         r"ready|available|try|delighted)(?: again)? to (?:help|assist|answer|look|chat|try)\D*",
         r"(?:i|we) (?:am|are) (?:always )?here(?: (?:for you|if you \D*))?",
         r"(?:i|we) (?:can|will|would|could)(?: then)? (?:gladly |happily |be able to |certainly |"
         r"try to )?(?:help|try|assist|look)\D*",
-        r"please (?:provide|share|clarify|rephrase|try|ask|tell|give|let|check|consult|contact|"
-        r"specify|send|paste|upload|feel|note that i)\D*",
+        r"please (?:provide|share|clarify|rephrase|ask|tell (?:me|us)|give (?:me|us)|let|specify|"
+        r"send|paste|upload|feel)\D*",
+        r"please (?:check|consult|contact|refer to|visit|see|ask) \D*(?:official|website|sources?|"
+        r"documentation|support|experts?|professionals?|doctor|lawyer|provider|staff|elsewhere)\D*",
         r"as an? (?:\w+ )?(?:ai|assistant|language model)(?: (?:\w+ )*)?(?:model|assistant)?",
         # Apologies and lead-ins.
         r"(?:i am |we are )?(?:very |so |really |terribly )?(?:sorry|afraid)"
@@ -135,6 +140,8 @@ _ENGLISH = _language(
         # The sources are silent.
         rf"(?:none of )?{_EN_SOURCE} {_NOT}{_SAY}{_TAIL}",
         rf"(?:none|neither) of {_EN_SOURCE} (?:{_SAY}s?){_TAIL}",
+        rf"nothing (?:in|within|from) {_EN_SOURCE} (?:{_SAY}s?){_TAIL}",
+        rf"(?:not|nowhere) {_SAID} (?:in|by) {_EN_SOURCE}",
         rf"{_EN_SOURCE} (?:says?|mentions?|states?|contains?|includes?|provides?|gives?|has|have|"
         rf"offers?|is|are|makes?|remains?) (?:nothing|no (?:mention|details?|information|answers?|"
         rf"data|indication|references?|clues?)|silent){_TAIL}",
@@ -156,7 +163,7 @@ _ENGLISH = _language(
         r"^(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|"
         r"would|will|should|shall|may|might|have|has|had|in what|in which|for which|on which|to "
         r"which|of which|by which|about which|at what|anything else)\b"
-        r"(?!.*\b(?:you know|you aware|you realise|you realize) )"
+        r"(?! not\b)(?!.*\b(?:you know|you aware|you realise|you realize|true that) )"
     ),
     contrast=(
         r"but|however|although|though|nevertheless|nonetheless|whereas|while|except|unless|"
@@ -184,8 +191,8 @@ _GERMAN = _language(
         r"(?:es tut mir (?:sehr )?leid|tut mir leid|leider|entschuldigung|ich bedaure|ich bitte um "
         r"entschuldigung|verzeihung)",
         rf"(?:auf grundlage|anhand|aufgrund|nach|laut|aus|in|im|gemäß|basierend auf) {_DE_SOURCE}",
-        r"(?:ich hoffe|melden sie sich|melde dich|lassen sie (?:es )?mich|sagen sie mir|wenn sie|"
-        r"falls sie|wenn du|falls du|ich helfe|dann (?:kann|helfe) ich|bitte (?:geben|nennen|teilen|"
+        r"(?:ich hoffe|melden sie sich|melde dich|lassen sie (?:es )?mich|sagen sie mir|"
+        r"(?:wenn|falls) (?:sie|du) (?:mir|mehr|weitere|noch|fragen|möchten?|hilfe|etwas)|ich helfe|dann (?:kann|helfe) ich|bitte (?:geben|nennen|teilen|"
         r"stellen|präzisieren|wenden|fragen|versuchen|sagen)|gerne? (?:helfe|kann))\b\D*",
         r"(?:leider |dazu |daher |hierzu )*(?:kann|können|darf|habe|haben) (?:ich|wir)(?: [^\s]+){0,7}? "
         r"(?:nicht|keine?\w?|nichts)(?: .*)?",
@@ -233,7 +240,9 @@ _CHINESE = _language(
         r"(?:你|您|大家)好(?:啊|呀)?|早上好|晚上好|嗨|再见|欢迎|好的|当然|没问题|不客气|不用谢|祝您?.{0,6}",
         r"(?:非常|十分|很|多)?(?:谢谢|感谢)(?:您|你)?.{0,10}",
         r"(?:非常|很|十分|真)?(?:抱歉|对不起|不好意思|遗憾)",
-        r"(?:希望|如果|如有|若|请|欢迎|有什么|需要|我(?:很)?(?:乐意|可以帮|会尽力|很高兴)).{0,30}",
+        r"(?:希望(?:这|能|对|以上|我的)|如果?(?:您|你|有|需要)|若(?:您|你|有)|请(?:您|你)?(?:告诉|提供|说明|"
+        r"补充|随时|再|重新|换|问|告知|描述|具体)|欢迎(?:您|你|随时|继续|提问|使用)|有什么(?:我|可以|问题|需要)|"
+        r"我(?:很)?(?:乐意|可以帮|会尽力|很高兴))[^\d]{0,30}",
         rf"{_ZH_SOURCE}",
         rf"(?:{_ZH_SOURCE})?(?:，)?(?:我|我们)?(?:目前|暂时|也|并|还|实在|确实|尚)?"
         r"(?:不知道|不清楚|不了解|不确定|不太清楚|无从得知|不能确定|无法(?:回答|确定|提供|判断|"
@@ -267,8 +276,9 @@ _JAPANESE = _language(
         r".{0,14}(?:ありがとう(?:ございます|ございました)?|感謝(?:します|いたします))",
         r"(?:大変|誠に|本当に)?(?:申し訳(?:ありません|ございません|ない)(?:です)?|すみません|"
         r"ごめんなさい|恐れ入ります|恐縮です|残念ながら|あいにく)(?:が|けど|けれど)?",
-        r".{0,30}(?:ください|くださいませ|いただけますか|お手伝い(?:します|できます|いたします)|"
-        r"お知らせください|お尋ねください|幸いです)",
+        r".{0,30}(?:(?:お知らせ|教えて|お尋ね|ご質問|お聞かせ|お聞き|ご提供|ご連絡|お問い合わせ|おっしゃって)"
+        r"ください(?:ませ)?|お手伝い(?:します|できます|いたします)|幸いです)",
+        r".{0,40}(?:記載|言及|記述|説明|情報)(?:が|は)(?:ありません|見当たりません|含まれていません)",
         rf"{_JA_SOURCE}(?:によると|によれば|からは|では|には|だけでは|に基づくと|を確認しましたが?|の範囲では)",
         r".{0,60}(?:わかりません|分かりません|分かりかねます|わかりかねます|存じません|存じ上げません|"
         r"知りません|お答えできません|答えられません|お答えすることができません|回答できません|"
@@ -306,8 +316,8 @@ _KOREAN = _language(
         r"(?:\S+ ){0,4}(?:감사합니다|감사드립니다|고맙습니다|고마워요)",
         r"(?:정말 |대단히 |매우 )?(?:죄송합니다(?:만)?|죄송하지만|미안합니다(?:만)?|미안하지만|"
         r"유감스럽게도|아쉽게도|유감이지만|안타깝게도)",
-        r"(?:\S+ ){0,8}(?:알려 ?주세요|말씀해 ?주세요|문의해 ?주세요|물어보세요|도와드리겠습니다|"
-        r"도와드릴게요|주시기 바랍니다|주시면 \S+(?: \S+)*|바랍니다|확인해 ?주세요|제공해 ?주세요)",
+        r"(?:\S+ ){0,8}(?:(?:알려|말씀해|문의해|제공해|질문해) ?(?:주세요|주시기 바랍니다)|물어보세요|"
+        r"도와드리겠습니다|도와드릴게요|도움이 되(?:길|었기를) 바랍니다)",
         rf"{_KO_SOURCE}(?:에|에는|에서|에서는|에 따르면|만으로는|을 바탕으로|를 바탕으로)",
         r"(?:\S+ ){0,12}(?:모르겠습니다|모릅니다|모르겠어요|몰라요|알지 못합니다|알 수 없습니다|"
         r"알 수 없어요|확실하지 않습니다|잘 모르겠습니다|(?:답변|대답|답)(?:할|드릴|해 드릴) 수 없습니다|"
@@ -323,7 +333,7 @@ _KOREAN = _language(
         r"^(?!.*(?:아시나요|알고 (?:계|있)\S*|아세요)[?]$)"
         r".*(?:까|까요|나요|가요|세요|니|냐|어요|을까요|은가요|인가요|무엇|누구|어디|언제|어느)[?]$"
     ),
-    contrast="하지만|그러나|그렇지만|다만|그런데|반면|왜냐하면|그래서",
+    contrast=r"(?<!\S)(?:하지만|그러나|그렇지만|다만|그런데|반면|왜냐하면|그래서)",
     spaced=False,
 )
 
@@ -341,7 +351,9 @@ _ARABIC = _language(
         r"حسنا|بالتاكيد|بالطبع)(?: بك| بكم)?",
         r"(?:شكرا|اشكرك|نشكرك)(?: جزيلا| لك| كثيرا)*(?: على\D*)?",
         r"(?:انا )?(?:عذرا|اسف|اسفة|اعتذر|نعتذر|للاسف|معذرة|مع الاسف|ارجو المعذرة)(?: على ذلك| منك)?",
-        r"(?:يرجى|ارجو|من فضلك|اذا كان|اذا كنت|يسعدني|يسرني|اتمنى|امل ان|يمكنني مساعدتك)\b\D*",
+        r"(?:(?:يرجى|ارجو|من فضلك) (?:تقديم|توضيح|تزويدي|اخباري|اخبرني|وضح|زودني|اعادة)|"
+        r"اذا كان لديك|اذا كنت (?:تريد|بحاجة|ترغب|تحتاج)|يسعدني|يسرني|اتمنى ان|امل ان|"
+        r"يمكنني مساعدتك)\b\D*",
         rf"(?:بناء على|استنادا الى|وفقا ل|حسب|من|في|من خلال) ?{_AR_SOURCE}",
         r"(?:و)?(?:انا )?(?:لا (?:اعرف|اعلم|ادري|املك|اتذكر|اجد|امتلك)|لست (?:متاكدا|متاكدة|واثقا|على "
         r"علم|على دراية)|لم اجد|لم اعثر|لا علم لي|ليس لدي|ليست لدي|لا تتوفر لدي|لا يوجد لدي)(?: .*)?",
@@ -376,7 +388,8 @@ _HINDI = _language(
         r"(?:बहुत[- ]?(?:बहुत )?)?(?:धन्यवाद|शुक्रिया|आभार)(?: .{0,40})?|.{0,40} (?:के लिए )?(?:धन्यवाद|शुक्रिया)",
         r"(?:मुझे )?(?:क्षमा (?:करें|कीजिए|कीजिये|चाहता हूँ|चाहती हूँ)|माफ़ (?:करें|कीजिए|कीजिएगा)|"
         r"माफ (?:करें|कीजिए)|खेद है(?: कि)?|अफ़सोस(?: है)?(?: कि)?|दुर्भाग्य से|दुर्भाग्यवश)",
-        r"(?:कृपया|यदि|अगर|मैं आपकी (?:मदद|सहायता)|आशा है|मुझे (?:खुशी|ख़ुशी)).{0,60}",
+        r"(?:कृपया (?:बताएँ|बताएं|बताइए|मुझे|और|अधिक|अपना|स्पष्ट|विवरण)|(?:यदि|अगर) (?:आप|आपके|आपको)\b|"
+        r"मैं आपकी (?:मदद|सहायता)|आशा है|मुझे (?:खुशी|ख़ुशी))\D{0,60}",
         rf"{_HI_SOURCE} (?:के (?:आधार पर|अनुसार)|से|में)",
         r"(?:मुझे |मैं |हमें |हम )(?:.* )?(?:नहीं (?:पता|मालूम|पता है|जानता|जानती|जानते|बता सकता|"
         r"बता सकती|कह सकता|कह सकती|दे सकता|दे सकती|कर सकता|कर सकती|मिली|मिला|मिल रही|आता)|"

@@ -69,17 +69,20 @@ def units(answer: str) -> list[Unit]:
 def _announced(found: Sequence[Unit]) -> list[Unit]:
     kept: list[Unit] = []
     announcement = ""
+    begins: int | None = None
     for at, unit in enumerate(found):
         following = found[at + 1] if at + 1 < len(found) else None
         if following is not None and unit.said.endswith((":", "：")):
             announcement = "" if states_nothing(unit.said) else unit.said
+            begins = unit.start if announcement else None
             continue
         if following is not None and unit.kind == "heading" and too_short(unit.said):
             announcement = ""
             continue
         if announcement:
             whole = f"{announcement} {unit.text}"
-            unit = replace(unit, said=whole, text=whole)
+            begin = unit.start if begins is None else begins
+            unit, begins = replace(unit, start=begin, said=whole, text=whole), None
         if unit.kind == "sentence" or following is None or following.kind != unit.kind:
             announcement = ""
         kept.append(unit)
