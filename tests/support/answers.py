@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from demur import Evaluation
+
 _FILE = Path(__file__).with_suffix(".jsonl")
 
 
@@ -82,3 +84,27 @@ STATING = tuple(one for one in ANSWERS if one.states)
 
 EMPTY = tuple(one for one in ANSWERS if not one.states)
 """Those that state nothing."""
+
+
+def let_through(found: Evaluation) -> bool:
+    """Whether a guard lets the answer go: it passed, or it is said to state nothing."""
+    return not found.undetermined and (found.passed is True or found.label == "Abstain")
+
+
+def unchecked(one: Answer, found: Evaluation) -> list[str]:
+    """The statements of an answer that no claim with a label covers.
+
+    A claim covers what its span overlaps. One without a span covers nothing, except that of a
+    short answer it covers the whole answer if it repeats it.
+    """
+    labelled = [claim for claim in found.claims if claim.label is not None]
+    if one.kind in ("one_word", "short"):
+        said = one.answer.strip(" .!。।").casefold()
+        if any(claim.span is None and said in claim.text.casefold() for claim in labelled):
+            return []
+    spans = [claim.span for claim in labelled if claim.span is not None]
+    return [
+        statement
+        for statement, (start, end) in zip(one.statements, one.places, strict=True)
+        if not any(span.start < end and start < span.end for span in spans)
+    ]
