@@ -44,7 +44,7 @@ CONTRAST = (
     r"|partiellement|en\spartie|presque|seulement|pero|aunque|casi|excepto|parcialmente|tranne"
     r"|però|parzialmente|exceto|maar|niet|deels|не|но|только|кроме|частично|почти|लेकिन|नहीं"
     r"|لكن|ليس|لا)(?!\w)"
-    r"|[不没沒但仅僅]|部分|几乎|一部|ない|しかし|ただし|않|아니|하지만|일부|거의)"
+    r"|[不没沒但仅僅]|部分|几乎|大体|大致|差不多|可能|一部|ない|しかし|ただし|않|아니|하지만|일부|거의)"
 )
 # Questions, and signs of denial or of "about": also one in a reply that is otherwise plain.
 SIGNS = "(?:[?？؟¬≠≈~½⅓⅔¼¾❌✗✘✖🚫👎⛔⚠🤔]|!=)"

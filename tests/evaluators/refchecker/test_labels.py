@@ -122,6 +122,7 @@ QUALIFIED_REPLIES = [
     "Entailment (halbwegs)", "Entailment. Aber das Jahr ist falsch.", "Entailment，但日期不对",
     "Entailment.\n\nThe year is unsupported.", "It is far from\nEntailment",
     "Entailment. The reference says that this is not true.", "Half of it. Entailment",
+    "Quasi Entailment", "semi-entailed", "The name is entailed.", "Halbwegs: Entailment",
     '{"label": "Entailment", "confidence": 0.4}', '{"label": "Entailment", "partial": true}',
 ]  # fmt: skip
 
@@ -159,9 +160,10 @@ def test_a_plain_entailment_is_read(reply: str) -> None:
 
 HEDGES = [
     "partially {}", "{} (partially)", "{}, but not the date", "{} except for the date",
-    "{} in part", "mostly {}", "{}, mostly", "far from {}", "unlikely {}", "not {}", "{}? No", "probably {}",
-    "would be {}", "{} if the date is left out", "{}: no", "almost {}", "{}, although it differs",
-    "{} only of a part", "hardly {}", "{} - but unclear", "{} unless it was 1911", "{}, perhaps",
+    "{} in part", "mostly {}", "{}, mostly", "far from {}", "unlikely {}", "not {}", "{}? No",
+    "probably {}", "would be {}", "{} if the date is left out", "{}: no", "almost {}",
+    "{}, although it differs", "{} only of a part", "hardly {}", "{} - but unclear",
+    "{} unless it was 1911", "{}, perhaps",
 ]  # fmt: skip
 PLAIN_ENTAILMENTS = st.sampled_from(
     ["Entailment", "**Entailment**", "entailed", "entails", "'Entailment'", "ENTAILMENT"]
@@ -212,7 +214,7 @@ def test_numbered_lines_are_read_in_any_order(
         "1: Entailment (it is stated), 2: Neutral (not told)",
         "1: Entailment, not Neutral\n2: Neutral",
         "1: Entailment\n1. Entailment\n2: Neutral\n",
-        "1. Chapter 2: Entailment\n2. Neutral",
+        "1. Chapter 2 ends: Entailment\n2. Neutral", "1. 李白写了: Entailment\n2. Neutral",
     ],
 )  # fmt: skip
 def test_two_labels_are_read_from_other_layouts(reply: str) -> None:

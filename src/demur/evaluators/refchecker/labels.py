@@ -47,7 +47,11 @@ _LEADING_NUMBER = re.compile(
 _LIST_NUMBER = re.compile(
     r"\W*(?:claim\s{0,3})?#?(\d{1,4})[\"'*_`]{0,4}\s{0,3}[.:)\]](?!\d)", re.IGNORECASE
 )
-_LABEL_AT_END = re.compile(rf"[.:=>→|(\[*\"—–-]\s{{0,3}}[\"'*_`]{{0,4}}{_WORD}\W*$", re.IGNORECASE)
+_LABEL_AT_END = re.compile(
+    rf"(?:[.:=>→|(\[*\"—–]|(?<!\w)-)\s{{0,3}}[\"'*_`]{{0,4}}{_WORD}\W*$", re.IGNORECASE
+)
+# Of scripts that write without spaces, each sign.
+_CLAIM_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
 
 # -- Entailment, said plainly --
 _ENTAILMENT = re.compile(r"(?<!\w)entail(?:ment|ed|s)?(?!\w)", re.IGNORECASE)
@@ -290,8 +294,11 @@ def _entries_in(line: str) -> Iterator[_Entry]:
             after = between[at + 1]
             yield _Entry(int(pair["number"]), _label(pair[4]), before, [after])
     elif leading and len(affirmed) == 1 and (last := _LABEL_AT_END.search(line)):
-        # The number, then the claim repeated, then its label.
-        yield _Entry(int(leading[1]), affirmed[0], line[: last.start(1)], [line[last.end(1) :]])
+        # The number, then the claim repeated, then its label. A word or two are no claim.
+        before = line[: last.start(1)]
+        words = len(_CLAIM_WORD.findall(before, leading.end()))
+        if not 0 < words < 3 or _introduces(before[-_NEAR:]):
+            yield _Entry(int(leading[1]), affirmed[0], before, [line[last.end(1) :]])
 
 
 def _pairs_in(line: str) -> Iterator[re.Match[str]]:

@@ -32,14 +32,19 @@ _WELL_FORMED = re.compile(r'\("([^"\\]+)", "([^"\\]+)", "([^"\\]+)"\)')
 _FENCE = re.compile(r"^[^\S\n]*```\w*[^\S\n]*$", re.MULTILINE)
 # What the prompt asks for in place of claims; small models also end a list with it.
 _NOTHING_MORE = re.compile(r"\W*no claims\W*", re.IGNORECASE)
-_NO_CLAIMS = re.compile(
-    r"""\W*(?:there\ (?:are|is)\ |(?:the|this)\ (?:answer|text|response)\ (?:contains|states)\ )?
+# A line that can be nothing else. "No claims were made by the firm" is a claim.
+_ABSTAINS = re.compile(
+    r"""\W*(?:none|n/?a|abstain)\W*
+    |\W*(?:there\ (?:are|is)\ |(?:the|this)\ (?:answer|text|response)\ (?:contains|states)\ )?
     no\ (?:(?:factual|checkable|verifiable)\ )?(?:claims?|triplets?|triples?|facts?|statements?)
-    (?:\s*(?:$|[\n.:;,!(—–*_"'-])|\ (?:to|in|found|here|(?:can|could)\ be)\b
-    |\ (?:are|is|were)\ (?:made|stated|found|present|given|here|in)\b)
-    |\W*(?:none|n/?a|abstain)\W*$""",
+    (?:\ (?:found|present|given|stated|made|here)|\ to\ (?:extract|list|check)
+    |\ (?:can|could)\ be\ (?:found|extracted|listed))?
+    (?:(?:\ (?:are|were)\ (?:found|present|given|stated|made))?
+    \ (?:in|from)\ (?:the|this)\ (?:answer|text|response))?
+    [^\w(]*(?:\([^()]{0,300}\)\W*)?""",
     re.IGNORECASE | re.VERBOSE,
 )
+_BEGINS_TO_ABSTAIN = re.compile(r"\W*no claims(?:\W*$|[^\w\s])", re.IGNORECASE)
 _PLACEHOLDERS = ("subject", "predicate", "object")
 
 
@@ -99,11 +104,9 @@ def parse_statements(reply: str) -> Extracted:
     chosen = marked or [line for line in lines if not line.rstrip().endswith(":")]
     statements = [_without_bullet(line).strip() for line in chosen]
     if _says_no_claims(text):
-        # A statement may begin with the same words: "- No claims were filed."
-        if not marked or all(map(_says_no_claims, statements)):
-            return Extracted(abstained=True)
-        if lines[0] not in marked:
-            return Extracted()
+        return Extracted(abstained=True)
+    if lines and lines[0] not in marked and _BEGINS_TO_ABSTAIN.match(lines[0]):
+        return Extracted()  # and goes on to say something
     found = (s for s in statements if re.search(r"\w", s) and not _NOTHING_MORE.fullmatch(s))
     return Extracted(statements=tuple(dict.fromkeys(found)))
 
@@ -113,8 +116,11 @@ def _without_bullet(line: str) -> str:
 
 
 def _says_no_claims(text: str) -> bool:
-    stripped = text.strip()
-    return stripped in ("[]", "()", '""') or bool(_NO_CLAIMS.match(stripped))
+    """Whether every line says that there are no claims."""
+    lines = [_without_bullet(line).strip() for line in text.splitlines() if line.strip()]
+    return bool(lines) and all(
+        line in ("[]", "()", '""') or _ABSTAINS.fullmatch(line) for line in lines
+    )
 
 
 def _json_triplets(text: str) -> list[Triplet] | None:
