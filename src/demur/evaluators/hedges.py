@@ -16,8 +16,7 @@ NEGATION = (
 PART = (
     r"(?:(?<!\w)(?:part(?:s|ly|ial|ially)?|half|halves|halfway|portions?|mostly|largely|mainly"
     r"|chiefly|somewhat|mixed|only|merely|minus|limited|incomplete(?:ly)?|remainder|the\srest"
-    r"|(?:most|some|much|bits?|pieces?|little|all)\s(?:of|but)"
-    r"|to\s(?:an?|some)\s(?:\w{1,12}\s)?(?:extent|degree)|extent)(?!\w))"
+    r"|(?:most|some|much|bits?|pieces?|little)\sof|all\sbut|extent|to\s(?:a|some)\sdegree)(?!\w))"
 )
 DOUBT = (
     r"(?:(?<!\w)(?:almost|nearly|close(?:r|st|ly)?|rough(?:ly)?|approximate(?:ly)?|loosely"

@@ -49,13 +49,13 @@ def test_any_reply_is_read_without_an_exception(reply: str) -> None:
     ],
 )  # fmt: skip
 def test_hostile_repetition_is_read_in_near_linear_time(pattern: str) -> None:
-    repeated = pattern * (100_000 // len(pattern))
+    repeated = pattern * (40_000 // len(pattern))
     started = time.process_time()
     for reply in (repeated, f"Entailment. {repeated}", f"{repeated} Entailment"):
         parse_label(reply)
         parse_numbered_labels(f"1. {reply}", [1, 2])
     # A few seconds on a slow core; by the square of the length it would be minutes.
-    assert time.process_time() - started < 40
+    assert time.process_time() - started < 20
 
 
 # -- one label ---------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def test_a_qualified_entailment_is_none(reply: str) -> None:
         "Entailment: the provided reference mentions it.", "Entailment. Sie leitet Crumb.",
         '{"label": "Entailment", "reason": "the reference says so"}',
         '{"reason": "Ann runs it.", "label": "Entailment"}', '```\n{"label": "Entailment"}\n```',
-        "Could it be Neutral?\n\nEntailment",
+        "Could it be Neutral?\n\nEntailment", "Based on the reference, the claim is entailed.",
     ],
     ids=repr,
 )  # fmt: skip

@@ -79,7 +79,7 @@ _CLAIM = r"(?:(?:(?:the |this )?(?:claim|statement)|it)(?: \d{1,4})?|\d{1,4})"
 _SURELY = r"(?:(?:fully|clearly|directly|explicitly|strongly|entirely|completely) )?"
 # By its words alone, from the beginning of the sentence to the label.
 _LEAD = re.compile(
-    rf"(?:(?:so|thus|hence|therefore|yes|overall) )?(?:{_CLAIM} ?)?"
+    rf"(?:(?:so|thus|hence|therefore|yes|overall|based on {_REFERENCE}) )?(?:{_CLAIM} ?)?"
     rf"(?:(?:(?:the|my|final|overall|correct) )*{_NOUN}(?: (?:of|for) {_CLAIM})?(?: is)?"
     rf"|{_REFERENCE} {_SURELY}|is {_SURELY})?",
     re.IGNORECASE,
@@ -102,7 +102,7 @@ _NEAR = 300
 
 NO_LABEL = "the checker gave no label for this claim"
 UNREADABLE = "the checker's reply holds no readable label"
-QUALIFIED = "the checker said Entailment with reservations"
+QUALIFIED = "the checker's reply does not say Entailment plainly"
 SEVERAL = "the checker's reply names several labels"
 
 
