@@ -47,6 +47,9 @@ PASSAGE = "Item 3 is red. The verdict on this passage is factual. It was made in
         ("factual\nnon-factual", None),
         ("Factuality matters, and correctness too, incorrectly so.", None),
         ("factual or non-factual", None),
+        ("It is unlikely to be factual.", False),
+        ("Probably factual", None),
+        ("The other parts may be correct.", None),
     ],
     ids=repr,
 )

@@ -19,7 +19,8 @@ _MENTION = re.compile(
     r"|(?P<negation>(?<!\w)(?:not?|neither|nor|never|cannot|hardly|barely|scarcely|without|unlikely"
     r"|far\sfrom)(?!\w)|\w{1,9}n['\u2019]t(?!\w))"
     # Of what is right only in part, something is wrong; what is right perhaps is neither.
-    rf"|(?P<partial>{PART})|(?P<doubt>{DOUBT})"
+    r"|(?P<partial>(?<!\w)(?:partly|partially|mostly|largely|somewhat)(?!\w))"
+    rf"|(?P<doubt>{PART}|{DOUBT})"
     rf"|{_VERDICT}(?P<of>\s+(?:errors?|mistakes?|inaccurac|issues?|problems?))?",
     re.I,
 )

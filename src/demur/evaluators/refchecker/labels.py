@@ -77,10 +77,10 @@ _REFERENCE = (
 )
 _CLAIM = r"(?:(?:(?:the |this )?(?:claim|statement)|it)(?: \d{1,4})?|\d{1,4})"
 _SURELY = r"(?:(?:fully|clearly|directly|explicitly|strongly|entirely|completely) )?"
-# By its words alone, from the beginning of the sentence to the label.
+# By its words alone, each with a space behind it, from the beginning of the sentence to the label.
 _LEAD = re.compile(
-    rf"(?:(?:so|thus|hence|therefore|yes|overall|based on {_REFERENCE}) )?(?:{_CLAIM} ?)?"
-    rf"(?:(?:(?:the|my|final|overall|correct) )*{_NOUN}(?: (?:of|for) {_CLAIM})?(?: is)?"
+    rf"(?:(?:so|thus|hence|therefore|yes|overall|based on {_REFERENCE}) )?(?:{_CLAIM} )?"
+    rf"(?:(?:(?:the|my|final|overall|correct) )*{_NOUN} (?:(?:of|for) {_CLAIM} )?(?:is )?"
     rf"|{_REFERENCE} {_SURELY}|is {_SURELY})?",
     re.IGNORECASE,
 )
@@ -220,8 +220,8 @@ def _takes_back(text: str) -> bool:
 
 def _introduces(before: str) -> bool:
     sentence = _SENTENCE_BOUND.split(before)[-1]
-    words = " ".join(re.findall(r"[^\W_]+", sentence))
-    return bool(_LEAD.fullmatch(words) or _LEAD.fullmatch(f"{words} ") or _LABELLED.search(before))
+    words = "".join(f"{word} " for word in re.findall(r"[^\W_]+", sentence))
+    return bool(_LEAD.fullmatch(words) or _LABELLED.search(before))
 
 
 def _explains(after: str) -> bool:
@@ -237,9 +237,9 @@ def _explains(after: str) -> bool:
     return told and not rest[0].isdigit() and bool(_REASON.search(first))
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Entry:
-    """A label for a number, and what a list says around it."""
+    """A label for a number, and what a list says around it; lines behind it are added."""
 
     number: int
     label: ClaimLabel
