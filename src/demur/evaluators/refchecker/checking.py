@@ -13,7 +13,7 @@ from itertools import product
 from langchain_core.language_models import BaseChatModel
 
 from demur.evaluators.refchecker.context import Asked
-from demur.evaluators.refchecker.parsing import parse_label, parse_numbered_labels
+from demur.evaluators.refchecker.labels import parse_label, parse_numbered_labels
 from demur.evaluators.refchecker.references import Window, window_text
 from demur.models import kept
 from demur.models.calls import ChatCall, LocalCall, Steps, ask
