@@ -33,8 +33,16 @@ from langchain_openai import ChatOpenAI
 from demur import Evaluation, RefChecker, Sample, Usage
 from demur.evaluators.base import Evaluator
 
-# For joint checking: times the wall of the bare calls, ms of CPU above theirs, tokens per answer.
-_WALL_GOAL, _CPU_GOAL, _TOKEN_GOAL = 1.1, 1.5, 1100
+# Times the wall of the bare calls, ms of CPU above theirs; and tokens for an answer.
+_WALL_GOAL, _CPU_GOAL = 1.1, 1.5
+_TOKEN_GOALS = {"joint": 1100, "sentences": 550}
+_MODES: dict[str, dict[str, Any]] = {
+    "joint": {"checker": "joint"},
+    "per_claim": {"checker": "per_claim"},
+    "sentences": {"checker": "joint", "claims": "sentences"},
+}
+_BESIDE = {"bare 1": "bare 1", "sentences": "bare 1"}
+"""The bare calls that each is held beside: those of joint checking, or the one of sentences."""
 # With fewer answers at a time a run is long, and an average by itself.
 _REPEATED_FROM = 16
 
@@ -141,10 +149,18 @@ def _compare(model: ChatOpenAI, options: argparse.Namespace, loop: Loop) -> None
     asked = samples(options.answers)
     joint = Subject(RefChecker(model, checker="joint"), asked)
     per_claim = Subject(RefChecker(model, checker="per_claim"), asked)
-    bare = Bare(model, joint.prompts)
-    usages = {"bare": joint.usage, "joint": joint.usage, "per_claim": per_claim.usage}
-    for mode in ("joint", "per_claim"):
-        one = Subject(RefChecker(model, checker=mode), asked[:1])
+    sentences = Subject(RefChecker(model, checker="joint", claims="sentences"), asked)
+    subjects: dict[str, Subject | Bare] = {
+        "bare": Bare(model, joint.prompts),
+        "joint": joint,
+        "per_claim": per_claim,
+        "bare 1": Bare(model, sentences.prompts),
+        "sentences": sentences,
+    }
+    usages = {name: getattr(subject, "usage", Usage()) for name, subject in subjects.items()}
+    usages |= {"bare": joint.usage, "bare 1": sentences.usage}
+    for mode, options_of in _MODES.items():
+        one = Subject(RefChecker(model, **options_of), asked[:1])
         run = in_loop(loop, one)
         run(1)  # opens a connection
         native, threads = (_spent(way).wall / options.latency for way in (run, one.run))
@@ -157,16 +173,17 @@ def _compare(model: ChatOpenAI, options: argparse.Namespace, loop: Loop) -> None
     over = []
     for at_once in options.concurrency:
         runs: dict[tuple[str, str], Run] = {}
-        for name, subject in {"bare": bare, "joint": joint, "per_claim": per_claim}.items():
+        for name, subject in subjects.items():
             if name != "per_claim" or at_once == max(options.concurrency):
                 runs[name, "async"] = in_loop(loop, subject)
                 runs[name, "sync"] = subject.run
         repeats = options.repeats if at_once >= _REPEATED_FROM else 1
-        ideal = 2 * options.latency * math.ceil(len(asked) / at_once)
-        over += _table(measure(runs, at_once, repeats), usages, at_once, ideal, options)
-    per_answer = tokens(joint.usage) / len(asked)
-    if per_answer > _TOKEN_GOAL:
-        over.append(f"{per_answer:.0f} tokens per answer")
+        latencies = options.latency * math.ceil(len(asked) / at_once)
+        over += _table(measure(runs, at_once, repeats), usages, at_once, latencies, options)
+    for name, goal in _TOKEN_GOALS.items():
+        per_answer = tokens(usages[name]) / len(asked)
+        if per_answer > goal:
+            over.append(f"{name}: {per_answer:.0f} tokens per answer")
     print("(calls, tokens and CPU per answer)\n")
     print("\n".join(f"over the goal: {line}" for line in over) or "nothing is over its goal")
 
@@ -180,14 +197,15 @@ def _table(
     spent: Mapping[tuple[str, str], Spent],
     usages: Mapping[str, Usage],
     at_once: int,
-    ideal: float,
+    latencies: float,
     options: argparse.Namespace,
 ) -> list[str]:
     """Print one line for each way; what of joint checking is over a goal comes back."""
     over = []
     for (name, way), found in spent.items():
-        beside = spent["bare", way]
+        beside = spent[_BESIDE.get(name, "bare"), way]
         ratio = found.wall / beside.wall
+        ideal = latencies * (1 if _BESIDE.get(name) else 2)
         above = 1000 * (found.cpu - beside.cpu) / options.answers
         print(
             f"{at_once:>7}  {name:<9} {way:<5}| {found.wall:>6.3f} {found.wall / ideal:>8.2f}"
@@ -195,10 +213,11 @@ def _table(
             f" {tokens(usages[name]) / options.answers:>7.0f} |"
             f" {1000 * found.cpu / options.answers:>6.2f} {above:>7.2f}"
         )
-        if name == "joint" and ratio > _WALL_GOAL:
-            over.append(f"{way}, {at_once} at once: {ratio:.2f} times the bare calls' wall")
-        if name == "joint" and above > _CPU_GOAL:
-            over.append(f"{way}, {at_once} at once: {above:.2f} ms CPU above the bare calls'")
+        where = f"{name}, {way}, {at_once} at once"
+        if name in _TOKEN_GOALS and ratio > _WALL_GOAL:
+            over.append(f"{where}: {ratio:.2f} times the bare calls' wall")
+        if name in _TOKEN_GOALS and above > _CPU_GOAL:
+            over.append(f"{where}: {above:.2f} ms CPU above the bare calls'")
     return over
 
 

@@ -22,6 +22,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import to_json
 
 from demur.errors import DemurError
 from demur.text import replace_surrogates
@@ -152,7 +153,7 @@ class Sample(_Value):
     question: Text | None = None
     """The question that was answered, if there was one."""
     answer: Text
-    """The answer under judgement."""
+    """The answer under judgement. A mapping, a list or a pydantic object is taken as its JSON."""
     contexts: tuple[Document, ...] = ()
     """The documents the answer was given from. Strings are taken as documents."""
     reference: Text | None = None
@@ -161,6 +162,13 @@ class Sample(_Value):
     """What was said right before the answer: for understanding it, and not under judgement."""
     metadata: dict[str, Any] = Field(default_factory=dict)
     """Anything the caller wants to keep with the sample."""
+
+    @field_validator("answer", mode="before")
+    @classmethod
+    def _as_text(cls, value: object) -> object:
+        if isinstance(value, (Mapping, list, BaseModel)):
+            return to_json(value).decode()
+        return value
 
     @field_validator("contexts", mode="before")
     @classmethod

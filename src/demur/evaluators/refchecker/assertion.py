@@ -10,15 +10,16 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from demur.evaluators.refchecker.phrases import FUNCTION_WORDS, LANGUAGES, VERBS
+from demur.evaluators.refchecker.phrases import APOLOGY, CLAUSAL, FUNCTION_WORDS, LANGUAGES, VERBS
 from demur.text import word_set, words
 
 # A longer sentence, or a longer clause of one, is taken to state something.
 _LONGEST = 400
 # Fewer content words than this are too few to be understood without the question.
 _LEAST_WORDS = 3
+_LEAST_WORDS_OF_A_SENTENCE = 2
+_LEAST_OF_SIGNS = 2.5
 _SIGNS_A_WORD, _HANGUL_A_WORD = 2, 3
-_FEW_WORDS = 2
 _MOST_TAG_WORDS = 3
 _MOST_TAG_SIGNS = 5
 
@@ -57,12 +58,6 @@ _POINTER = re.compile(
 _PHRASE = re.compile(
     r"(?:(?:the|a|an|its|their|his|her|my|any|other) )?[^\W\d]+(?: [^\W\d]+)?"
     r"(?: (?:in|from|of|within|on) (?:[^\W\d]+ ?){1,4})?"
-)
-# "Unfortunately I do not know": the same as without it.
-_APOLOGY = re.compile(
-    r"(?:(?:(?:i am|we are) )?(?:very |so |really )?(?:sorry|afraid)(?: to say)?(?: that)?|"
-    r"unfortunately|sadly|regrettably|leider|es tut mir leid|很?抱歉|对不起|죄송합니다만|죄송하지만|"
-    r"عذرا|للاسف)\s*"
 )
 # They go on with the same question: "Which one, and when?".
 _HARMLESS_IN_QUESTIONS = frozenset(
@@ -108,7 +103,9 @@ def too_short(text: str) -> bool:
     hangul = sum("\uac00" <= sign <= "\ud7a3" for sign in signs)
     plain = sum(word not in FUNCTION_WORDS for word in found) - len(signs)
     total = plain + hangul / _HANGUL_A_WORD + (len(signs) - hangul) / _SIGNS_A_WORD
-    return total < (_FEW_WORDS if signs or not VERBS.isdisjoint(found) else _LEAST_WORDS)
+    if signs:
+        return total < _LEAST_OF_SIGNS
+    return total < (_LEAST_WORDS_OF_A_SENTENCE if not CLAUSAL.isdisjoint(found) else _LEAST_WORDS)
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -181,7 +178,7 @@ def _phrase(clause: str) -> bool:
 
 def _nothing(clause: str) -> bool:
     clause = clause.strip(" '" + _QUESTION_MARKS)
-    apology = _APOLOGY.match(clause)
+    apology = APOLOGY.match(clause)
     read = {clause, clause[apology.end() :]} if apology else {clause}
     return any(not one or lang.nothing.fullmatch(one) for one in read for lang in LANGUAGES)
 

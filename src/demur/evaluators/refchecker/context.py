@@ -20,7 +20,7 @@ _PRECEDING_TOKENS = 200
 _REFERS = re.compile(
     r"(?:\W*\w+\W+){0,3}?\W*(?:it|he|she|they|them|this|these|those|its|his|her|their|"
     r"er|sie|es|dies\w*|ihre?\w?|seine?\w?|هو|هي|هم|هذا|هذه|यह|वह|वे|ये|इस\w*|उस\w*|उन\w*|"
-    r"그는|그가|그의|그녀\w*|그것\w*|이것\w*|이는|이곳\w*|그들\w*)(?!\w)"
+    r"그는|그가|그의|그녀\w*|그것\w*|이것\w*|이는|이곳\w*|그곳\w*|거기\w*|그들\w*)(?!\w)"
     r"|\W*that\s+(?:is|was|has|had|means|makes)\b"
     r"|.{0,4}(?:[它他她这那该其]|それ|これ|彼|その|この)",
     re.IGNORECASE,

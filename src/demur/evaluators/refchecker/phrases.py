@@ -412,6 +412,13 @@ _HINDI = _language(
 
 LANGUAGES = (_ENGLISH, _GERMAN, _CHINESE, _JAPANESE, _KOREAN, _ARABIC, _HINDI)
 
+APOLOGY = re.compile(
+    r"(?:(?:(?:i am|we are) )?(?:very |so |really )?(?:sorry|afraid)(?: to say)?(?: that)?|"
+    r"unfortunately|sadly|regrettably|leider|es tut mir leid|很?抱歉|对不起|죄송합니다만|죄송하지만|"
+    r"عذرا|للاسف)\s*"
+)
+"""What may stand before a clause without a comma: "Unfortunately I do not know"."""
+
 # --- Words ---------------------------------------------------------------------------------------
 
 
@@ -423,7 +430,8 @@ VERBS = _words("""
     is are was were be been am has have had do does did can could will would shall should may might
     must ist sind war waren hat haben hatte wird werden kann
 """)
-"""Verbs that tell a short sentence from a mere phrase."""
+CLAUSAL = VERBS | _words("i you he she it we they ich du er sie es wir ihr")
+"""Words that tell a short sentence from a mere phrase."""
 
 FUNCTION_WORDS = _words("""
     a an the of in on at to for by with from as and or it its he she they them his her their this

@@ -39,7 +39,8 @@ class Unit:
 Reader = Callable[[str, int, int], Iterator[Unit]]
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n`]*)$", re.MULTILINE)
-_TABLE = re.compile(r"^[ \t]*\|?.*\|.*\n[ \t]*\|?[ \t:]*-[-| \t:]*$(?:\n.*\|.*$)*", re.MULTILINE)
+_LINE = re.compile(r"[^\n]*(?:\n|$)")
+_RULE = re.compile(r"[-|: \t]*-[-|: \t]*\n?")
 _MARKER = re.compile(r"(?:[-*+•–>]|#{1,6}|\d{1,3}[.)](?!\d)|[a-zA-Z][.)])[ \t]+")
 _LONE_MARKER = re.compile(r"(?:\d{1,3}|[a-zA-Z])[.)]")
 _MORE = re.compile(r"[ \t]*[^\s]")
@@ -114,11 +115,20 @@ def _fenced(answer: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
 
 
 def _tables(answer: str, start: int, end: int) -> Iterator[tuple[int, int, Reader]]:
+    """Stretches of prose and tables: a line with bars, a rule under it, and further such lines."""
     at = start
-    for table in _TABLE.finditer(answer, start, end):
-        yield at, table.start(), _prose
-        yield table.start(), table.end(), _table
-        at = table.end()
+    lines = [found for found in _LINE.finditer(answer, start, end) if found[0]]
+    number = 0
+    while number + 1 < len(lines):
+        head, rule = lines[number], lines[number + 1]
+        number += 1
+        if "|" not in head[0] or "|" not in rule[0] or not _RULE.fullmatch(rule[0]):
+            continue
+        while number < len(lines) and "|" in lines[number][0]:
+            number += 1
+        yield at, head.start(), _prose
+        yield head.start(), lines[number - 1].end(), _table
+        at = lines[number - 1].end()
     yield at, end, _prose
 
 

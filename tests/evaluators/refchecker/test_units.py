@@ -1,0 +1,152 @@
+"""What an answer is made of: every form of it, with places that stay right."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demur.evaluators.refchecker.units import units
+from demur.text import word_set
+
+
+def texts(answer: str) -> list[str]:
+    return [unit.text for unit in units(answer)]
+
+
+def places(answer: str) -> list[str]:
+    return [answer[unit.start : unit.end] for unit in units(answer)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "stands"),
+    [
+        ("Oslo is old. It is big.", ["Oslo is old.", "It is big."], None),
+        ("Oslo is old [1]. It is big [2, 3].", ["Oslo is old.", "It is big."], None),
+        ("**Oslo** is old. (Source: 2)", ["Oslo is old."], ["**Oslo** is old."]),
+        ("- Oslo\n- Bergen", ["Oslo", "Bergen"], ["Oslo", "Bergen"]),
+        ("1. Oslo\n2. Bergen", ["Oslo", "Bergen"], ["Oslo", "Bergen"]),
+        ("# Norway\n\nIt is a kingdom.", ["It is a kingdom."], None),
+        ("# Norway", ["Norway"], None),
+        ("42", ["42"], None),
+        (
+            "Its rivers are:\n- Alna\n- Lo",
+            ["Its rivers are: Alna", "Its rivers are: Lo"],
+            ["Its rivers are:\n- Alna", "Lo"],
+        ),
+        ("Here is what I found:\n- Alna", ["Alna"], None),
+        (
+            "| City | People |\n|---|---:|\n| Oslo | 700,000 |\n| Bergen [1] | |",
+            ["City: Oslo; People: 700,000", "City: Bergen"],
+            ["| Oslo | 700,000 |", "| Bergen [1] | |"],
+        ),
+        (
+            "Sort it:\n\n```python\nx.sort()\nprint(x)\n```\nThat is all.",
+            ["Sort it: x.sort()\nprint(x)", "That is all."],
+            ["Sort it:\n\n```python\nx.sort()\nprint(x)", "That is all."],
+        ),
+        ('```json\n{"a": 1}\n```', ["a: 1"], ["1"]),
+        ("东京是首都。它有两条河。", ["东京是首都。", "它有两条河。"], None),
+        ("दिल्ली राजधानी है। वहाँ एक नदी है।", ["दिल्ली राजधानी है।", "वहाँ एक नदी है।"], None),
+        ("", [], None),
+        ("--- *** ...", [], None),
+    ],
+)
+def test_an_answer_in_its_units(answer: str, expected: list[str], stands: list[str] | None) -> None:
+    assert texts(answer) == expected
+    if stands is not None:
+        assert places(answer) == stands
+
+
+def test_a_json_answer_is_its_values_with_their_paths() -> None:
+    answer = json.dumps(
+        {
+            "capital": "Oslo",
+            "largestRivers": ["Alna", "Lo"],
+            "mayor": {"name": 'Ann "A." Berg', "since": 2019, "elected": True, "party": None},
+            "note": "Oslo is old. It has a port.",
+        },
+        indent=1,
+    )
+    assert texts(answer) == [
+        "capital: Oslo",
+        "largest Rivers: Alna",
+        "largest Rivers: Lo",
+        'mayor, name: Ann "A." Berg',
+        "mayor, since: 2019",
+        "mayor, elected: true",
+        "Oslo is old.",
+        "It has a port.",
+    ]
+    assert places(answer)[3:6] == ['Ann \\"A.\\" Berg', "2019", "true"]
+    assert units(answer)[-1].after == "Oslo is old."
+
+
+@pytest.mark.parametrize("answer", ["{not json", '{"a": 1} and more', "[1] says so", "[" * 100_000])
+def test_what_only_begins_like_json_is_text(answer: str) -> None:
+    for unit in units(answer):
+        assert answer[unit.start : unit.end]
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@given(st.dictionaries(st.text(), JSON))
+def test_every_value_of_json_that_says_something_stands_in_one_unit(data: dict[str, Any]) -> None:
+    def values(of: Any) -> list[str]:
+        if isinstance(of, dict):
+            return [text for value in of.values() for text in values(value)]
+        if isinstance(of, list):
+            return [text for value in of for text in values(value)]
+        return [] if of is None else [of if isinstance(of, str) else json.dumps(of)]
+
+    answer = json.dumps(data, ensure_ascii=False)
+    said = word_set(" ".join(unit.said for unit in units(answer)))
+    for value in values(data):
+        # A citation or a mark of emphasis is no part of what is said.
+        if value.isalnum():
+            assert word_set(value) <= said
+
+
+@given(st.text())
+def test_any_text_has_units_in_order_within_it(answer: str) -> None:
+    end = 0
+    for unit in units(answer):
+        assert end <= unit.start < unit.end <= len(answer)
+        assert any(map(str.isalnum, unit.said))
+        end = unit.end
+
+
+@given(st.lists(st.sampled_from("Oslo is old. It, and:\n - 1. 2) | # ``` *a* [1] ").map(str)))
+def test_no_word_falls_between_the_units(pieces: list[str]) -> None:
+    answer = "".join(pieces)
+    found = units(answer)
+    said = word_set(" ".join(f"{unit.text} {unit.said}" for unit in found))
+    for start, end in _gaps(found, len(answer)):
+        words = {word for word in word_set(answer[start:end]) if len(word) > 1}
+        assert words <= said
+
+
+def _gaps(found: Any, length: int) -> list[tuple[int, int]]:
+    ends = [0, *(unit.end for unit in found)]
+    return list(zip(ends, [*(unit.start for unit in found), length], strict=True))
+
+
+@pytest.mark.parametrize(
+    "piece", ["a. ", "| a ", "```\n", "- a\n", "a:\n", "[1]", "# a\n", "{", '"']
+)
+def test_long_answers_take_time_in_proportion(piece: str) -> None:
+    def seconds(count: int) -> float:
+        started = time.process_time()
+        units(piece * count)
+        return time.process_time() - started
+
+    seconds(100)
+    assert seconds(20_000) < 40 * max(seconds(2_000), 0.01)
