@@ -20,6 +20,8 @@ from demur.text import count_tokens, windows
 _PASSAGE_TOKENS = 180
 # For each claim there has to be room for so many passages in a window that several claims share.
 _LEAST_PASSAGES = 2
+# How much a word of the question counts, and how much nearness a passage has of the one beside it.
+_OF_QUESTION, _OF_NEIGHBOUR = 0.5, 0.5
 # A checker that sees one passage at a time is shown so many for each claim.
 _LONE_PASSAGES = 4
 
@@ -109,6 +111,7 @@ def nearest(
     contexts: Sequence[Document],
     reference: str | None,
     size: int,
+    question: str | None = None,
     lone: bool = False,
 ) -> list[Reading]:
     """Choose what each claim is shown of references that are longer than a window.
@@ -120,6 +123,7 @@ def nearest(
         contexts: The references.
         reference: One more, if there is one.
         size: Of a window, in tokens.
+        question: The one that was answered; its words count half.
         lone: Whether each passage is a window of its own.
 
     Returns:
@@ -128,7 +132,11 @@ def nearest(
     length = size if lone else min(size, _PASSAGE_TOKENS)
     found = passages(contexts, reference, length, 0)
     by_word = _passages_by_word(found)
-    ranked = [_ranked(claim, by_word, len(found)) for claim in claims]
+    asked = dict.fromkeys(content_words(question or ""), _OF_QUESTION)
+    ranked = []
+    for claim in claims:
+        weights = dict.fromkeys(content_words(claim), 1.0)
+        ranked.append(_ranked({**asked, **weights} if weights else {}, by_word, found))
     blind = tuple(at for at, order in enumerate(ranked) if not order)
     sighted = [at for at, order in enumerate(ranked) if order]
     at_once = 1 if lone else max(1, size // length // _LEAST_PASSAGES)
@@ -155,14 +163,25 @@ def _passages_by_word(found: Sequence[Passage]) -> Mapping[str, Sequence[int]]:
     return by_word
 
 
-def _ranked(claim: str, by_word: Mapping[str, Sequence[int]], count: int) -> list[int]:
-    """The passages that share words with a claim, the nearest first; rare words count more."""
+def _ranked(
+    weights: Mapping[str, float], by_word: Mapping[str, Sequence[int]], found: Sequence[Passage]
+) -> list[int]:
+    """The passages that hold these words, the nearest first; rare words count more.
+
+    What stands beside a near passage is near too: it may go on with "it" where that has the name.
+    """
     nearness: dict[int, float] = defaultdict(float)
-    for word in sorted(content_words(claim)):
+    for word in sorted(weights):
         holding = by_word.get(word, ())
         for at in holding:
-            nearness[at] += math.log(1 + count / len(holding))
-    return sorted(nearness, key=lambda at: (-nearness[at], at))
+            nearness[at] += weights[word] * math.log(1 + len(found) / len(holding))
+    beside: dict[int, float] = defaultdict(float)
+    for at, value in nearness.items():
+        for other in (at - 1, at + 1):
+            if 0 <= other < len(found) and found[other].context == found[at].context:
+                beside[other] = max(beside[other], _OF_NEIGHBOUR * value)
+    whole = {at: nearness.get(at, 0) + beside.get(at, 0) for at in {*nearness, *beside}}
+    return sorted(whole, key=lambda at: (-whole[at], at))
 
 
 def _filled(orders: Sequence[Sequence[int]], found: Sequence[Passage], size: int) -> Window:
