@@ -234,7 +234,7 @@ def test_a_first_stage_that_finds_no_claims_leaves_them_to_the_second() -> None:
 def test_an_abstention_ends_it_and_an_empty_answer_costs_nothing() -> None:
     dear = scripted(TRIPLETS)
     cascade = Cascade([RefChecker(scripted("No claims")), RefChecker(dear)])
-    assert cascade.invoke(SAMPLE).abstained
+    assert cascade.invoke(SAMPLE).nothing_to_check
     assert cascade.invoke({"answer": " ", "contexts": ["Oslo."]}).undetermined
     assert not dear.requests
 

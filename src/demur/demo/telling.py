@@ -25,6 +25,7 @@ _ANSWERING: dict[Origin, str] = {
 _ENDS = {
     "passed": "lets the answer through",
     "recovered": "lets the new answer through",
+    "nothing_to_check": "lets the answer through, in which there is nothing to check",
     "abstained": "refuses to answer",
     "blocked": "lets nothing through",
     "best_effort": "lets the best answer through, with a note",
