@@ -129,7 +129,7 @@ def _adds_up(page: Page, rows: dict[str, Any], totals: Totals) -> None:
         assert group.mean == (pytest.approx(sum(known) / len(known)) if known else None)
     for verdict, number in totals.verdicts.items():
         assert rows["verdict"].count(verdict) == number
-        assert f"{number} {verdict}" in page.said
+        assert f"{number} {verdict.replace('_', ' ')}" in page.said
 
 
 def test_labels_are_metadata_or_given(write: Any) -> None:
