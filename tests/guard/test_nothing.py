@@ -102,6 +102,7 @@ def test_events_call_it_so() -> None:
 @pytest.mark.parametrize(
     ("findings", "verdict"),
     [
+        ("", "nothing_to_check"),
         ("n", "nothing_to_check"),
         ("nn", "nothing_to_check"),
         ("np", "passed"),
@@ -130,6 +131,7 @@ _FOUND = {
 @pytest.mark.parametrize(
     ("findings", "evaluators", "verdict"),
     [
+        ("", 1, "failed"),
         ("n", 1, "failed"),
         ("p", 1, "passed"),
         ("np", 2, "failed"),  # of one answer

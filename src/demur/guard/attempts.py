@@ -162,8 +162,9 @@ def verdict_of(
         evaluators: How many there are, with an evaluation each of the answer or of a sentence.
     """
     findings = [evaluation.finding for evaluation in evaluations]
-    by_evaluator = [set(findings[at::evaluators]) for at in range(evaluators)]
-    if "failed" in findings or (on_abstain == "fail" and {"nothing_to_check"} in by_evaluator):
+    by_evaluator = (set(findings[at::evaluators]) for at in range(evaluators))
+    silent = any(found <= {"nothing_to_check"} for found in by_evaluator)
+    if "failed" in findings or (silent and on_abstain == "fail"):
         return "failed"
     order: tuple[Verdict, ...] = ("undetermined", "scored", "passed")
     return next((one for one in order if one in findings), "nothing_to_check")
