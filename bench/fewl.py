@@ -154,7 +154,7 @@ def scored(count: int, name: str) -> Scored:
     with _folder() as folder:
         store = NeighborStore(folder, embedding=WordVectors())
         _fill(store, made.items(count), filling)
-        fewl = FEWL(Silent(), similarity=similarity, neighbors=store)
+        fewl = FEWL(Silent(), similarity=similarity, neighbors=store, penalty=True)
         for part in _parts(made.items(count)):
             with scoring:
                 _score(fewl, part)
@@ -273,7 +273,8 @@ def _pairs(options: argparse.Namespace) -> list[str]:
             similarity = _similarity(name, embeddings)
             store = NeighborStore(embedding=WordVectors())
             _fill(store, rows, Clock())
-            _score(FEWL(Silent(), similarity=similarity, neighbors=store), rows, None)
+            penalised = FEWL(Silent(), similarity=similarity, neighbors=store, penalty=True)
+            _score(penalised, rows, None)
             share = similarity.evaluated / similarity.asked
             print(
                 f"{len(rows):>4}, {kind:<15} | {name:<10} | "

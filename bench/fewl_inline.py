@@ -62,7 +62,12 @@ def main() -> None:
         for name, some in {"one model": models[:1], "five models": models}.items():
             store = NeighborStore(Path(folder) / name, embedding=WordVectors())
             store.add_many([one.asked for one in made.items(_KNOWN)])
-            fewl = FEWL(some if some[1:] else some[0], similarity=WordVectors(), neighbors=store)
+            fewl = FEWL(
+                some if some[1:] else some[0],
+                similarity=WordVectors(),
+                penalty=True,
+                neighbors=store,
+            )
             for way in ("sync", "async"):
                 over += _row(f"{name}, {way}", fewl, models[0], way, options, loop)
             store.close()

@@ -19,9 +19,10 @@ _ITEM = re.compile(r"\s*(?:[-*•–#|>`=]|\d{1,3}[.)]\s|[a-zA-Z][.)]\s)")
 _WORD = re.compile(r"\w+")
 # One piece per word, digit run or mark, much as byte-pair tokenizers first cut a text.
 _PIECE = re.compile(r"[^\W\d_]+|\d+|_+|[^\w\s]|\s{2,}")
-# Scripts written without spaces: each sign is a word of its own.
+# Scripts without spaces between words, and Korean, whose particles are written to the words: each
+# sign is a word of its own.
 _UNSPACED = re.compile(
-    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff]"
 )
 # Directions that reorder what stands around them: a passage could dress up as its own opposite.
 _REORDERING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"

@@ -171,6 +171,48 @@ def test_agreement_is_recorded_apart_and_its_tables_want_it(
     assert "| fewl-agreement |" not in printed
 
 
+def test_questions_without_a_score_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write_data(tmp_path)
+    monkeypatch.setattr(chale, "NeighborStore", partial(NeighborStore, embedding=Apart()))
+
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        if stage == "pairs" and isolated("question", messages).endswith("0"):
+            return "1. Wrong Answer: It is blue.\n1. Non-Wrong Answer: It is not."  # too few
+        return _script(stage, messages)
+
+    monkeypatch.setattr(chale, "resolve_model", lambda name: ScriptedModel(script=script))
+    common = ["--data", str(tmp_path), "--recording", str(tmp_path / "recording.jsonl")]
+    common += ["--n-answers", "2", "--n-wrong", "3"]
+    assert chale.main([*common, "--record", "4"]) == 0
+    assert chale.main([*common, "--similarity", "rouge", "--config", "single", "single-best"]) == 0
+    printed = capsys.readouterr().out
+    assert "| single |" in printed
+    assert "| single-best (1 undetermined) |" in printed
+
+
+def test_each_order_misses_what_the_other_sees(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write_data(tmp_path)
+    assert chale.main(["--data", str(tmp_path), "--orders"]) == 0
+    first, *printed = capsys.readouterr().out.splitlines()
+    assert first.startswith("4 questions")
+    rows = {line.split(" | ")[0]: line.split(" | ")[1:] for line in printed if "|" in line}
+    # "red . It is painted ." and "blue . It was found .": four words each, of which one is common.
+    assert rows["| the right one, then a wrong one"][:2] == ["1.000", "0.625"]
+    assert rows["| the right one's first half"][:2] == ["0.500", "1.000"]
+    assert rows["| a wrong one"][:2] == ["0.250", "0.250"]
+
+
+def test_a_table_needs_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _write_data(tmp_path)
+    with pytest.raises(SystemExit):
+        chale.main(["--data", str(tmp_path)])
+    assert "--recording is missing" in capsys.readouterr().err
+
+
 def test_a_failing_model_is_no_recording(tmp_path: Path) -> None:
     _write_data(tmp_path)
 

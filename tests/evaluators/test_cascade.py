@@ -22,7 +22,9 @@ from demur.schema import ABSTAIN, Claim
 from support.fakes import ScriptedModel, isolated, scripted
 
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
-SAMPLE = Sample(question="What is Oslo?", answer="Oslo is old.", contexts=["Oslo."])
+SAMPLE = Sample(
+    question="What has Oslo?", answer="Oslo has a port, an opera and a metro.", contexts=["Oslo."]
+)
 
 Label = tuple[ClaimLabel | None, float]
 
@@ -215,7 +217,7 @@ def test_the_documents_that_the_first_stage_found_serve_the_others() -> None:
     retriever = RunnableLambda(lambda query: ["Oslo has an opera."])
     first = RefChecker(cheap(opera=0.6), checker="logprobs", retriever=retriever)
     dear = scripted("", joint="1. Entailment\n2. Entailment\n3. Entailment")
-    found = Cascade([first, RefChecker(dear)]).invoke({"answer": "Oslo has an opera."})
+    found = Cascade([first, RefChecker(dear)]).invoke({"answer": SAMPLE.answer})
     assert found.passed is True
     assert isolated("reference", dear.requests[0]) == "Oslo has an opera."
     assert found.claims[1].evidence[0].text == "Oslo has an opera."
@@ -223,7 +225,10 @@ def test_the_documents_that_the_first_stage_found_serve_the_others() -> None:
 
 
 def test_a_first_stage_that_finds_no_claims_leaves_them_to_the_second() -> None:
-    broken = scripted("I would not know.")
+    def away(stage: str, messages: Sequence[BaseMessage]) -> str:
+        raise ValueError("the model is away")
+
+    broken = ScriptedModel(script=away)
     able = scripted(TRIPLETS, joint="1. Entailment\n2. Entailment\n3. Entailment")
     cascade = Cascade([RefChecker(broken, checker="joint"), RefChecker(able, checker="joint")])
     found = cascade.invoke(SAMPLE)

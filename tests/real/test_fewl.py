@@ -19,7 +19,7 @@ CASES = [
 
 def test_right_answers_score_above_wrong_ones(model: BaseChatModel) -> None:
     store = NeighborStore()
-    fewl = FEWL(model, n_answers=2, n_wrong=4, neighbors=store)
+    fewl = FEWL(model, n_answers=2, n_wrong=4, penalty=True, neighbors=store)
     fitted = fewl.fit([question for question, _, _ in CASES])
     assert (fitted.done, fitted.failed) == (len(CASES), ())
     assert fitted.usage.calls == len(CASES)

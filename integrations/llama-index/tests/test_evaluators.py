@@ -383,6 +383,13 @@ def test_wrong_options_are_refused(llm: ScriptedLLM) -> None:
         RefCheckerEvaluator(llm, chekcer="joint")  # type: ignore[call-arg]  # wrong
 
 
+def _literals(hint: Any) -> set[str]:
+    """The texts that an annotation allows by name, alone or beside other types."""
+    if get_origin(hint) is Literal:
+        return {*get_args(hint)}
+    return {text for part in get_args(hint) for text in _literals(part)}
+
+
 @pytest.mark.parametrize(
     ("options", "core", "first"),
     [
@@ -398,8 +405,7 @@ def test_options_are_those_of_the_core(
     monkeypatch.setattr(_options, "CrossEncoder", object, raising=False)
     assert {*options.__annotations__} == {*core.model_fields} - {first}
     for name, hint in get_type_hints(options).items():
-        if get_origin(hint) is Literal:
-            assert {*get_args(hint)} == {*get_args(core.model_fields[name].annotation)}, name
+        assert _literals(hint) == _literals(core.model_fields[name].annotation), name
 
 
 def test_evaluations_are_a_judge_s_work() -> None:

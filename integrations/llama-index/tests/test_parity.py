@@ -40,7 +40,9 @@ class _Both:
 
 
 def _fewl(make: Any, several: bool) -> Callable[[Any], Any]:
-    options = {"similarity": facts.alike, "n_answers": 2, "threshold": 0.2}
+    # The first question has no neighbour, and a threshold would leave its penalty undetermined.
+    verdict = {"penalty": True} if several else {"penalty": False, "threshold": 0.2}
+    options = {"similarity": facts.alike, "n_answers": 2, **verdict}
     # Two objects: identical requests of one, in flight together, would be one by chance.
     return lambda model: make([model, model.model_copy()] if several else model, **options)
 

@@ -2,12 +2,14 @@
 
     python -m demur.benchmarks.chale --data DIR --recording REC.jsonl --record 150
     python -m demur.benchmarks.chale --data DIR --recording REC.jsonl.gz
+    python -m demur.benchmarks.chale --data DIR --orders
 
 The first asks a model, the local one by default, for reference answers and for wrong and corrected
 pairs, and appends its replies to the recording; started again it goes on where it stopped. The
 second scores every configuration of the papers' tables from the recording, without a model, beside
-the trivial floor. DIR holds `chale/chale.jsonl`. Rows with markup, and those whose half wrong
-answer is the wrong one, are left out.
+the trivial floor. The third says what each order of premise and hypothesis misses. DIR holds
+`chale/chale.jsonl`. Rows with markup, and those whose half wrong answer is the wrong one, are left
+out.
 """
 
 from __future__ import annotations
@@ -21,13 +23,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
+from demur.benchmarks import orders
 from demur.benchmarks.agreement import Agreement
 from demur.benchmarks.pairs import PROMPTS
 from demur.errors import DemurError
@@ -38,6 +41,7 @@ from demur.evaluators.fewl.neighbors import Asked
 from demur.evaluators.fewl.parsing import normalized
 from demur.evaluators.fewl.prompts import FEWLPrompts
 from demur.evaluators.fewl.references import References
+from demur.evaluators.fewl.terms import Premise
 from demur.models.calls import ask, drive
 from demur.models.resolve import resolve_model
 from demur.models.similarity import Similarity, resolve_similarity
@@ -173,7 +177,8 @@ def unlike_others(evaluation: Evaluation) -> float | None:
 
 def line(name: str, found: Scores) -> str:
     """A row of the table: how often the right answer scores higher, with 95 % intervals."""
-    cells = []
+    lacking = sum(score is None for score in found["non_hallu"])
+    cells = [f"{name} ({lacking} undetermined)" if lacking else name]
     for side in SIDES[1:]:
         over = ranking.preference(found["non_hallu"], found[side])
         if over.rate is None or over.interval is None:
@@ -181,7 +186,7 @@ def line(name: str, found: Scores) -> str:
         else:
             low, high = (100 * bound for bound in over.interval)
             cells.append(f"{100 * over.rate:.1f} [{low:.1f}, {high:.1f}] | {over.ties}")
-    return f"| {name} | {' | '.join(cells)} |"
+    return f"| {' | '.join(cells)} |"
 
 
 HEAD = "| configuration | NH > HH, % | ties | NH > H, % | ties |\n|---|---|---|---|---|"
@@ -193,7 +198,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True, help="folder with chale/")
-    parser.add_argument("--recording", type=Path, required=True, help="JSON lines; .gz to read")
+    parser.add_argument("--recording", type=Path, help="JSON lines; .gz to read")
+    parser.add_argument("--orders", action="store_true", help="needs no recording")
     parser.add_argument("--record", type=int, default=0, help="record so many questions")
     parser.add_argument("--model", default="local", help="whom to ask")
     parser.add_argument("--answers", type=Path, help="record the pairs only, beside these answers")
@@ -214,23 +220,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default="cosine",
         help="as FEWL takes it; or agreement: --model says whether two answers agree",
     )
-    parser.add_argument(
-        "--drop-alike",
-        type=float,
-        default=1.0,
-        help="drop pairs whose sides are at least so similar",
-    )
+    parser.add_argument("--drop-alike", type=float, default=1.0, help="drop pairs so alike")
     parser.add_argument("--temperature", type=float, default=1.0)
-    parser.add_argument(
-        "--config",
-        nargs="+",
-        default=list(CONFIGURATIONS),
-        choices=list(CONFIGURATIONS),
-        metavar="NAME",
-    )
+    parser.add_argument("--premise", choices=get_args(Premise), default="answer")
+    names = list(CONFIGURATIONS)
+    parser.add_argument("--config", nargs="+", default=names, choices=names, metavar="NAME")
     parser.add_argument("--limit", type=int, help="score so many questions")
     options = parser.parse_args(arguments)
     known = items(options.data)
+    if options.orders:
+        sides = [(item.answers["non_hallu"], item.answers["hallu"]) for item in known]
+        sys.stdout.write(f"{orders.table(sides)}\n")
+        return 0
+    if options.recording is None:
+        parser.error("--recording is missing: it is needed by all but --orders")
     if options.record:
         return _record(options, known[: options.record])
     by_agreement = [name for name in options.config if "expertise" in CONFIGURATIONS[name]]
@@ -377,6 +380,7 @@ def _tables(options: argparse.Namespace, known: Mapping[str, Item]) -> int:
             n_wrong=options.n_wrong,
             k_neighbors=options.k_neighbors,
             temperature=options.temperature,
+            premise=options.premise,
             neighbors=store,
             **CONFIGURATIONS[name],
         )

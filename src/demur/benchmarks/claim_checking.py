@@ -27,6 +27,7 @@ from langchain_core.language_models import BaseChatModel
 from demur.calibration import roc
 from demur.evaluators.refchecker import RefCheckerPrompts, checking
 from demur.evaluators.refchecker.aggregation import merge
+from demur.evaluators.refchecker.context import Asked
 from demur.evaluators.refchecker.prompts import CALIBRATION
 from demur.evaluators.refchecker.references import pack, passages
 from demur.models.calls import drive
@@ -125,7 +126,7 @@ def judge(item: Item, mode: str, model: BaseChatModel) -> list[dict[str, Any]]:
     """One row per claim: its label, and how sure the checker is that it is supported."""
     contexts = [Document(page_content=item.reference)]
     windows = pack(passages(contexts, None, _WINDOW_TOKENS, 80), _WINDOW_TOKENS)
-    texts = [claim for claim, _ in item.claims]
+    texts = [Asked(claim, claim) for claim, _ in item.claims]
     started = time.monotonic()
     steps = _checker(mode, model)(texts, windows, None)
     findings, ledger = drive(steps, {}, None)

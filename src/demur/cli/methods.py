@@ -15,7 +15,7 @@ from langchain_core.language_models import BaseChatModel
 from demur import RefChecker, ReverseValidation, resolve_model
 from demur.evaluators.base import Evaluator
 from demur.evaluators.fewl import FEWL, Fitted, NeighborStore
-from demur.evaluators.fewl.configurations import CONFIGURATIONS, DESCRIPTIONS
+from demur.evaluators.fewl.configurations import CONFIGURATIONS, DESCRIPTIONS, default
 from demur.models.retry import CallPolicy, policy_for
 from demur.models.similarity import resolve_similarity
 from demur.schema import Sample, Threshold
@@ -26,7 +26,6 @@ Check = Callable[[Sample], str | None]
 """Says what a sample lacks to be scored, or None."""
 
 _AT_ONCE = 16
-_FEWL_DEFAULT = "fewl-mean-one"
 
 Prepare = Callable[[Iterable[str], Callable[[Fitted], None]], Fitted]
 """Has something asked about all questions before the first answer is scored, and tells how far it
@@ -89,7 +88,8 @@ def _has_references(sample: Sample) -> str | None:
 
 
 def _fewl(options: Options, results: Path) -> Method:
-    chosen = _configurations(options, CONFIGURATIONS, _FEWL_DEFAULT)
+    similarity = resolve_similarity(options.get("similarity", "cosine"))
+    chosen = _configurations(options.get("config", [default(similarity)]), CONFIGURATIONS)
     names = options.get("references", ["local"])
     if len(names) > 1 and "n_answers" in options:
         raise ValueError("n_answers: of several references each gives one answer; leave it out")
@@ -99,7 +99,7 @@ def _fewl(options: Options, results: Path) -> Method:
         name: options.get(name, FEWL.model_fields[name].default)
         for name in ("n_answers", "n_wrong", "k_neighbors")
     }
-    similarity = resolve_similarity(options.get("similarity", "cosine"))
+    premise = options.get("premise", FEWL.model_fields["premise"].default)
     asked = {"references": names, "generator": generator, **counts}
     store = _store(options, results, asked)
     evaluators = {
@@ -107,6 +107,7 @@ def _fewl(options: Options, results: Path) -> Method:
             models if len(models) > 1 else models[0],
             generator=None if generator is None else resolve_model(generator),
             similarity=similarity,
+            premise=premise,
             neighbors=store,
             threshold=options.get("threshold"),
             call_policy=_policy(models[0], options),
@@ -119,6 +120,7 @@ def _fewl(options: Options, results: Path) -> Method:
     settings = {
         **asked,
         "similarity": similarity.fingerprint,
+        "premise": premise,
         **{name: _plain(options.get(name)) for name in places},
         "config": {name: dict(CONFIGURATIONS[name]) for name in chosen},
     }
@@ -132,8 +134,9 @@ def _fewl(options: Options, results: Path) -> Method:
     return Method(evaluators, settings, prepare, store.close)
 
 
-def _configurations(options: Options, known: Iterable[str], default: str) -> list[str]:
-    names: list[str] = [*dict.fromkeys(options.get("config", [default]))]
+def _configurations(named: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Those that were named, each once; an unknown one is refused."""
+    names = [*dict.fromkeys(named)]
     for name in names:
         if name not in known:
             close = difflib.get_close_matches(name, known, 3)
@@ -157,8 +160,8 @@ def _store(options: Options, results: Path, asked: Mapping[str, Any]) -> Neighbo
 
 
 def _fewl_check(options: Options) -> Check:
-    chosen = _configurations(options, CONFIGURATIONS, _FEWL_DEFAULT)
-    ideal = any(CONFIGURATIONS[name]["weighting"] == "ideal" for name in chosen)
+    given = _configurations(options.get("config", []), CONFIGURATIONS)
+    ideal = any(CONFIGURATIONS[name]["weighting"] == "ideal" for name in given)
 
     def check(sample: Sample) -> str | None:
         if not (sample.question or "").strip():
@@ -184,7 +187,7 @@ _VARIANTS = {
 
 
 def _reverse_validation(options: Options, results: Path) -> Method:
-    chosen = _configurations(options, _VARIANTS, "qg")
+    chosen = _configurations(options.get("config", ["qg"]), _VARIANTS)
     model, validator = options.get("model", "local"), options.get("validator")
     chat = resolve_model(model)
     arguments = {name: options[name] for name in ("matcher", "threshold") if name in options}
@@ -223,8 +226,9 @@ def _policy(model: BaseChatModel, options: Options) -> CallPolicy | None:
 
 
 _FEWL_OPTIONS = (
-    *("config", "references", "generator", "similarity", "neighbors", "neighbors_collection"),
-    *("n_answers", "n_wrong", "k_neighbors", "threshold", "max_concurrency"),
+    *("config", "references", "generator", "similarity", "premise", "neighbors"),
+    *("neighbors_collection", "n_answers", "n_wrong", "k_neighbors", "threshold"),
+    "max_concurrency",
 )
 _REFCHECKER_OPTIONS = (
     *("model", "checker", "claims", "aggregation", "threshold", "max_concurrency"),

@@ -75,6 +75,10 @@ def score(
     similarity: Annotated[
         str | None, typer.Option(help="fewl: how alike two texts are, such as cosine or hhem.")
     ] = None,
+    premise: Annotated[
+        str | None,
+        typer.Option(help="fewl: answer or reference, which of two texts implies the other."),
+    ] = None,
     neighbors: Annotated[
         str | None,
         typer.Option(help="fewl: the folder or URL of the Chroma that keeps what was answered."),
@@ -176,6 +180,7 @@ def score(
         "references": references or None,
         "generator": generator,
         "similarity": similarity,
+        "premise": premise,
         "neighbors": neighbors,
         "neighbors_collection": neighbors_collection,
         "n_answers": n_answers,

@@ -76,8 +76,11 @@ class Found:
     sample: Sample
     """With the references, also where the evaluator had to find them."""
     claims: tuple[Claim, ...]
-    """At least one."""
+    """Those that are to be labelled."""
     details: Mapping[str, Any] = field(default_factory=dict)
+    unfit: tuple[Claim, ...] = ()
+    """Those that cannot be labelled by anyone, each with its error. They count as claims without a
+    label. With `claims` at least one."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,8 @@ class ClaimEvaluator(Evaluator):
         if isinstance(found, Evaluation):
             return found
         labelled = yield from self._label(found.sample, found.claims)
-        return self._conclude(labelled.claims, {**found.details, **labelled.details})
+        details = {**found.details, **labelled.details}
+        return self._conclude((*labelled.claims, *found.unfit), details)
 
     @abstractmethod
     def _find(self, sample: Sample) -> Steps[Found | Evaluation]:

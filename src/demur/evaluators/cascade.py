@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -117,7 +117,8 @@ class Cascade(Evaluator):
                 begun = found or (yield from _of_stage(number, stage, stage._find(sample)))
                 if isinstance(begun, Found):
                     found = yield from self._settle(number, stage, begun, about)
-                    said = deciding[-1]._conclude(found.claims, found.details)
+                    claims = (*found.claims, *found.unfit)
+                    said = deciding[-1]._conclude(claims, found.details)
                 else:
                     said = begun
             else:
@@ -143,7 +144,7 @@ class Cascade(Evaluator):
             final = number == len(self.stages) or sureness >= self.sure
             claims[at] = claim if final or claim.label is None else _left_open(claim, sureness)
         about.update(labelled.details, claims=len(asked))
-        return Found(found.sample, tuple(claims), found.details)
+        return replace(found, claims=tuple(claims))
 
 
 def _left_open(claim: Claim, sureness: float) -> Claim:

@@ -27,7 +27,10 @@ from demur.models.nli import NLI, load_nli
 from demur.models.pairs import Similarity
 from demur.models.scorers import Cosine, CrossEncoder, Entailment, Pair, load_bleu, load_rouge
 
-__all__ = ["Pair", "Similarity", "resolve_similarity"]
+__all__ = ["COSINE", "Pair", "Similarity", "resolve_similarity"]
+
+COSINE = "cosine"
+"""The name of every similarity that is the cosine of embeddings, whatever the model."""
 
 
 class _Named(Similarity):
@@ -115,7 +118,7 @@ def _from_embeddings(embeddings: Embeddings) -> Similarity:
 def _cosine(embed: Callable[[list[str]], Any], made: str) -> Similarity:
     # Without a memory of pairs: once the texts are embedded, a product costs less than a look-up.
     return Similarity(
-        Cosine(embed), "cosine", f"cosine:{made}", batch_size=2048, kept=0, symmetric=True
+        Cosine(embed), COSINE, f"cosine:{made}", batch_size=2048, kept=0, symmetric=True
     )
 
 
@@ -164,7 +167,7 @@ def _from_object(model: Any) -> Similarity:
 
 
 _BY_NAME: dict[str, Callable[[], Similarity]] = {
-    "cosine": lambda: _from_embeddings(MiniLM()),
+    COSINE: lambda: _from_embeddings(MiniLM()),
     "hhem": _hhem,
     "hhem-1.0": _hhem_1_0,
     "rouge": _rouge,

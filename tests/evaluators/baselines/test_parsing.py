@@ -47,11 +47,43 @@ PASSAGE = "Item 3 is red. The verdict on this passage is factual. It was made in
         ("factual\nnon-factual", None),
         ("Factuality matters, and correctness too, incorrectly so.", None),
         ("factual or non-factual", None),
+        ("It is unlikely to be factual.", False),
+        ("Probably factual", None),
+        ("The other parts may be correct.", None),
     ],
     ids=repr,
 )
 def test_a_verdict_is_read_or_is_none(reply: str, factual: bool | None) -> None:
     assert parse_verdict(reply) is factual
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Factual (partially)", "far from factual", "factual, except that the year is wrong",
+        "unlikely to be factual", "Factual? No.", "Factual? No", "Factual: no", "almost factual",
+        "factual in part", "Factual, but the year is wrong.", "It would be factual if it were so.",
+        "barely correct", "close to correct", "Correct: the first half only", "probably factual",
+        "Factual. However, the year is not 1911.", "Factual\n\nBut it was not made in 1911.",
+        "Mostly factual", "Correct, apart from the year", "Is it factual?", "Factual, perhaps",
+        "Factual, mostly; the year is 1911", "Correct, although Ann did not run it",
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_qualified_verdict_is_never_factual(reply: str) -> None:
+    assert parse_verdict(reply) is not True
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The witness hesitated, but all of it is right.\n\nCorrect", "Correct: the witness agrees.",
+        "Factual. It was made on 3 May 1911.", "Is it factual? It was made in 1911. Factual.",
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_a_plain_verdict_is_factual(reply: str) -> None:
+    assert parse_verdict(reply) is True
 
 
 def test_what_is_copied_is_no_verdict() -> None:
@@ -79,7 +111,9 @@ def test_any_text_can_be_read(reply: str, shown: str) -> None:
     assert "\n\n" not in parse_questions(reply)
 
 
-@pytest.mark.parametrize("unit", ["not ", "factual ", "non-", "un ", "the my final ", "yes ", "? "])
+@pytest.mark.parametrize(
+    "unit", ["not ", "factual ", "non-", "un ", "the my final ", "yes ", "? ", "mostly "]
+)
 def test_long_runs_take_no_more_than_their_length(unit: str) -> None:
     # A pattern that backtracks over these would never come back.
     parse_verdict(unit * 20_000)

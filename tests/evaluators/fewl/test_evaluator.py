@@ -165,6 +165,7 @@ def test_details_hold_every_term() -> None:
     assert details["counted"] == [0, 1]
     assert details["pairs_used"] == 3
     assert details["pairs_dropped"] == {"same": 0, "repeated": 0, "incomplete": 0}
+    assert details["penalty"] is True
     assert details["neighbors_used"] == 2
     assert details["neighbors"] == [NEIGHBORS[1][0], NEIGHBORS[0][0]]  # the nearest first
     assert details["warnings"] == []
@@ -193,22 +194,63 @@ def test_pairs_count_as_used_where_they_decide(weighting: str, used: int) -> Non
 # --- A score that is less than it was asked to be ------------------------------------------------
 
 
+FEW = PAIRS.replace("No cat.", "A CAT")
+"""Two usable pairs."""
+
+
+@pytest.mark.parametrize("normalization", ["paper", "mean_one"])
 @pytest.mark.parametrize("expertise", ["similarity", "agreement"])
-@pytest.mark.parametrize("weighting", ["expertise", "best"])
-def test_with_too_few_pairs_all_count_alike(weighting: str, expertise: str) -> None:
-    reply = PAIRS.replace("No cat.", "A CAT")
-    given = fewl(model(pairs=reply), similarity=table, weighting=weighting, expertise=expertise)
+def test_with_too_few_pairs_all_count_alike_on_the_same_scale(
+    expertise: str, normalization: str
+) -> None:
+    options = {"similarity": table, "expertise": expertise, "normalization": normalization}
+    given = fewl(model(pairs=FEW, agreement=agrees), **options)
     with pytest.warns(UserWarning, match="too few usable pairs"):
         found = given.invoke(SAMPLE)
-    assert found.score == pytest.approx(by_hand("uniform", "tv", "mean_one", 1, False))
+    assert found.score == pytest.approx(by_hand("uniform", "tv", normalization, 1, False))
+    enough = fewl(model(pairs=FEW, agreement=agrees), min_pairs=2, **options).invoke(SAMPLE)
+    assert enough.details["warnings"] == []
+    assert sum(found.details["weights"]) == pytest.approx(sum(enough.details["weights"]))
     assert found.details["expertise"] is None
     assert found.details["pairs_used"] == 0
     assert found.details["pairs_dropped"] == {"same": 1, "repeated": 0, "incomplete": 0}
     (warning,) = found.details["warnings"]
     assert "2 usable pairs" in warning
     assert "min_pairs=3" in warning
-    enough = fewl(model(pairs=reply), similarity=table, min_pairs=2)
-    assert enough.invoke(SAMPLE).details["warnings"] == []
+
+
+@pytest.mark.parametrize(
+    ("replies", "options", "why"),
+    [
+        ({"pairs": FEW}, {}, "2 usable pairs.*min_pairs=3.*give another generator"),
+        ({"pairs": "Well..."}, {}, "0 usable pairs"),
+        ({}, {"min_pairs": 4}, "3 usable pairs.*min_pairs=4"),
+        ({"pairs": FEW, "agreement": agrees}, {"expertise": "agreement"}, "2 usable pairs"),
+        ({"agreement": "Well..."}, {"expertise": "agreement"}, "cannot be read.*'similarity'"),
+        ({"agreement": ValueError("gone")}, {"expertise": "agreement"}, "failed.*try again"),
+    ],
+    ids=["few", "none", "more wanted", "few to agree with", "unreadable", "failed"],
+)
+async def test_the_best_is_undetermined_where_expertise_cannot_be_told(
+    replies: dict[str, Any], options: dict[str, Any], why: str
+) -> None:
+    given = fewl(model(**replies), weighting="best", threshold=0, **options)
+    found = given.invoke(SAMPLE)
+    assert found.undetermined
+    assert (found.score, found.label, found.passed) == (None, None, None)
+    assert re.search(why, found.error or "")
+    assert "weighting='expertise'" in (found.error or "")
+    assert (await given.ainvoke(SAMPLE)).error == found.error
+
+
+def test_what_the_references_agree_with_counts_by_the_pairs_wanted_now() -> None:
+    kept = store()
+    asked = {"neighbors": kept, "similarity": table, "expertise": "agreement"}
+    fewl(model(pairs=FEW, agreement=agrees), min_pairs=2, **asked).invoke(SAMPLE)
+    with pytest.warns(UserWarning, match="too few usable pairs"):
+        found = fewl(model(), min_pairs=3, **asked).invoke(SAMPLE)
+    assert found.details["expertise"] is None
+    assert "2 usable pairs" in found.details["warnings"][0]
 
 
 def test_an_agreement_that_cannot_be_read_is_told() -> None:
@@ -377,6 +419,8 @@ def test_what_cannot_be_scored_costs_nothing() -> None:
         ({"threshold": math.nan}, ValueError, "threshold"),
         ({"expertise": "asking"}, ValueError, "'similarity' or 'agreement'"),
         ({"neighbor_choice": "far"}, ValueError, "'nearest' or 'random'"),
+        ({"penalty": "sometimes"}, ValueError, "'auto'"),
+        ({"premise": "question"}, ValueError, "'answer' or 'reference'"),
         ({"prompts": "Answer"}, ValueError, "FEWLPrompts"),
         ({"weights": [1]}, ValueError, "weights"),
     ],
@@ -424,7 +468,7 @@ def test_fingerprints_tell_what_scores_depend_on() -> None:
         "similarity": "support.fewl.half",
         "formula": "weighting=expertise, penalty=False, divergence=tv, normalization=mean_one, "
         "temperature=1.0, expertise=similarity, k_neighbors=25, max_neighbor_similarity=0.8, "
-        "neighbor_choice=nearest, min_pairs=3",
+        "neighbor_choice=nearest, min_pairs=3, premise=answer",
     }
     assert (
         fewl(threshold=0.5, call_policy=CallPolicy(attempts=1)).fingerprints == first.fingerprints
@@ -437,6 +481,7 @@ def test_fingerprints_tell_what_scores_depend_on() -> None:
         ({"penalty": True}, "formula"),
         ({"divergence": "js"}, "formula"),
         ({"k_neighbors": 3}, "formula"),
+        ({"premise": "reference"}, "formula"),
     ]:
         other = fewl(**changed).fingerprints
         differ = {key for key, text in first.fingerprints.items() if other[key] != text}

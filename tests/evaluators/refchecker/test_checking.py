@@ -11,6 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage
 
 from demur.evaluators.refchecker.checking import Findings, logprobs
+from demur.evaluators.refchecker.context import Asked
 from demur.evaluators.refchecker.prompts import LOGPROBS
 from demur.evaluators.refchecker.references import pack, passages
 from demur.models.calls import drive
@@ -36,7 +37,8 @@ def model(shares: dict[str, dict[ClaimLabel, float]]) -> ScriptedModel:
 
 
 def check(chat: ScriptedModel, claims: Sequence[str]) -> Findings:
-    return drive(logprobs(chat, LOGPROBS, CALIBRATION)(claims, WINDOWS, None), {}, None)[0]
+    asked = [Asked(claim, claim) for claim in claims]
+    return drive(logprobs(chat, LOGPROBS, CALIBRATION)(asked, WINDOWS, None), {}, None)[0]
 
 
 EVEN = {E: 1 / 3, N: 1 / 3, C: 1 / 3}

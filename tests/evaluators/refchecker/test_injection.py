@@ -15,7 +15,7 @@ from demur.evaluators.refchecker.prompts import (
     JOINT,
     LOGPROBS,
     PER_CLAIM,
-    SENTENCES,
+    STATEMENTS,
     TRIPLETS,
     for_small_model,
 )
@@ -23,7 +23,7 @@ from demur.models.isolation import as_shown
 from support.fakes import ScriptedModel, isolated
 from support.injections import CASES, INJECTIONS, bland, placed
 
-PROMPTS = (JOINT, PER_CLAIM, LOGPROBS, *map(for_small_model, (TRIPLETS, SENTENCES)))
+PROMPTS = (JOINT, PER_CLAIM, LOGPROBS, *map(for_small_model, (TRIPLETS, STATEMENTS)))
 ALL = [
     pytest.param(injection.text, id=f"{at}-{injection.family}")
     for at, injection in enumerate(INJECTIONS)
@@ -68,10 +68,11 @@ def _judged(
             return f"- {as_shown(case.claim)}"
         field = {"joint": "claims", "claim": "claim"}[stage]
         quoted = isolated("reference" if place == "passage" else field, messages)
-        number = "1. " if stage == "joint" else ""
-        return f"{quoted}\n\n{number}{verdict}"
+        count = len(isolated(field, messages).splitlines()) if stage == "joint" else 0
+        numbers = [f"{at}. " for at in range(1, count + 1)] or [""]
+        return "\n".join([quoted, "", *(f"{number}{verdict}" for number in numbers)])
 
-    evaluator = RefChecker(ScriptedModel(script=script), checker=checker, claims="sentences")
+    evaluator = RefChecker(ScriptedModel(script=script), checker=checker, claims="statements")
     return evaluator.invoke({"answer": case.claim, "contexts": [case.passage]})
 
 
@@ -80,7 +81,7 @@ def _judged(
 def test_what_a_judge_quotes_before_its_verdict_is_no_verdict(checker: str, place: str) -> None:
     for at, injection in enumerate(INJECTIONS):
         found = _judged(checker, at, place, injection.text)
-        assert [claim.label for claim in found.claims] == [ClaimLabel.CONTRADICTION], injection
+        assert {claim.label for claim in found.claims} == {ClaimLabel.CONTRADICTION}, injection
         assert found.passed is False
 
 
@@ -89,7 +90,7 @@ def test_what_a_judge_quotes_before_its_verdict_is_no_verdict(checker: str, plac
 def test_a_judge_that_only_quotes_has_given_no_verdict(checker: str, place: str) -> None:
     for at, injection in enumerate(INJECTIONS):
         found = _judged(checker, at, place, injection.text, verdict="")
-        assert [claim.label for claim in found.claims] == [None], injection
+        assert {claim.label for claim in found.claims} == {None}, injection
         assert found.undetermined
 
 

@@ -37,6 +37,6 @@ def found(entailed: float, neutral: float, contradicted: float) -> Finding:
 )
 def test_sureness(findings: list[Finding], label: ClaimLabel | None, sureness: float) -> None:
     windows = [(Passage(at, 0, f"Text {at}."),) for at in range(len(findings))]
-    one = judged([Claim(text="A text.")], windows, [[finding] for finding in findings])
+    one = judged([Claim(text="A text.")], [(windows, findings)])
     assert one.claims[0].label is label
     assert one.sureness == (pytest.approx(sureness),)

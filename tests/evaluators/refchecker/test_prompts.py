@@ -10,7 +10,7 @@ import pytest
 from demur.evaluators.refchecker.extraction import ClaimForm, extract
 from demur.evaluators.refchecker.prompts import (
     JOINT,
-    SENTENCES,
+    STATEMENTS,
     TRIPLETS,
     Prompt,
     RefCheckerPrompts,
@@ -31,7 +31,7 @@ def _asked(form: ClaimForm, prompts: RefCheckerPrompts, bounded: bool) -> list[s
     return [str(message.content) for message in call.messages]
 
 
-@pytest.mark.parametrize(("form", "mark"), [("triplets", '"predicate"'), ("sentences", "- ")])
+@pytest.mark.parametrize(("form", "mark"), [("triplets", '"predicate"'), ("statements", "- ")])
 def test_a_small_model_sees_a_refusal_and_the_form_last(form: Any, mark: str) -> None:
     small = _asked(form, RefCheckerPrompts(), bounded=True)
     other = _asked(form, RefCheckerPrompts(), bounded=False)
@@ -55,7 +55,7 @@ def test_only_our_own_prompts_have_another_form_for_small_models() -> None:
     assert for_small_model(replace(TRIPLETS)) != TRIPLETS, "an equal prompt is ours, copied or not"
 
 
-@pytest.mark.parametrize(("prompt", "most"), [(TRIPLETS, 340), (SENTENCES, 310), (JOINT, 190)])
+@pytest.mark.parametrize(("prompt", "most"), [(TRIPLETS, 340), (STATEMENTS, 310), (JOINT, 190)])
 def test_what_every_request_pays_for_stays_small(prompt: Prompt, most: int) -> None:
     nothing = dict.fromkeys(prompt.fields, "x")
     shown = prompt.messages(**nothing)

@@ -18,7 +18,7 @@ TRIPLETS = "\n".join(f'("Oslo", "has", "{at} bridges")' for at in range(CLAIMS))
 SAMPLES = [
     Sample(
         question="What is Oslo?",
-        answer=f"Oslo has bridges. This is answer {at}.",
+        answer=" ".join(f"Oslo has {number} bridges." for number in range(CLAIMS)) + "!" * at,
         contexts=["Oslo has many bridges.", f"It has {at} rivers."],  # no request is like another
     )
     for at in range(4)

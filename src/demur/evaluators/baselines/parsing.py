@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from demur.evaluators.hedges import DOUBT, PART
 from demur.models.isolation import without_delimiters, without_echo
 
 # The bad word stands first: the good one is a part of it, and where only that is looked for, every
@@ -15,13 +16,22 @@ _VERDICT = (
 )
 _MENTION = re.compile(
     r"(?P<bound>[.;:!?\n()]|,\s{0,3}(?:so|thus|hence|therefore|but)(?!\w))"
-    r"|(?P<negation>(?<!\w)(?:not?|neither|nor|never|cannot|hardly|without)(?!\w)"
-    r"|\w{1,9}n['\u2019]t(?!\w))"
-    # Of what is right only in part, something is wrong.
+    r"|(?P<negation>(?<!\w)(?:not?|neither|nor|never|cannot|hardly|barely|scarcely|without|unlikely"
+    r"|far\sfrom)(?!\w)|\w{1,9}n['\u2019]t(?!\w))"
+    # Of what is right only in part, something is wrong; what is right perhaps is neither.
     r"|(?P<partial>(?<!\w)(?:partly|partially|mostly|largely|somewhat)(?!\w))"
+    rf"|(?P<doubt>{PART}|{DOUBT})"
     rf"|{_VERDICT}(?P<of>\s+(?:errors?|mistakes?|inaccurac|issues?|problems?))?",
     re.I,
 )
+_EXCEPTION = (
+    r"(?:(?<!\w)(?:but|however|although|though|albeit|except(?:ing|ions?)?|save\s(?:for|that)"
+    r"|(?:apart|aside)\sfrom|other\sthan|unless|if)(?!\w))"
+)
+_TAKEN_BACK = re.compile(_EXCEPTION, re.I)
+# In what stands behind a verdict, up to the next or to the end of the sentence.
+_QUALIFIED = re.compile(rf"\?|^\W*[:=]\W*(?:no|false)(?!\w)|{PART}|{DOUBT}|{_EXCEPTION}", re.I)
+_BEHIND_ENDS = re.compile(rf"[.!;\n]|{_VERDICT}", re.I)
 _MENU = re.compile(
     r"(?:non[\s\u2010-\u2015-]*factual|incorrect|factual|correct)['\"*_]*\s+or\s+['\"*_]*"
     r"(?:non[\s\u2010-\u2015-]*factual|incorrect|factual|correct)",
@@ -29,7 +39,7 @@ _MENU = re.compile(
 )
 _ALONE = re.compile(
     rf"\W*(?:(?:the |my |final |overall )*(?:answer|verdict|label|judge?ment|conclusion)\W+"
-    rf"(?:is\W+)?)?{_VERDICT}\W*",
+    rf"(?:is\W+)?)?{_VERDICT}[^\w?]*",
     re.I,
 )
 
@@ -38,33 +48,48 @@ def parse_verdict(reply: str, shown: Sequence[str] = ()) -> bool | None:
     """Whether a reply calls a passage factual (correct), or not; None where it does not say.
 
     What the reply copies from the texts that were `shown` does not count. A reply that says both
-    counts only if its first or its last line is a verdict alone, and these do not differ.
+    counts only if its first or its last line is a verdict alone, and these do not differ; one that
+    calls it factual and names an exception, only if its last line is.
     """
     text = without_echo(without_delimiters(reply), shown).strip()
     said = _said(_MENU.sub("", text))
-    if len(said) < 2:
+    excepting = said == {True} and bool(_TAKEN_BACK.search(text))
+    if len(said) < 2 and not excepting:
         return next(iter(said), None)
     lines = [line for line in text.splitlines() if line.strip()]
-    alone = {bool(found["good"]) for at in (0, -1) if (found := _ALONE.fullmatch(lines[at]))}
+    ends = (-1,) if excepting else (0, -1)
+    alone = {bool(found["good"]) for at in ends if (found := _ALONE.fullmatch(lines[at]))}
     return alone.pop() if len(alone) == 1 else None
 
 
 def _said(text: str) -> set[bool]:
-    """The verdicts in a text; a denied "factual" is one, a denied "non-factual" is none."""
+    """The verdicts in a text; a denied "factual" is one, a denied "non-factual" is none.
+
+    Nor is a "factual" that is doubted, asked about or qualified.
+    """
     said: set[bool] = set()
-    negated = partial = False
+    negated = partial = doubted = False
     for found in _MENTION.finditer(text):
         if found["bound"]:
-            negated = partial = False
+            negated = partial = doubted = False
         elif found["negation"]:
             negated = True
         elif found["partial"]:
             partial = True
+        elif found["doubt"]:
+            doubted = True
         elif found["good"] and not found["of"]:
-            said.add(not negated and not partial)
+            if negated or partial:
+                said.add(False)
+            elif not doubted and not _qualified(text[found.end() : found.end() + 200]):
+                said.add(True)
         elif not negated:
             said.add(False)
     return said
+
+
+def _qualified(behind: str) -> bool:
+    return bool(_QUALIFIED.search(_BEHIND_ENDS.split(behind, maxsplit=1)[0]))
 
 
 _WORD = re.compile(r"\W*(?:(?:the |my )?(?:final )?answer\W+(?:is\W+)?)?(yes|no)(?!\w)", re.I)

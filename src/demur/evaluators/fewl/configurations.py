@@ -7,13 +7,17 @@ tables that have the row:
     single-penalty          with the laziness penalty              the same
     single-best             the answer of highest expertise        v2 15
     multi                   five answers, no penalty               as single
+    multi-weighted          weights by expertise, no penalty       none
     fewl                    weights by expertise, penalty ("ours") all
     fewl-uniform            uniform weights                        v1 2, 10; v2 12, 13
     fewl-ideal              weights by labelled answers            the same
     fewl-agreement          expertise by asking the references     v1 figure 4
     ...-js, ...-kl          another divergence                     v2 16
     ...-random              random in place of near questions      v1 9; v2 11
-    ...-mean-one            weights of mean one                    none: what demur takes by default
+    ...-mean-one            weights of mean one                    none
+
+What `FEWL` takes by default is multi-weighted-mean-one under cosine, and fewl-mean-one under any
+other similarity: see `default`.
 
 The tables' reference models are the caller's to give, and so is the similarity: "hhem" for v2's
 main tables, "hhem-1.0" for v1's and for v2's tables 7 (second rows), 8 and 10 to 16.
@@ -26,6 +30,8 @@ from itertools import product
 from types import MappingProxyType
 from typing import Any
 
+from demur.models.similarity import COSINE, Similarity
+
 _BASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "single": ("one reference answer", {"weighting": "first", "penalty": False}),
     "single-penalty": (
@@ -37,6 +43,10 @@ _BASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
         {"weighting": "best", "penalty": False},
     ),
     "multi": ("all reference answers alike", {"weighting": "uniform", "penalty": False}),
+    "multi-weighted": (
+        "reference answers by expertise, no penalty",
+        {"weighting": "expertise", "penalty": False},
+    ),
     "fewl-uniform": (
         "all reference answers alike, laziness penalty",
         {"weighting": "uniform", "penalty": True},
@@ -90,3 +100,8 @@ CONFIGURATIONS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 DESCRIPTIONS: Mapping[str, str] = MappingProxyType({name: text for name, text, _ in _all()})
 """From the names to what they mean, in a few words."""
+
+
+def default(similarity: Similarity) -> str:
+    """The name of what `FEWL` takes by default with a similarity."""
+    return "multi-weighted-mean-one" if similarity.name == COSINE else "fewl-mean-one"

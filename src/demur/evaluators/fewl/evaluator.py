@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal
@@ -13,20 +12,19 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field, JsonValue, PrivateAttr, field_validator
 
 from demur.evaluators.base import Evaluator
-from demur.evaluators.fewl import terms
+from demur.evaluators.fewl import refusals, terms, told
 from demur.evaluators.fewl.fitting import Fitted, Learned, afit, fit
-from demur.evaluators.fewl.formula import DivergenceName, Floats, Normalization
+from demur.evaluators.fewl.formula import DivergenceName, Normalization
 from demur.evaluators.fewl.learning import Learner, local
 from demur.evaluators.fewl.neighbors import Asked, Neighbor, NeighborStore
-from demur.evaluators.fewl.parsing import Pairs
 from demur.evaluators.fewl.prompts import FEWLPrompts
 from demur.evaluators.fewl.references import References
-from demur.evaluators.fewl.terms import Score, Similarities, Texts, Weighting
+from demur.evaluators.fewl.terms import Premise, Similarities, Texts, Weighting
 from demur.evaluators.thresholds import AnyThreshold, number, refuse_foreign
 from demur.models.calls import Steps, adrive, drive
 from demur.models.resolve import resolve_model
-from demur.models.similarity import Similarity, resolve_similarity
-from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample
+from demur.models.similarity import COSINE, Similarity, resolve_similarity
+from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Sample
 
 Expertise = Literal["similarity", "agreement"]
 NeighborChoice = Literal["nearest", "random"]
@@ -37,13 +35,7 @@ _FITTING: RunnableConfig = {}
 
 _FORMULA = (
     *("weighting", "penalty", "divergence", "normalization", "temperature", "expertise"),
-    *("k_neighbors", "max_neighbor_similarity", "neighbor_choice", "min_pairs"),
-)
-
-_UNIFORM = (
-    "FEWL has too few usable pairs of wrong and corrected answers for some questions, and weighs "
-    "the references alike there (details['warnings'] says where): another generator may write "
-    "better ones"
+    *("k_neighbors", "max_neighbor_similarity", "neighbor_choice", "min_pairs", "premise"),
 )
 
 
@@ -56,17 +48,17 @@ class FEWL(Evaluator):
 
     The evaluation's `score` is equation 4's: higher is better, within (-0.5, 0.5) for total
     variation. Scores of other models, similarities or options are not comparable. With a
-    `threshold`, `label` is "factual" or "non-factual". `failure` is "vague" for a rejected answer
-    that resembles what the references say of other questions at least as much as what they say of
-    this one. `details` holds every term, so that the score can be worked out by hand: `weights`,
-    `similarities`, `penalties` (one per reference answer, in their order; None without penalty),
-    `expertise`, `answers`, `pairs_used`, `pairs_dropped`, `neighbors_used`, `neighbors`,
-    `warnings`. Undetermined (`error` says why): no question, an empty answer, a reference that
-    failed, or with "ideal" no labelled answers.
+    `threshold`, `label` is "factual" or "non-factual". With the penalty in force, `failure` is
+    "vague" for a rejected answer that resembles what the references say of other questions at least
+    as much as what they say of this one. `details` holds every term, so that the score can be
+    worked out by hand: `weights`, `similarities`, `penalty` (whether it was in force), `penalties`
+    (one per reference answer, in their order; None without penalty), `expertise`, `answers`,
+    `pairs_used`, `pairs_dropped`, `neighbors_used`, `neighbors`, `warnings`. Undetermined (`error`
+    says why): no question, an empty answer, a reference that failed; with "ideal" no labelled
+    answers; with "best" no expertise; with a threshold and the penalty no neighbouring question.
 
     Example:
         >>> fewl = FEWL("openai:gpt-4o-mini", neighbors=NeighborStore("neighbors"))
-        >>> fewl.fit(past_questions)
         >>> fewl.invoke({"question": q, "answer": a}).score
 
     Args:
@@ -83,7 +75,8 @@ class FEWL(Evaluator):
             expertise alone (v2, section D.10). "ideal": expertise by labelled answers, in
             `Sample.metadata["correct"]` and `["incorrect"]`, for tables only (v1, table 2).
             "first": the first reference answer alone, the "single" of the papers' tables.
-        penalty: Whether the laziness penalty is subtracted.
+        penalty: Whether the laziness penalty is subtracted. "auto": not where the similarity is the
+            cosine of embeddings, under which it preferred wrong answers on CHALE.
         divergence: "tv", "js" or "kl" (v2, section D.11).
         normalization: "paper": weights sum to 1. "mean_one": N times that, so that truthfulness
             keeps its scale beside the penalty.
@@ -96,7 +89,11 @@ class FEWL(Evaluator):
             and corrected answers it agrees, a call for each reference answer more (v1, section 2.1
             and figure 4).
         neighbor_choice: "nearest" questions, or "random" ones (v1 table 9, v2 table 11).
-        min_pairs: With fewer usable pairs the weights are uniform, with a warning.
+        min_pairs: With fewer usable pairs the weights are uniform, with a warning, and with "best"
+            nothing is determined.
+        premise: Which text of a pair comes first for the similarity, as the premise. "answer": the
+            answer that is judged, as in the papers; what it adds to the reference is missed.
+            "reference": what it leaves out is missed.
         prompts: Other prompts in place of ours.
         call_policy: Retries, time limits and concurrency; None: as fits the model.
 
@@ -115,7 +112,7 @@ class FEWL(Evaluator):
     k_neighbors: int = Field(default=_K_NEIGHBORS, ge=1)
     max_neighbor_similarity: float = Field(default=_CEILING, gt=-1, le=1, allow_inf_nan=False)
     weighting: Weighting = "expertise"
-    penalty: bool = True
+    penalty: bool | Literal["auto"] = "auto"
     divergence: DivergenceName = "tv"
     normalization: Normalization = "mean_one"
     temperature: float = Field(default=1.0, gt=0, allow_inf_nan=False)
@@ -124,6 +121,7 @@ class FEWL(Evaluator):
     expertise: Expertise = "similarity"
     neighbor_choice: NeighborChoice = "nearest"
     min_pairs: int = Field(default=3, ge=1)
+    premise: Premise = "answer"
     prompts: FEWLPrompts = Field(default_factory=FEWLPrompts)
 
     _learner: Learner = PrivateAttr()
@@ -166,19 +164,23 @@ class FEWL(Evaluator):
     # --- The evaluation ---------------------------------------------------------------------
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
-        unfit = self._unfit(sample)
+        unfit = refusals.sample(sample, self.weighting)
         if unfit is not None:
             return self._undetermined(unfit)
         question = str(sample.question)
         asked = yield from self._learner.learn(question, self.needs_pairs)
         if isinstance(asked, str):
             return self._undetermined(asked)
+        if self.weighting == "best" and not self._learner.tells(asked):
+            return self._undetermined(refusals.no_best(asked, self.min_pairs))
         near: Sequence[Neighbor] = ()
-        if self.penalty:
+        if self.needs_neighbors:
             found = yield from local(partial(self._neighbors, question), "neighbors")
             if found.error is not None:
                 return self._undetermined(f"neighbouring questions cannot be had: {found.error}")
             near = found.value
+            if not near and self.threshold is not None:
+                return self._undetermined(refusals.NO_NEIGHBOR)
         texts = self._texts(sample, asked, near)
         scores = yield from local(partial(self._alike.scores, texts.pairs()), "similarity")
         if scores.error is not None:
@@ -194,6 +196,8 @@ class FEWL(Evaluator):
         progress: Callable[[Fitted], None] | None = None,
     ) -> Fitted:
         """Have the references answer questions, so that later ones have neighbours.
+
+        Without the penalty it only spares the calls when the same questions are scored later.
 
         What is known is not asked again, also after an interrupt or a kill. A question is kept as
         soon as all its calls have ended; if some failed, the replies of the others are kept.
@@ -242,6 +246,7 @@ class FEWL(Evaluator):
         part of them, though a penalty is of those.
         """
         formula = {name: getattr(self, name) for name in _FORMULA}
+        formula["penalty"] = self.needs_neighbors
         return {
             "references": self._learner.asks.who,
             "prompts": self._learner.asks.how,
@@ -254,21 +259,10 @@ class FEWL(Evaluator):
         """Whether wrong and corrected answers decide the weights."""
         return self.weighting in ("expertise", "best")
 
-    def _unfit(self, sample: Sample) -> str | None:
-        """Why the sample cannot be scored, if it cannot."""
-        if not (sample.question or "").strip():
-            return "there is no question: FEWL asks the references what the sample's question asks"
-        if not sample.answer.strip():
-            return "the answer is empty: there is nothing to score"
-        if self.weighting == "ideal":
-            for side in ("correct", "incorrect"):
-                texts = sample.metadata.get(side)
-                if not _are_texts(texts):
-                    return (
-                        "weighting='ideal' compares the references with labelled answers: "
-                        f"expected a list of texts in metadata[{side!r}], got {texts!r}"
-                    )
-        return None
+    @property
+    def needs_neighbors(self) -> bool:
+        """Whether the laziness penalty is in force, which is of neighbouring questions."""
+        return self._alike.name != COSINE if self.penalty == "auto" else self.penalty
 
     def _neighbors(self, question: str) -> list[Neighbor]:
         find = self._store.random if self.neighbor_choice == "random" else self._store.nearest
@@ -292,13 +286,14 @@ class FEWL(Evaluator):
             tuple(corrected),
             tuple(wrong),
             tuple(one.answers for one in near),
+            self.premise,
         )
 
     def _conclude(
         self, texts: Texts, asked: Asked, near: Sequence[Neighbor], found: Similarities
     ) -> Evaluation:
         expertise = found.expertise
-        if self.needs_pairs and self.expertise == "agreement" and asked.agreement:
+        if self.needs_pairs and self.expertise == "agreement" and self._learner.tells(asked):
             expertise = np.asarray(asked.agreement)
         score = terms.score(
             found,
@@ -315,74 +310,21 @@ class FEWL(Evaluator):
             score=score.value,
             label={True: FACTUAL, False: NON_FACTUAL, None: None}[passed],
             passed=passed,
-            failure=_failure(score) if passed is False else None,
-            explanation=_explanation(score),
+            failure=told.failure(score) if passed is False else None,
+            explanation=told.explanation(score),
             details={
-                "weights": score.weights.tolist(),
-                "similarities": score.similarities.tolist(),
-                "penalties": None if score.penalties is None else score.penalties.tolist(),
-                "expertise": None if score.expertise is None else score.expertise.tolist(),
-                "answers": list(texts.references),
-                "counted": list(score.used),
-                "pairs_used": _usable(asked) if self.needs_pairs and expertise is not None else 0,
-                "pairs_dropped": _dropped(asked.pairs) if self.needs_pairs else {},
-                "neighbors_used": len(near),
-                "neighbors": [one.question for one in near],
-                "warnings": self._warnings(asked, expertise, len(near)),
+                **told.terms(score, texts.references),
+                **told.pairs(asked if self.needs_pairs else None, expertise is not None),
+                **told.neighbors(near, self.needs_neighbors),
+                "warnings": self._warnings(asked, expertise is not None, len(near)),
             },
         )
 
-    def _warnings(self, asked: Asked, expertise: Floats | None, near: int) -> list[JsonValue]:
+    def _warnings(self, asked: Asked, skilled: bool, near: int) -> list[JsonValue]:
         """In what the score is less than it was asked to be."""
         found: list[JsonValue] = []
-        if self.needs_pairs and expertise is None:
-            usable = _usable(asked)
-            found.append(
-                f"uniform weights: {usable} usable pairs of wrong and corrected answers, fewer "
-                f"than min_pairs={self.min_pairs}"
-                if usable < self.min_pairs
-                else "uniform weights: with what the references agree cannot be told"
-            )
-            # Told once, in words that do not change from question to question.
-            warnings.warn(_UNIFORM, stacklevel=2)
-        if self.penalty and near < self.k_neighbors:
-            found.append(
-                f"the penalty is of {near} neighbouring questions instead of {self.k_neighbors}"
-                if near
-                else "no penalty: there are no neighbouring questions yet"
-            )
+        if self.needs_pairs and not skilled:
+            found.append(told.uniform(asked, self.min_pairs))
+        if self.needs_neighbors and near < self.k_neighbors:
+            found.append(told.thin(near, self.k_neighbors))
         return found
-
-
-def _usable(asked: Asked) -> int:
-    return len(asked.pairs.usable) if asked.pairs else 0
-
-
-def _are_texts(value: object) -> bool:
-    return (
-        isinstance(value, (list, tuple))
-        and bool(value)
-        and all(isinstance(text, str) for text in value)
-    )
-
-
-def _failure(score: Score) -> Failure:
-    """Vague: no more like what was said of this question than like what was said of others."""
-    lazy = score.laziness
-    return Failure.VAGUE if lazy is not None and lazy >= score.truthfulness else Failure.OTHER
-
-
-def _explanation(score: Score) -> str:
-    said = f"The answer's similarity to the {len(score.used)} reference answers that count is"
-    penalty = (
-        ""
-        if score.laziness is None
-        else f", to what they say of other questions {score.laziness:.2f}"
-    )
-    return f"{said} {score.truthfulness:.2f}{penalty}; that makes a score of {score.value:.3f}."
-
-
-def _dropped(pairs: Pairs | None) -> dict[str, JsonValue]:
-    return {
-        name: getattr(pairs, name) if pairs else 0 for name in ("same", "repeated", "incomplete")
-    }

@@ -140,6 +140,10 @@ class Learner:
         """Whether there are as many usable pairs as it takes to tell the references apart."""
         return pairs is not None and len(pairs.usable) >= self.min_pairs
 
+    def tells(self, asked: Asked) -> bool:
+        """Whether what is known tells the references' expertise."""
+        return self.enough(asked.pairs) and (not self.by_agreement or bool(asked.agreement))
+
 
 def local(work: Callable[[], Any], stage: str) -> Steps[Outcome]:
     """What comes of work of this process."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +13,7 @@ from demur.evaluators.fewl.formula import DivergenceName, Floats, Normalization
 from demur.models.similarity import Pair
 
 Weighting = Literal["expertise", "uniform", "best", "ideal", "first"]
+Premise = Literal["answer", "reference"]
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,14 @@ class Texts:
     """IW_k."""
     neighbors: tuple[tuple[str, ...], ...] = ()
     """h_i(x_k) of the K neighbouring questions, each with what the references said of it."""
+    premise: Premise = "answer"
+    """Which text of a pair is the premise. "answer": the one that is judged, which is y, and h_i
+    where its own expertise is told (v2, section D.8). "reference": the one it is held against."""
 
     def pairs(self) -> list[Pair]:
-        """All pairs to be compared, premise first, as the papers write them (v2, section D.8)."""
+        """All pairs to be compared, premise first."""
         sides = (self.corrected, self.wrong)
-        return [
+        found = [
             *((said, text) for side in sides for said in self.references for text in side),
             *((self.answer, said) for said in self.references),
             # Diversified answers have no identity from question to question, and a reply may give
@@ -43,6 +48,8 @@ class Texts:
                 for said in self.neighbors
             ),
         ]
+        # All of them, so that the terms of one score answer the same question.
+        return found if self.premise == "answer" else [(held, judged) for judged, held in found]
 
     def read(self, scores: Floats) -> Similarities:
         """The similarities of `pairs`, in tables."""
@@ -117,14 +124,23 @@ def score(
 
     Args:
         found: The similarities.
-        expertise: r_i of each reference; None: all count alike.
-        best: Whether only the reference with the highest expertise counts.
+        expertise: r_i of each reference. None: all count alike, which is the same scale, since
+            equal weights have the sum that others have.
+        best: Whether only the reference with the highest expertise counts. It is scored as the only
+            one, which is another scale than that of all, so that there is no way around expertise.
         divergence: See `formula.fewl`.
         normalization: See `formula.weights`.
         temperature: See `formula.weights`.
+
+    Raises:
+        ValueError: The best is wanted without expertise.
     """
     n = found.answer.size
-    used = (formula.single_best(expertise),) if best and expertise is not None else range(n)
+    used: Sequence[int] = range(n)
+    if best:
+        if expertise is None:
+            raise ValueError("the best reference cannot be told without expertise")
+        used = (formula.single_best(expertise),)
     at = list(used)
     skill = np.zeros(n) if expertise is None else expertise
     shares = np.zeros(n)

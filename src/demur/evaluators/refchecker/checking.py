@@ -12,7 +12,8 @@ from itertools import product
 
 from langchain_core.language_models import BaseChatModel
 
-from demur.evaluators.refchecker.parsing import parse_label, parse_numbered_labels
+from demur.evaluators.refchecker.context import Asked
+from demur.evaluators.refchecker.labels import parse_label, parse_numbered_labels
 from demur.evaluators.refchecker.references import Window, window_text
 from demur.models import kept
 from demur.models.calls import ChatCall, LocalCall, Steps, ask
@@ -45,7 +46,7 @@ class Finding:
 
 Findings = Sequence[Sequence[Finding]]
 """By window, then by claim."""
-Checker = Callable[[Sequence[str], Sequence[Window], str | None], Steps[Findings]]
+Checker = Callable[[Sequence[Asked], Sequence[Window], str | None], Steps[Findings]]
 """From claims, windows and the question to findings."""
 
 
@@ -57,12 +58,15 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
     """
 
     def check(
-        claims: Sequence[str], windows: Sequence[Window], question: str | None
+        claims: Sequence[Asked], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
         def call(window: Window, group: Sequence[int]) -> ChatCall:
-            listed = "\n".join(f"{at + 1}. {claims[at]}" for at in group)
+            listed = "\n".join(f"{at + 1}. {text}" for at, text in listed_texts(group))
             shown = prompt.messages(reference=window_text(window), question=question, claims=listed)
             return ChatCall(model, shown, "checking")
+
+        def listed_texts(group: Sequence[int]) -> list[tuple[int, str]]:
+            return [(at, claims[at].text if at - 1 in group else claims[at].alone) for at in group]
 
         findings = [[Finding() for _ in claims] for _ in windows]
         asked = list(product(range(len(windows)), _groups(claims)))
@@ -71,7 +75,7 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
             outcomes = yield from ask([call(windows[at], group) for at, group in asked])
             again: list[tuple[int, list[int]]] = []
             for (at, group), outcome in zip(asked, outcomes, strict=True):
-                shown = [window_text(windows[at]), *(claims[number] for number in group)]
+                shown = [window_text(windows[at]), *(text for _, text in listed_texts(group))]
                 found = _joint_findings(outcome, group, shown, need_numbers)
                 for number, finding in found.items():
                     findings[at][number] = finding
@@ -89,14 +93,14 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
 def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
     """One request per claim and window, side by side."""
 
-    def read(outcome: Outcome, window: Window, claim: str) -> Finding:
+    def read(outcome: Outcome, window: Window, claim: Asked) -> Finding:
         if outcome.error is not None:
             return Finding(error=outcome.error)
-        text = without_echo(_whole_lines(outcome.value), [window_text(window), claim])
+        text = without_echo(_whole_lines(outcome.value), [window_text(window), claim.alone])
         return _finding(parse_label(text), outcome.value)
 
     def check(
-        claims: Sequence[str], windows: Sequence[Window], question: str | None
+        claims: Sequence[Asked], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
         outcomes = yield from ask(_single_calls(model, prompt, claims, windows, question))
         asked = zip(outcomes, product(windows, claims), strict=True)
@@ -120,7 +124,7 @@ def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> 
     kept_under = (prompt, calibration)
 
     def check(
-        claims: Sequence[str], windows: Sequence[Window], question: str | None
+        claims: Sequence[Asked], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
         bias = _known_bias(model, kept_under)
         fixed = (
@@ -169,9 +173,9 @@ def nli(scorer: NLI) -> Checker:
     """A cross-encoder over all pairs of passage and claim at once."""
 
     def check(
-        claims: Sequence[str], windows: Sequence[Window], question: str | None
+        claims: Sequence[Asked], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
-        pairs = [(window_text(window), claim) for window in windows for claim in claims]
+        pairs = [(window_text(window), claim.alone) for window in windows for claim in claims]
         (outcome,) = yield from ask([LocalCall(partial(scorer.predict, pairs), "checking")])
         if outcome.error is not None:
             error = Finding(error=f"the NLI model failed: {outcome.error}")
@@ -185,7 +189,7 @@ def nli(scorer: NLI) -> Checker:
 def _single_calls(
     model: BaseChatModel,
     prompt: Prompt,
-    claims: Sequence[str],
+    claims: Sequence[Asked],
     windows: Sequence[Window],
     question: str | None,
     options: Mapping[str, object] | None = None,
@@ -194,7 +198,7 @@ def _single_calls(
     return [
         ChatCall(
             model,
-            prompt.messages(reference=window_text(window), question=question, claim=claim),
+            prompt.messages(reference=window_text(window), question=question, claim=claim.alone),
             "checking",
             options or {},
         )
@@ -207,12 +211,12 @@ def _by_window(findings: Sequence[Finding], claims: int) -> Findings:
     return [findings[at : at + claims] for at in range(0, len(findings), claims)]
 
 
-def _groups(claims: Sequence[str]) -> list[list[int]]:
+def _groups(claims: Sequence[Asked]) -> list[list[int]]:
     """Claims by number, in groups that one request can hold."""
     groups: list[list[int]] = []
     total = 0
     for at, claim in enumerate(claims):
-        tokens = count_tokens(claim)
+        tokens = count_tokens(claim.alone)
         full = groups and (len(groups[-1]) == _GROUP_CLAIMS or total + tokens > _GROUP_TOKENS)
         if not groups or full:
             groups.append([])

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
@@ -16,18 +16,22 @@ from pydantic import Field, PrivateAttr, field_validator
 from demur.evaluators.base import ClaimEvaluator, Found, Labelled
 from demur.evaluators.refchecker import checking
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate
-from demur.evaluators.refchecker.checking import Checker
-from demur.evaluators.refchecker.extraction import ClaimForm, extract
+from demur.evaluators.refchecker.checking import Checker, Finding
+from demur.evaluators.refchecker.context import Asked, asked
+from demur.evaluators.refchecker.coverage import complete, stating
+from demur.evaluators.refchecker.extraction import ClaimForm, Extraction, extract
 from demur.evaluators.refchecker.judging import counts_of, explanation, judged
 from demur.evaluators.refchecker.prompts import CALIBRATION, RefCheckerPrompts
-from demur.evaluators.refchecker.references import Window, passages
+from demur.evaluators.refchecker.references import Reading, Window, nearest, passages
 from demur.evaluators.refchecker.remembering import Same, check_unknown, stable_windows
 from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
 from demur.models.calls import RunnableCall, Steps, ask
 from demur.models.fingerprints import digest, model_fingerprint
 from demur.models.nli import NLI, load_nli
 from demur.models.resolve import is_local, resolve_model
+from demur.models.together import side_by_side
 from demur.schema import ABSTAIN, Claim, Evaluation, Sample, Threshold
+from demur.text import count_tokens
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -37,6 +41,9 @@ _MODES = ("auto", "joint", "per_claim", "logprobs")
 # slowly and loses track; a cross-encoder takes 512 tokens, claim included.
 _WINDOW_TOKENS = {"joint": 3000, "per_claim": 3000, "logprobs": 700, "nli": 320}
 _OVERLAP = 8  # one part in 8
+# References of so many windows are read whole; of longer ones a claim is held against the passages
+# nearest to it. Two, so that documents which a second try adds leave those of the first as read.
+_READ_WHOLE = 2
 _SOFT_THRESHOLD = 0.8
 
 NO_REFERENCES = (
@@ -68,7 +75,10 @@ class RefChecker(ClaimEvaluator):
             each. "logprobs": one call each, labelled by log-probabilities, which makes small local
             models usable. "auto": "logprobs" for the local model, else "joint". Or a
             sentence-transformers `CrossEncoder` for NLI, or its name ("org/name" or a folder).
-        claims: "triplets" or "sentences" (short self-contained statements).
+        claims: What a claim is. "sentences": the answer's own sentences, items and values, without
+            a model. "triplets" (subject, predicate, object) or "statements" (short ones that are
+            understood alone): a model writes them, and what it leaves out is a claim as it stands.
+            "auto": "sentences" for the local model, else "triplets".
         aggregation: "strict": any Contradiction, else any Neutral, else Entailment; "major": the
             most frequent label, ties to the worse; "soft": the entailed share against `threshold`.
             An answer passes when the label is Entailment.
@@ -89,7 +99,7 @@ class RefChecker(ClaimEvaluator):
 
     model: str | BaseChatModel
     checker: Any = "auto"
-    claims: ClaimForm = "triplets"
+    claims: Literal["auto", "sentences"] | ClaimForm = "auto"
     aggregation: Aggregation = "strict"
     threshold: ShareThreshold | None = _SOFT_THRESHOLD
     retriever: Runnable[str, Any] | None = None
@@ -98,6 +108,7 @@ class RefChecker(ClaimEvaluator):
 
     _chat: BaseChatModel = PrivateAttr()
     _mode: str = PrivateAttr()
+    _form: Literal["sentences"] | ClaimForm = PrivateAttr()
     _nli: NLI | None = PrivateAttr(default=None)
 
     def __init__(
@@ -105,7 +116,7 @@ class RefChecker(ClaimEvaluator):
         model: str | BaseChatModel,
         *,
         checker: str | CrossEncoder = "auto",
-        claims: ClaimForm = "triplets",
+        claims: Literal["auto", "sentences"] | ClaimForm = "auto",
         aggregation: Aggregation = "strict",
         threshold: float | Threshold | None = _SOFT_THRESHOLD,
         **options: Any,
@@ -155,6 +166,8 @@ class RefChecker(ClaimEvaluator):
             self._mode = auto if self.checker == "auto" else self.checker
         else:
             self._mode, self._nli = "nli", load_nli(self.checker)
+        by_model = "sentences" if is_local(self._chat) else "triplets"
+        self._form = by_model if self.claims == "auto" else self.claims
         self._take(self.threshold)
 
     def _take(self, threshold: float | Threshold | None) -> None:
@@ -192,7 +205,7 @@ class RefChecker(ClaimEvaluator):
             "evaluator": type(self).__qualname__,
             "model": model_fingerprint(self._chat),
             "checker": checker,
-            "claims": self.claims,
+            "claims": self._form,
             "window": f"{self._window_size} tokens",
             "prompts": digest(prompts),
         }
@@ -200,27 +213,31 @@ class RefChecker(ClaimEvaluator):
     def _find(self, sample: Sample) -> Steps[Found | Evaluation]:
         if not sample.answer.strip():
             return self._undetermined("the answer is empty: there is nothing to check")
-        extraction = yield from extract(
-            self._chat,
-            sample.answer,
-            sample.question,
-            self.claims,
-            self.prompts,
-            is_local(self._chat),
-            sample.preceding,
-        )
-        details: dict[str, Any] = {"checker": self._mode}
-        if extraction.dropped:
-            details["dropped_claims"] = list(extraction.dropped)
-        if extraction.error is not None:
-            return self._undetermined(extraction.error, details=details)
-        if extraction.abstained:
+        if not stating(sample.answer):
             return Evaluation(
                 name=self.get_name(),
                 label=ABSTAIN,
                 explanation="The answer states nothing that could be checked.",
-                details=details,
+                details={"checker": self._mode},
             )
+        nominated = Extraction()
+        if self._form != "sentences":
+            nominated = yield from extract(
+                self._chat,
+                sample.answer,
+                sample.question,
+                self._form,
+                self.prompts,
+                is_local(self._chat),
+                sample.preceding,
+            )
+        details: dict[str, Any] = {"checker": self._mode, "granularity": self._form}
+        if nominated.error is not None:
+            return self._undetermined(nominated.error, details=details)
+        made = complete(nominated.claims, sample, as_fallback=self._form != "sentences")
+        details |= made.details
+        if dropped := [*nominated.dropped, *made.dropped]:
+            details["dropped_claims"] = dropped
         referenced = yield from self._referenced(sample)
         if isinstance(referenced, str):
             return self._undetermined(referenced, details=details)
@@ -229,7 +246,7 @@ class RefChecker(ClaimEvaluator):
                 {"id": document.id, "page_content": document.page_content}
                 for document in referenced.contexts
             ]
-        return Found(referenced, extraction.claims, details)
+        return Found(referenced, made.claims, details, (*made.unfit, *nominated.ungrounded))
 
     def _referenced(self, sample: Sample) -> Steps[Sample | str]:
         """The sample with references, or why there are none."""
@@ -247,23 +264,49 @@ class RefChecker(ClaimEvaluator):
         return sample.model_copy(update={"contexts": contexts})
 
     def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[Labelled]:
-        windows = self._windows(sample)
-        texts = [claim.text for claim in claims]
+        shown = asked(claims, sample)
+        different = list(dict.fromkeys(shown))
         check, identity = self._check()
-        findings, known = yield from check_unknown(check, identity, texts, windows, sample.question)
-        labelled = judged(claims, windows, findings)
-        told = {"checker": self._mode, "windows": len(windows), "known": known}
+        readings = self._readings(sample, different)
+        found = yield from side_by_side(
+            [
+                check_unknown(
+                    check,
+                    identity,
+                    [different[at] for at in reading.claims],
+                    reading.windows,
+                    sample.question,
+                )
+                for reading in readings
+            ]
+        )
+        by_text: dict[Asked, tuple[Sequence[Window], list[Finding]]] = {}
+        for reading, (findings, _) in zip(readings, found, strict=True):
+            for place, at in enumerate(reading.claims):
+                of_claim = [of_window[place] for of_window in findings]
+                by_text[different[at]] = reading.windows, of_claim
+        labelled = judged(claims, [by_text[one] for one in shown])
+        told = {
+            "checker": self._mode,
+            "windows": sum(len(reading.windows) for reading in readings),
+            "known": sum(known for _, known in found),
+        }
         return replace(labelled, details=told)
 
     @property
     def _window_size(self) -> int:
         return self.window_tokens or _WINDOW_TOKENS[self._mode]
 
-    def _windows(self, sample: Sample) -> list[Window]:
-        size = self._window_size
-        found = passages(sample.contexts, sample.reference, size, size // _OVERLAP)
+    def _readings(self, sample: Sample, claims: Sequence[Asked]) -> list[Reading]:
+        """What each claim is held against: all of short references, the nearest of long ones."""
+        size, lone = self._window_size, self._nli is not None
+        contexts, reference = sample.contexts, sample.reference
+        found = passages(contexts, reference, size, size // _OVERLAP)
+        if sum(map(count_tokens, {passage.text for passage in found})) > _READ_WHOLE * size:
+            return nearest([one.alone for one in claims], contexts, reference, size, lone)
         # A cross-encoder sees a lone passage more clearly, and its pairs cost little.
-        return [(passage,) for passage in found] if self._nli else stable_windows(found, size)
+        shown = [(passage,) for passage in found] if lone else stable_windows(found, size)
+        return [Reading(tuple(range(len(claims))), tuple(shown))]
 
     def _check(self) -> tuple[Checker, Hashable]:
         """The checker, and what its findings depend on."""

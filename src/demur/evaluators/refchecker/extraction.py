@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from demur.evaluators.refchecker.localization import index, locate
 from demur.evaluators.refchecker.parsing import Extracted, parse_statements, parse_triplets
 from demur.evaluators.refchecker.prompts import (
-    UNREADABLE_SENTENCES,
+    UNREADABLE_STATEMENTS,
     UNREADABLE_TRIPLETS,
     RefCheckerPrompts,
     for_small_model,
@@ -23,33 +23,55 @@ from demur.evaluators.refchecker.references import Passage
 from demur.evaluators.refchecker.remembering import Same, memory
 from demur.models.calls import ChatCall, Steps, ask
 from demur.models.isolation import as_shown
+from demur.models.prompts import Prompt
 from demur.models.together import side_by_side
 from demur.models.tries import Reply
 from demur.schema import Claim
 from demur.text import count_tokens, sentences, windows, word_set
 
-ClaimForm = Literal["triplets", "sentences"]
+ClaimForm = Literal["triplets", "statements"]
+"""What a model writes as claims."""
 
 # A longer stretch makes a model skip facts, and its list of claims may pass the token limit.
 _STRETCH_TOKENS = 600
 # Of a long text before the answer the last one to two hundred tokens are shown: enough for a
 # pronoun, and a stream of sentences does not pay for all of its beginning with each.
 _PRECEDING_TOKENS = 200
-# An answer that is said to state nothing is asked about in so many parts at most.
-_MOST_PARTS = 8
 
 
 @dataclass(frozen=True)
 class Extraction:
-    """The claims of an answer."""
+    """The claims that an extractor nominates."""
 
     claims: tuple[Claim, ...] = ()
-    abstained: bool = False
-    """The extractor says that the answer states nothing to check."""
+    """With their places in the answer, where words of them stand there."""
+    ungrounded: tuple[Claim, ...] = ()
+    """Those of which no word stands in what the extractor was shown, each with an error."""
     dropped: tuple[str, ...] = ()
-    """What the extractor gave but the answer does not say: no word of it stands there."""
+    """Lines of the prompt's own example."""
     error: str | None = None
-    """Why the claims could not be had; none are then complete."""
+    """Why the extractor could not be asked."""
+
+
+UNGROUNDED = (
+    "no word of this claim stands in the answer: the extractor put it in other words, or made it up"
+)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The words that the extractor was shown."""
+
+    words: frozenset[str]
+    text: str
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> _Known:
+        return cls(frozenset[str]().union(*map(word_set, texts)), "\n".join(texts).casefold())
+
+    def holds(self, word: str) -> bool:
+        """Whether a word was shown, in scripts other than ours also with other endings."""
+        return word in self.words or (not word.isascii() and word in self.text)
 
 
 def extract(
@@ -68,10 +90,10 @@ def extract(
     that the claims can name in full what the answer refers to.
 
     A stretch whose reply cannot be read is asked for once more; one whose reply was cut at the
-    token limit is asked for in two halves. Where several sentences are said to state nothing, they
-    are asked for apart. A stretch that was read before in a guarded call is not asked for again.
+    token limit is asked for in two halves. What still cannot be read nominates nothing. A stretch
+    that was read before in a guarded call is not asked for again.
     """
-    prompt = prompts.triplets if form == "triplets" else prompts.sentences
+    prompt = prompts.triplets if form == "triplets" else prompts.statements
     if bounded:
         prompt = for_small_model(prompt)
     tail = windows(preceding, _PRECEDING_TOKENS, _PRECEDING_TOKENS // 2)[-1:]
@@ -86,9 +108,7 @@ def extract(
 
     # Not only the answer counts: a claim names in full what the answer may only refer to.
     # Words with unseen signs in them are read without.
-    known = frozenset[str]().union(
-        *map(word_set, (answer, as_shown(answer), question or "", before))
-    )
+    known = _Known.of((answer, as_shown(answer), question or "", before))
     remembered: dict[Hashable, list[Extracted]] = memory("claims", Same(model), form, bounded)
 
     def read(stretch: str) -> Steps[list[Extracted] | str]:
@@ -98,26 +118,17 @@ def extract(
             remembered[key] = found
         return found
 
-    def read_all(stretches: Sequence[str]) -> Steps[list[Extracted] | str]:
-        reads: list[Extracted] = []
-        for found in (yield from side_by_side([read(stretch) for stretch in stretches])):
-            if isinstance(found, str):
-                return found
-            reads += found
-        return reads
-
     stretches = [answer[start:end] for start, end in windows(answer, _STRETCH_TOKENS, 0)]
-    reads = yield from read_all(stretches)
-    if not isinstance(reads, str) and all(one.abstained for one in reads):
-        # One sentence may have told the extractor to say so of all of them.
-        parts = [part for stretch in stretches for part in _parts(stretch)]
-        if len(parts) > len(stretches):
-            reads = yield from read_all(parts)
-    return Extraction(error=reads) if isinstance(reads, str) else _collect(reads, answer, known)
+    reads: list[Extracted] = []
+    for found in (yield from side_by_side([read(stretch) for stretch in stretches])):
+        if isinstance(found, str):
+            return Extraction(error=found)
+        reads += found
+    return _collect(reads, answer, known, _example_claims(prompt, form))
 
 
 def _read_stretch(
-    stretch: str, call: Callable[..., ChatCall], form: ClaimForm, known: frozenset[str]
+    stretch: str, call: Callable[..., ChatCall], form: ClaimForm, known: _Known
 ) -> Steps[list[Extracted] | str]:
     """What the extractor says of one stretch, in one reply or in two; a string says why nothing."""
     (outcome,) = yield from ask([call(stretch)])
@@ -130,27 +141,18 @@ def _read_stretch(
     if reply.truncated and (halves := _halves(stretch)):
         calls = [call(half) for half in halves]
     else:
-        asked = UNREADABLE_TRIPLETS if form == "triplets" else UNREADABLE_SENTENCES
+        asked = UNREADABLE_TRIPLETS if form == "triplets" else UNREADABLE_STATEMENTS
         calls = [call(stretch, AIMessage(reply.text or "(nothing)"), HumanMessage(asked))]
     outcomes = yield from ask(calls)
     for outcome in outcomes:
         if outcome.error is not None:
             return f"the claims could not be extracted: {outcome.error}"
     second = [_read(outcome.value, form) for outcome in outcomes]
-    if _takes_back(first, second):
-        return (
-            "the extractor began claims that could not be read, and asked again said that there "
-            "are none: use another model or prompt"
-        )
-    return second
+    return second if any(map(_has_claims, second)) else [first, *second]
 
 
-def _parts(stretch: str) -> list[str]:
-    """The sentences of a stretch; of many, several together."""
-    bounds = sentences(stretch)
-    size = max(1, -(-len(bounds) // _MOST_PARTS))
-    groups = [bounds[at : at + size] for at in range(0, len(bounds), size)]
-    return [stretch[group[0][0] : group[-1][1]] for group in groups]
+def _has_claims(read: Extracted) -> bool:
+    return bool(read.triplets or read.statements)
 
 
 def _bounds(stretch: str, form: ClaimForm) -> dict[str, Any]:
@@ -162,27 +164,22 @@ def _bounds(stretch: str, form: ClaimForm) -> dict[str, Any]:
     return options
 
 
+def _parse(text: str, form: ClaimForm) -> Extracted:
+    return parse_triplets(text) if form == "triplets" else parse_statements(text)
+
+
 def _read(reply: Reply, form: ClaimForm) -> Extracted:
-    read = parse_triplets(reply.text) if form == "triplets" else parse_statements(reply.text)
+    read = _parse(reply.text, form)
     if not reply.truncated:
         return read
     # The last claim was cut, and others may never have been written.
     return Extracted(read.triplets, read.statements, broken=True)
 
 
-def _usable(read: Extracted, known: frozenset[str]) -> bool:
+def _usable(read: Extracted, known: _Known) -> bool:
     if not read.readable:
         return False
     return read.abstained or any(_grounded(claim, known) for claim in _claims(read))
-
-
-def _takes_back(first: Extracted, second: Sequence[Extracted]) -> bool:
-    """Whether claims that were begun are denied when asked for again.
-
-    A small model tends to do so, and to believe it would let an unchecked answer pass as one that
-    states nothing.
-    """
-    return first.broken and all(read.abstained for read in second)
 
 
 def _halves(stretch: str) -> list[str]:
@@ -204,43 +201,34 @@ def _statement(triplet: Sequence[str]) -> str:
     return " ".join(part for part in triplet if part)
 
 
-def _grounded(claim: Claim, known: frozenset[str]) -> bool:
-    """Whether a word of the claim's subject or object stands in what the extractor was shown.
-
-    A small model sometimes repeats the lines of its prompt's example as if they were claims of the
-    answer.
-    """
+def _grounded(claim: Claim, known: _Known) -> bool:
+    """Whether a word of the claim's subject or object stands in what the extractor was shown."""
     parts = (claim.triplet[0], claim.triplet[2]) if claim.triplet else (claim.text,)
     wanted = word_set(" ".join(parts))
     telling = {word for word in wanted if len(word) > 3 or not word.isascii() or word.isdigit()}
-    return not wanted or bool((telling or wanted) & known)
+    return not wanted or any(map(known.holds, telling or wanted))
 
 
-def _collect(reads: Sequence[Extracted], answer: str, known: frozenset[str]) -> Extraction:
-    if any(read.broken for read in reads):
-        return Extraction(
-            error="the extractor's list of claims ends half-way, also when asked again: raise the "
-            "model's max_tokens or use another model"
-        )
-    if not all(read.readable for read in reads):
-        return Extraction(
-            error="the extractor's reply holds no claims that can be read, also when asked again: "
-            "use another model or prompt"
-        )
+def _example_claims(prompt: Prompt, form: ClaimForm) -> frozenset[str]:
+    """What a small model repeats of its prompt as if it were claims of the answer."""
+    read = [_parse(example.reply, form) for example in prompt.examples]
+    return frozenset(claim.text.casefold() for one in read for claim in _claims(one))
+
+
+def _collect(
+    reads: Sequence[Extracted], answer: str, known: _Known, examples: frozenset[str]
+) -> Extraction:
     indexed = index([Passage(None, 0, answer)])
-    grounded = {claim: _grounded(claim, known) for read in reads for claim in _claims(read)}
-    kept = [claim for claim, held in grounded.items() if held]
-    dropped = tuple(claim.text for claim, held in grounded.items() if not held)
-    if dropped and not kept:
-        return Extraction(
-            dropped=dropped,
-            error="no word of the claims that the extractor gave stands in the answer: use another "
-            "model or prompt",
-        )
-    return Extraction(
-        claims=tuple(
-            claim.model_copy(update={"span": locate(claim.text, indexed)}) for claim in kept
-        ),
-        abstained=not kept,
-        dropped=dropped,
-    )
+    found = dict.fromkeys(claim for read in reads for claim in _claims(read))
+    claims: list[Claim] = []
+    ungrounded: list[Claim] = []
+    dropped: list[str] = []
+    for claim in found:
+        if _grounded(claim, known):
+            span = locate(claim.text, indexed)
+            claims.append(claim.model_copy(update={"span": span}))
+        elif claim.text.casefold() in examples:
+            dropped.append(claim.text)
+        else:
+            ungrounded.append(claim.model_copy(update={"error": UNGROUNDED}))
+    return Extraction(tuple(claims), tuple(ungrounded), tuple(dropped))

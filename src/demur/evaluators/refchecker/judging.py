@@ -6,25 +6,32 @@ from collections.abc import Mapping, Sequence
 
 from demur.evaluators.base import Labelled
 from demur.evaluators.refchecker.aggregation import merge
-from demur.evaluators.refchecker.checking import Finding, Findings
-from demur.evaluators.refchecker.localization import find_evidence, index
+from demur.evaluators.refchecker.checking import Finding
+from demur.evaluators.refchecker.localization import Index, find_evidence, index
 from demur.evaluators.refchecker.references import Window
 from demur.schema import Claim, ClaimLabel
 
 
-def judged(claims: Sequence[Claim], windows: Sequence[Window], findings: Findings) -> Labelled:
-    """The claims with their labels merged over the windows, and the evidence for them."""
-    sentences = [index(window) for window in windows]
+def judged(
+    claims: Sequence[Claim], read: Sequence[tuple[Sequence[Window], Sequence[Finding]]]
+) -> Labelled:
+    """The claims with their labels merged over the windows, and the evidence for them.
+
+    Args:
+        claims: Those that were checked.
+        read: For each claim the windows that it was held against, and what each says of it.
+    """
+    indexed: dict[Window, Index] = {}
     labelled = []
     sureness = []
-    for at, claim in enumerate(claims):
-        found = [of_window[at] for of_window in findings]
+    for claim, (windows, found) in zip(claims, read, strict=True):
         label = merge(finding.label for finding in found)
-        evidence = [
-            find_evidence(claim.text, of_window, label)
-            for finding, of_window in zip(found, sentences, strict=True)
-            if label is not None and finding.label is label and label is not ClaimLabel.NEUTRAL
-        ]
+        evidence = []
+        for finding, window in zip(found, windows, strict=True):
+            if label not in (None, ClaimLabel.NEUTRAL) and finding.label is label:
+                if window not in indexed:
+                    indexed[window] = index(window)
+                evidence.append(find_evidence(claim.text, indexed[window], label))
         labelled.append(
             claim.model_copy(
                 update={

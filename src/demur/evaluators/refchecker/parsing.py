@@ -1,4 +1,4 @@
-"""Read what the extractor and the checker wrote. Nothing is ever evaluated as code.
+"""Read what the extractor wrote: triplets or statements. Nothing is ever evaluated as code.
 
 Every function is total: any string gives a result, and what could not be read is told apart from
 what was not there.
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from demur.models.isolation import as_written
-from demur.schema import ClaimLabel
 
 Triplet = tuple[str, str, str]
 
@@ -33,14 +32,19 @@ _WELL_FORMED = re.compile(r'\("([^"\\]+)", "([^"\\]+)", "([^"\\]+)"\)')
 _FENCE = re.compile(r"^[^\S\n]*```\w*[^\S\n]*$", re.MULTILINE)
 # What the prompt asks for in place of claims; small models also end a list with it.
 _NOTHING_MORE = re.compile(r"\W*no claims\W*", re.IGNORECASE)
-_NO_CLAIMS = re.compile(
-    r"""\W*(?:there\ (?:are|is)\ |(?:the|this)\ (?:answer|text|response)\ (?:contains|states)\ )?
+# A line that can be nothing else. "No claims were made by the firm" is a claim.
+_ABSTAINS = re.compile(
+    r"""\W*(?:none|n/?a|abstain)\W*
+    |\W*(?:there\ (?:are|is)\ |(?:the|this)\ (?:answer|text|response)\ (?:contains|states)\ )?
     no\ (?:(?:factual|checkable|verifiable)\ )?(?:claims?|triplets?|triples?|facts?|statements?)
-    (?:\s*(?:$|[\n.:;,!(—–*_"'-])|\ (?:to|in|found|here|(?:can|could)\ be)\b
-    |\ (?:are|is|were)\ (?:made|stated|found|present|given|here|in)\b)
-    |\W*(?:none|n/?a|abstain)\W*$""",
+    (?:\ (?:found|present|given|stated|made|here)|\ to\ (?:extract|list|check)
+    |\ (?:can|could)\ be\ (?:found|extracted|listed))?
+    (?:(?:\ (?:are|were)\ (?:found|present|given|stated|made))?
+    \ (?:in|from)\ (?:the|this)\ (?:answer|text|response))?
+    [^\w(]*(?:\([^()]{0,300}\)\W*)?""",
     re.IGNORECASE | re.VERBOSE,
 )
+_BEGINS_TO_ABSTAIN = re.compile(r"\W*no claims(?:\W*$|[^\w\s])", re.IGNORECASE)
 _PLACEHOLDERS = ("subject", "predicate", "object")
 
 
@@ -100,11 +104,9 @@ def parse_statements(reply: str) -> Extracted:
     chosen = marked or [line for line in lines if not line.rstrip().endswith(":")]
     statements = [_without_bullet(line).strip() for line in chosen]
     if _says_no_claims(text):
-        # A statement may begin with the same words: "- No claims were filed."
-        if not marked or all(map(_says_no_claims, statements)):
-            return Extracted(abstained=True)
-        if lines[0] not in marked:
-            return Extracted()
+        return Extracted(abstained=True)
+    if lines and lines[0] not in marked and _BEGINS_TO_ABSTAIN.match(lines[0]):
+        return Extracted()  # and goes on to say something
     found = (s for s in statements if re.search(r"\w", s) and not _NOTHING_MORE.fullmatch(s))
     return Extracted(statements=tuple(dict.fromkeys(found)))
 
@@ -114,8 +116,11 @@ def _without_bullet(line: str) -> str:
 
 
 def _says_no_claims(text: str) -> bool:
-    stripped = text.strip()
-    return stripped in ("[]", "()", '""') or bool(_NO_CLAIMS.match(stripped))
+    """Whether every line says that there are no claims."""
+    lines = [_without_bullet(line).strip() for line in text.splitlines() if line.strip()]
+    return bool(lines) and all(
+        line in ("[]", "()", '""') or _ABSTAINS.fullmatch(line) for line in lines
+    )
 
 
 def _json_triplets(text: str) -> list[Triplet] | None:
@@ -246,147 +251,3 @@ def _triplet(elements: Sequence[str]) -> Triplet | None:
     if len(parts) < 2 or not parts[0] or not re.search(r"\w", "".join(parts)):
         return None
     return parts[0], parts[1], ", ".join(parts[2:])
-
-
-_LABELS = {
-    "entail": ClaimLabel.ENTAILMENT,
-    "neutral": ClaimLabel.NEUTRAL,
-    "contradict": ClaimLabel.CONTRADICTION,
-}
-_WORD = r"(entail(?:ment|ed|s)?|neutral|contradict(?:ion|ory|ed|s|ing)?)(?!\w)"
-_DENIED_AFTER = r"[\"'*_`]{0,4}\s{0,3}[:=]\s{0,3}[\"'*_`]{0,4}(?:no|none|not|null|false)\b"
-_MENTION = re.compile(
-    rf"(?P<negation>(?<!\w)(?:not?|non|never|neither|nor|none|without|cannot|hardly|fails?|failed)"
-    rf"(?!\w)|\w{{1,9}}n['’]t(?!\w))"
-    # What follows is said anew: "it does not tell, so Neutral".
-    rf"|(?P<bound>[.;:!?\n()—]|,\s{{0,3}}(?:so|thus|hence|therefore)(?!\w))"
-    rf"|(?<!\w){_WORD}(?P<denied>{_DENIED_AFTER})?",
-    re.IGNORECASE,
-)
-_ALONE = re.compile(
-    r"\W*(?:(?:the |my |final |overall )*(?:label|answer|verdict|judge?ment)\W+(?:is\W+)?)?"
-    rf"{_WORD}\W*",
-    re.IGNORECASE,
-)
-_NUMBERED = re.compile(
-    rf"(?<!\w)(?<!\d\.)(?P<tag>(?:claim\s{{0,3}})?#?)(?P<number>\d{{1,4}})[\"'*_`]{{0,4}}"
-    rf"(?:,|[)\]]?[\"'*_`]{{0,4}}\s{{0,3}}(?P<mark>is\b|[.:=\-–—>→]{{1,3}})?)"
-    rf"\s{{0,9}}[\"'*_`(\[]{{0,6}}{_WORD}"
-    # Not `Neutral: 2`, where the number of the line before would be taken for its own.
-    rf"(?![\"'*_`]{{0,4}}\s{{0,3}}[:=\-–—(\[]\s{{0,3}}[\"'*_`(\[{{]{{0,4}}[\d\]}}])",
-    re.IGNORECASE,
-)
-_LEADING_NUMBER = re.compile(
-    r"\W*(?:claim\s{0,3})?#?(\d{1,4})(?!\w|\.\d|\s?[,&/–-]\s?\d|\s(?:and|to|or)\s)", re.IGNORECASE
-)
-_LABEL_AT_END = re.compile(rf"[.:=>→|(\[*\"—–-]\s{{0,3}}[\"'*_`]{{0,4}}{_WORD}\W*$", re.IGNORECASE)
-
-NO_LABEL = "the checker gave no label for this claim"
-UNREADABLE = "the checker's reply holds no readable label"
-
-
-def parse_label(reply: str) -> ClaimLabel | str:
-    """Read a reply that should be one label; a string says why it cannot be read.
-
-    A reply that names several labels counts only if its last line is one label alone.
-    """
-    mentions = list(_mentions(reply))
-    affirmed = {label for label, sure in mentions if sure}
-    if len(affirmed) == 1 and not affirmed & {label for label, sure in mentions if not sure}:
-        return affirmed.pop()
-    if affirmed and (alone := _ALONE.fullmatch(reply.strip().splitlines()[-1])):
-        return _label(alone[1])
-    return "the checker's reply names several labels" if affirmed else UNREADABLE
-
-
-def parse_numbered_labels(
-    reply: str, numbers: Sequence[int], need_numbers: bool = False
-) -> dict[int, ClaimLabel | str]:
-    """Read the labels of numbered claims, in any order; a string says why one cannot be read.
-
-    Also taken: a JSON object from number to label, and labels without any number if there is just
-    one for every claim (unless `need_numbers`). Of several whole lists the last counts: what comes
-    before may be quoted. Else a claim with two different labels has none. Labels for numbers that
-    were not asked for are passed over.
-    """
-    given = list(_numbered_in(reply))
-    if not given:
-        bare = _bare_labels(reply)
-        if need_numbers or len(bare) != len(numbers):
-            why = (
-                f"the checker gave {len(bare)} labels without numbers for {len(numbers)} claims"
-                if bare
-                else UNREADABLE
-            )
-            return dict.fromkeys(numbers, why)
-        given = list(zip(numbers, bare, strict=True))
-    found: dict[int, ClaimLabel | str] = dict.fromkeys(numbers, NO_LABEL)
-    last: dict[int, ClaimLabel | str] = {}
-    for number, label in given:
-        last = {} if number in last else last  # where numbers come again, another list begins
-        last[number] = label
-        known = found.get(number)
-        if known == NO_LABEL:
-            found[number] = label
-        elif known is not None and known != label:
-            found[number] = "the checker gave several labels for this claim"
-    whole = last.keys() >= found.keys()
-    return {number: last[number] for number in numbers} if whole else found
-
-
-def _mentions(text: str) -> Iterator[tuple[ClaimLabel, bool]]:
-    """The labels that `text` names, in order, and whether it affirms them.
-
-    It does not where a negation stands before the label in the same clause, or `false` behind it,
-    nor in a question.
-    """
-    clause: list[tuple[ClaimLabel, bool]] = []
-    negated = False
-    for found in _MENTION.finditer(text):
-        if found["bound"]:
-            yield from ((label, sure and found["bound"] != "?") for label, sure in clause)
-            clause, negated = [], False
-        elif found["negation"]:
-            negated = True
-        else:
-            clause.append((_label(found[3]), not negated and not found["denied"]))
-    yield from clause
-
-
-def _label(word: str) -> ClaimLabel:
-    return next(label for stem, label in _LABELS.items() if word.lower().startswith(stem))
-
-
-def _numbered_in(reply: str) -> Iterator[tuple[int, ClaimLabel]]:
-    for line in reply.splitlines():
-        affirmed = [label for label, sure in _mentions(line) if sure]
-        pairs = list(_pairs_in(line))
-        leading = _LEADING_NUMBER.match(line)
-        # A line that names other labels too, or numbers in another order, would be a guess.
-        if [label for _, label in pairs] == affirmed and (
-            not pairs or not leading or int(leading[1]) == pairs[0][0]
-        ):
-            yield from pairs
-        elif leading and len(affirmed) == 1 and _LABEL_AT_END.search(line):
-            # The number, then the claim repeated, then its label.
-            yield int(leading[1]), affirmed[0]
-
-
-def _pairs_in(line: str) -> Iterator[tuple[int, ClaimLabel]]:
-    end = 0
-    for found in _NUMBERED.finditer(line):
-        before = line[end : found.start()]
-        begins = not re.search(r"\w", before)
-        marked = found["mark"] and (end or found["tag"] or before.rstrip().endswith(":"))
-        if begins or marked:
-            yield int(found["number"]), _label(found[4])
-        end = found.end()
-
-
-def _bare_labels(reply: str) -> list[ClaimLabel]:
-    """The labels of a reply that holds nothing else but a heading, in order; else none."""
-    pieces = [piece for piece in re.split(r"[\n,;]", reply) if re.search(r"\w", piece)]
-    if pieces and pieces[0].rstrip().endswith(":"):
-        pieces = pieces[1:]
-    alone = [re.fullmatch(rf"\W*{_WORD}\W*", piece, re.IGNORECASE) for piece in pieces]
-    return [_label(match[1]) for match in alone if match] if all(alone) else []

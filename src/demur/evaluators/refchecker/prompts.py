@@ -40,7 +40,7 @@ nothing, even what is wrong.
     closing="The facts, or No claims:",
 )
 
-SENTENCES = Prompt(
+STATEMENTS = Prompt(
     system=f"""\
 Split the answer into short statements, one fact each, one a line, each line beginning with "- ".
 Every statement must be understood alone: write names in place of "it", "he" or "they". Keep the \
@@ -66,9 +66,9 @@ _FOR_SMALL_MODELS = {
         examples=(_QUIET, *TRIPLETS.examples),
         closing='The facts of the answer, each ("subject", "predicate", "object"), or No claims:',
     ),
-    SENTENCES: replace(
-        SENTENCES,
-        examples=(_QUIET, *SENTENCES.examples),
+    STATEMENTS: replace(
+        STATEMENTS,
+        examples=(_QUIET, *STATEMENTS.examples),
         closing="The facts of the answer, each on a line that begins with - , or No claims:",
     ),
 }
@@ -102,7 +102,7 @@ UNREADABLE_TRIPLETS = """\
 That could not be read. Write the same facts again, nothing else. Each line needs exactly three \
 quoted parts: ("subject", "predicate", "object"). No facts: No claims"""
 
-UNREADABLE_SENTENCES = """\
+UNREADABLE_STATEMENTS = """\
 That could not be read. Write the same facts again, nothing else, each on its own line after "- ". \
 No facts: No claims"""
 
@@ -197,8 +197,8 @@ class RefCheckerPrompts:
 
     triplets: Prompt = TRIPLETS
     """Extracts triplets. Fields: answer; question if wanted."""
-    sentences: Prompt = SENTENCES
-    """Extracts sub-sentences. Fields: answer; question if wanted."""
+    statements: Prompt = STATEMENTS
+    """Extracts short statements. Fields: answer; question if wanted."""
     joint: Prompt = JOINT
     """Labels numbered claims. Fields: reference, claims; question if wanted."""
     per_claim: Prompt = PER_CLAIM
@@ -209,7 +209,7 @@ class RefCheckerPrompts:
     def __post_init__(self) -> None:
         needed = {
             "triplets": {"answer"},
-            "sentences": {"answer"},
+            "statements": {"answer"},
             "joint": {"reference", "claims"},
             "per_claim": {"reference", "claim"},
             "logprobs": {"reference", "claim"},

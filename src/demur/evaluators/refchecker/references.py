@@ -1,14 +1,27 @@
-"""Cut what an answer is held against into windows that a checker can read at once."""
+"""Cut what an answer is held against into windows that a checker can read at once.
+
+References that fit into one window are read as a whole. Of longer ones each claim is shown the
+passages nearest to it, by the words they share, wherever they stand.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from langchain_core.documents import Document
 
+from demur.evaluators.refchecker.assertion import content_words
 from demur.text import count_tokens, windows
+
+# Of long references so many tokens are one passage, for nearness to tell where it stands.
+_PASSAGE_TOKENS = 180
+# For each claim there has to be room for so many passages in a window that several claims share.
+_LEAST_PASSAGES = 2
+# A checker that sees one passage at a time is shown so many for each claim.
+_LONE_PASSAGES = 4
 
 
 @dataclass(frozen=True)
@@ -80,6 +93,91 @@ def pack_again(
             kept.append(tuple(by_text[text].popleft() for text in texts))
     left = set().union(*by_text.values())
     return [*kept, *pack([passage for passage in found if passage in left], size)]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Claims, and the windows that they are held against."""
+
+    claims: tuple[int, ...]
+    """By number."""
+    windows: tuple[Window, ...]
+
+
+def nearest(
+    claims: Sequence[str],
+    contexts: Sequence[Document],
+    reference: str | None,
+    size: int,
+    lone: bool = False,
+) -> list[Reading]:
+    """Choose what each claim is shown of references that are longer than a window.
+
+    A claim that shares no telling word with any passage, as in another language, is shown all.
+
+    Args:
+        claims: As texts that can be understood alone.
+        contexts: The references.
+        reference: One more, if there is one.
+        size: Of a window, in tokens.
+        lone: Whether each passage is a window of its own.
+
+    Returns:
+        Each claim in one reading, claims that stand together in the order of the claims.
+    """
+    length = size if lone else min(size, _PASSAGE_TOKENS)
+    found = passages(contexts, reference, length, 0)
+    by_word = _passages_by_word(found)
+    ranked = [_ranked(claim, by_word, len(found)) for claim in claims]
+    blind = tuple(at for at, order in enumerate(ranked) if not order)
+    sighted = [at for at, order in enumerate(ranked) if order]
+    at_once = 1 if lone else max(1, size // length // _LEAST_PASSAGES)
+    readings = []
+    for first in range(0, len(sighted), at_once):
+        group = tuple(sighted[first : first + at_once])
+        orders = [ranked[at] for at in group]
+        if lone:
+            shown = [(found[place],) for place in orders[0][:_LONE_PASSAGES]]
+        else:
+            shown = [_filled(orders, found, size)]
+        readings.append(Reading(group, tuple(shown)))
+    if blind:
+        every = [(one,) for one in found] if lone else pack(found, size)
+        readings.append(Reading(blind, tuple(every)))
+    return readings
+
+
+def _passages_by_word(found: Sequence[Passage]) -> Mapping[str, Sequence[int]]:
+    by_word: dict[str, list[int]] = defaultdict(list)
+    for at, passage in enumerate(found):
+        for word in content_words(passage.text):
+            by_word[word].append(at)
+    return by_word
+
+
+def _ranked(claim: str, by_word: Mapping[str, Sequence[int]], count: int) -> list[int]:
+    """The passages that share words with a claim, the nearest first; rare words count more."""
+    nearness: dict[int, float] = defaultdict(float)
+    for word in sorted(content_words(claim)):
+        holding = by_word.get(word, ())
+        for at in holding:
+            nearness[at] += math.log(1 + count / len(holding))
+    return sorted(nearness, key=lambda at: (-nearness[at], at))
+
+
+def _filled(orders: Sequence[Sequence[int]], found: Sequence[Passage], size: int) -> Window:
+    """The nearest passages of each claim in turn, until the window is full, in their own order."""
+    chosen: set[int] = set()
+    total = 0
+    for rank in range(max(map(len, orders))):
+        for order in orders:
+            if rank < len(order) and order[rank] not in chosen:
+                tokens = count_tokens(found[order[rank]].text)
+                if chosen and total + tokens > size:
+                    return tuple(found[at] for at in sorted(chosen))
+                chosen.add(order[rank])
+                total += tokens
+    return tuple(found[at] for at in sorted(chosen))
 
 
 def window_text(window: Window) -> str:

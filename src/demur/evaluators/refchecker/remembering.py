@@ -10,6 +10,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from demur.evaluators.refchecker.checking import Checker, Finding, Findings
+from demur.evaluators.refchecker.context import Asked
 from demur.evaluators.refchecker.references import Passage, Window, pack_again, window_text
 from demur.models.calls import Steps
 from demur.models.scope import current_scope
@@ -47,7 +48,7 @@ def stable_windows(found: Sequence[Passage], size: int) -> list[Window]:
 def check_unknown(
     check: Checker,
     identity: Hashable,
-    claims: Sequence[str],
+    claims: Sequence[Asked],
     windows: Sequence[Window],
     question: str | None,
 ) -> Steps[tuple[Findings, int]]:
@@ -59,7 +60,7 @@ def check_unknown(
     Args:
         check: What to ask.
         identity: Who is asked, and how: a finding is known only to the same.
-        claims: All different.
+        claims: What is asked. Equal ones are asked about once.
         windows: What the claims are held against.
         question: The one that was answered.
 
@@ -72,7 +73,8 @@ def check_unknown(
         text: memory("findings", identity, question, text) for text in places
     }
     findings = {
-        text: [found.get(claim, Finding()) for claim in claims] for text, found in known.items()
+        text: [found.get(claim.alone, Finding()) for claim in claims]
+        for text, found in known.items()
     }
     supported = {
         at
@@ -91,7 +93,7 @@ def check_unknown(
             lacking[unknown].append(text)
     new = yield from side_by_side(
         [
-            check([claims[at] for at in unknown], [places[text] for text in texts], question)
+            check(_apart(claims, unknown), [places[text] for text in texts], question)
             for unknown, texts in lacking.items()
         ]
     )
@@ -100,5 +102,13 @@ def check_unknown(
             for at, finding in zip(unknown, answered, strict=True):
                 findings[text][at] = finding
                 if finding.label is not None:
-                    known[text][claims[at]] = finding
+                    known[text][claims[at].alone] = finding
     return [findings[window_text(window)] for window in windows], recalled
+
+
+def _apart(claims: Sequence[Asked], chosen: Sequence[int]) -> list[Asked]:
+    """Some of the claims; one that has lost the claim before it is asked about as if alone."""
+    return [
+        claims[at] if at - 1 in chosen else Asked(claims[at].alone, claims[at].alone)
+        for at in chosen
+    ]

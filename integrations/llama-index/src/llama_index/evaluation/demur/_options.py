@@ -60,7 +60,7 @@ class FEWLOptions(_Options, total=False):
     k_neighbors: int
     max_neighbor_similarity: float
     weighting: Literal["expertise", "uniform", "best", "ideal", "first"]
-    penalty: bool
+    penalty: bool | Literal["auto"]
     divergence: Literal["tv", "js", "kl"]
     normalization: Literal["paper", "mean_one"]
     temperature: float
@@ -68,4 +68,5 @@ class FEWLOptions(_Options, total=False):
     expertise: Literal["similarity", "agreement"]
     neighbor_choice: Literal["nearest", "random"]
     min_pairs: int
+    premise: Literal["answer", "reference"]
     prompts: FEWLPrompts

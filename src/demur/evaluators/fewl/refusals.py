@@ -1,0 +1,56 @@
+"""Why there is no score: what a sample, the references or the store lack, and what to do."""
+
+from __future__ import annotations
+
+from demur.evaluators.fewl.entries import Asked
+from demur.evaluators.fewl.terms import Weighting
+from demur.schema import Sample
+
+# A score without the penalty is higher than one with it, and the threshold was chosen for the
+# latter: every answer to a new store's first question would pass.
+NO_NEIGHBOR = (
+    "no neighbouring question was found, so the score has no penalty and another scale than the "
+    "threshold: fit() other questions first, or penalty=False with a threshold of its own"
+)
+
+
+def sample(given: Sample, weighting: Weighting) -> str | None:
+    """Why a sample cannot be scored, if it cannot."""
+    if not (given.question or "").strip():
+        return "there is no question: FEWL asks the references what the sample's question asks"
+    if not given.answer.strip():
+        return "the answer is empty: there is nothing to score"
+    if weighting == "ideal":
+        for side in ("correct", "incorrect"):
+            texts = given.metadata.get(side)
+            if not _are_texts(texts):
+                return (
+                    "weighting='ideal' compares the references with labelled answers: "
+                    f"expected a list of texts in metadata[{side!r}], got {texts!r}"
+                )
+    return None
+
+
+def no_best(asked: Asked, min_pairs: int) -> str:
+    """Why the reference with the highest expertise cannot be told."""
+    usable = len(asked.pairs.usable) if asked.pairs else 0
+    if usable < min_pairs:
+        why = f"{usable} usable pairs of wrong and corrected answers, fewer than {min_pairs=}"
+        do = "give another generator, which may write better pairs"
+    elif asked.agreement is None:
+        why, do = "asking with what the references agree failed", "try again"
+    else:
+        why = "the replies that say with what the references agree cannot be read"
+        do = "give expertise='similarity'"
+    return (
+        f"the best reference cannot be told: {why}. For weighting='best' {do}; or give "
+        "weighting='expertise', which weighs all references alike there"
+    )
+
+
+def _are_texts(value: object) -> bool:
+    return (
+        isinstance(value, (list, tuple))
+        and bool(value)
+        and all(isinstance(text, str) for text in value)
+    )

@@ -1,0 +1,100 @@
+"""What an evaluation says beside its score: details, a line of explanation, warnings."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from demur.evaluators.fewl.entries import Asked
+from demur.evaluators.fewl.neighbors import Neighbor
+from demur.evaluators.fewl.terms import Score
+from demur.schema import Failure
+
+_UNIFORM = (
+    "FEWL has too few usable pairs of wrong and corrected answers for some questions, and weighs "
+    "the references alike there (details['warnings'] says where): another generator may write "
+    "better ones"
+)
+
+Details = Mapping[str, JsonValue]
+
+
+def terms(score: Score, answers: Sequence[str]) -> Details:
+    """The score's terms, one of each per reference answer."""
+    return {
+        "weights": score.weights.tolist(),
+        "similarities": score.similarities.tolist(),
+        "penalties": None if score.penalties is None else score.penalties.tolist(),
+        "expertise": None if score.expertise is None else score.expertise.tolist(),
+        "answers": list(answers),
+        "counted": list(score.used),
+    }
+
+
+def pairs(asked: Asked | None, used: bool) -> Details:
+    """How many wrong and corrected answers decided, and how many were dropped.
+
+    Args:
+        asked: Who was asked for them; None where nobody was.
+        used: Whether they decided the weights.
+    """
+    if asked is None:
+        return {"pairs_used": 0, "pairs_dropped": {}}
+    names = ("same", "repeated", "incomplete")
+    return {
+        "pairs_used": _usable(asked) if used else 0,
+        "pairs_dropped": {name: getattr(asked.pairs, name, 0) for name in names},
+    }
+
+
+def neighbors(near: Sequence[Neighbor], penalty: bool) -> Details:
+    """Of which questions the penalty is, and whether it was in force."""
+    return {
+        "penalty": penalty,
+        "neighbors_used": len(near),
+        "neighbors": [one.question for one in near],
+    }
+
+
+def uniform(asked: Asked, min_pairs: int) -> str:
+    """Warn that the references are weighed alike, and say why."""
+    # Told once, in words that do not change from question to question.
+    warnings.warn(_UNIFORM, stacklevel=2)
+    usable = _usable(asked)
+    if usable < min_pairs:
+        return (
+            f"uniform weights: {usable} usable pairs of wrong and corrected answers, fewer "
+            f"than min_pairs={min_pairs}"
+        )
+    return "uniform weights: with what the references agree cannot be told"
+
+
+def thin(near: int, wanted: int) -> str:
+    """Say that the penalty is of fewer neighbours than wanted, or that there is none."""
+    # A mean over fewer is of the same scale, only less steady; without any the scale is another.
+    if near:
+        return f"the penalty is of {near} neighbouring questions instead of {wanted}"
+    return "no penalty: there are no neighbouring questions yet"
+
+
+def failure(score: Score) -> Failure:
+    """Vague: no more like what was said of this question than like what was said of others."""
+    lazy = score.laziness
+    return Failure.VAGUE if lazy is not None and lazy >= score.truthfulness else Failure.OTHER
+
+
+def explanation(score: Score) -> str:
+    """The score's terms in a sentence."""
+    said = f"The answer's similarity to the {len(score.used)} reference answers that count is"
+    penalty = (
+        ""
+        if score.laziness is None
+        else f", to what they say of other questions {score.laziness:.2f}"
+    )
+    return f"{said} {score.truthfulness:.2f}{penalty}; that makes a score of {score.value:.3f}."
+
+
+def _usable(asked: Asked) -> int:
+    return len(asked.pairs.usable) if asked.pairs else 0

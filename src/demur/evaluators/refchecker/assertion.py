@@ -1,0 +1,198 @@
+"""Whether a sentence states anything: decided by its own form, and by no model.
+
+What no rule knows states something and is checked, so that a gap in the rules costs a check and
+lets nothing pass.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from demur.evaluators.refchecker.phrases import FUNCTION_WORDS, LANGUAGES, VERBS
+from demur.text import word_set, words
+
+# A longer sentence, or a longer clause of one, is taken to state something.
+_LONGEST = 400
+# Fewer content words than this are too few to be understood without the question.
+_LEAST_WORDS = 3
+_SIGNS_A_WORD, _HANGUL_A_WORD = 2, 3
+_FEW_WORDS = 2
+_MOST_TAG_WORDS = 3
+_MOST_TAG_SIGNS = 5
+
+_QUESTION_MARKS = "?\uff1f\u061f"
+_DIGITS = re.compile(r"\d+(?:[.,:/-]\d+)*")
+_CLAUSES = re.compile(
+    r"[,;:()\u2014\u2013\uff0c\u3001\uff1b\uff1a\u060c\u061b\u3002\u2026!.\uff01\u0964]+|\s-+\s|\n"
+)
+_COMMA = re.compile(r"[,\uff0c\u3001\u060c]")
+_MARKUP = re.compile(r"[*_#>`~\"\u201c\u201d\u201e\u00ab\u00bb\u300c\u300d]+")
+_ARABIC_MARKS = re.compile("[\u0640\u064b-\u065f\u0670]")
+_CONTRACTIONS = (
+    (re.compile(r"[\u2019\u02bc`]"), "'"),
+    (re.compile(r"\bcan't\b|\bcannot\b"), "can not"),
+    (re.compile(r"\bwon't\b"), "will not"),
+    (re.compile(r"n't\b"), " not"),
+    (re.compile(r"'m\b"), " am"),
+    (re.compile(r"'re\b"), " are"),
+    (re.compile(r"'ve\b"), " have"),
+    (re.compile(r"'ll\b"), " will"),
+    (re.compile(r"\b(i|we|you)'d\b"), r"\1 would"),
+    (re.compile(r"\b(it|that|there|here|what)'s\b"), r"\1 is"),
+    (re.compile("[\u0623\u0625\u0622]"), "\u0627"),  # alef with a hamza, as most write it
+)
+# What announces a list or an answer: "Here is what I found:"
+_LEAD_IN = re.compile(
+    r"(?:here|below|the following|based on|according to|in short|in summary|summary|answer|"
+    r"sources?|references?|notes?|details|hier|zusammenfassung|antwort|quellen?)\b[^.!?\d]{0,60}:"
+)
+# A pointer to the sources, with no word of its own but a file's name.
+_POINTER = re.compile(
+    r"(?:sources?|references?|see|cf\.?|quellen?|siehe|vgl\.?|来源|参考|出典|출처|المصدر|स्रोत)\s*:?"
+    r"(?:\s*,?\s*(?:\[?\^?\d{1,3}\]?|https?://\S+|\S+\.(?:pdf|html?|md|txt|docx?)))+"
+)
+# Behind "and": a few words without a verb of their own, as in "the height and the weight".
+_PHRASE = re.compile(
+    r"(?:(?:the|a|an|its|their|his|her|my|any|other) )?[^\W\d]+(?: [^\W\d]+)?"
+    r"(?: (?:in|from|of|within|on) (?:[^\W\d]+ ?){1,4})?"
+)
+# "Unfortunately I do not know": the same as without it.
+_APOLOGY = re.compile(
+    r"(?:(?:(?:i am|we are) )?(?:very |so |really )?(?:sorry|afraid)(?: to say)?(?: that)?|"
+    r"unfortunately|sadly|regrettably|leider|es tut mir leid|很?抱歉|对不起|죄송합니다만|죄송하지만|"
+    r"عذرا|للاسف)\s*"
+)
+# They go on with the same question: "Which one, and when?".
+_HARMLESS_IN_QUESTIONS = frozenset(
+    ("and", "so", "while", "more than", "rather", "yet", "still", "instead", "und", "da")
+)
+_VERBAL = re.compile(r"\w{2,}ed\b")
+_EMBEDDED = re.compile(
+    r"(?:wer|was|wann|wo|wie|ob|welche[rsnm]?|warum|woher|wohin|dass|wem|wen)\b\D*"
+)
+
+
+def states_nothing(sentence: str) -> bool:
+    """Return whether a sentence states nothing that could be checked.
+
+    It is a question, a greeting or thanks, first-person ignorance or a refusal, or says that the
+    sources do not tell; and no clause of it says something else ("..., but it opened in 1911").
+    English, German, Chinese, Japanese, Korean, Arabic and Hindi are known. A text without a letter
+    or a digit states nothing either.
+
+    Args:
+        sentence: One sentence, or what stands in its place: an item of a list, a value.
+    """
+    if not any(map(str.isalnum, sentence)):
+        return True
+    if len(sentence) > _LONGEST:
+        return False
+    plain = _plain(sentence)
+    if _LEAD_IN.fullmatch(plain) or _POINTER.fullmatch(plain.strip("() ")):
+        return True
+    if plain.endswith(tuple(_QUESTION_MARKS)):
+        return _asks(plain)
+    return _all_nothing(plain)
+
+
+def too_short(text: str) -> bool:
+    """Return whether a text says too little to be checked by itself: "No.", "11 years", "1911".
+
+    Words that only hold a sentence together do not count. In scripts whose signs are words by
+    themselves two signs count as one word, in Korean three.
+    """
+    found = [word for word, _, _ in words(_DIGITS.sub("0", text))]
+    signs = [word for word in found if len(word) == 1 and word.isalpha() and not word.isascii()]
+    hangul = sum("\uac00" <= sign <= "\ud7a3" for sign in signs)
+    plain = sum(word not in FUNCTION_WORDS for word in found) - len(signs)
+    total = plain + hangul / _HANGUL_A_WORD + (len(signs) - hangul) / _SIGNS_A_WORD
+    return total < (_FEW_WORDS if signs or not VERBS.isdisjoint(found) else _LEAST_WORDS)
+
+
+def content_words(text: str) -> frozenset[str]:
+    """Return the words of a text but for those that only hold sentences together, case-folded."""
+    return word_set(text) - FUNCTION_WORDS
+
+
+def _plain(sentence: str) -> str:
+    """The sentence in lower case, without markup and contractions."""
+    text = unicodedata.normalize("NFKC", sentence).casefold()
+    text = _ARABIC_MARKS.sub("", text)
+    for pattern, instead in _CONTRACTIONS:
+        text = pattern.sub(instead, text)
+    return " ".join(_MARKUP.sub(" ", text).split())
+
+
+def _asks(plain: str) -> bool:
+    """Whether a sentence with a question mark only asks.
+
+    A statement may have one too: "It is in Lund, isn't it?", "Did you know that it is in Lund?"
+    """
+    parts = _COMMA.split(plain.rstrip(_QUESTION_MARKS + " "))
+    tag = parts[-1].strip()
+    few = len(tag.split()) <= _MOST_TAG_WORDS if " " in plain else len(tag) <= _MOST_TAG_SIGNS
+    if len(parts) > 1 and few and not _nothing(tag):
+        return False
+    begun = _after_fillers(plain)
+    return any(language.question.search(begun) for language in LANGUAGES) and not any(
+        found.start() > 0 and not _nothing(plain[: found.start()])
+        for language in LANGUAGES
+        for found in language.contrast.finditer(plain)
+        if found.group() not in _HARMLESS_IN_QUESTIONS
+    )
+
+
+def _after_fillers(plain: str) -> str:
+    """What follows greetings and the like at the beginning: "Hello! Which one do you mean?"."""
+    rest = plain
+    for found in _CLAUSES.finditer(plain):
+        if not _nothing(plain[: found.start()].rpartition(",")[2]):
+            break
+        rest = plain[found.end() :].strip()
+    return rest or plain
+
+
+def _all_nothing(plain: str) -> bool:
+    """Whether each clause states nothing."""
+    said_nothing = False
+    for joined, clause in _clauses(plain):
+        if _nothing(clause):
+            said_nothing = True
+        elif not (said_nothing and (_EMBEDDED.fullmatch(clause) or (joined and _phrase(clause)))):
+            return False
+    return said_nothing
+
+
+def _phrase(clause: str) -> bool:
+    return (
+        _PHRASE.fullmatch(clause) is not None
+        and not _VERBAL.search(clause)
+        and not VERBS & set(clause.split())
+    )
+
+
+def _nothing(clause: str) -> bool:
+    clause = clause.strip(" '" + _QUESTION_MARKS)
+    apology = _APOLOGY.match(clause)
+    read = {clause, clause[apology.end() :]} if apology else {clause}
+    return any(not one or lang.nothing.fullmatch(one) for one in read for lang in LANGUAGES)
+
+
+def _clauses(plain: str) -> Iterator[tuple[bool, str]]:
+    """The clauses of a sentence, and whether an "and" stands before each."""
+    joined = False
+    for part in _CLAUSES.split(plain):
+        at = 0
+        contrasts = (one for language in LANGUAGES for one in language.contrast.finditer(part))
+        for found in sorted(contrasts, key=re.Match.start):
+            if found.start() < at:
+                continue
+            if part[at : found.start()].strip():
+                yield joined, part[at : found.start()].strip()
+            joined = found.group() in ("and", "und")
+            at = found.end()
+        if part[at:].strip():
+            yield joined, part[at:].strip()
+        joined = False

@@ -1,0 +1,82 @@
+"""What a claim is shown with, so that its "it" and "she" are understood.
+
+A claim that is a unit of the answer itself may refer to the units before it. Where a judge sees all
+of them in order it needs nothing more; asked about one alone, it is shown those before it too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from demur.evaluators.refchecker.units import Unit, units
+from demur.schema import Claim, Sample
+from demur.text import windows
+
+# How many units back a reference may lead, and how much of a text before the answer is searched.
+_MOST_BACK = 3
+_PRECEDING_TOKENS = 200
+_REFERS = re.compile(
+    r"(?:\W*\w+\W+){0,3}?\W*(?:it|he|she|they|them|this|these|those|its|his|her|their|"
+    r"er|sie|es|dies\w*|ihre?\w?|seine?\w?|هو|هي|هم|هذا|هذه|यह|वह|वे|ये|इस\w*|उस\w*|उन\w*|"
+    r"그는|그가|그의|그녀\w*|그것\w*|이것\w*|이는|이곳\w*|그들\w*)(?!\w)"
+    r"|\W*that\s+(?:is|was|has|had|means|makes)\b"
+    r"|.{0,4}(?:[它他她这那该其]|それ|これ|彼|その|この)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A claim as a judge is asked about it."""
+
+    text: str
+    """Behind the other claims of its list."""
+    alone: str
+    """By itself, or first in a list."""
+
+
+def refers(text: str) -> bool:
+    """Return whether a text refers to what was said before it: "It was built in 1911."."""
+    return _REFERS.match(text) is not None
+
+
+def asked(claims: Sequence[Claim], sample: Sample) -> list[Asked]:
+    """Return the claims of a sample as they are asked about, in their order."""
+    said = units(sample.answer)
+    at = {unit.start: number for number, unit in enumerate(said)}
+    before = _before(sample)
+    found: list[Asked] = []
+    last: int | None = None
+    for claim in claims:
+        number = at.get(claim.span.start) if claim.span and not claim.triplet else None
+        if number is None or said[number].text != claim.text:
+            found.append(Asked(claim.text, claim.text))
+            last = None
+            continue
+        alone = " ".join([*_leading(said, number, before), claim.text])
+        follows = last is not None and last == number - 1
+        found.append(Asked(claim.text if follows else alone, alone))
+        last = number
+    return found
+
+
+def _before(sample: Sample) -> list[str]:
+    """The last units of what stands before the answer."""
+    text = sample.preceding
+    tail = windows(text, _PRECEDING_TOKENS, _PRECEDING_TOKENS // 2)[-1:]
+    return [unit.said for start, end in tail for unit in units(text[start:end])]
+
+
+def _leading(said: Sequence[Unit], number: int, before: Sequence[str]) -> list[str]:
+    """The units that one refers to, in order."""
+    if said[number].kind not in ("sentence", "item"):
+        return []
+    texts = [*before, *(unit.said for unit in said[:number])]
+    found: list[str] = []
+    text = said[number].text
+    while texts and len(found) < _MOST_BACK and refers(text):
+        text = texts.pop()
+        found.insert(0, text)
+    return found

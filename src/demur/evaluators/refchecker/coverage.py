@@ -1,0 +1,134 @@
+"""What an answer states that no claim of the extractor covers; each such unit is a claim itself.
+
+The extractor nominates claims. Whether all was nominated is decided by the answer's own words.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from demur.evaluators.refchecker.assertion import content_words, states_nothing, too_short
+from demur.evaluators.refchecker.context import refers
+from demur.evaluators.refchecker.phrases import DENIAL, NUMBER_WORDS
+from demur.evaluators.refchecker.units import Unit, units
+from demur.schema import Claim, Sample, Span
+from demur.text import word_set
+
+# The share of a unit's content words that its claims may leave out: what a paraphrase drops.
+_LEFT_OUT = 1 / 3
+_STEM = 4
+NEEDS_QUESTION = "says too little to be checked without its question: give the sample a question"
+
+
+def stating(answer: str) -> list[Unit]:
+    """Return the units of an answer that state something."""
+    return [unit for unit in units(answer) if not states_nothing(unit.said)]
+
+
+@dataclass(frozen=True)
+class Complete:
+    """All claims of an answer: those that were nominated, and what they leave out."""
+
+    claims: tuple[Claim, ...]
+    """In the answer's order."""
+    unfit: tuple[Claim, ...] = ()
+    """Those that say too little to be checked, each with its error."""
+    dropped: tuple[str, ...] = ()
+    """Nominated claims about units that state nothing."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+def complete(nominated: Sequence[Claim], sample: Sample, as_fallback: bool) -> Complete:
+    """Return the claims of an answer such that each unit that states something is checked.
+
+    Args:
+        nominated: What an extractor found, with places in the answer.
+        sample: The answer, its question, and what precedes it.
+        as_fallback: Whether `details` tell the units that became claims themselves, and the share
+            of the answer that the nominated claims cover.
+    """
+    found = units(sample.answer)
+    said = [unit for unit in found if not states_nothing(unit.said)]
+    by_unit = _by_unit(found, nominated)
+    dropped = [claim for unit in found if unit not in said for claim in by_unit[unit.start]]
+    kept = [claim for claim in nominated if claim not in dropped]
+    left = [unit for unit in said if not _covers(by_unit[unit.start], unit)]
+    own = [_as_claim(unit, sample.question, sample.preceding) for unit in left]
+    claims = [*kept, *(claim for claim in own if claim.error is None)]
+    details: dict[str, Any] = {}
+    if as_fallback:
+        details["fallback_claims"] = [claim.text for claim in own]
+        details["coverage"] = round(_share_covered(said, by_unit), 4)
+    return Complete(
+        claims=tuple(sorted(claims, key=_place)),
+        unfit=tuple(claim for claim in own if claim.error is not None),
+        dropped=tuple(claim.text for claim in dropped),
+        details=details,
+    )
+
+
+def _place(claim: Claim) -> int:
+    return 0 if claim.span is None else claim.span.start
+
+
+def _as_claim(unit: Unit, question: str | None, preceding: str) -> Claim:
+    """A unit of an answer as a claim, with its place.
+
+    One that says too little by itself ("No.", "11 years") is put behind the question, or without
+    one behind what stands before it; where there is neither, the claim has an error.
+    """
+    span = Span(start=unit.start, end=unit.end)
+    if not too_short(unit.text):
+        return Claim(text=unit.text, span=span)
+    before = (question or "").strip() or unit.after or preceding.strip()
+    if before:
+        return Claim(text=f"{before} {unit.text}", span=span)
+    return Claim(text=unit.text, span=span, error=f"{unit.text!r:.100} {NEEDS_QUESTION}")
+
+
+def _by_unit(found: Sequence[Unit], claims: Sequence[Claim]) -> Mapping[int, list[Claim]]:
+    """The claims whose spans begin in each unit, by where the unit begins."""
+    starts = [unit.start for unit in found]
+    held: dict[int, list[Claim]] = {start: [] for start in starts}
+    for claim in claims:
+        at = bisect_right(starts, claim.span.start) - 1 if claim.span else -1
+        if claim.span and at >= 0 and claim.span.start < found[at].end:
+            held[starts[at]].append(claim)
+    # A sentence that is said again is covered by the claims of the first.
+    first: dict[str, Unit] = {}
+    for unit in found:
+        same = first.setdefault(unit.said, unit)
+        if not held[unit.start] and not refers(unit.said):
+            held[unit.start] = held[same.start]
+    return held
+
+
+def _share_covered(said: Sequence[Unit], by_unit: Mapping[int, Sequence[Claim]]) -> float:
+    """The share of the units' characters that stand in the spans of their claims, in [0, 1]."""
+    covered = 0
+    for unit in said:
+        reached = unit.start
+        spans = sorted((c.span.start, c.span.end) for c in by_unit[unit.start] if c.span)
+        for start, end in spans:
+            covered += max(0, min(end, unit.end) - max(start, reached))
+            reached = max(reached, min(end, unit.end))
+    total = sum(unit.end - unit.start for unit in said)
+    return covered / total if total else 1.0
+
+
+def _covers(claims: Sequence[Claim], unit: Unit) -> bool:
+    """Whether the claims of a unit hold its numbers, its denial, and most of its words."""
+    if not claims:
+        return False
+    said = " ".join(claim.text for claim in claims)
+    if DENIAL.search(unit.said) and not DENIAL.search(said):
+        return False
+    wanted, held = content_words(unit.said), word_set(said)
+    stems = {word[:_STEM] for word in held}
+    missing = {word for word in wanted if word not in held and word[:_STEM] not in stems}
+    if any(word in NUMBER_WORDS or any(map(str.isdigit, word)) for word in missing):
+        return False
+    return len(missing) <= _LEFT_OUT * len(wanted)

@@ -1,0 +1,332 @@
+"""Read the labels that the checker wrote. Nothing is ever evaluated as code.
+
+Every function is total: any string gives a result, and a string in a label's place says why there
+is none. Entailment lets a claim pass, so it counts only where it is said plainly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from demur.evaluators.hedges import NEGATION, TAKEN_BACK
+from demur.schema import ClaimLabel
+
+_LABELS = {
+    "entail": ClaimLabel.ENTAILMENT,
+    "neutral": ClaimLabel.NEUTRAL,
+    "contradict": ClaimLabel.CONTRADICTION,
+}
+_WORD = r"(entail(?:ment|ed|s)?|neutral|contradict(?:ion|ory|ed|s|ing)?)(?!\w)"
+_DENIED_AFTER = r"[\"'*_`]{0,4}\s{0,3}[:=]\s{0,3}[\"'*_`]{0,4}(?:no|none|not|null|false)\b"
+_MENTION = re.compile(
+    rf"(?P<negation>(?<!\w)(?:not?|non|never|neither|nor|none|without|cannot|hardly|fails?|failed)"
+    rf"(?!\w)|\w{{1,9}}n['’]t(?!\w))"
+    # What follows is said anew: "it does not tell, so Neutral".
+    rf"|(?P<bound>[.;:!?\n()—]|,\s{{0,3}}(?:so|thus|hence|therefore)(?!\w))"
+    rf"|(?<!\w){_WORD}(?P<denied>{_DENIED_AFTER})?",
+    re.IGNORECASE,
+)
+_ALONE = re.compile(
+    r"\W*(?:(?:the |my |final |overall )*(?:label|answer|verdict|judge?ment)\W+(?:is\W+)?)?"
+    rf"{_WORD}\W*",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(
+    rf"(?<!\w)(?<!\d\.)(?P<tag>(?:claim\s{{0,3}})?#?)(?P<number>\d{{1,4}})[\"'*_`]{{0,4}}"
+    rf"(?:,|[)\]]?[\"'*_`]{{0,4}}\s{{0,3}}(?P<mark>is\b|[.:=\-–—>→]{{1,3}})?)"
+    rf"\s{{0,9}}[\"'*_`(\[]{{0,6}}{_WORD}"
+    # Not `Neutral: 2`, where the number of the line before would be taken for its own.
+    rf"(?![\"'*_`]{{0,4}}\s{{0,3}}[:=\-–—(\[]\s{{0,3}}[\"'*_`(\[{{]{{0,4}}[\d\]}}])",
+    re.IGNORECASE,
+)
+_LEADING_NUMBER = re.compile(
+    r"\W*(?:claim\s{0,3})?#?(\d{1,4})(?!\w|\.\d|\s?[,&/–-]\s?\d|\s(?:and|to|or)\s)", re.IGNORECASE
+)
+_LIST_NUMBER = re.compile(
+    r"\W*(?:claim\s{0,3})?#?(\d{1,4})[\"'*_`]{0,4}\s{0,3}[.:)\]](?!\d)", re.IGNORECASE
+)
+_LABEL_AT_END = re.compile(
+    rf"(?:[.:=>→|(\[*\"—–]|(?<!\w)-)\s{{0,3}}[\"'*_`]{{0,4}}{_WORD}\W*$", re.IGNORECASE
+)
+# Of scripts that write without spaces, each sign.
+_CLAIM_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
+
+# -- Entailment, said plainly --
+_ENTAILMENT = re.compile(r"(?<!\w)entail(?:ment|ed|s)?(?!\w)", re.IGNORECASE)
+_OTHER_LABEL = re.compile(r"(?<!\w)(?:neutral|contradict)", re.IGNORECASE)
+# "Entailment, not Neutral" takes nothing back.
+_OTHER_DENIED = re.compile(
+    r",?\s{0,3}\(?(?<!\w)not\s(?:an?\s)?(?:neutral|contradict(?:ion|ory|ed))(?!\w)\)?",
+    re.IGNORECASE,
+)
+# What the reference says may well be a denial, and the claim the same one.
+_TOLD = re.compile(
+    r"(?<!\w)(?:says?|states?|stated|implies|confirms?|mentions?|notes?|writes|shows?)\sthat\s"
+    r"[^,;:.!?()\n—]{1,300}",
+    re.IGNORECASE,
+)
+_TOLD_DENIAL = re.compile(
+    rf"{NEGATION}(?!\s(?:so|true|right|correct|quite|all|full|fully|entire|entirely|exactly|the))",
+    re.IGNORECASE,
+)
+_NOUN = r"(?:label|answer|verdict|judge?ment|conclusion|relation(?:ship)?|result|boxed)"
+_REFERENCE = (
+    r"(?:the |this )?(?:given |provided )?(?:reference|passage|text|context|source|document)"
+)
+_CLAIM = r"(?:(?:(?:the |this )?(?:claim|statement)|it)(?: \d{1,4})?|\d{1,4})"
+_SURELY = r"(?:(?:fully|clearly|directly|explicitly|strongly|entirely|completely) )?"
+# By its words alone, each with a space behind it, from the beginning of the sentence to the label.
+_LEAD = re.compile(
+    rf"(?:(?:so|thus|hence|therefore|yes|overall|based on {_REFERENCE}) )?(?:{_CLAIM} )?"
+    rf"(?:(?:(?:the|my|final|overall|correct) )*{_NOUN} (?:(?:of|for) {_CLAIM} )?(?:is )?"
+    rf"|{_REFERENCE} {_SURELY}|is {_SURELY})?",
+    re.IGNORECASE,
+)
+_LABELLED = re.compile(rf"(?<!\w){_NOUN}[\"'*_`]{{0,4}}\s?[:=][\"'*_`\s]{{0,6}}$", re.IGNORECASE)
+_SENTENCE_BOUND = re.compile(r"[.!。\n|]|,\s{0,3}(?=(?:so|thus|hence|therefore)(?!\w))")
+_OBJECT = re.compile(
+    rf"\s(?:by {_REFERENCE}|(?:the|this) (?:claim|statement)|it)(?!\w)", re.IGNORECASE
+)
+_SIGNS = re.compile(r"[\W_]*")
+_REASON = re.compile(
+    r"(?<!\w)(?:because|since|reference|passage|text|context|source|document|evidence|true"
+    r"|reason(?:ing)?|explanation|according|says?|said|state[sd]?|mention(?:s|ed)?|confirm(?:s|ed)?"
+    r"|support(?:s|ed)?|impl(?:y|ies|ied)|describe[sd]?|given|gives|show[sn]?|follows|match(?:es)?"
+    r"|direct(?:ly)?|explicit(?:ly)?)(?!\w)",
+    re.IGNORECASE,
+)
+_NEAR = 300
+"""How far from a label the words are looked for that introduce or explain it."""
+
+NO_LABEL = "the checker gave no label for this claim"
+UNREADABLE = "the checker's reply holds no readable label"
+QUALIFIED = "the checker's reply does not say Entailment plainly"
+SEVERAL = "the checker's reply names several labels"
+
+
+def parse_label(reply: str) -> ClaimLabel | str:
+    """Read a reply that should be one label; a string says why it cannot be read.
+
+    A reply that names several labels, or takes back what it says, counts only if its last line is
+    one label alone.
+    """
+    mentions = list(_mentions(reply))
+    affirmed = {label for label, sure in mentions if sure}
+    one = len(affirmed) == 1 and not affirmed & {label for label, sure in mentions if not sure}
+    entailed = affirmed == {ClaimLabel.ENTAILMENT}
+    if one and (not entailed or _says_entailment(reply)):
+        return affirmed.pop()
+    if affirmed and (label := _last_line(reply)):
+        return label
+    if not affirmed:
+        return UNREADABLE
+    return QUALIFIED if one else SEVERAL
+
+
+def parse_numbered_labels(
+    reply: str, numbers: Sequence[int], need_numbers: bool = False
+) -> dict[int, ClaimLabel | str]:
+    """Read the labels of numbered claims, in any order; a string says why one cannot be read.
+
+    Also taken: a JSON object from number to label, and labels without any number if there is just
+    one for every claim (unless `need_numbers`). Of several whole lists the last counts: what comes
+    before may be quoted. Else a claim with two different labels has none. A number that was not
+    asked for voids the whole reply: its list may have begun elsewhere, at 0 for instance.
+    """
+    given = _numbered_in(reply)
+    seen = {number for number, _ in given} | set(_list_numbers(reply))
+    if strange := sorted(seen.difference(numbers)):
+        named = ", ".join(map(str, strange[:3])) + (", ..." if len(strange) > 3 else "")
+        why = f"the checker's reply has numbers that were not asked for: {named}"
+        return dict.fromkeys(numbers, why)
+    if not given:
+        bare = _bare_labels(reply)
+        if need_numbers or len(bare) != len(numbers):
+            why = (
+                f"the checker gave {len(bare)} labels without numbers for {len(numbers)} claims"
+                if bare
+                else UNREADABLE
+            )
+            return dict.fromkeys(numbers, why)
+        given = list(zip(numbers, bare, strict=True))
+    found: dict[int, ClaimLabel | str] = dict.fromkeys(numbers, NO_LABEL)
+    last: dict[int, ClaimLabel | str] = {}
+    for number, label in given:
+        last = {} if number in last else last  # where numbers come again, another list begins
+        last[number] = label
+        known = found[number]
+        if known == NO_LABEL:
+            found[number] = label
+        elif known != label:
+            found[number] = "the checker gave several labels for this claim"
+    whole = last.keys() >= found.keys()
+    return {number: last[number] for number in numbers} if whole else found
+
+
+def _mentions(text: str) -> Iterator[tuple[ClaimLabel, bool]]:
+    """The labels that `text` names, in order, and whether it affirms them.
+
+    It does not where a negation stands before the label in the same clause, or `false` behind it,
+    nor in a question.
+    """
+    clause: list[tuple[ClaimLabel, bool]] = []
+    negated = False
+    for found in _MENTION.finditer(text):
+        if found["bound"]:
+            yield from ((label, sure and found["bound"] != "?") for label, sure in clause)
+            clause, negated = [], False
+        elif found["negation"]:
+            negated = True
+        else:
+            clause.append((_label(found[3]), not negated and not found["denied"]))
+    yield from clause
+
+
+def _label(word: str) -> ClaimLabel:
+    return next(label for stem, label in _LABELS.items() if word.lower().startswith(stem))
+
+
+def _last_line(reply: str) -> ClaimLabel | None:
+    """The label that stands alone in the last line, if no sentence from above goes on in it."""
+    lines = reply.strip().splitlines()
+    alone = _ALONE.fullmatch(lines[-1])
+    if not alone or TAKEN_BACK.search(lines[-1]):
+        return None
+    label = _label(alone[1])
+    above = lines[-2].rstrip() if len(lines) > 1 else ""
+    goes_on = above[-1:] not in tuple('.!?。！？"”)')
+    taken_back = label is ClaimLabel.ENTAILMENT and goes_on and TAKEN_BACK.search(above)
+    return None if taken_back else label
+
+
+def _says_entailment(text: str) -> bool:
+    """Whether one Entailment is said plainly, and nothing in the text takes it back."""
+    if _takes_back(text):
+        return False
+    text = _OTHER_DENIED.sub("", text)
+    return any(
+        _introduces(text[max(0, found.start() - _NEAR) : found.start()])
+        and _explains(text[found.end() : found.end() + _NEAR])
+        for found in _ENTAILMENT.finditer(text)
+    )
+
+
+def _takes_back(text: str) -> bool:
+    text = _TOLD.sub(lambda told: _TOLD_DENIAL.sub("", told[0]), _OTHER_DENIED.sub("", text))
+    return bool(TAKEN_BACK.search(text) or _OTHER_LABEL.search(text))
+
+
+def _introduces(before: str) -> bool:
+    sentence = _SENTENCE_BOUND.split(before)[-1]
+    words = "".join(f"{word} " for word in re.findall(r"[^\W_]+", sentence))
+    return bool(_LEAD.fullmatch(words) or _LABELLED.search(before))
+
+
+def _explains(after: str) -> bool:
+    """Whether what follows a label is nothing, a new sentence, or the reason for the label."""
+    if found := _OBJECT.match(after):
+        after = after[found.end() :]
+    signs = _SIGNS.match(after)[0]  # type: ignore[index]  # matches the empty string
+    rest = after[len(signs) :]
+    if not rest or "</" in signs or re.search(r"[.!。\n|]", signs):
+        return True
+    first, *_ = re.split(r"[.!。\n|]", rest, maxsplit=1)
+    told = bool(re.search(r"[,;:(—–-]", signs)) or rest[:7].lower().startswith(("because", "since"))
+    return told and not rest[0].isdigit() and bool(_REASON.search(first))
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A label for a number, and what a list says around it; lines behind it are added."""
+
+    number: int
+    label: ClaimLabel
+    before: str = ""
+    after: list[str] = field(default_factory=list)
+
+    def read(self) -> ClaimLabel | str:
+        if self.label is not ClaimLabel.ENTAILMENT:
+            return self.label
+        after = _OTHER_DENIED.sub("", "\n".join(self.after))
+        plain = not _takes_back(self.before) and not _takes_back(after) and _explains(after[:_NEAR])
+        return self.label if plain else QUALIFIED
+
+
+def _numbered_in(reply: str) -> list[tuple[int, ClaimLabel | str]]:
+    entries: list[_Entry] = []
+    latest: dict[int, _Entry] = {}
+    behind: list[str] = []
+    for line in reply.splitlines():
+        if new := list(_entries_in(line)):
+            entries += new
+            latest.update((entry.number, entry) for entry in new)
+            behind = []
+        elif leading := _LEADING_NUMBER.match(line):
+            if entry := latest.get(int(leading[1])):
+                entry.after.append(line)
+        elif entries:
+            entries[-1].after.append(line)
+            behind.append(line)
+    # What stands behind a list may be said of any of its claims.
+    taken_back = _takes_back("\n".join(behind))
+    return [
+        (entry.number, QUALIFIED if taken_back and found is ClaimLabel.ENTAILMENT else found)
+        for entry in entries
+        for found in [entry.read()]
+    ]
+
+
+def _entries_in(line: str) -> Iterator[_Entry]:
+    affirmed = [label for label, sure in _mentions(line) if sure]
+    pairs = list(_pairs_in(line))
+    leading = _LEADING_NUMBER.match(line)
+    # A line that names other labels too, or numbers in another order, would be a guess.
+    if [_label(pair[4]) for pair in pairs] == affirmed and (
+        not pairs or not leading or int(leading[1]) == int(pairs[0]["number"])
+    ):
+        ends = [0, *(pair.end() for pair in pairs)]
+        starts = [*(pair.start() for pair in pairs), len(line)]
+        between = [line[end:start] for end, start in zip(ends, starts, strict=True)]
+        for at, pair in enumerate(pairs):
+            before = re.split(r"[,;.)|]", between[at])[-1]
+            after = between[at + 1]
+            yield _Entry(int(pair["number"]), _label(pair[4]), before, [after])
+    elif leading and len(affirmed) == 1 and (last := _LABEL_AT_END.search(line)):
+        # The number, then the claim repeated, then its label. A word or two are no claim.
+        before = line[: last.start(1)]
+        words = len(_CLAIM_WORD.findall(before, leading.end()))
+        if not 0 < words < 3 or _introduces(before[-_NEAR:]):
+            yield _Entry(int(leading[1]), affirmed[0], before, [line[last.end(1) :]])
+
+
+def _pairs_in(line: str) -> Iterator[re.Match[str]]:
+    """The numbers with a label right behind them; group 4 is the label."""
+    end = 0
+    for found in _NUMBERED.finditer(line):
+        before = line[end : found.start()]
+        begins = not re.search(r"\w", before)
+        marked = found["mark"] and (end or found["tag"] or before.rstrip().endswith(":"))
+        if begins or marked:
+            yield found
+        end = found.end()
+
+
+def _list_numbers(reply: str) -> Iterator[int]:
+    """The numbers that begin a line as those of a list do, or before any label."""
+    for line in reply.splitlines():
+        number = _LIST_NUMBER.match(line) or _LEADING_NUMBER.match(line)
+        if number and (number.re is _LIST_NUMBER or re.search(_WORD, line, re.IGNORECASE)):
+            yield int(number[1])
+
+
+def _bare_labels(reply: str) -> list[ClaimLabel]:
+    """The labels of a reply that holds nothing else but a heading, in order; else none."""
+    pieces = [piece for piece in re.split(r"[\n,;]", reply) if re.search(r"\w", piece)]
+    if pieces and pieces[0].rstrip().endswith(":"):
+        pieces = pieces[1:]
+    if TAKEN_BACK.search("\n".join(pieces)):
+        return []
+    alone = [re.fullmatch(rf"\W*{_WORD}\W*", piece, re.IGNORECASE) for piece in pieces]
+    return [_label(match[1]) for match in alone if match] if all(alone) else []

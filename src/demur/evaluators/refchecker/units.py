@@ -1,0 +1,255 @@
+"""What an answer is made of, whatever its form: sentences, items, rows, values, blocks of code.
+
+Each unit is a piece that may state something, with its place in the answer. Markup, the keys of
+JSON, heads of tables and citations are no units; what they say of a unit is in its text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from json.decoder import scanstring
+from typing import Literal
+
+from demur.evaluators.refchecker.assertion import states_nothing, too_short
+from demur.text import sentences
+
+Kind = Literal["sentence", "item", "heading", "row", "value", "code"]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A piece of an answer."""
+
+    start: int
+    """Where it stands in the answer: `answer[start:end]`."""
+    end: int
+    said: str
+    """Its own words, without markup and citations."""
+    text: str
+    """The same as a statement: a value behind its path, a cell behind its head, an item behind the
+    words that announce the list."""
+    kind: Kind = "sentence"
+    after: str = ""
+    """The unit before it in running text, which it may refer to; empty where there is none."""
+
+
+Reader = Callable[[str, int, int], Iterator[Unit]]
+
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n`]*)$", re.MULTILINE)
+_TABLE = re.compile(r"^[ \t]*\|?.*\|.*\n[ \t]*\|?[ \t:]*-[-| \t:]*$(?:\n.*\|.*$)*", re.MULTILINE)
+_MARKER = re.compile(r"(?:[-*+•–>]|#{1,6}|\d{1,3}[.)](?!\d)|[a-zA-Z][.)])[ \t]+")
+_LONE_MARKER = re.compile(r"(?:\d{1,3}|[a-zA-Z])[.)]")
+_MORE = re.compile(r"[ \t]*[^\s]")
+_CITATION = re.compile(
+    r"[ \t]*(?:\[\^?\d{1,3}(?:\s?[,;–-]\s?\^?\d{1,3})*\]|【[^】\n]{0,40}】"
+    r"|\((?:[Ss]ources?|[Rr]ef(?:erence)?s?|[Qq]uellen?):?\s*[\d,;\s]{1,20}\))"
+)
+_EMPHASIS = re.compile(r"\*\*|__")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_-]+")
+_SPACE = re.compile(r"\s*")
+# A value that is a sentence says itself what it is about.
+_SENTENCE = re.compile(r"\S+\s+\S+\s+\S+.*[.!?。！？।]\s*", re.DOTALL)
+
+
+def units(answer: str) -> list[Unit]:
+    """Split an answer into its units, in order.
+
+    What has neither letter nor digit is no unit, nor is a title of few words over other units. A
+    line that announces others ("The largest rivers are:") is in the text of each of these instead.
+    """
+    found = _json_units(answer, 0)
+    if found is None:
+        found = [one for start, end, read in _blocks(answer) for one in read(answer, start, end)]
+    return _announced([unit for unit in found if any(map(str.isalnum, unit.said))])
+
+
+def _announced(found: Sequence[Unit]) -> list[Unit]:
+    kept: list[Unit] = []
+    announcement = ""
+    begins: int | None = None
+    for at, unit in enumerate(found):
+        following = found[at + 1] if at + 1 < len(found) else None
+        if following is not None and unit.said.endswith((":", "：")):
+            announcement = "" if states_nothing(unit.said) else unit.said
+            begins = unit.start if announcement else None
+            continue
+        if following is not None and unit.kind == "heading" and too_short(unit.said):
+            announcement = ""
+            continue
+        if announcement:
+            whole = f"{announcement} {unit.text}"
+            begin = unit.start if begins is None else begins
+            unit, begins = replace(unit, start=begin, said=whole, text=whole), None
+        if unit.kind == "sentence" or following is None or following.kind != unit.kind:
+            announcement = ""
+        kept.append(unit)
+    return kept
+
+
+# --- Blocks --------------------------------------------------------------------------------------
+
+
+def _blocks(answer: str) -> Iterator[tuple[int, int, Reader]]:
+    """Stretches of prose, tables and fenced code, in order."""
+    at = 0
+    for opening, closing in _fenced(answer):
+        yield from _tables(answer, at, opening.start())
+        yield opening.end(), closing.start(), _code
+        at = closing.end()
+    yield from _tables(answer, at, len(answer))
+
+
+def _fenced(answer: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
+    """The fences around each block of code; one that is not closed is read as prose."""
+    opening: re.Match[str] | None = None
+    for mark in _FENCE.finditer(answer):
+        if opening is None:
+            opening = mark
+        elif mark[1].startswith(opening[1]) and not mark[2].strip():
+            yield opening, mark
+            opening = None
+
+
+def _tables(answer: str, start: int, end: int) -> Iterator[tuple[int, int, Reader]]:
+    at = start
+    for table in _TABLE.finditer(answer, start, end):
+        yield at, table.start(), _prose
+        yield table.start(), table.end(), _table
+        at = table.end()
+    yield at, end, _prose
+
+
+def _code(answer: str, start: int, end: int) -> Iterator[Unit]:
+    found = _json_units(answer[start:end], start)
+    if found is not None:
+        yield from found
+        return
+    block = answer[start:end]
+    said = block.strip()
+    if said:
+        begin = start + block.index(said)
+        yield Unit(begin, begin + len(said), said, said, "code")
+
+
+def _table(answer: str, start: int, end: int) -> Iterator[Unit]:
+    at = start
+    heads: list[str] = []
+    for number, line in enumerate(answer[start:end].split("\n")):
+        cells = [_clean(cell).strip() for cell in line.strip().strip("|").split("|")]
+        if number == 0:
+            heads = cells
+        elif number > 1 and line.strip():
+            named = [
+                f"{head}: {cell}" if head else cell
+                for head, cell in zip([*heads, *[""] * len(cells)], cells, strict=False)
+                if cell
+            ]
+            begin = at + len(line) - len(line.lstrip())
+            row = "; ".join(named)
+            yield Unit(begin, begin + len(line.strip()), " ".join(filter(None, cells)), row, "row")
+        at += len(line) + 1
+
+
+def _prose(answer: str, start: int, end: int) -> Iterator[Unit]:
+    before = ""
+    for first, last in _sentences(answer[start:end]):
+        begin, stop = start + first, start + last
+        kind: Kind = "sentence"
+        if marker := _MARKER.match(answer, begin, stop):
+            begin = marker.end()
+            kind = "heading" if marker[0].startswith("#") else "item"
+        said = _clean(answer[begin:stop]).strip()
+        if said:
+            yield Unit(begin, stop, said, said, kind, before)
+            before = said
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    """As `text.sentences`, the number of a list's item with what it numbers."""
+    begin: int | None = None
+    for start, end in sentences(text):
+        begin = start if begin is None else begin
+        marker = _LONE_MARKER.fullmatch(text, start, end)
+        if (
+            marker
+            and "\n" not in text[end : end + 1]
+            and text[end:].strip(" \t")[:1] not in ("", "\n")
+        ):
+            continue
+        yield begin, end
+        begin = None
+
+
+def _clean(text: str) -> str:
+    return _EMPHASIS.sub("", _CITATION.sub("", text))
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def _json_units(text: str, offset: int) -> list[Unit] | None:
+    """The values of a JSON object or list with their paths; None where the text is none."""
+    begin = len(text) - len(text.lstrip())
+    if text[begin : begin + 1] not in ("{", "["):
+        return None
+    try:
+        json.loads(text)
+        return [*_leaves(text, begin, (), offset)]
+    except (ValueError, RecursionError):
+        return None
+
+
+def _leaves(text: str, start: int, path: tuple[str, ...], offset: int) -> list[Unit]:
+    found: list[Unit] = []
+    _value(text, start, path, offset, found)
+    return found
+
+
+def _value(text: str, at: int, path: tuple[str, ...], offset: int, found: list[Unit]) -> int:
+    """Read the value at a place, add its units, and return where it ends."""
+    if text[at] == "{":
+        at = _after_space(text, at + 1)
+        while text[at] != "}":
+            key, at = scanstring(text, at + 1)
+            at = _after_space(text, _after_space(text, at) + 1)
+            at = _after_space(text, _value(text, at, (*path, key), offset, found))
+            at = _after_space(text, at + 1) if text[at] == "," else at
+        return at + 1
+    if text[at] == "[":
+        at = _after_space(text, at + 1)
+        while text[at] != "]":
+            at = _after_space(text, _value(text, at, path, offset, found))
+            at = _after_space(text, at + 1) if text[at] == "," else at
+        return at + 1
+    value, end = json.JSONDecoder().raw_decode(text, at)
+    found += _of_value(value, text[at:end], at + offset, path)
+    return end
+
+
+def _after_space(text: str, at: int) -> int:
+    space = _SPACE.match(text, at)
+    return space.end() if space else at
+
+
+def _of_value(value: object, raw: str, at: int, path: Sequence[str]) -> Iterator[Unit]:
+    if value is None:
+        return
+    if not isinstance(value, str):
+        yield Unit(at, at + len(raw), raw, f"{_named(path)}{raw}", "value")
+    elif raw[1:-1] == value and _SENTENCE.fullmatch(value):
+        yield from _moved(_prose(value, 0, len(value)), at + 1)
+    else:
+        yield Unit(at + 1, at + len(raw) - 1, value, f"{_named(path)}{value}", "value")
+
+
+def _named(path: Sequence[str]) -> str:
+    names = (" ".join(_CAMEL.sub(" ", key).split()) for key in path)
+    return f"{', '.join(names)}: " if path else ""
+
+
+def _moved(found: Iterator[Unit], by: int) -> Iterator[Unit]:
+    for one in found:
+        yield replace(one, start=one.start + by, end=one.end + by)

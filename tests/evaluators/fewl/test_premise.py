@@ -1,0 +1,81 @@
+"""Which text of a pair is the premise, and what each order misses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from support.fewl import HIGH, QUESTION, fewl, store
+from support.vectors import Told
+
+SAMPLE = {
+    "question": QUESTION,
+    "answer": "Ada did.",
+    "metadata": {"correct": ["It was Ada."], "incorrect": ["Bo, perhaps."]},
+}
+NEIGHBORS = [
+    ("0 1 | who built the bridge?", ["Cyrus built it.", "Di built it."]),
+    ("0.6 0.8 | who dug the well?", ["Ed dug it.", "Flo dug it."]),
+]
+
+
+def longer(pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """By how much the premise is longer."""
+    return [len(premise) / (len(premise) + 2 * len(hypothesis)) for premise, hypothesis in pairs]
+
+
+def turned(pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """By how much the hypothesis is longer."""
+    return longer([(hypothesis, premise) for premise, hypothesis in pairs])
+
+
+@pytest.mark.parametrize("weighting", ["expertise", "uniform", "best", "ideal", "first"])
+def test_the_reference_may_be_the_premise(weighting: str) -> None:
+    def details(similarity: Any, premise: str) -> Any:
+        options = {"neighbors": store(*NEIGHBORS), "penalty": True, "weighting": weighting}
+        found = fewl(similarity=similarity, premise=premise, **options).invoke(SAMPLE)
+        assert found.score is not None
+        return {name: term for name, term in found.details.items() if name != "usage_by_stage"}
+
+    assert details(longer, "answer") == details(turned, "reference")
+    assert details(turned, "answer") == details(longer, "reference")
+    terms = ["similarities", "penalties"]
+    if weighting in ("expertise", "best", "ideal"):
+        terms.append("expertise")
+    first, second = details(longer, "answer"), details(longer, "reference")
+    assert all(first[term] != second[term] for term in terms)
+
+
+def entails(pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """How much of the hypothesis the premise says."""
+    texts = [(set(premise.split()), set(hypothesis.split())) for premise, hypothesis in pairs]
+    return [len(premise & hypothesis) / len(hypothesis) for premise, hypothesis in texts]
+
+
+def test_each_order_misses_what_the_other_sees() -> None:
+    full, more, part = HIGH, f"{HIGH} Cy paid.", "Ada lit"
+    scores = {
+        premise: [
+            fewl(similarity=entails, weighting="first", premise=premise)
+            .invoke({**SAMPLE, "answer": answer})
+            .score
+            or 0
+            for answer in (full, more, part)
+        ]
+        for premise in ("answer", "reference")
+    }
+    of_answer, of_reference = scores["answer"], scores["reference"]
+    assert of_answer[1] == of_answer[0] > of_answer[2]
+    assert of_reference[2] == of_reference[0] > of_reference[1]
+
+
+@pytest.mark.parametrize("similarity", ["rouge", Told()], ids=["rouge", "cosine"])
+def test_the_order_changes_nothing_for_a_symmetric_similarity(similarity: Any) -> None:
+    first, second = (
+        fewl(similarity=similarity, neighbors=store(*NEIGHBORS), penalty=True, premise=premise)
+        for premise in ("answer", "reference")
+    )
+    assert first.invoke(SAMPLE).score == second.invoke(SAMPLE).score
+    assert first.fingerprints != second.fingerprints

@@ -1,0 +1,269 @@
+"""Nothing passes unchecked, whatever the extractor says: over all answers of tests/support.
+
+The scripted judge finds Entailment for the statements that the extractor gave, and Neutral for any
+other claim. So an answer that is let through although it states more was never wholly checked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import BaseMessage
+
+from demur import Evaluation, Guard, RefChecker
+from demur.evaluators.refchecker.prompts import RefCheckerPrompts
+from demur.guard import AnswerRejected, Block
+from support.answers import ANSWERS, EMPTY, STATING, Answer, let_through
+from support.fakes import ScriptedModel, isolated
+from support.streams import Telling
+
+Form = Literal["triplets", "statements"]
+NONE = "No claims"
+WHOLE = "a whole list"
+"""The one extractor that goes wrong in nothing; its judge believes all."""
+PROSE = "Let me read that message with care, line by line:"
+FORMS: tuple[Form, ...] = ("triplets", "statements")
+DENYING = ("no claims", "prose, then no claims", "foreign claims, then no claims", "half a list")
+"""Extractors that say of an answer that states nothing that there are no claims."""
+EXTRACTORS = (*DENYING, "prose twice", "our own example", "empty reply")
+SOME = [STATING[at * len(STATING) // 60] for at in range(60)]
+
+
+def _said(text: str) -> str:
+    """A text by its letters alone: a triplet has other marks and spaces than its statement."""
+    return "".join(re.findall(r"\w", text.casefold()))
+
+
+def _line(form: Form, statement: str) -> str:
+    """A statement as an extractor lists it."""
+    words = statement.replace('"', "").split()
+    if form == "statements":
+        return f"- {' '.join(words)}"
+    text = " ".join(words)
+    if len(words) < 3 and len(text) > 5 and re.search(r"[\u3040-\u9fff]", text):
+        third = len(text) // 3
+        words = [text[:third], text[third : 2 * third], text[2 * third :]]
+    if len(words) < 3:
+        return f'("the answer", "is", "{text}")'
+    return f'("{words[0]}", "{" ".join(words[1:-1])}", "{words[-1]}")'
+
+
+class Extractor:
+    """An extractor that goes wrong in one way, and a judge that believes what it gave alone."""
+
+    def __init__(self, how: str, form: Form) -> None:
+        self.how, self.form = how, form
+        self.given: set[str] = set()
+        """The statements that it gave."""
+        self._believed: set[str] = set()
+        self.statements: Sequence[str] = ()
+        """Those of the answer that is under judgement."""
+        self.checker = RefChecker(ScriptedModel(script=self._reply), claims=form)
+
+    def judge(self, one: Answer) -> Evaluation:
+        self.begin(one)
+        return self.checker.invoke(one.sample)
+
+    def begin(self, one: Answer) -> None:
+        self.given.clear()
+        self._believed.clear()
+        self.statements = one.statements
+
+    def _reply(self, stage: str, messages: Sequence[BaseMessage]) -> str:
+        if stage == "extraction":
+            return self._extraction(messages)
+        assert stage == "joint", stage
+        claims = re.findall(r"^(\d+)\. (.*)$", isolated("claims", messages), re.MULTILINE)
+        believed = [_said(claim) in self._believed or self.how == WHOLE for _, claim in claims]
+        return "\n".join(
+            f"{number}. {'Entailment' if held else 'Neutral'}"
+            for (number, _), held in zip(claims, believed, strict=True)
+        )
+
+    def _extraction(self, messages: Sequence[BaseMessage]) -> str:
+        again = "<answer-" not in str(messages[-1].content)
+        if self.how == "half a list":
+            return self._give(messages, 1)
+        if self.how == WHOLE:
+            return self._give(messages, len(self.statements))
+        if self.how == "our own example":
+            return getattr(RefCheckerPrompts(), self.form).examples[-1].reply
+        first, second = {
+            "no claims": (NONE, NONE),
+            "prose, then no claims": (PROSE, NONE),
+            "foreign claims, then no claims": (_line(self.form, "purple zeppelins yodel"), NONE),
+            "prose twice": (PROSE, PROSE),
+            "empty reply": ("", ""),
+        }[self.how]
+        return second if again else first
+
+    def _give(self, messages: Sequence[BaseMessage], most: int) -> str:
+        """The first of the statements that are shown."""
+        shown = _said(isolated("answer", messages))
+        chosen = [one for one in self.statements if _said(one) in shown][:most]
+        lines = [_line(self.form, one) for one in chosen]
+        self.given.update(chosen)
+        self._believed.update(map(_said, lines))
+        return "\n".join(lines) or NONE
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One answer, and what became of it."""
+
+    one: Answer
+    found: Evaluation
+    hidden: tuple[str, ...]
+    """What it states and the extractor kept to itself."""
+
+    @property
+    def misplaced(self) -> bool:
+        """Whether a claim stands outside the answer."""
+        spans = [claim.span for claim in self.found.claims if claim.span is not None]
+        return not all(span.start < span.end <= len(self.one.answer) for span in spans)
+
+
+def _hidden(extractor: Extractor, one: Answer, until: int | None = None) -> tuple[str, ...]:
+    """What the answer states, up to a place in it, and the extractor kept to itself."""
+    last = len(one.answer) if until is None else until
+    ended = (said for said, (_, end) in zip(one.statements, one.places, strict=True) if end <= last)
+    return tuple(said for said in ended if said not in extractor.given)
+
+
+@cache
+def _judged(how: str, form: Form) -> tuple[Judged, ...]:
+    """All answers, judged once for all tests."""
+    extractor = Extractor(how, form)
+    return tuple(Judged(one, extractor.judge(one), _hidden(extractor, one)) for one in ANSWERS)
+
+
+@pytest.fixture(params=FORMS)
+def form(request: pytest.FixtureRequest) -> Form:
+    return request.param  # type: ignore[no-any-return]
+
+
+def test_the_suite_holds_enough_answers_of_every_kind() -> None:
+    assert len(STATING) >= 310
+    assert len(EMPTY) >= 105
+    assert sum(one.supported is True for one in STATING) == len(STATING) / 2
+    kinds = [one.kind for one in STATING]
+    assert min(map(kinds.count, set(kinds))) >= 8
+    for language in ("de", "zh", "ja", "ko", "ar", "hi"):
+        assert sum(one.language == language for one in STATING) >= 16
+        assert sum(one.language == language for one in EMPTY) >= 3
+
+
+@pytest.mark.parametrize("how", EXTRACTORS)
+def test_no_answer_that_states_something_is_let_through_unchecked(how: str, form: Form) -> None:
+    silent = [each.one.id for each in _judged(how, form) if each.hidden and let_through(each.found)]
+    assert silent == []
+
+
+@pytest.mark.parametrize("how", EXTRACTORS)
+def test_an_answer_that_states_nothing_is_not_treated_as_claims(how: str, form: Form) -> None:
+    found = {each.one.id: each.found for each in _judged(how, form) if not each.one.states}
+    wrong = [
+        key
+        for key, one in found.items()
+        # Where the extractor cannot be read at all, it may also be left undecided.
+        if one.label != "Abstain" and (how in DENYING or not one.undetermined)
+    ]
+    assert len(wrong) <= 5, wrong
+
+
+def test_a_whole_list_that_the_judge_believes_passes(form: Form) -> None:
+    stating = [each for each in _judged(WHOLE, form) if each.one.states]
+    wrong = [each.one.id for each in stating if each.found.passed is not True]
+    assert len(wrong) <= len(stating) // 20, wrong
+
+
+@pytest.mark.parametrize("how", [*EXTRACTORS, WHOLE])
+def test_every_claim_stands_at_a_place_in_the_answer(how: str, form: Form) -> None:
+    assert [each.one.id for each in _judged(how, form) if each.misplaced] == []
+
+
+# --- Without an extractor ------------------------------------------------------------------------
+
+
+def _denying(stage: str, messages: Sequence[BaseMessage]) -> str:
+    """Neutral for every number that a request shows."""
+    numbers = re.findall(r"^\W*(\d+)[.:)\]]", str(messages[-1].content), re.MULTILINE)
+    return "\n".join(f"{number}. Neutral" for number in dict.fromkeys(numbers)) or "Neutral"
+
+
+@cache
+def _by_sentences() -> tuple[Judged, ...]:
+    checker = RefChecker(ScriptedModel(script=_denying), claims="sentences")
+    return tuple(Judged(one, checker.invoke(one.sample), one.statements) for one in ANSWERS)
+
+
+def test_a_judge_of_sentences_that_denies_all_lets_nothing_through() -> None:
+    silent = [
+        each.one.id for each in _by_sentences() if each.one.states and let_through(each.found)
+    ]
+    assert silent == []
+
+
+def test_sentences_that_state_nothing_are_not_judged() -> None:
+    empty = [each for each in _by_sentences() if not each.one.states]
+    wrong = [each.one.id for each in empty if each.found.label != "Abstain"]
+    assert len(wrong) <= 5, wrong
+
+
+def test_every_sentence_stands_at_a_place_in_the_answer() -> None:
+    assert [each.one.id for each in _by_sentences() if each.misplaced] == []
+
+
+# --- Through a guard -----------------------------------------------------------------------------
+
+Guarded = Callable[[Extractor, Answer], str]
+
+
+def _guard(extractor: Extractor, one: Answer, **options: Any) -> Guard[Any, Any]:
+    """One around a chain that gives this answer."""
+    extractor.begin(one)
+    documents = [Document(page_content=text) for text in one.contexts]
+    options = {"on_fail": Block(), "contexts": lambda output: documents, **options}
+    return Guard(Telling(one.answer), extractor.checker, **options)
+
+
+def _invoked(extractor: Extractor, one: Answer) -> str:
+    """What a guard lets out of the answer."""
+    with suppress(AnswerRejected):
+        return str(_guard(extractor, one).invoke(one.question or ""))
+    return ""
+
+
+def _streamed(extractor: Extractor, one: Answer) -> str:
+    """What a guard lets out of the answer, sentence by sentence."""
+    chunks = []
+    with suppress(AnswerRejected):
+        for chunk in _guard(extractor, one, streaming="sentence").stream(one.question or ""):
+            chunks.append(chunk)
+    return "".join(chunks)
+
+
+@pytest.mark.parametrize("guarded", [_invoked, _streamed])
+@pytest.mark.parametrize("how", EXTRACTORS)
+def test_a_guard_lets_nothing_unchecked_out(how: str, form: Form, guarded: Guarded) -> None:
+    extractor = Extractor(how, form)
+    silent = []
+    for one in SOME:
+        out = guarded(extractor, one)
+        assert one.answer.startswith(out)
+        silent += [one.id] if _hidden(extractor, one, len(out)) else []
+    assert silent == []
+
+
+@pytest.mark.parametrize("guarded", [_invoked, _streamed])
+def test_a_guard_lets_out_what_the_judge_believes(form: Form, guarded: Guarded) -> None:
+    extractor = Extractor(WHOLE, form)
+    held = [one.id for one in SOME if guarded(extractor, one) != one.answer]
+    assert len(held) <= len(SOME) // 10, held
