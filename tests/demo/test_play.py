@@ -24,9 +24,9 @@ from demur.demo.play import QUESTIONS, play
 from demur.guard.trace import Trace
 
 EMBEDDINGS = DeterministicFakeEmbedding(size=8)
-TRIPLET = '("it", "removes", "directories")'
+TRIPLET = '("it", "removes", "all directories")'
 THIRD = '("it", "removes", "no directories")'
-OTHER = '("it", "removes", "empty directories")'
+OTHER = '("it", "removes", "directories")'
 
 
 @pytest.fixture(autouse=True)
@@ -60,12 +60,12 @@ def test_an_answer_that_fails_is_given_anew_and_all_of_it_is_shown(tmp_path: Pat
     parts = (
         "Question 1 of 1:  What does it remove?",
         "Answer 1:  It removes [b]all directories[/b].",
-        "1. Contradiction: it removes directories",
+        "1. Contradiction: it removes all directories",
         "FAILED",
         "The guard:  the passages contradict claims: the guard asks for another answer; its model "
         "answers from the passages, told what was wrong",
         "Answer 2:  It removes [b]directories[/b].",
-        "1. Entailment: it removes empty directories",
+        "1. Entailment: it removes directories",
         "PASSED",
         "The guard  lets the new answer through: attempt 2 passed",
         "Final answer:  It removes [b]directories[/b].",

@@ -67,7 +67,10 @@ def application(*answers: str) -> Callable[[dict[str, Any], int], str]:
         if "<problems-" in prompt or "<answer-" not in prompt:
             return coming.pop(0) if len(coming) > 1 else coming[0]
         numbers = re.findall(r"\d+", _tagged("answer", prompt))
-        return "\n".join(f'("the tower", "has the number", "{n}")' for n in numbers) or "No claims"
+        return (
+            "\n".join(f'("Amber Tower", "is tall in metres", "{n}")' for n in numbers)
+            or "No claims"
+        )
 
     return script
 

@@ -105,7 +105,7 @@ def test_a_template_asks_what_the_prompt_asks(name: str, without: tuple[str, ...
     )
 
 
-@pytest.mark.parametrize("name", ["triplets", "sentences"])
+@pytest.mark.parametrize("name", ["triplets", "statements"])
 def test_what_precedes_an_answer_is_shown_before_it(name: str) -> None:
     prompt = getattr(RefCheckerPrompts(), name)
     texts = {"question": "Who?", "preceding": "Ada came.", "answer": "She\n\nleft."}

@@ -65,6 +65,7 @@ class Claims(str, Enum):
     """What to cut an answer into."""
 
     triplets = "triplets"
+    statements = "statements"
     sentences = "sentences"
 
 

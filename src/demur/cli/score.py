@@ -107,7 +107,9 @@ def score(
         str | None, typer.Option(help="reverse-validation: how names are matched.")
     ] = None,
     checker: Annotated[str | None, typer.Option(help="refchecker: as demur check has it.")] = None,
-    claims: Annotated[str | None, typer.Option(help="refchecker: triplets or sentences.")] = None,
+    claims: Annotated[
+        str | None, typer.Option(help="refchecker: sentences, triplets or statements.")
+    ] = None,
     aggregation: Annotated[
         str | None, typer.Option(help="refchecker: strict, soft or major.")
     ] = None,

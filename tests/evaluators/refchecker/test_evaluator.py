@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -565,10 +566,15 @@ def test_an_empty_answer_is_undetermined(answer: str) -> None:
 def test_strange_text_is_checked_like_any_other(
     answer: str, triplet: str, context: str, checker: str
 ) -> None:
-    model = scripted(triplet, joint="1. Entailment", claim="Entailment")
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        if stage == "joint":
+            return labels(*[E] * len(re.findall(r"(?m)^\d+\. ", isolated("claims", messages))))
+        return triplet if stage == "extraction" else E
+
+    model = ScriptedModel(script=script)
     found = check(model, {"answer": answer, "contexts": [context]}, checker=checker)
     assert found.passed is True, found.error
-    (claim,) = found.claims
+    claim = found.claims[0]
     assert claim.span is not None
     assert 0 <= claim.span.start < claim.span.end <= len(answer)
     (evidence,) = claim.evidence

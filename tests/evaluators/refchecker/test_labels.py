@@ -375,7 +375,7 @@ def test_a_list_that_starts_at_0_is_asked_for_again_and_not_read_off_by_one() ->
         return "\n".join(f"{number - off}. {right[number]}" for number in asked)
 
     model = ScriptedModel(script=script)
-    found = RefChecker(model, checker="joint", claims="sentences").invoke(
+    found = RefChecker(model, checker="joint", claims="statements").invoke(
         {"answer": " ".join(facts), "contexts": ["Oslo is the capital of Norway."]}
     )
     assert [claim.label for claim in found.claims] == [E, C, N]

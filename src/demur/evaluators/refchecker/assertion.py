@@ -112,8 +112,14 @@ def too_short(text: str) -> bool:
 
 
 def content_words(text: str) -> frozenset[str]:
-    """Return the words of a text but for those that only hold sentences together, case-folded."""
-    return word_set(text) - FUNCTION_WORDS
+    """Return the words of a text that say something, case-folded.
+
+    Words that only hold sentences together are left out, and single Latin letters: "s" of "town's".
+    """
+    found = word_set(text) - FUNCTION_WORDS
+    return frozenset(
+        word for word in found if len(word) > 1 or not word.isascii() or word.isdigit()
+    )
 
 
 def _plain(sentence: str) -> str:

@@ -18,7 +18,7 @@ from demur.schema import Claim, Sample, Span
 from demur.text import word_set
 
 # The share of a unit's content words that its claims may leave out: what a paraphrase drops.
-_LEFT_OUT = 1 / 3
+_LEFT_OUT = 1 / 4
 _STEM = 4
 NEEDS_QUESTION = "says too little to be checked without its question: give the sample a question"
 
@@ -81,7 +81,7 @@ def _as_claim(unit: Unit, question: str | None, preceding: str) -> Claim:
     one behind what stands before it; where there is neither, the claim has an error.
     """
     span = Span(start=unit.start, end=unit.end)
-    if not too_short(unit.text):
+    if unit.kind == "code" or not too_short(unit.text):
         return Claim(text=unit.text, span=span)
     before = (question or "").strip() or unit.after or preceding.strip()
     if before:
@@ -120,8 +120,11 @@ def _share_covered(said: Sequence[Unit], by_unit: Mapping[int, Sequence[Claim]])
 
 
 def _covers(claims: Sequence[Claim], unit: Unit) -> bool:
-    """Whether the claims of a unit hold its numbers, its denial, and most of its words."""
-    if not claims:
+    """Whether the claims of a unit hold its numbers, its denial, and three quarters of its words.
+
+    Code is never covered: one sign makes another program of it.
+    """
+    if not claims or unit.kind == "code":
         return False
     said = " ".join(claim.text for claim in claims)
     if DENIAL.search(unit.said) and not DENIAL.search(said):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
-from demur.evaluators.refchecker.localization import index, locate
+from demur.evaluators.refchecker.localization import Sentence, index_sentences, locate
 from demur.evaluators.refchecker.parsing import Extracted, parse_statements, parse_triplets
 from demur.evaluators.refchecker.prompts import (
     UNREADABLE_STATEMENTS,
@@ -19,8 +19,8 @@ from demur.evaluators.refchecker.prompts import (
     triplet_grammar,
     with_preceding,
 )
-from demur.evaluators.refchecker.references import Passage
 from demur.evaluators.refchecker.remembering import Same, memory
+from demur.evaluators.refchecker.units import units
 from demur.models.calls import ChatCall, Steps, ask
 from demur.models.isolation import as_shown
 from demur.models.prompts import Prompt
@@ -218,7 +218,9 @@ def _example_claims(prompt: Prompt, form: ClaimForm) -> frozenset[str]:
 def _collect(
     reads: Sequence[Extracted], answer: str, known: _Known, examples: frozenset[str]
 ) -> Extraction:
-    indexed = index([Passage(None, 0, answer)])
+    indexed = index_sentences(
+        Sentence(None, unit.start, answer[unit.start : unit.end]) for unit in units(answer)
+    )
     found = dict.fromkeys(claim for read in reads for claim in _claims(read))
     claims: list[Claim] = []
     ungrounded: list[Claim] = []

@@ -42,11 +42,16 @@ class Index:
 
 def index(passages: Iterable[Passage]) -> Index:
     """The sentences of the passages, ready to be searched."""
-    found = tuple(
+    return index_sentences(
         Sentence(passage.context, passage.start + start, passage.text[start:end])
         for passage in passages
         for start, end in sentences(passage.text)
     )
+
+
+def index_sentences(given: Iterable[Sentence]) -> Index:
+    """Sentences, ready to be searched."""
+    found = tuple(given)
     by_word: dict[str, list[int]] = defaultdict(list)
     for at, sentence in enumerate(found):
         for word in word_set(sentence.text):

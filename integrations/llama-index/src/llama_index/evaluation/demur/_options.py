@@ -31,7 +31,7 @@ class RefCheckerOptions(_Options, total=False):
 
     checker: str | CrossEncoder
     threshold: float | Threshold | None
-    claims: Literal["triplets", "sentences"]
+    claims: Literal["auto", "triplets", "statements", "sentences"]
     aggregation: Literal["strict", "major", "soft"]
     retriever: BaseRetriever | Runnable[str, Any] | None
     prompts: RefCheckerPrompts
