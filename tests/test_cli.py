@@ -76,7 +76,7 @@ def _evaluation(**fields: Any) -> Evaluation:
 
 PASSED = _evaluation(score=1.0, label="Entailment", passed=True)
 UNDETERMINED = _evaluation(score=None, label=None, passed=None, error="the model gave no labels")
-ABSTAINED = _evaluation(score=None, label="Abstain", passed=None, claims=())
+NOTHING = _evaluation(score=None, label="Abstain", passed=None, claims=())
 
 CHECK = ["check", "--question", "Q?", "--answer", "A.", "--reference", FACT]
 
@@ -110,7 +110,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Evaluation | Exception]
         (PASSED, 0, "PASSED"),
         (_evaluation(), 1, "FAILED"),
         (UNDETERMINED, 2, "UNDETERMINED"),
-        (ABSTAINED, 2, "ABSTAINED"),
+        (NOTHING, 2, "NOTHING TO CHECK"),
         (_evaluation(passed=None), 2, "UNDECIDED"),
     ],
 )

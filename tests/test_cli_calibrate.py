@@ -23,10 +23,10 @@ from demur.observe.records import Record
 from support.evaluators import Scripted
 from support.records import (
     HOSTILE,
-    abstained,
     found,
     guarded,
     jsonl,
+    nothing_to_check,
     refuted,
     scored,
     sqlite,
@@ -230,7 +230,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path, capsys: Any) -> None:
     others = [
         scored(undetermined(), at=1000),
         scored(undetermined(), at=1001),
-        scored(abstained(), at=1002),
+        scored(nothing_to_check(), at=1002),
         scored(found(score=None, passed=False), at=1003),
         *(scored(judged(0.01), at=1010 + at) for at in range(5)),
     ]
@@ -243,7 +243,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path, capsys: Any) -> None:
     labels = _labels(tmp_path / "labels.csv", {**known, **said_of, **strangers})
     assert _run(path, "--target", 0.1, "--labels", labels) == 0
     told = _lines(capsys.readouterr().out)
-    assert told["left out"] == "2 undetermined, 1 abstained, 1 without a score, 5 unlabelled"
+    assert told["left out"] == "2 undetermined, 1 nothing to check, 1 without a score, 5 unlabelled"
     assert told["labels of no answer"] == "7: 'x0', 'x1', 'x2', 'x3', 'x4', ..."
     assert told["cannot be read"].startswith("1, first line 210: ")
     assert Threshold.load(tmp_path / "a.threshold.json") == _expected(case)
@@ -252,7 +252,7 @@ def test_what_is_left_out_is_counted(tmp_path: Path, capsys: Any) -> None:
     assert whole["left_out"] == {
         "not judged": 0,
         "undetermined": 2,
-        "abstained": 1,
+        "nothing to check": 1,
         "without a score": 1,
         "unlabelled": 5,
         "damaged": 1,

@@ -226,7 +226,11 @@ def test_the_summary_as_lines(file: Path, capsys: Any) -> None:
     lines = [line.split("\t") for line in out.splitlines()]
     figures = dict(zip(lines[0], lines[1], strict=True))
     assert figures[""] == "first"
-    assert (figures["answers"], figures["undetermined"]) == ("6", "0")
+    assert [figures[one] for one in ("answers", "undetermined", "nothing to check")] == [
+        "6",
+        "0",
+        "0",
+    ]
     assert figures["mean score"] == f"{32 / 60:.4f}"
     assert figures["passed"] == "50.0% of 6"
     assert (figures["calls"], figures["tokens in"], figures["seconds"]) == ("12", "6,000", "3.0")

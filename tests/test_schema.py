@@ -249,7 +249,7 @@ def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, name: str) -> Non
         ({"error": "no references"}, "undetermined"),
         ({"score": 1.0, "passed": True}, "passed"),
         ({"score": 0.0, "passed": False, "label": "Neutral"}, "failed"),
-        ({"label": "Abstain"}, "abstained"),
+        ({"label": "Abstain"}, "nothing_to_check"),
         ({"score": 0.5}, "scored"),
     ],
 )

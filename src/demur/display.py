@@ -94,7 +94,7 @@ def verdict(evaluation: Evaluation) -> tuple[str, str]:
     reason = ", ".join(parts)
     if evaluation.passed is not None:
         return ("PASSED" if evaluation.passed else "FAILED"), reason
-    return ("ABSTAINED" if evaluation.abstained else "UNDECIDED"), reason
+    return ("NOTHING TO CHECK" if evaluation.nothing_to_check else "UNDECIDED"), reason
 
 
 def show(console: Console, evaluation: Evaluation, names: Sequence[str] = ()) -> None:

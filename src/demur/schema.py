@@ -65,6 +65,8 @@ class Failure(str, Enum):
     """What it says does not lead back to what was asked about."""
     VAGUE = "vague"
     """It could stand as the answer to other questions too."""
+    NOTHING = "nothing_to_check"
+    """It states nothing that could be checked."""
     OTHER = "other"
     """An evaluator rejects it without a kind."""
 
@@ -206,9 +208,9 @@ FACTUAL, NON_FACTUAL = "factual", "non-factual"
 """The labels of evaluators that judge an answer as a whole: it holds, or it does not."""
 
 
-Finding = Literal["passed", "failed", "undetermined", "abstained", "scored"]
-"""What one evaluation says, in a word. "abstained": the answer states nothing to check; "scored":
-the evaluator has no threshold."""
+Finding = Literal["passed", "failed", "undetermined", "nothing_to_check", "scored"]
+"""What one evaluation says, in a word. "nothing_to_check": the answer states nothing that could be
+checked; "scored": the evaluator has no threshold."""
 
 
 class Evaluation(_Value):
@@ -225,7 +227,8 @@ class Evaluation(_Value):
     label: str | None = None
     """The verdict in a word; the evaluator's docstring lists them."""
     passed: bool | None = None
-    """Whether the answer is good enough. None if undetermined, abstained, or without threshold."""
+    """Whether the answer is good enough. None if undetermined, if the answer states nothing to
+    check, or without threshold."""
     failure: Failure | None = None
     """What is wrong with the answer, where that is not told by its claims' labels. None if it
     passed, or if the evaluator knows no kinds."""
@@ -261,9 +264,18 @@ class Evaluation(_Value):
         return self.error is not None
 
     @property
+    def nothing_to_check(self) -> bool:
+        """Whether the answer states nothing to check, so that there was nothing to decide.
+
+        An evaluation that has a score, claims or an error besides found something after all.
+        """
+        found = (self.passed, self.score, self.error)
+        return self.label == ABSTAIN and found == (None, None, None) and not self.claims
+
+    @property
     def abstained(self) -> bool:
-        """Whether the answer states nothing to check, so that there was nothing to decide."""
-        return self.label == ABSTAIN and self.passed is None
+        """As `nothing_to_check`."""
+        return self.nothing_to_check
 
     @property
     def finding(self) -> Finding:
@@ -272,7 +284,7 @@ class Evaluation(_Value):
             return "undetermined"
         if self.passed is not None:
             return "passed" if self.passed else "failed"
-        return "abstained" if self.abstained else "scored"
+        return "nothing_to_check" if self.nothing_to_check else "scored"
 
     def _repr_html_(self) -> str:
         """How a notebook shows it."""

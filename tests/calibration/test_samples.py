@@ -148,8 +148,8 @@ def test_evaluations_without_a_score_are_counted() -> None:
     said = _refused([found(0.5), found(None), found(None)], [True, False, True])
     assert "2 of 3" in said
     assert "number 2 first (undetermined: no labels)" in said
-    abstained = Evaluation(name="checker", label="Abstain")
-    assert "label 'Abstain'" in _refused([found(0.5), abstained], [True, False])
+    nothing = Evaluation(name="checker", label="Abstain")
+    assert "label 'Abstain'" in _refused([found(0.5), nothing], [True, False])
 
 
 def test_numbers_and_evaluations_do_not_mix() -> None:

@@ -198,4 +198,4 @@ def test_real_models_answer_and_are_checked(
     assert any(one.metadata["title"] == "heapq.merge" for one in first.contexts)
     assert first.usage.output_tokens > 0
     assert first.evaluations[0].error is None
-    assert trace.outcome in ("passed", "recovered", "abstained")
+    assert trace.outcome in ("passed", "recovered", "nothing_to_check", "abstained")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from langchain_core.documents import Document
 
 from demur.demo import telling
 from demur.guard import Attempt, Feedback, Trace
+from demur.guard.trace import Outcome
 from demur.schema import Claim, ClaimLabel, Evaluation, Usage
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
@@ -56,9 +57,7 @@ def test_a_contradiction_is_told() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "outcome", ["passed", "recovered", "abstained", "blocked", "best_effort", "evaluator_failed"]
-)
+@pytest.mark.parametrize("outcome", get_args(Outcome))
 def test_every_outcome_has_words_and_its_reason(outcome: Any) -> None:
     assert telling.ending(_trace(outcome)).endswith(": why")
     assert telling.tally([_trace(outcome)]) == f"1 question: 1 {outcome.replace('_', ' ')}"

@@ -18,7 +18,7 @@ from demur.evaluators.base import ClaimEvaluator, Evaluator, Found, Labelled
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate
 from demur.models.calls import Steps
 from demur.models.scope import Scope, within_scope
-from demur.schema import Claim
+from demur.schema import ABSTAIN, Claim
 from support.fakes import ScriptedModel, isolated, scripted
 
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
@@ -236,10 +236,67 @@ def test_a_first_stage_that_finds_no_claims_leaves_them_to_the_second() -> None:
     assert able.stages == ["extraction", "joint"]
 
 
-def test_an_abstention_ends_it_and_an_empty_answer_costs_nothing() -> None:
+class Silent(Stage):
+    """Judges claim by claim, and finds none."""
+
+    def _find(self, sample: Sample) -> Steps[Found | Evaluation]:
+        yield from ()
+        return Evaluation(name="Silent", label=ABSTAIN)
+
+
+class SilentWhole(Evaluator):
+    """Judges answers as a whole, and finds nothing to check."""
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        yield from ()
+        return Evaluation(name="SilentWhole", label=ABSTAIN)
+
+
+SILENT: list[Evaluator] = [Silent(labels=((None, 0.0),)), SilentWhole()]
+SAYS: dict[str, list[Evaluator]] = {
+    "passed": [Stage(labels=((E, 1.0),)), Whole(verdict=True)],
+    "failed": [Stage(labels=((N, 1.0),)), Whole(verdict=False)],
+    "undetermined": [Stage(labels=((None, 0.0),)), Whole(verdict=None)],
+}
+
+
+@pytest.mark.parametrize("silent", SILENT, ids=["by claims", "as a whole"])
+@pytest.mark.parametrize("finding", SAYS)
+def test_one_that_finds_nothing_to_check_leaves_it_to_the_next(
+    finding: str, silent: Evaluator
+) -> None:
+    for other in SAYS[finding]:
+        found = Cascade([silent, other]).invoke(SAMPLE)
+        assert found.finding == finding
+        assert [told["finding"] for told in found.details["stages"]] == [
+            "nothing_to_check",
+            finding,
+        ]
+
+
+def test_it_has_nothing_to_check_only_if_no_stage_has() -> None:
+    one, other = SILENT
+    for stages in ([one, one], [one, other], [other, one, one]):
+        found = Cascade(stages).invoke(SAMPLE)
+        assert (found.label, found.finding) == (ABSTAIN, "nothing_to_check")
+        assert [told["name"] for told in found.details["stages"]] == [s.get_name() for s in stages]
+    for undecided in SAYS["undetermined"]:
+        for silent in SILENT:
+            assert Cascade([undecided, silent]).invoke(SAMPLE).undetermined
+            assert Cascade([silent, undecided, silent]).invoke(SAMPLE).undetermined
+
+
+def test_claims_that_were_left_open_stay_so_where_the_rest_finds_nothing_to_check() -> None:
+    unsure = Stage(labels=((C, 0.5),))
+    found = Cascade([unsure, SilentWhole()]).invoke(SAMPLE)
+    assert (found.finding, len(found.claims)) == ("undetermined", 1)
+    rejecting = Cascade([unsure, SilentWhole(), Stage(labels=((C, 0.5),))])
+    assert rejecting.invoke(SAMPLE).passed is False
+
+
+def test_an_empty_answer_costs_nothing() -> None:
     dear = scripted(TRIPLETS)
     cascade = Cascade([RefChecker(scripted("No claims")), RefChecker(dear)])
-    assert cascade.invoke({"answer": "I do not know.", "contexts": ["Oslo."]}).abstained
     assert cascade.invoke({"answer": " ", "contexts": ["Oslo."]}).undetermined
     assert not dear.requests
 

@@ -36,7 +36,15 @@ class _AsyncTold(AsyncCallbackHandler):
 EXPECTED = [
     (
         "demur.evaluation",
-        {"attempt": 1, "name": "judge", "score": 0.0, "label": "x", "passed": False, "error": None},
+        {
+            "attempt": 1,
+            "name": "judge",
+            "finding": "failed",
+            "score": 0.0,
+            "label": "x",
+            "passed": False,
+            "error": None,
+        },
     ),
     (
         "demur.decision",
@@ -44,7 +52,15 @@ EXPECTED = [
     ),
     (
         "demur.evaluation",
-        {"attempt": 2, "name": "judge", "score": 1.0, "label": "x", "passed": True, "error": None},
+        {
+            "attempt": 2,
+            "name": "judge",
+            "finding": "passed",
+            "score": 1.0,
+            "label": "x",
+            "passed": True,
+            "error": None,
+        },
     ),
     (
         "demur.outcome",

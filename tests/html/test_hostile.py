@@ -177,7 +177,7 @@ def check(html: str, texts: Iterator[str]) -> None:
 def of(evaluation: Evaluation) -> Iterator[str]:
     yield evaluation.name
     yield from filter(None, (evaluation.error, evaluation.explanation))
-    if evaluation.label and not evaluation.abstained:
+    if evaluation.label and not evaluation.nothing_to_check:
         yield evaluation.label
     for claim in evaluation.claims:
         yield claim.text

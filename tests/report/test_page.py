@@ -26,7 +26,17 @@ from demur.report import Written, write_report
 from demur.report.embedding import digest
 from demur.text import harmless
 from support.logs import RUNS
-from support.records import abstained, attempt, found, hostile, jsonl, refuted, run, scored, sqlite
+from support.records import (
+    attempt,
+    found,
+    hostile,
+    jsonl,
+    nothing_to_check,
+    refuted,
+    run,
+    scored,
+    sqlite,
+)
 from support.records import undetermined as undecided
 
 
@@ -119,7 +129,7 @@ def _adds_up(page: Page, rows: dict[str, Any], totals: Totals) -> None:
         assert group.mean == (pytest.approx(sum(known) / len(known)) if known else None)
     for verdict, number in totals.verdicts.items():
         assert rows["verdict"].count(verdict) == number
-        assert f"{number} {verdict}" in page.said
+        assert f"{number} {verdict.replace('_', ' ')}" in page.said
 
 
 def test_labels_are_metadata_or_given(write: Any) -> None:
@@ -209,7 +219,7 @@ def test_an_empty_log_is_a_report_that_says_so(write: Any) -> None:
     [
         [run(scored().attempts[0].model_copy(update={"evaluations": (), "verdict": "scored"}))],
         [scored(undecided())],
-        [scored(abstained())],
+        [scored(nothing_to_check())],
         [scored(found(score=None))],
         [scored(found(score=-1e300)), scored(found(score=1e300), at=1)],
         [scored(found(score=1.7976931348623157e308))],

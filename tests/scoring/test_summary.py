@@ -63,17 +63,17 @@ def test_what_has_no_score_is_counted_and_left_out(ledger: Ledger) -> None:
         return Evaluation(name="e", score=score, passed=passed, usage=usage)
 
     rows = [{"id": str(number), "answer": "a"} for number in range(5)]
-    abstained = Evaluation(name="e", label="Abstain")
+    nothing = Evaluation(name="e", label="Abstain")
     found: Findings = {
         "0": judged(1.0, True),
         "1": judged(0.0, False),
         "2": judged(0.8, True),
         "3": _error(),
-        "4": abstained,
+        "4": nothing,
     }
     (figures,) = _summary(ledger, rows, found).figures
     assert figures.answers == 5
-    assert (figures.undetermined, figures.abstained) == (1, 1)
+    assert (figures.undetermined, figures.nothing_to_check) == (1, 1)
     assert figures.mean == pytest.approx(0.6)
     assert (figures.passed, figures.decided) == (2, 3)
     assert figures.usage == Usage(calls=6, cached=3, input_tokens=90, output_tokens=12, seconds=1.5)

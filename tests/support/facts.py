@@ -90,7 +90,8 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
     """The script of a model that makes no mistake."""
     if stage == "extraction":
         facts = _FACT.findall(isolated("answer", messages))
-        return "\n".join(f'("Item {number}", "is", "{what}")' for number, what in facts)
+        found = [f'("Item {number}", "is", "{what}")' for number, what in facts]
+        return "\n".join(found) or "No claims"
     if stage == "joint":
         lines = isolated("claims", messages).splitlines()
         return "\n".join(f"{line.partition('.')[0]}. {_label(line)}" for line in lines)

@@ -21,7 +21,7 @@ AS_WRITTEN = [run.id for run in RUNS]
 
 def judgements(attempt: Attempt) -> list[Judgement]:
     """What each evaluator says of an answer."""
-    order: tuple[Finding, ...] = ("failed", "undetermined", "passed", "scored", "abstained")
+    order: tuple[Finding, ...] = ("failed", "undetermined", "passed", "scored", "nothing_to_check")
     named: dict[str, list[Any]] = {}
     for one in attempt.evaluations:
         named.setdefault(one.name, []).append(one)

@@ -60,7 +60,7 @@ def undetermined(name: str = "RefChecker", why: str = "the model gave no labels"
     return found(name, None, None, error=why)
 
 
-def abstained(name: str = "RefChecker") -> Evaluation:
+def nothing_to_check(name: str = "RefChecker") -> Evaluation:
     """An evaluation of an answer that states nothing."""
     return found(name, None, None, label=ABSTAIN)
 
@@ -143,7 +143,7 @@ def several(count: int = 60, seed: int = 8) -> list[Record]:
             found(name, score, score >= 0.5),
             refuted(name, score / 2),
             undetermined(name),
-            abstained(name),
+            nothing_to_check(name),
             found(name, score, None),
         )
         return draw.choices(kinds, (6, 3, 1, 1, 0 if decided else 1))[0]
@@ -154,7 +154,9 @@ def several(count: int = 60, seed: int = 8) -> list[Record]:
         given: dict[str, Any] = {"model": draw.choice(("gpt-4o-mini", "llama3", None)), "at": at}
         kind = draw.random()
         if kind < 0.25:
-            outcome: Outcome = draw.choice(("recovered", "abstained", "best_effort"))
+            outcome: Outcome = draw.choice(
+                ("recovered", "nothing_to_check", "abstained", "best_effort")
+            )
             tries = [refuted(), *(judged("RefChecker", True) for _ in range(draw.randint(0, 2)))]
             made.append(guarded(*tries, outcome=outcome, name="guard", **given))
         elif kind < 0.4:  # streamed, and judged sentence by sentence

@@ -187,6 +187,20 @@ def test_what_cannot_be_decided_is_treated_as_told(run: Run, on_error: Any) -> N
     assert answer.text == (WRONG if on_error == "open" else REFUSAL)
 
 
+SILENT = "I don't know."
+
+
+@pytest.mark.parametrize("on_abstain", ["pass", "fail"])
+def test_what_states_nothing_is_treated_as_told(run: Run, on_abstain: Any) -> None:
+    nothing = Evaluation(name="judge", label="Abstain")
+    with openai_server(serving(search(), SILENT)) as server:
+        checks = HallucinationMiddleware(lambda sample: nothing, on_abstain=on_abstain)
+        answer = run(make_agent(server, [small_search], checks))["messages"][-1]
+    assert answer.text == (SILENT if on_abstain == "pass" else REFUSAL)
+    if on_abstain == "fail":
+        assert answer.response_metadata["demur"]["outcome"] == "abstained"
+
+
 class TestToolCalls:
     def test_go_through_unjudged_and_without_the_text_beside_them(self, run: Run) -> None:
         seen: list[Sample] = []

@@ -55,6 +55,9 @@ def one_node(node: Any, schema: Any = Sources, name: str = "generate") -> Any:
     return graph.compile(checkpointer=InMemorySaver())
 
 
+SILENT = "I don't know."
+
+
 def judging(seen: list[Sample], *verdicts: bool) -> Callable[[Sample], Evaluation]:
     coming = list(verdicts)
 
@@ -182,6 +185,16 @@ class TestHistory:
         ]
         assert found["messages"][1].text == REFUSAL
         assert found["messages"][1].response_metadata["demur"]["outcome"] == "abstained"
+
+    @pytest.mark.parametrize(("on_abstain", "text"), [("pass", SILENT), ("fail", REFUSAL)])
+    def test_has_what_states_nothing_only_where_that_may_pass(
+        self, on_abstain: Any, text: str
+    ) -> None:
+        def nothing(sample: Sample) -> Evaluation:
+            return Evaluation(name="judge", label="Abstain")
+
+        node = guarded_node(saying(SILENT), nothing, on_abstain=on_abstain)
+        assert one_node(node).invoke(ASKED, THREAD)["messages"][-1].text == text
 
     @pytest.mark.parametrize("how", ["sync", "async"])
     def test_of_an_agent_as_a_node_has_neither_the_feedback_nor_the_text_of_steps(

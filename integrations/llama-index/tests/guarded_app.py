@@ -72,6 +72,15 @@ def judge() -> RefChecker:
     return RefChecker(ScriptedModel(script=reply))
 
 
+SILENT = "I don't know."
+"""Nobody finds a claim in it."""
+
+
+def silent_judge() -> RefChecker:
+    """Finds nothing to check."""
+    return RefChecker(ScriptedModel(script=lambda stage, messages: "No claims"))
+
+
 MODES = ["sync", "async"]
 """How an engine may be asked."""
 

@@ -20,7 +20,7 @@ from pydantic_core import to_json
 from demur import Annotate, AnswerRejected, Block, Budget, DemurError, Evaluation
 from demur.guard import Feedback
 from demur.guard.recovery import REFUSAL
-from guarded_app import build, finds, judge, prompts, speaker
+from guarded_app import SILENT, build, finds, judge, prompts, silent_judge, speaker
 from llama_index.evaluation.demur._result import trace_of
 from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
 from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
@@ -193,6 +193,16 @@ def test_a_stream_that_is_left_is_forgotten() -> None:
     assert told(chat) == []
     say("chat", chat, "And now?")
     assert told(chat) == ["And now?", f"{RIGHT} It is old."]
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_an_answer_that_states_nothing(call: str) -> None:
+    found = say(call, GuardedChatEngine(engine(KINDS[0], SILENT), silent_judge()))
+    assert (found.response, found.metadata["demur"]["outcome"]) == (SILENT, "nothing_to_check")
+    chat = GuardedChatEngine(engine(KINDS[0], SILENT), silent_judge(), on_abstain="fail")
+    refused = say(call, chat)
+    assert (refused.response, refused.metadata["demur"]["outcome"]) == (REFUSAL, "abstained")
+    assert told(chat) == [QUESTION, REFUSAL]
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "simple"])

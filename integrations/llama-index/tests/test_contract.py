@@ -46,6 +46,10 @@ from contract.test_members import (
     test_sync_async_and_batch_agree_in_order,
     test_threads_share_nothing,
 )
+from contract.test_nothing import (
+    test_no_evaluator_says_that_it_passed,
+    test_no_guard_says_that_it_passed,
+)
 from fake_llm import ScriptedCompletions, ScriptedLLM
 from llama_index.evaluation.demur.evaluators import (
     FEWLEvaluator,
@@ -69,6 +73,8 @@ __all__ = [
     "test_hundreds_of_tasks_share_nothing",
     "test_it_composes_like_any_runnable",
     "test_it_says_what_it_takes_and_gives",
+    "test_no_evaluator_says_that_it_passed",
+    "test_no_guard_says_that_it_passed",
     "test_no_token_is_streamed_from_within",
     "test_nothing_of_the_caller_s_is_changed",
     "test_runs_of_a_batch_are_apart",

@@ -116,7 +116,7 @@ def test_what_states_nothing_is_valid_and_undecided() -> None:
     found = RefCheckerEvaluator(llm).evaluate("Who?", "I do not know.", _CONTEXTS)
     assert (found.passing, found.score, found.invalid_result) == (None, None, False)
     assert "states nothing" in str(found.feedback)
-    assert found.evaluation.abstained
+    assert found.evaluation.nothing_to_check
 
 
 def test_without_a_threshold_there_is_a_score_alone(llm: ScriptedLLM) -> None:

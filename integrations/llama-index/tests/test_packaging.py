@@ -247,8 +247,9 @@ def test_the_readmes_examples_run_on_a_real_model(python: Path, tmp_path: Path) 
     for passing, reason in zip(found["passing"], found["reasons"], strict=True):
         assert (passing is None) == (reason is not None)
     assert found["passing"] != [None, None]
-    assert found["demur"]["outcome"] in ("passed", "recovered", "abstained")
-    assert "1793" in found["answer"] or found["demur"]["outcome"] == "abstained"
+    outcome = found["demur"]["outcome"]
+    assert outcome in ("passed", "recovered", "nothing_to_check", "abstained")
+    assert "1793" in found["answer"] or outcome in ("nothing_to_check", "abstained")
     assert found["counts"] == {"recorded": 1, "lost": 0}
     assert len(found["logged"]) == 1
     assert found["few_shot"].strip()

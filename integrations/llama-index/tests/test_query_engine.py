@@ -29,6 +29,7 @@ from demur.guard.recovery import REFUSAL
 from guarded_app import (
     BOTH,
     MODES,
+    SILENT,
     Heard,
     Said,
     ask,
@@ -37,6 +38,7 @@ from guarded_app import (
     prompts,
     query_engine,
     read,
+    silent_judge,
     speaker,
 )
 from llama_index.evaluation.demur._result import trace_of
@@ -153,6 +155,34 @@ def test_an_evaluator_that_cannot_decide(mode: str) -> None:
     assert str(ask(mode, GuardedQueryEngine(engine, unsure, on_error="open"))) == RIGHT
     with pytest.raises(EvaluatorFailed, match="the model is down"):
         ask(mode, GuardedQueryEngine(engine, unsure, on_error="raise"))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_answer_that_states_nothing_is_not_called_passed(mode: str) -> None:
+    with Heard() as heard:
+        guarded = ask(mode, GuardedQueryEngine(query_engine(SILENT), silent_judge()))
+    assert str(guarded) == SILENT
+    found = guarded.metadata["demur"]
+    assert found["outcome"] == "nothing_to_check"
+    assert [(one["finding"], one["passed"]) for one in found["evaluations"]] == [
+        ("nothing_to_check", None)
+    ]
+    assert [one.outcome for one in heard.of(OutcomeEvent)] == ["nothing_to_check"]
+    assert [one.finding for one in heard.of(EvaluationEvent)] == ["nothing_to_check"]
+
+
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+@pytest.mark.parametrize("mode", MODES)
+def test_it_is_not_let_through_where_it_is_to_fail(mode: str, streaming: Any) -> None:
+    options: dict[str, Any] = {"on_abstain": "fail", "streaming": streaming}
+    engine = query_engine(SILENT)
+    guarded = ask(mode, GuardedQueryEngine(engine, silent_judge(), **options))
+    assert (str(guarded), guarded.metadata["demur"]["outcome"]) == (REFUSAL, "abstained")
+    with pytest.raises(AnswerRejected, match="states nothing"):
+        ask(mode, GuardedQueryEngine(engine, silent_judge(), on_fail=Block(), **options))
+    streams = query_engine(SILENT, streaming=True)
+    pieces, response = read(mode, GuardedQueryEngine(streams, silent_judge(), **options))
+    assert ("".join(pieces), str(response)) == (REFUSAL, REFUSAL)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -128,9 +128,8 @@ def test_the_result_is_json_and_tells_no_rejected_text() -> None:
     assert json.loads(json.dumps(result)) == dict(result)
     assert result["evidence"] == []
     assert "84 metres" not in json.dumps(result)
-    assert result["evaluations"] == [
-        {"name": "RefChecker", "score": 1.0, "label": None, "passed": True, "error": None}
-    ]
+    told = {"name": "RefChecker", "finding": "passed", "score": 1.0, "label": None, "passed": True}
+    assert result["evaluations"] == [{**told, "error": None}]
 
 
 def test_the_trace_of_a_response() -> None:

@@ -1,7 +1,7 @@
 """The commands: `demur check`, `score`, `log`, `report`, `calibrate`, `demo`, `bench`, `models`.
 
-Exit codes: 0 passed, 1 failed, 2 undetermined or abstained, 64 wrong usage, 70 a fault in demur
-itself, 130 interrupted. A pipeline that asks "may this answer go out?" can act on them alone.
+Exit codes: 0 passed, 1 failed, 2 undetermined or nothing to check, 64 wrong usage, 70 a fault in
+demur itself, 130 interrupted. A pipeline that asks "may this answer go out?" can act on them alone.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def check(
 ) -> int:
     """Check the claims of an answer against reference texts.
 
-    Exit codes: 0 passed, 1 failed, 2 undetermined or abstained, 64 wrong usage.
+    Exit codes: 0 passed, 1 failed, 2 undetermined or nothing to check, 64 wrong usage.
     """
     given = [("--answer", answer), *(("--reference", text) for text in reference)]
     if question is not None:

@@ -43,13 +43,14 @@ def as_json(summary: Summary, prices: Prices | None) -> dict[str, Any]:
 
 def show(console: Console, summary: Summary, prices: Prices | None) -> None:
     """Print the summary."""
-    heads = ["answers", "undetermined", "mean score", "95 %", "passed", "calls"]
-    heads += ["tokens in", "tokens out", "seconds", *(["cost"] if prices else [])]
+    heads = ["answers", "undetermined", "nothing to check", "mean score", "95 %", "passed"]
+    heads += ["calls", "tokens in", "tokens out", "seconds", *(["cost"] if prices else [])]
     rows = []
     for one in summary.figures:
         usage = one.usage
         row = [
             *(one.evaluator, f"{one.answers:,}", f"{one.undetermined:,}"),
+            f"{one.nothing_to_check:,}",
             "-" if one.mean is None else f"{one.mean:.4f}",
             _range(one.interval, "{:.4f} to {:.4f}"),
             f"{one.passed / one.decided:.1%} of {one.decided:,}" if one.decided else "-",

@@ -119,7 +119,7 @@ class Kept:
     """How many of those with a score were judged sentence by sentence."""
 
 
-_WHYS = ("not judged", "undetermined", "abstained", "without a score", "unlabelled")
+_WHYS = ("not judged", "undetermined", "nothing to check", "without a score", "unlabelled")
 
 
 def kept(held: Held, name: str, labelled: bool) -> Kept:
@@ -144,8 +144,8 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
     left_out["not judged"] = len(held.ids) - len(judged)
     scored: dict[str, Evaluation] = {}
     for id, said in judged.items():
-        if said.finding in ("undetermined", "abstained"):
-            left_out[said.finding] += 1
+        if said.finding in ("undetermined", "nothing_to_check"):
+            left_out[said.finding.replace("_", " ")] += 1
         elif said.score is None:
             left_out["without a score"] += 1
         elif labelled and id not in held.labels:

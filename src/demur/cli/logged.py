@@ -200,7 +200,7 @@ def show_totals(console: Console, totals: Totals, by: Collection[By]) -> None:
     _say(console, "judging", display.usage_line(totals.judging))
 
 
-_FOUND = ("judged", "failed", "rate", "95 %", "undet.", "abst.", "mean")
+_FOUND = ("judged", "failed", "rate", "95 %", "undet.", "nothing", "mean")
 _COST = ("calls", "tokens in", "tokens out", "seconds")
 
 
@@ -211,7 +211,7 @@ def _found(group: Group) -> list[str]:
         *(f"{group.judged:,}", f"{failure.count:,}"),
         "-" if failure.value is None else f"{failure.value:.1%}",
         "-" if interval is None else f"{interval[0]:.1%}–{interval[1]:.1%}",
-        *(f"{findings['undetermined']:,}", f"{findings['abstained']:,}"),
+        *(f"{findings['undetermined']:,}", f"{findings['nothing_to_check']:,}"),
         "-" if group.mean is None else f"{group.mean:.4f}",
     ]
 

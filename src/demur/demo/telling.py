@@ -11,6 +11,7 @@ from demur.schema import Failure
 _WRONG = {
     Failure.NEUTRAL: "claims are not in the passages",
     Failure.CONTRADICTION: "the passages contradict claims",
+    Failure.NOTHING: "the answer states nothing to check",
 }
 _RECOVERIES = {
     "retrieve": "the guard searches for what failed",
@@ -25,6 +26,7 @@ _ANSWERING: dict[Origin, str] = {
 _ENDS = {
     "passed": "lets the answer through",
     "recovered": "lets the new answer through",
+    "nothing_to_check": "lets an answer through that states nothing to check",
     "abstained": "refuses to answer",
     "blocked": "lets nothing through",
     "best_effort": "lets the best answer through, with a note",

@@ -26,10 +26,12 @@ class Cascade(Evaluator):
     that stays open has no label (its `error` says so), and `details["score_bounds"]` tells between
     which values the score lies.
 
-    A stage that judges answers as a whole decides, or leaves the answer to the next stage. The
-    evaluation is that of the stage that decided: see there for `score` and `label`. It is
-    undetermined when no stage could decide. `details["stages"]` lists the stages that were asked,
-    with the number of claims put to each (None: the whole answer); usage is the sum, and
+    A stage that judges answers as a whole decides, or leaves the answer to the next stage; so does
+    a stage that finds nothing to check, whatever it judges. The evaluation is that of the stage
+    that decided: see there for `score` and `label`. It is undetermined when no stage could decide,
+    and "Abstain" only if every stage found nothing to check. `details["stages"]` lists the stages
+    that were asked, with the number of claims put to each (None: the whole answer) and the
+    `finding` after it; usage is the sum, and
     `details["usage_by_stage"]` has it by call and number of the stage. A `Threshold` of a stage
     guarantees nothing here, where the stage sees only a part of the answers, or of their claims.
 
@@ -107,6 +109,7 @@ class Cascade(Evaluator):
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         deciding = [stage for stage in self.stages if isinstance(stage, ClaimEvaluator)]
         found: Found | None = None
+        ended: Evaluation | None = None
         told: list[dict[str, Any]] = []
         for number, stage in enumerate(self.stages, 1):
             about: dict[str, Any] = {"name": stage.get_name(), "claims": None}
@@ -115,14 +118,17 @@ class Cascade(Evaluator):
                 if isinstance(begun, Found):
                     found = yield from self._settle(number, stage, begun, about)
                     claims = (*found.claims, *found.unfit)
-                    ended = deciding[-1]._conclude(claims, found.details)
+                    said = deciding[-1]._conclude(claims, found.details)
                 else:
-                    ended = begun
+                    said = begun
             else:
-                ended = yield from _of_stage(number, stage, stage._steps(sample))
-            told.append(about)
-            if ended.passed is not None or ended.abstained:
+                said = yield from _of_stage(number, stage, stage._steps(sample))
+            told.append({**about, "finding": said.finding})
+            # One that finds nothing to check takes nothing back that another has found.
+            ended = ended if ended and said.nothing_to_check else said
+            if ended.passed is not None:
                 break
+        assert ended is not None  # there are stages
         details = {**ended.details, "stages": told}
         return ended.model_copy(update={"name": self.get_name(), "details": details})
 

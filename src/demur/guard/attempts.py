@@ -14,6 +14,7 @@ from langchain_core.runnables.config import merge_configs, patch_config
 from demur.errors import DemurError
 from demur.guard.capture import Capture
 from demur.guard.feedback import Feedback
+from demur.guard.plan import OnAbstain
 from demur.guard.recovery import Final
 from demur.guard.trace import Attempt, Limited, Origin, Verdict
 from demur.guard.widen import Widening, while_widening
@@ -113,7 +114,7 @@ def as_verdict(name: str, outcome: Outcome) -> Evaluation:
         DemurError: It gave something else, or no verdict for want of a threshold.
     """
     found = as_evaluation(name, outcome)
-    if found.passed is None and not (found.undetermined or found.abstained):
+    if found.finding == "scored":
         raise DemurError(no_verdict(name))
     return found
 
@@ -144,38 +145,52 @@ def no_verdict(name: str) -> str:
     )
 
 
-def accepts(evaluation: Evaluation) -> bool:
-    """Whether an evaluation lets an answer through: it passed, or states nothing to check."""
-    return bool(evaluation.passed) or evaluation.abstained
+def accepts(evaluation: Evaluation, on_abstain: OnAbstain = "pass") -> bool:
+    """Whether an evaluation lets an answer through: it passed, or there was nothing to check."""
+    found = evaluation.finding
+    return found == "passed" or (found == "nothing_to_check" and on_abstain == "pass")
 
 
-def verdict_of(evaluations: Sequence[Evaluation]) -> Verdict:
-    """The verdict on an answer. A failure weighs most, then what could not be decided."""
-    if any(evaluation.passed is False for evaluation in evaluations):
+def verdict_of(
+    evaluations: Sequence[Evaluation], on_abstain: OnAbstain = "pass", evaluators: int = 1
+) -> Verdict:
+    """The verdict on an answer. A failure weighs most, then what could not be decided.
+
+    Args:
+        evaluations: Of the answer, or of each of its sentences in turn.
+        on_abstain: See `Guard`.
+        evaluators: How many there are, with an evaluation each of the answer or of a sentence.
+    """
+    findings = [evaluation.finding for evaluation in evaluations]
+    by_evaluator = (set(findings[at::evaluators]) for at in range(evaluators))
+    silent = any(found <= {"nothing_to_check"} for found in by_evaluator)
+    if "failed" in findings or (silent and on_abstain == "fail"):
         return "failed"
-    if any(evaluation.undetermined for evaluation in evaluations):
-        return "undetermined"
-    return "passed" if all(map(accepts, evaluations)) else "scored"
+    order: tuple[Verdict, ...] = ("undetermined", "scored", "passed")
+    return next((one for one in order if one in findings), "nothing_to_check")
 
 
 def feedback_on(attempt: Attempt, number: int = 1, instruction: str = "") -> Feedback:
     """Why an attempt was not let through."""
+    # What failed though no evaluation rejects it has failed because it states nothing.
+    rejected = any(one.finding == "failed" for one in attempt.evaluations)
+    on_abstain: OnAbstain = "fail" if attempt.verdict == "failed" and not rejected else "pass"
     return Feedback(
         question=attempt.question,
         answer=attempt.answer,
-        evaluations=tuple(one for one in attempt.evaluations if not accepts(one)),
+        evaluations=tuple(one for one in attempt.evaluations if not accepts(one, on_abstain)),
         instruction=instruction,
         attempt=number,
     )
 
 
-def best_of(tried: Sequence[Tried]) -> Tried:
+def best_of(tried: Sequence[Tried], on_abstain: OnAbstain) -> Tried:
     """The attempt to fall back on: the fewest evaluations against it, then the highest scores."""
 
     def merit(one: Tried) -> tuple[int, float]:
         evaluations = one.attempt.evaluations
         scores = [e.score for e in evaluations if e.score is not None]
         mean = sum(scores) / len(scores) if scores else float("-inf")
-        return sum(map(accepts, evaluations)), mean
+        return sum(accepts(e, on_abstain) for e in evaluations), mean
 
     return max(tried, key=merit)

@@ -43,7 +43,7 @@ def conclude(
         time=datetime.now(timezone.utc),
         seconds=seconds,
     )
-    if last.attempt.verdict == "passed":
+    if last.attempt.verdict in ("passed", "nothing_to_check"):
         return Ending(trace, last.output)
     if last.attempt.verdict == "abstained":
         return Ending(trace, last.output, refusal=last.attempt.answer)
@@ -53,7 +53,7 @@ def conclude(
         if plan.on_error == "raise":
             error = EvaluatorFailed(f"No answer was let through: {ended.reason}", trace)
             return Ending(trace, error=error)
-    held = best_of(tried) if isinstance(final, Annotate) else last
+    held = best_of(tried, plan.on_abstain) if isinstance(final, Annotate) else last
     if isinstance(final, Block) or not can_edit(held.output, plan.answer):
         return Ending(trace, error=AnswerRejected(_rejection(trace, final), trace))
     mark = {"outcome": trace.outcome, "reason": trace.reason}
@@ -67,8 +67,8 @@ def conclude(
 
 def _outcome(tried: Sequence[Tried], ended: Ended, final: Final) -> Outcome:
     verdict = tried[-1].attempt.verdict
-    if verdict == "abstained":
-        return "abstained"
+    if verdict == "abstained" or verdict == "nothing_to_check":
+        return verdict
     if verdict == "passed":
         return "passed" if len(tried) == 1 else "recovered"
     if verdict == "undetermined" and ended.limit is None:

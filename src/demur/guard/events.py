@@ -24,7 +24,7 @@ from demur.schema import Evaluation, Failure
 _log = logging.getLogger(__name__)
 
 EVALUATION = "demur.evaluation"
-"""An evaluator judged: attempt, name, score, label, passed, error."""
+"""An evaluator judged: attempt, name, finding, score, label, passed, error."""
 DECISION = "demur.decision"
 """What is done about an attempt: attempt, verdict, action, failures."""
 OUTCOME = "demur.outcome"
@@ -98,7 +98,7 @@ def _heard(config: RunnableConfig) -> bool:
 
 def evaluation_event(attempt: int, found: Evaluation) -> Event:
     """What an evaluator found of an attempt."""
-    told = ("name", "score", "label", "passed", "error")
+    told = ("name", "finding", "score", "label", "passed", "error")
     return EVALUATION, {"attempt": attempt, **{name: getattr(found, name) for name in told}}
 
 

@@ -15,6 +15,9 @@ _FAILURES = {
 }
 
 
+_NOTHING = "It states nothing that could be checked."
+
+
 class Problem(BaseModel):
     """One thing that is wrong with an answer."""
 
@@ -104,11 +107,13 @@ class Feedback(BaseModel):
                     )
         for evaluation in self.evaluations:
             if not any(claim.label in _FAILURES for claim in evaluation.claims):
+                nothing = evaluation.nothing_to_check
+                rejects = evaluation.explanation or f"{evaluation.name} rejects it."
                 yield Problem(
-                    failure=evaluation.failure or Failure.OTHER,
+                    failure=Failure.NOTHING if nothing else evaluation.failure or Failure.OTHER,
                     evaluator=evaluation.name,
                     query=self.question or self.answer,
-                    text=evaluation.explanation or f"{evaluation.name} rejects it.",
+                    text=_NOTHING if nothing else rejects,
                 )
 
 

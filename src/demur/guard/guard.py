@@ -22,7 +22,7 @@ from demur.guard.budget import Budget
 from demur.guard.chunks import added
 from demur.guard.feedback import Feedback
 from demur.guard.loop import GuardedCall
-from demur.guard.plan import OnError, Plan
+from demur.guard.plan import OnAbstain, OnError, Plan
 from demur.guard.recovery import Recovery, Repair, make_policy
 from demur.guard.shapes import Reader
 from demur.guard.streaming import astream, stream
@@ -42,8 +42,10 @@ class Guard(FrozenRunnable[Input, Output]):
     or `documents`. Where the output has no contexts, they are what the chain's own retrievers
     returned. Nothing leaves before it was checked.
 
-    An answer passes when every evaluation has `passed` or states nothing to check (`Abstain`). One
-    that an evaluator could not decide about does not pass, and is not answered again.
+    An answer passes when one evaluation has `passed`, and each of the others has or found nothing
+    to check (`Abstain`). What becomes of one in which none found anything, such as "I don't know.",
+    is what `on_abstain` says. One that an evaluator could not decide about does not pass, and is
+    not answered again.
 
     Example:
         >>> guarded = Guard(chain, RefChecker("openai:gpt-4o-mini"))
@@ -56,11 +58,15 @@ class Guard(FrozenRunnable[Input, Output]):
             answer, side by side.
         on_fail: What to do about an answer that fails: a mapping from failures to recoveries, of
             which the first that fits is taken ("neutral", "contradiction", "mismatch", "vague",
-            "other", "any"; "end" when nothing is left to try); or one recovery, or its name.
-            None: `demur.guard.DEFAULT_POLICY`.
+            "nothing_to_check", "other", "any"; "end" when nothing is left to try); or one recovery,
+            or its name. None: `demur.guard.DEFAULT_POLICY`.
         budget: What one call may spend.
         on_error: What becomes of an answer that an evaluator could not decide about. "closed": what
             the policy has for the end; "open": it is let through; "raise": `EvaluatorFailed`.
+        on_abstain: What becomes of an answer that states nothing that could be checked, by all
+            evaluators. "pass": it is let through, as the outcome "nothing_to_check"; a chain that
+            does not know is to say so. "fail": it fails, and so does one in which a single
+            evaluator found nothing to check; the failure is "nothing_to_check".
         streaming: When the text of a stream leaves. "buffer": when the whole answer was checked;
             "sentence": each sentence when it was, for which every evaluator must judge claims. What
             is streamed then, and how it is corrected, is told in `demur.guard.streaming`.
@@ -88,6 +94,7 @@ class Guard(FrozenRunnable[Input, Output]):
     on_fail: dict[str, Recovery]
     budget: Budget
     on_error: OnError
+    on_abstain: OnAbstain
     streaming: Literal["buffer", "sentence"]
     question: Reader | None
     answer: Reader | None
@@ -105,6 +112,7 @@ class Guard(FrozenRunnable[Input, Output]):
         on_fail: Mapping[str, Recovery | str] | Recovery | str | None = None,
         budget: Budget | None = None,
         on_error: OnError = "closed",
+        on_abstain: OnAbstain = "pass",
         streaming: Literal["buffer", "sentence"] = "buffer",
         question: Reader | None = None,
         answer: Reader | None = None,
@@ -124,6 +132,7 @@ class Guard(FrozenRunnable[Input, Output]):
             "on_fail": make_policy(on_fail),
             "budget": budget or Budget(),
             "on_error": on_error,
+            "on_abstain": on_abstain,
             "streaming": streaming,
             "question": question,
             "answer": answer,
@@ -165,6 +174,7 @@ class Guard(FrozenRunnable[Input, Output]):
             policy=self.on_fail,
             budget=self.budget,
             on_error=self.on_error,
+            on_abstain=self.on_abstain,
             question=self.question,
             answer=self.answer,
             contexts=self.contexts,

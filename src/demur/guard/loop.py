@@ -44,7 +44,7 @@ from demur.guard.shapes import (
     find_question,
     kind_of,
 )
-from demur.guard.trace import Attempt, Guarded, Origin
+from demur.guard.trace import Attempt, Guarded, Origin, Verdict
 from demur.guard.widen import Widening
 from demur.models.calls import ChatCall, RunnableCall, Steps, ask
 from demur.models.isolation import without_delimiters
@@ -135,12 +135,15 @@ class GuardedCall:
             answer=answered.text,
             contexts=answered.contexts,
             evaluations=tuple(evaluations),
-            verdict="abstained" if answered.abstained else verdict_of(evaluations),
+            verdict="abstained" if answered.abstained else self._verdict_of(evaluations),
             usage=answered.usage,
         )
         same_as = answers.index(this) + 1 if this in answers else None
         self.tried.append(Tried(attempt, answered.output, same_as))
         self._settle()
+
+    def _verdict_of(self, evaluations: Sequence[Evaluation]) -> Verdict:
+        return verdict_of(evaluations, self.plan.on_abstain, len(self.plan.evaluators))
 
     # --- An answer and its verdict -----------------------------------------------------------
 
@@ -177,6 +180,8 @@ class GuardedCall:
         exhausted = self._exhausted
         if last.attempt.verdict == "passed":
             return Ended(f"attempt {number} passed")
+        if last.attempt.verdict == "nothing_to_check":
+            return Ended(f"attempt {number} states nothing that could be checked")
         if last.attempt.verdict == "abstained":
             return Ended(f"attempt {number} is a refusal by a guard inside the chain")
         if last.attempt.verdict == "undetermined":

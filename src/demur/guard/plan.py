@@ -15,6 +15,7 @@ from demur.guard.recovery import Policy
 from demur.guard.shapes import Reader
 
 OnError = Literal["open", "closed", "raise"]
+OnAbstain = Literal["pass", "fail"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Plan:
     policy: Policy
     budget: Budget
     on_error: OnError
+    on_abstain: OnAbstain
     question: Reader | None
     answer: Reader | None
     contexts: Reader | None

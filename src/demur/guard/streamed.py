@@ -49,6 +49,10 @@ class StreamedAnswer:
         """Set when the chain has ended."""
         self._spans: list[tuple[int, int]] = []
         """The sentences that are complete."""
+        waits = call.plan.on_abstain == "fail"
+        self._silent = set(range(len(call.plan.evaluators))) if waits else set()
+        """The evaluators that found nothing to check so far, where no sentence leaves before each
+        of them found something."""
         self._asked = 0
         self._found: dict[int, tuple[Evaluation, ...]] = {}
         self._gone = 0
@@ -93,6 +97,8 @@ class StreamedAnswer:
     def judged(self, at: int, found: tuple[Evaluation, ...]) -> None:
         """A sentence was judged."""
         self._found[at] = found
+        if self._silent and self._accepted(at):
+            self._silent -= {i for i, one in enumerate(found) if not one.nothing_to_check}
 
     # --- What is to be done --------------------------------------------------------------------
 
@@ -128,7 +134,7 @@ class StreamedAnswer:
             self._others = self._others + others
             yield others
         self._leaving.clear()
-        while self._form is not None and self._accepted(self._gone):
+        while self._form is not None and not self._silent and self._accepted(self._gone):
             start, end = self._sent, self._spans[self._gone][1]
             self._gone += 1
             yield self._form.chunk(self._text[start:end])

@@ -15,9 +15,17 @@ from demur.schema import Evaluation, Usage
 
 Output = TypeVar("Output")
 
-Verdict = Literal["passed", "failed", "undetermined", "abstained", "scored"]
+Verdict = Literal["passed", "failed", "undetermined", "nothing_to_check", "abstained", "scored"]
 Origin = Literal["chain", "feedback", "repair"]
-Outcome = Literal["passed", "recovered", "abstained", "blocked", "best_effort", "evaluator_failed"]
+Outcome = Literal[
+    "passed",
+    "recovered",
+    "nothing_to_check",
+    "abstained",
+    "blocked",
+    "best_effort",
+    "evaluator_failed",
+]
 Limited = Literal["attempts"] | Limit
 
 
@@ -43,9 +51,10 @@ class Attempt(BaseModel):
     """One for each evaluator, in their order; of an answer that was streamed by sentences, for each
     sentence in turn."""
     verdict: Verdict
-    """"failed" if any evaluation failed; else "undetermined" if any is; else "passed". "abstained"
-    for the refusal of another guard inside the chain, which is not judged; "scored" where an
-    evaluator has no threshold, as only handlers take one."""
+    """"failed" if any evaluation failed, or if an evaluator found nothing to check and `on_abstain`
+    is "fail"; else "undetermined" if any is; else "passed" if any passed; else "nothing_to_check".
+    "abstained" for the refusal of another guard inside the chain, which is not judged; "scored"
+    where an evaluator has no threshold, as only handlers take one."""
     usage: Usage
     """What answering cost; what judging cost is in the evaluations."""
 
@@ -67,10 +76,11 @@ class Trace(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     outcome: Outcome
-    """"passed": the first answer went through. "recovered": a later one did. "abstained": a refusal
-    took its place. "blocked": `AnswerRejected` was raised. "best_effort": the best answer went
-    through with a note. "evaluator_failed": an evaluator could not decide, and `on_error` said what
-    became of the answer."""
+    """"passed": the first answer went through. "recovered": a later one did.
+    "nothing_to_check": one went through, the first or a later one, that states nothing that could
+    be checked. "abstained": a refusal took its place. "blocked": `AnswerRejected` was raised.
+    "best_effort": the best answer went through with a note. "evaluator_failed": an evaluator could
+    not decide, and `on_error` said what became of the answer."""
     reason: str
     """What ended it, in a sentence."""
     limit: Limited | None = None

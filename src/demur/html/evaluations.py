@@ -35,7 +35,7 @@ def evaluation_block(
         which: Tells it from others by the same evaluator, such as "1 of 3".
     """
     label = evaluation.label
-    told = None if label is None or evaluation.abstained else label
+    told = None if label is None or evaluation.nothing_to_check else label
     score = None if evaluation.score is None else f"score {evaluation.score:.2f}"
     return element(
         "section",

@@ -36,12 +36,14 @@ _VERDICTS: Mapping[str, Look] = {
     "passed": Look("passed", "✓", "good"),
     "failed": Look("failed", "✗", "bad"),
     "undetermined": Look("undetermined", "?", "doubt"),
+    "nothing_to_check": Look("nothing to check", "–", "open"),
     "abstained": Look("abstained", "–", "open"),
     "scored": Look("scored", "•", "open"),
 }
 _OUTCOMES: Mapping[str, Look] = {
     "passed": Look("passed", "✓", "good"),
     "recovered": Look("recovered", "↻", "good"),
+    "nothing_to_check": Look("nothing to check", "–", "open"),
     "abstained": Look("abstained", "–", "open"),
     "blocked": Look("blocked", "✗", "bad"),
     "best_effort": Look("best effort", "~", "doubt"),

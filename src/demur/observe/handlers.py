@@ -132,10 +132,9 @@ class _Listening:
 
     def _event(self, name: str, data: Any, run_id: UUID) -> None:
         if name == EVALUATION:
-            found = dict(data)
-            attempt = found.pop("attempt")
-            error = found.get("error")
-            self._runs.found(run_id, attempt, Evaluation(**found, explanation=error or ""))
+            told = {one: data[one] for one in ("name", "score", "label", "passed", "error")}
+            found = Evaluation(**told, explanation=data["error"] or "")
+            self._runs.found(run_id, data["attempt"], found)
 
 
 class ScoreCallbackHandler(_Listening, BaseCallbackHandler):

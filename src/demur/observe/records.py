@@ -99,5 +99,11 @@ class Record(BaseModel):
         return in_notebook(record_html(self))
 
 
-WORST_FIRST: tuple[Finding, ...] = ("failed", "undetermined", "passed", "scored", "abstained")
+WORST_FIRST: tuple[Finding, ...] = (
+    "failed",
+    "undetermined",
+    "passed",
+    "scored",
+    "nothing_to_check",
+)
 """Of what an evaluator says of an answer, sentence by sentence, the first one of these counts."""

@@ -127,7 +127,7 @@ def _found(group: Group) -> list[str]:
     return [
         group.evaluator,
         *(f"{group.judged:,}", f"{failure.count:,}", percent(failure.value), interval(failure)),
-        *(f"{findings['undetermined']:,}", f"{findings['abstained']:,}"),
+        *(f"{findings['undetermined']:,}", f"{findings['nothing_to_check']:,}"),
         "–" if group.mean is None else score(group.mean),
     ]
 

@@ -17,7 +17,7 @@ create table answers (
 ) without rowid;
 create table found (
     key text not null, evaluator text not null, score real, passed integer,
-    undetermined integer not null, abstained integer not null, calls integer not null,
+    undetermined integer not null, nothing_to_check integer not null, calls integer not null,
     cached integer not null, input_tokens integer not null, output_tokens integer not null,
     seconds real not null, primary key (key, evaluator)
 ) without rowid;
@@ -69,7 +69,7 @@ class Ledger:
             return False
         figures = (
             *(key, evaluator, evaluation.score, evaluation.passed),
-            *(evaluation.undetermined, evaluation.abstained),
+            *(evaluation.undetermined, evaluation.nothing_to_check),
             *_numbers(evaluation.usage),
         )
         places = ", ".join("?" * len(figures))

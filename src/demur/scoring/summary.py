@@ -16,7 +16,7 @@ from demur.scoring.ledger import Ledger
 _NORMAL_95 = 1.959964
 
 _FIGURES = """
-select count(*), sum(undetermined), sum(abstained), count(score), sum(score), sum(passed),
+select count(*), sum(undetermined), sum(nothing_to_check), count(score), sum(score), sum(passed),
     count(passed), sum(calls), sum(cached), sum(input_tokens), sum(output_tokens), sum(seconds)
 from found where evaluator = ?
 """
@@ -45,7 +45,8 @@ class Figures:
     evaluator: str
     answers: int
     undetermined: int
-    abstained: int
+    nothing_to_check: int
+    """Answers that state nothing that could be checked."""
     mean: float | None
     """Of the scores there are; None without any."""
     interval: tuple[float, float] | None
@@ -93,7 +94,7 @@ def summarise(ledger: Ledger, evaluators: Iterable[str]) -> Summary:
 
 
 def _figures(ledger: Ledger, evaluator: str) -> Figures:
-    ((answers, undetermined, abstained, scored, total, passed, decided, *usage),) = ledger.select(
+    ((answers, undetermined, nothing, scored, total, passed, decided, *usage),) = ledger.select(
         _FIGURES, evaluator
     )
     mean = total / scored if scored else None
@@ -101,7 +102,7 @@ def _figures(ledger: Ledger, evaluator: str) -> Figures:
         evaluator=evaluator,
         answers=answers,
         undetermined=undetermined or 0,
-        abstained=abstained or 0,
+        nothing_to_check=nothing or 0,
         mean=mean,
         interval=None if mean is None else _interval(ledger, evaluator, mean, scored),
         passed=passed or 0,

@@ -9,7 +9,16 @@ import pytest
 
 from demur.observe.log import Damaged, Filters, answered, open_log
 from support.logs import RUNS, judgements
-from support.records import ANSWER, abstained, found, guarded, jsonl, refuted, scored, undetermined
+from support.records import (
+    ANSWER,
+    found,
+    guarded,
+    jsonl,
+    nothing_to_check,
+    refuted,
+    scored,
+    undetermined,
+)
 
 
 def _answered(path: Path, *runs: Any, **options: Any) -> list[Any]:
@@ -33,7 +42,7 @@ def test_a_guards_second_answer_does_not_count(tmp_path: Path) -> None:
 
 
 def test_sentences_count_as_one_answer(tmp_path: Path) -> None:
-    parts = (found(score=0.9), abstained(), found(score=0.7), found("FEWL", 0.1, None))
+    parts = (found(score=0.9), nothing_to_check(), found(score=0.7), found("FEWL", 0.1, None))
     (one,) = _answered(tmp_path, scored(*parts))
     assert [(each.name, each.finding, each.score) for each in one.judged] == [
         ("RefChecker", "passed", 0.7),

@@ -28,10 +28,10 @@ from support.logs import RUNS, judgements, matches, some_filters
 from support.records import (
     ANSWER,
     BEGIN,
-    abstained,
     found,
     guarded,
     jsonl,
+    nothing_to_check,
     refuted,
     scored,
     sqlite,
@@ -61,7 +61,7 @@ def test_what_a_list_tells(log: Log) -> None:
 
 
 def test_streamed_sentences_have_one_finding_and_the_lowest_score(tmp_path: Path) -> None:
-    many = scored(found(score=0.9), undetermined(), refuted(score=0.1), abstained())
+    many = scored(found(score=0.9), undetermined(), refuted(score=0.1), nothing_to_check())
     open_case = scored(found(), undetermined(), at=1)
     with open_log(jsonl(tmp_path / "a.jsonl", [many, open_case])) as log:
         first, second = (one.judgements for one in select(log))

@@ -17,10 +17,10 @@ from support.logs import RUNS, judgements, matches, some_filters
 from support.records import (
     ANSWERING,
     JUDGING,
-    abstained,
     found,
     guarded,
     jsonl,
+    nothing_to_check,
     refuted,
     scored,
     sqlite,
@@ -93,7 +93,7 @@ def test_the_rate_is_of_what_was_decided_about_first_answers(tmp_path: Path) -> 
         *(scored(found(), at=at) for at in range(7)),
         *(guarded(refuted(), found(), at=10 + at) for at in range(3)),
         *(scored(undetermined(), at=20 + at) for at in range(5)),
-        *(scored(abstained(), at=30 + at) for at in range(4)),
+        *(scored(nothing_to_check(), at=30 + at) for at in range(4)),
         *(scored(found(passed=None), at=40 + at) for at in range(6)),
     ]
     group = _only(sqlite(tmp_path / "a.sqlite", runs))

@@ -19,6 +19,7 @@ from langchain_demur._messages import MARK, marked
 
 OnFail = Mapping[str, Recovery | str] | Recovery | str | None
 OnError = Literal["open", "closed", "raise"]
+OnAbstain = Literal["pass", "fail"]
 Evaluator = Runnable[Any, Evaluation] | RunnableLike[Any, Evaluation]
 
 _STREAM = "__pregel_stream"
@@ -86,6 +87,7 @@ def options_of(
     *,
     on_fail: OnFail,
     on_error: OnError,
+    on_abstain: OnAbstain,
     with_feedback: Callable[[Any, Feedback], Any] | None,
     tell: Callable[[Any, Feedback], Any],
     model: str | BaseChatModel | None,
@@ -97,6 +99,7 @@ def options_of(
     return {
         "on_fail": on_fail,
         "on_error": on_error,
+        "on_abstain": on_abstain,
         "with_feedback": with_feedback,
         "model": None if model is None else resolve_model(model),
         "retriever": retriever,

@@ -27,6 +27,7 @@ from langchain_demur._run import (
     Evaluator,
     Guards,
     NoAnswerYet,
+    OnAbstain,
     OnError,
     OnFail,
     answering,
@@ -67,6 +68,8 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
             next.
         on_error: What becomes of an answer that an evaluator could not decide about. "closed": what
             `on_fail` has for the end; "open": it is let through; "raise": `EvaluatorFailed`.
+        on_abstain: What becomes of an answer that states nothing that could be checked, as
+            `demur.Guard` takes it.
         contexts: What the answers are judged against, in place of what tools returned: a key of the
             agent's state, or a function of the state.
         with_feedback: Makes of the messages that the model was sent and the `Feedback` the messages
@@ -88,6 +91,7 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         on_fail: OnFail = None,
         budget: Budget | None = None,
         on_error: OnError = "closed",
+        on_abstain: OnAbstain = "pass",
         contexts: str | Callable[[Any], Any] | None = None,
         with_feedback: TellModel | None = None,
         model: str | BaseChatModel | None = None,
@@ -99,6 +103,7 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         options = options_of(
             on_fail=on_fail,
             on_error=on_error,
+            on_abstain=on_abstain,
             with_feedback=None if with_feedback is None else _on_messages(with_feedback),
             tell=_on_messages(tell),
             model=model,

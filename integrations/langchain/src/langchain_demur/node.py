@@ -23,6 +23,7 @@ from langchain_demur._run import (
     Evaluator,
     Guards,
     NoAnswerYet,
+    OnAbstain,
     OnError,
     OnFail,
     answering,
@@ -48,6 +49,7 @@ def guarded_node(
     on_fail: OnFail = None,
     budget: Budget | None = None,
     on_error: OnError = "closed",
+    on_abstain: OnAbstain = "pass",
     question: Reader | None = None,
     answer: str | None = None,
     contexts: Reader | None = None,
@@ -77,6 +79,8 @@ def guarded_node(
         budget: What one run of the node may spend.
         on_error: What becomes of an answer that an evaluator could not decide about, as
             `demur.Guard` takes it.
+        on_abstain: What becomes of an answer that states nothing that could be checked, as
+            `demur.Guard` takes it.
         question: Where the question is: a key of the state, or a function of the state.
         answer: The key of the update that holds the answer.
         contexts: Where the contexts are: a key of the update or the state, or a function of the
@@ -100,6 +104,7 @@ def guarded_node(
     options = options_of(
         on_fail=on_fail,
         on_error=on_error,
+        on_abstain=on_abstain,
         with_feedback=None if with_feedback is None else _on_state(with_feedback),
         tell=_on_state(_tell_node),
         model=model,

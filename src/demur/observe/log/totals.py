@@ -27,7 +27,8 @@ class Group:
     """In UTC, as YYYY-MM-DD; None if not asked for."""
     findings: Mapping[Finding, int]
     """How many answers have which finding. Where an answer was judged sentence by sentence it has
-    one: failed if any failed; else undetermined, if any is; else passed, scored, abstained."""
+    one: failed if any failed; else undetermined, if any is; else passed, scored, nothing
+    to check."""
     mean: float | None
     """The mean score, of an answer judged by sentences the lowest one; None if there is none."""
     usage: Usage

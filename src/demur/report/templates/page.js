@@ -114,7 +114,9 @@
       } else if (found === null) cell.append(element("span", "–", "none"));
       else if (key === "time") cell.append(element("time", moment(found)));
       else if (key === "score") cell.textContent = score(found);
-      else if (key === "verdict" || key === "label")
+      else if (key === "verdict")
+        cell.append(element("span", found.replaceAll("_", " "), `word ${found}`));
+      else if (key === "label")
         cell.append(element("span", found, `word ${found.split(" ")[0]}`));
       else if (key === "outcome") cell.append(element("span", found.replaceAll("_", " ")));
       else cell.append(element("span", String(found).slice(0, MOST_SHOWN)));

@@ -33,6 +33,7 @@ from llama_index.evaluation.demur.events import (
 
 OnFail = Mapping[str, Recovery | str] | Recovery | str | None
 OnError = Literal["open", "closed", "raise"]
+OnAbstain = Literal["pass", "fail"]
 StreamingMode = Literal["buffer", "sentence"]
 
 _dispatcher = get_dispatcher(__name__)
@@ -82,6 +83,7 @@ class Guarding:
         on_fail: OnFail,
         budget: Budget | None,
         on_error: OnError,
+        on_abstain: OnAbstain,
         streaming: StreamingMode,
         answers_again: bool,
         model: Any,
@@ -95,6 +97,7 @@ class Guarding:
             on_fail=on_fail,
             budget=budget,
             on_error=on_error,
+            on_abstain=on_abstain,
             streaming=streaming,
             question=_question,
             answer="answer",

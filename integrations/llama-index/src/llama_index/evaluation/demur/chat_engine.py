@@ -33,6 +33,7 @@ from llama_index.evaluation.demur._ending import End
 from llama_index.evaluation.demur._guarding import (
     Answer,
     Guarding,
+    OnAbstain,
     OnError,
     OnFail,
     StreamingMode,
@@ -75,6 +76,8 @@ class GuardedChatEngine(BaseChatEngine):
         budget: What one message may spend.
         on_error: What becomes of an answer that an evaluator could not decide about, as
             `demur.Guard` takes it.
+        on_abstain: What becomes of an answer that states nothing that could be checked, as
+            `demur.Guard` takes it.
         streaming: When the text of `stream_chat` leaves, as `GuardedQueryEngine` has it. The
             response's `response` is the answer that holds in the end.
         with_feedback: Makes of the message and the `Feedback` the message that is sent next.
@@ -95,6 +98,7 @@ class GuardedChatEngine(BaseChatEngine):
         on_fail: OnFail = None,
         budget: Budget | None = None,
         on_error: OnError = "closed",
+        on_abstain: OnAbstain = "pass",
         streaming: StreamingMode = "buffer",
         with_feedback: WithFeedback | None = None,
         model: LLM | BaseChatModel | str | None = None,
@@ -117,6 +121,7 @@ class GuardedChatEngine(BaseChatEngine):
             on_fail=on_fail,
             budget=budget,
             on_error=on_error,
+            on_abstain=on_abstain,
             streaming=streaming,
             answers_again=model is None or with_feedback is not None,
             model=model,

@@ -21,6 +21,8 @@ class EvaluationEvent(BaseEvent):
     """Which answer, from 1."""
     name: str
     """The evaluator's name."""
+    finding: str
+    """What it says, in a word: see `demur.schema.Finding`."""
     score: float | None
     label: str | None
     passed: bool | None

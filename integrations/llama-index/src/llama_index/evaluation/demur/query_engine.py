@@ -36,6 +36,7 @@ from llama_index.evaluation.demur._ending import End
 from llama_index.evaluation.demur._guarding import (
     Answer,
     Guarding,
+    OnAbstain,
     OnError,
     OnFail,
     StreamingMode,
@@ -82,6 +83,8 @@ class GuardedQueryEngine(BaseQueryEngine):
         budget: What one query may spend.
         on_error: What becomes of an answer that an evaluator could not decide about, as
             `demur.Guard` takes it.
+        on_abstain: What becomes of an answer that states nothing that could be checked, as
+            `demur.Guard` takes it.
         streaming: When the text of a stream leaves. "buffer": when the whole answer was checked;
             "sentence": each sentence when it was, for which every evaluator must judge claims. If
             a later sentence fails, what corrects the answer follows after a blank line, and a
@@ -107,6 +110,7 @@ class GuardedQueryEngine(BaseQueryEngine):
         on_fail: OnFail = None,
         budget: Budget | None = None,
         on_error: OnError = "closed",
+        on_abstain: OnAbstain = "pass",
         streaming: StreamingMode = "buffer",
         with_feedback: WithFeedback | None = None,
         model: LLM | BaseChatModel | str | None = None,
@@ -129,6 +133,7 @@ class GuardedQueryEngine(BaseQueryEngine):
             on_fail=on_fail,
             budget=budget,
             on_error=on_error,
+            on_abstain=on_abstain,
             streaming=streaming,
             answers_again=model is None or with_feedback is not None,
             model=model,

@@ -1,0 +1,132 @@
+"""An answer that states nothing is never reported as passed, by no evaluator and no guard."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, get_args
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.runnables import Runnable, RunnableLambda
+
+from contract.evaluators import EVALUATORS, refchecker
+from contract.member import Member
+from demur import Cascade, Evaluation, Guard, Sample
+from demur.evaluators.baselines import AllFalse
+from demur.guard import Trace
+from demur.guard.plan import OnAbstain
+from demur.guard.recovery import REFUSAL
+from support import facts
+
+SILENT = "I don't know."
+"""By the answer's own form, and for the scripted extractor, which says "No claims" to it."""
+WAYS = ["invoke", "ainvoke", "batch", "abatch", "stream", "astream"]
+
+
+@pytest.fixture(params=EVALUATORS, ids=lambda member: member.name)
+def member(request: pytest.FixtureRequest) -> Member:
+    return request.param
+
+
+@pytest.fixture
+def made(member: Member) -> Any:
+    return member.make()
+
+
+class Heard(BaseCallbackHandler):
+    """Keeps the events, and the trace."""
+
+    run_inline = True
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, Any]] = []
+        self.traces: list[Trace] = []
+
+    def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+        self.events.append((name, data))
+
+    def on_guard_end(self, trace: Trace, **kwargs: Any) -> None:
+        self.traces.append(trace)
+
+
+def called(runnable: Runnable[Any, Any], way: str, given: Any, heard: Heard) -> Any:
+    """What it gives, called in this way; of a stream, the sum."""
+    config: Any = {"callbacks": [heard]}
+
+    async def there() -> Any:
+        if way == "astream":
+            return [one async for one in runnable.astream(given, config)]
+        if way == "abatch":
+            return await runnable.abatch([given], config)
+        return [await runnable.ainvoke(given, config)]
+
+    if way.startswith("a"):
+        found = asyncio.run(there())
+    elif way == "stream":
+        found = list(runnable.stream(given, config))
+    else:
+        found = (
+            runnable.batch([given], config) if way == "batch" else [runnable.invoke(given, config)]
+        )
+    return "".join(found) if isinstance(found[0], str) else found[0]
+
+
+def silent(member: Member) -> Sample:
+    """A sample that the member could judge, with an answer that states nothing."""
+    given: Sample = member.give(3)
+    return given.model_copy(update={"answer": SILENT})
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_evaluator_says_that_it_passed(member: Member, made: Any, way: str) -> None:
+    found: Evaluation = called(made, way, silent(member), Heard())
+    assert found.passed is not True
+    if made.claim_level:
+        assert (found.finding, found.label) == ("nothing_to_check", "Abstain")
+
+
+@pytest.mark.parametrize("on_abstain", get_args(OnAbstain))
+@pytest.mark.parametrize("way", WAYS)
+def test_no_guard_says_that_it_passed(member: Member, made: Any, way: str, on_abstain: Any) -> None:
+    for streaming in ("buffer", "sentence") if made.claim_level else ("buffer",):
+        guard = _guard(made, on_abstain=on_abstain, streaming=streaming)
+        heard = Heard()
+        output = called(guard, way, facts.question(3), heard)
+        (trace,) = heard.traces
+        told = [data for name, data in heard.events if name == "demur.outcome"]
+        assert [one["outcome"] for one in told] == [trace.outcome]
+        assert trace.outcome not in ("passed", "recovered")
+        assert {one.verdict for one in trace.attempts} <= {
+            "nothing_to_check",
+            "failed",
+            "undetermined",
+        }
+        judged = [data for name, data in heard.events if name == "demur.evaluation"]
+        assert judged
+        assert not [one for one in judged if one["finding"] == "passed" or one["passed"]]
+        let_through = on_abstain == "pass" and made.claim_level
+        assert output == (SILENT if let_through else REFUSAL)
+        if made.claim_level:
+            assert trace.outcome == ("nothing_to_check" if let_through else "abstained")
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_one_stage_finds_nothing_in_another_rejects(way: str) -> None:
+    cascade = Cascade([refchecker("joint"), AllFalse()])
+    given = facts.sample(3).model_copy(update={"answer": SILENT})
+    found: Evaluation = called(cascade, way, given, Heard())
+    assert found.passed is False
+    findings = [one["finding"] for one in found.details["stages"]]
+    assert findings == ["nothing_to_check", "failed"]
+    for on_abstain in get_args(OnAbstain):
+        heard = Heard()
+        guard = _guard(cascade, on_abstain=on_abstain)
+        assert called(guard, way, facts.question(3), heard) == REFUSAL
+        assert [trace.outcome for trace in heard.traces] == ["abstained"]
+
+
+def _guard(evaluator: Any, **options: Any) -> Guard[Any, Any]:
+    chain = RunnableLambda(lambda question: SILENT)
+    contexts = [Document("A list of items")]
+    return Guard(chain, evaluator, contexts=lambda output: contexts, **options)

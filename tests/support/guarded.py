@@ -1,0 +1,44 @@
+"""Chains and evaluators for guards, that do as they are told."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from langchain_core.runnables import Runnable
+
+from demur import Evaluation, Guard, Sample, Usage
+from demur.guard import Guarded
+
+
+def judge(sample: Sample) -> Evaluation:
+    """Passes what holds "good"; scores by how often."""
+    passed = "good" in sample.answer
+    return Evaluation(
+        name="judge",
+        score=sample.answer.count("o") / 10,
+        passed=passed,
+        explanation="" if passed else f"{sample.answer} is not good",
+        usage=Usage(calls=1, input_tokens=10, output_tokens=1),
+    )
+
+
+class Chain:
+    """Gives its outputs in order, the last one again and again, and notes its inputs."""
+
+    def __init__(self, *outputs: Any) -> None:
+        self.outputs = list(outputs)
+        self.inputs: list[Any] = []
+
+    def __call__(self, given: Any) -> Any:
+        self.inputs.append(given)
+        return self.outputs[min(len(self.inputs), len(self.outputs)) - 1]
+
+
+def run(runnable: Runnable[Any, Any], given: Any, mode: str) -> Any:
+    return runnable.invoke(given) if mode == "sync" else asyncio.run(runnable.ainvoke(given))
+
+
+def traced(guard: Guard[Any, Any], given: Any = "why?", mode: str = "sync") -> Guarded[Any]:
+    found: Guarded[Any] = run(guard.with_trace(), given, mode)
+    return found
