@@ -273,11 +273,6 @@ class Evaluation(_Value):
         return self.label == ABSTAIN and found == (None, None, None) and not self.claims
 
     @property
-    def abstained(self) -> bool:
-        """As `nothing_to_check`."""
-        return self.nothing_to_check
-
-    @property
     def finding(self) -> Finding:
         """What it says, in a word."""
         if self.undetermined:

@@ -153,7 +153,7 @@ def test_a_data_set_is_averaged_over_answers_with_abstentions_apart() -> None:
     ]
     # Shares by answer: entailed 3/4, 0, 1/2; neutral 0, 1, 1/2; contradicted 1/4, 0, 0.
     assert summarize(iter(found)) == Summary(
-        answers=6, abstained=1, undetermined=1, passed=1, failed=2, claims=7,
+        answers=6, nothing_to_check=1, undetermined=1, passed=1, failed=2, claims=7,
         entailment=pytest.approx(1.25 / 3), neutral=pytest.approx(0.5),
         contradiction=pytest.approx(0.25 / 3),
     )  # fmt: skip

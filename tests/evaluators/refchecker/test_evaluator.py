@@ -173,7 +173,7 @@ def test_an_answer_that_states_nothing_needs_no_references() -> None:
 
     for options in ({}, {"retriever": RunnableLambda(never)}):
         found = check(scripted("No claims"), {"answer": "Good morning!"}, **options)
-        assert found.abstained
+        assert found.nothing_to_check
         assert found.error is None
 
 

@@ -112,7 +112,7 @@ class Summary:
 
     answers: int
     """All evaluations."""
-    abstained: int
+    nothing_to_check: int
     """Answers that state nothing to check; apart from the averages."""
     undetermined: int
     """Evaluations without a decision; apart from the averages."""
@@ -133,9 +133,9 @@ def summarize(evaluations: Iterable[Evaluation]) -> Summary:
     the mean over answers, so that an answer with many claims weighs no more than one with few.
     """
     found = list(evaluations)
-    abstained = sum(evaluation.abstained for evaluation in found)
+    nothing = sum(evaluation.nothing_to_check for evaluation in found)
     undetermined = sum(evaluation.undetermined for evaluation in found)
-    counted = [e for e in found if not e.undetermined and not e.abstained]
+    counted = [e for e in found if not e.undetermined and not e.nothing_to_check]
     labels = [[claim.label for claim in e.claims if claim.label is not None] for e in counted]
     labels = [of_one for of_one in labels if of_one]
 
@@ -146,7 +146,7 @@ def summarize(evaluations: Iterable[Evaluation]) -> Summary:
 
     return Summary(
         answers=len(found),
-        abstained=abstained,
+        nothing_to_check=nothing,
         undetermined=undetermined,
         entailment=mean_share(ClaimLabel.ENTAILMENT),
         neutral=mean_share(ClaimLabel.NEUTRAL),
