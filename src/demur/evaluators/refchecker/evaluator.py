@@ -166,9 +166,11 @@ class RefChecker(ClaimEvaluator):
             self._mode = auto if self.checker == "auto" else self.checker
         else:
             self._mode, self._nli = "nli", load_nli(self.checker)
-        by_model = "sentences" if is_local(self._chat) else "triplets"
-        self._form = by_model if self.claims == "auto" else self.claims
+        self._form = self._auto_form() if self.claims == "auto" else self.claims
         self._take(self.threshold)
+
+    def _auto_form(self) -> Literal["sentences", "triplets"]:
+        return "sentences" if is_local(self._chat) else "triplets"
 
     def _take(self, threshold: float | Threshold | None) -> None:
         """Refuse a `Threshold` that would not decide here, or decide on other scores."""

@@ -140,7 +140,8 @@ def nearest(
     blind = tuple(at for at, order in enumerate(ranked) if not order)
     sighted = [at for at, order in enumerate(ranked) if order]
     at_once = 1 if lone else max(1, size // length // _LEAST_PASSAGES)
-    readings = []
+    readings: list[Reading] = []
+    shown: list[Window]
     for first in range(0, len(sighted), at_once):
         group = tuple(sighted[first : first + at_once])
         orders = [ranked[at] for at in group]

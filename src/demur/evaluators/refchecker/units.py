@@ -10,7 +10,6 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from json.decoder import scanstring
 from typing import Literal
 
 from demur.evaluators.refchecker.assertion import states_nothing, too_short
@@ -51,6 +50,7 @@ _CITATION = re.compile(
 _EMPHASIS = re.compile(r"\*\*|__")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_-]+")
 _SPACE = re.compile(r"\s*")
+_DECODER = json.JSONDecoder()
 # A value that is a sentence says itself what it is about.
 _SENTENCE = re.compile(r"\S+\s+\S+\s+\S+.*[.!?。！？।]\s*", re.DOTALL)
 
@@ -223,7 +223,7 @@ def _value(text: str, at: int, path: tuple[str, ...], offset: int, found: list[U
     if text[at] == "{":
         at = _after_space(text, at + 1)
         while text[at] != "}":
-            key, at = scanstring(text, at + 1)
+            key, at = _DECODER.raw_decode(text, at)
             at = _after_space(text, _after_space(text, at) + 1)
             at = _after_space(text, _value(text, at, (*path, key), offset, found))
             at = _after_space(text, at + 1) if text[at] == "," else at
@@ -234,7 +234,7 @@ def _value(text: str, at: int, path: tuple[str, ...], offset: int, found: list[U
             at = _after_space(text, _value(text, at, path, offset, found))
             at = _after_space(text, at + 1) if text[at] == "," else at
         return at + 1
-    value, end = json.JSONDecoder().raw_decode(text, at)
+    value, end = _DECODER.raw_decode(text, at)
     found += _of_value(value, text[at:end], at + offset, path)
     return end
 
