@@ -97,10 +97,11 @@ def _reverse_validation(
         for name in matchers(variant, asked) if known else []:
             verdicts = {
                 one.key: rejected(
-                    one.entity, said, variant, name, percentage, first_percentage(said.reply)
+                    *(one.entity, known[one.key], variant, name, percentage),
+                    met=first_percentage(known[one.key].reply),
                 )
                 for one in passages
-                if (said := known.get(one.key)) is not None
+                if one.key in known
             }
             yield Judging(variant, name, verdicts)
 
