@@ -113,7 +113,7 @@ def matchers(variant: Variant, asked: bool = False) -> list[str]:
 
 
 def first_percentage(reply: str) -> float:
-    """The first percentage anywhere in a reply, as a share; 1 where it gives none.
+    """Return the first percentage anywhere in a reply, as a share; 1 where it gives none.
 
     A reading for replies to the publishers' prompts alone, which ask for no line with the figure:
     the published decision holds no reply to a percentage that it does not give.

@@ -1,4 +1,4 @@
-"""Words that take a name back, and words that stand in place of any name. In English only.
+"""Words that take a name back, and words that stand in place of any name; in English only.
 
 Texts are in the plain letters of `names.plain`, where "isn't" is "isnt".
 """
@@ -47,7 +47,7 @@ _NO_NAME = re.compile(
 
 
 def denied(text: str, start: int, end: int) -> bool:
-    """Whether the words around a name say that it is not the one.
+    """Return whether the words around a name say that it is not the one.
 
     Directly before it ("not Hoy", "it cannot be Hoy", "rather than Hoy"), or behind it, of the name
     itself or of a pronoun in the same clause ("Hoy does not meet all", "Hoy, but it fails").
@@ -62,7 +62,7 @@ def denied(text: str, start: int, end: int) -> bool:
 
 
 def names_nobody(text: str) -> bool:
-    """Whether the first sentence of a text stands in place of any name.
+    """Return whether the first sentence of a text stands in place of any name.
 
     "Unknown." and "I don't know." do, whatever the entity is called; "The Unknown" does not.
     """

@@ -177,7 +177,7 @@ def same_entity(reply: str) -> Decision | None:
 
 
 def with_share(by_name: Decision, met: float | None, least: float) -> Decision | None:
-    """What the share of the requirements makes of the decision by the name alone.
+    """Return what the share of the requirements makes of the decision by the name alone.
 
     Args:
         by_name: Whether the reply names the entity.

@@ -50,6 +50,7 @@ class Word:
     joined: bool
     """Whether only a blank or a hyphen stands between it and the word before."""
     start: int
+    """Where it begins in that text."""
     end: int
 
 

@@ -1,6 +1,6 @@
-"""Stage 2's reply to a list -> which share of its requirements the found entity meets.
+"""Read from stage 2's reply to a list which share of its requirements the found entity meets.
 
-Read is the line that the prompt asks for, "Percentage: ...", and nothing else of the reply: a title
+The line that the prompt asks for is read, "Percentage: ...", and nothing else of the reply: a title
 or a fact may hold a percentage too. Where that line is missing or says no single figure, the line
 "Not met: ..." is counted. What neither tells is not known, and never taken for all.
 
@@ -57,7 +57,7 @@ _ITEM = re.compile(r"[ \t>*_#(]*(?:\d|[-\u2022])")
 
 
 def share_met(reply: str, requirements: str) -> float | None:
-    """The share of the requirements that stage 2 says the found entity meets, in [0, 1].
+    """Return the share of the requirements that stage 2 says are met, in [0, 1].
 
     Args:
         reply: What the model wrote.
