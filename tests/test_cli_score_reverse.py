@@ -27,7 +27,7 @@ def _stage(request: dict[str, Any]) -> str:
 
 def _reply(request: dict[str, Any], number: int) -> str:
     if _stage(request) == "matching":
-        return "Yes" if "unknown" in json.dumps(request["messages"]) else "No"
+        return "Yes" if "Something else" in json.dumps(request["messages"]) else "No"
     return str(facts.serve(request, number).text)
 
 
@@ -158,7 +158,7 @@ def test_a_calibrated_threshold_is_taken_for_its_own_scores(
 
 def test_the_matcher_decides(file: Path, server: OpenAIServer) -> None:
     assert _score(file, "--matcher", "llm") == 0
-    # Where the names differ the model was asked, and took "unknown" for the name.
+    # Where the names differ the model was asked, and took another for it.
     wrong = ROWS - SHARES.count(1)
     assert _asked(server)["x", "matching"] == wrong > 0
     assert _passed(file, "qg") == [True] * ROWS

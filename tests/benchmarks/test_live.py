@@ -89,6 +89,19 @@ def test_the_percentage_counts_for_lists_alone(passages: tuple[Judged, ...], out
     assert changed == {("em", name, "phd-0") for name in ("exact", "normalized", "wikibio_name")}
 
 
+def test_a_reply_without_a_share_is_decided_by_the_published_decision_alone(
+    passages: tuple[Judged, ...], out: Path
+) -> None:
+    def silent(stage: str, messages: Sequence[BaseMessage]) -> str:
+        return say(stage, messages).partition("\nPercentage")[0]
+
+    record(passages[:1], ["em"], Named(script=silent), out, nothing)
+    found = by_name(list(judgings(passages, list(read(out, passages)), 90)))
+    verdicts = {matcher: one.verdicts["phd-0"] for (_, matcher), one in found.items()}
+    undecided = dict.fromkeys(["exact", "wikibio_name", "normalized"], None)
+    assert verdicts == {**undecided, "published_em": False}
+
+
 def test_what_is_undetermined_is_decided_by_no_matcher(
     passages: tuple[Judged, ...], out: Path
 ) -> None:

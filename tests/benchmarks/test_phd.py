@@ -83,6 +83,16 @@ def test_the_publishers_records_give_the_published_figures() -> None:
     assert [round(value, 2) for value in f1] == [53.15, 63.70, 61.76]
 
 
+def test_chatgpts_recorded_replies_are_judged_as_before() -> None:
+    found = rows(shared("phd", "phd.jsonl"), shared("phd", "records_chatgpt.jsonl"))
+    assert counts(found["qg", "published_qg", "all"]) == (38, 56, 11, 82)
+    assert counts(found["em", "published_em", "all"]) == (43, 43, 6, 95)
+    assert counts(found["qg", "normalized", "all"]) == (37, 50, 12, 88)
+    assert counts(found["em", "normalized", "all"]) == (41, 43, 8, 95)
+    assert counts(found["em", "wikibio_name", "all"]) == (34, 39, 15, 99)
+    assert counts(found["em", "llm", "all"]) == (32, 24, 17, 114)
+
+
 def figures(row: Row) -> tuple[float, ...]:
     found = row.figures
     return tuple(round(one.value or 0, 1) for one in (found.f1, found.precision, found.recall))

@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from demur.benchmarks.replay import KNOWN, Judging, chosen, replay
+from demur.benchmarks.replay import KNOWN, Judging, chosen, first_percentage, replay
+from demur.benchmarks.replay import rejected as rejected_by
 from demur.datasets.phd import read_passages, read_phd_records
+from demur.datasets.recorded import Exchange
 from support.recorded import as_lines
 
 
@@ -74,6 +78,39 @@ def test_the_least_percentage_is_for_entity_matching_alone(tmp_path: Path) -> No
     assert at[80]["em", "published_em"] == at[90]["em", "published_em"]
     assert at[80]["qg", "exact"] == at[90]["qg", "exact"]
     assert ("selfcheck-bertscore", None) not in at[80]
+
+
+@pytest.mark.parametrize(
+    ("reply", "share"),
+    [
+        ("X meets 90% of it, Y 66.67 %.", 0.9),
+        ("85,5% of it", 0.855),
+        ("80 percent, or 70 per cent", 0.8),
+        ("\uff18\uff10\uff05", 0.8),
+        ("about 80-90%", 0.9),
+        ("250%", 1.0),
+        # As the published decision has it: what is not given is not asked for.
+        ("all 8 criteria", 1.0),
+        ("5 percentages", 1.0),
+        ("9" * 500 + "%", 1.0),
+        ("", 1.0),
+    ],
+)
+def test_of_a_recorded_reply_the_first_percentage_anywhere_counts(reply: str, share: float) -> None:
+    assert first_percentage(reply) == share
+
+
+@given(st.text())
+def test_the_first_percentage_of_any_text_is_a_share(reply: str) -> None:
+    assert 0 <= first_percentage(reply) <= 1
+
+
+def test_without_a_share_a_name_that_is_the_right_one_decides_nothing() -> None:
+    said = Exchange("Entity: Hoy", None)
+    assert rejected_by("Hoy", said, "em", "normalized", 80, None) is None
+    assert rejected_by("Skye", said, "em", "normalized", 80, None) is True
+    assert rejected_by("Hoy", said, "em", "published_em", 80, None) is False
+    assert rejected_by("Hoy", said, "qg", "normalized", 80, None) is False
 
 
 def test_one_matcher_can_be_chosen(judged: dict[tuple[str, str | None], Judging]) -> None:

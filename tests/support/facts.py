@@ -166,7 +166,7 @@ def _access(messages: Sequence[BaseMessage]) -> str:
         unmet = " and ".join(str(at + 3) for at in range(held, len(ATTRIBUTES))) or "none"
         share = 100 * held // len(ATTRIBUTES)
         return f"Entity: Item {number}\nPercentage: {share}%\nNot met: {unmet}"
-    return f"Item {number}" if held == len(ATTRIBUTES) else "unknown"
+    return f"Item {number}" if held == len(ATTRIBUTES) else "Something else"
 
 
 def _judged(stage: str, messages: Sequence[BaseMessage]) -> str:

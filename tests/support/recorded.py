@@ -45,11 +45,11 @@ REPLIES = {
         ("A bird.", "I cannot tell."),
     ],
     "em": [
-        ("Red Fox meets 80%.", "None"),
-        ("Blue whale, by 50%.", "None"),
-        ("Émile Zola meets 100%.", "None"),
-        ("Copper, 100%.", "No."),
-        ("Grey Heron.", "None"),
+        ("Entity: Red Fox\nPercentage: 80%", "None"),
+        ("Entity: Blue whale\nPercentage: 50%", "None"),
+        ("Entity: Émile Zola\nPercentage: 100%", "None"),
+        ("Entity: Copper\nPercentage: 100%", "No."),
+        ("Entity: Grey Heron\nNot met: none", "None"),
     ],
 }
 _KEYS = {"low": "wiki_10w", "medium": "wiki_1000w", "high": "wiki_1y"}

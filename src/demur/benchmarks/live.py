@@ -15,11 +15,12 @@ from pydantic import BaseModel, ValidationError
 
 from demur.benchmarks.replay import ALL_FALSE, LMVSLM, ZERO_SHOT, Cost, Judging, matchers, rejected
 from demur.datasets.phd import Judged
-from demur.datasets.recorded import VARIANTS, Exchange
+from demur.datasets.recorded import VARIANTS, Exchange, Variant
 from demur.errors import DemurError
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines import AllFalse, LMvsLM, ZeroShot
 from demur.evaluators.reverse_validation import ReverseValidation
+from demur.evaluators.reverse_validation.share import share_met
 from demur.models.fingerprints import model_fingerprint
 from demur.schema import Evaluation, Sample
 from demur.text import replace_surrogates
@@ -215,13 +216,10 @@ def judgings(
             verdicts = {key: _failed(evaluation) for key, evaluation in found.items()}
             yield Judging(method, None, verdicts, cost)
             continue
-        said = {key: _exchange(evaluation) for key, evaluation in found.items()}
         for matcher in matchers(variant):
             verdicts = {
-                key: None
-                if exchange is None
-                else rejected(names[key], exchange, variant, matcher, percentage)
-                for key, exchange in said.items()
+                key: _rejected(names[key], evaluation, variant, matcher, percentage)
+                for key, evaluation in found.items()
             }
             yield Judging(method, matcher, verdicts, cost)
 
@@ -230,10 +228,15 @@ def _failed(evaluation: Evaluation) -> bool | None:
     return None if evaluation.passed is None else not evaluation.passed
 
 
-def _exchange(evaluation: Evaluation) -> Exchange | None:
-    """The second stage; None where nothing was said in it."""
-    reply = evaluation.details.get("reply")
-    return None if reply is None else Exchange(str(reply), None)
+def _rejected(
+    entity: str, evaluation: Evaluation, variant: Variant, matcher: str, percentage: float
+) -> bool | None:
+    """By the second stage; None where nothing was said in it."""
+    reply, query = (evaluation.details.get(name) for name in ("reply", "query"))
+    if reply is None:
+        return None
+    said, met = Exchange(str(reply), None), share_met(str(reply), str(query))
+    return rejected(entity, said, variant, matcher, percentage, met)
 
 
 def _cost(evaluations: Sequence[Evaluation]) -> Cost:

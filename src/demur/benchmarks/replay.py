@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -10,8 +11,8 @@ from demur.datasets.recorded import VARIANTS, Exchange, Passage, Recorded, Recor
 from demur.evaluators.reverse_validation.matching import (
     MATCHERS,
     Decision,
-    at_least,
     same_entity,
+    with_share,
 )
 
 Verdicts: TypeAlias = Mapping[str, bool | None]
@@ -24,6 +25,10 @@ KNOWN = (*MATCHERS, LLM)
 PUBLISHED: dict[Variant, str] = {"qg": "published_qg", "em": "published_em"}
 PERCENTAGE = 90.0
 """The least that counts as a match, as the paper's text has it (section 4.2)."""
+# A number of more digits is no percentage, and one of hundreds of digits no float.
+_PERCENTAGE = re.compile(
+    r"(?<![\d.,])(\d{1,4}(?:[.,]\d{1,9})?)\s{0,3}(?:[%\uff05\u066a]|per\s?cent\b)", re.I
+)
 ALL_FALSE, LMVSLM, ZERO_SHOT, SELFCHECK = "all-false", "lmvslm", "zero-shot", "selfcheck-bertscore"
 
 
@@ -91,7 +96,10 @@ def _reverse_validation(
         asked = any(exchange.is_same is not None for exchange in known.values())
         for name in matchers(variant, asked) if known else []:
             verdicts = {
-                one.key: rejected(one.entity, known[one.key], variant, name, percentage)
+                one.key: rejected(
+                    *(one.entity, known[one.key], variant, name, percentage),
+                    met=first_percentage(known[one.key].reply),
+                )
                 for one in passages
                 if one.key in known
             }
@@ -104,20 +112,44 @@ def matchers(variant: Variant, asked: bool = False) -> list[str]:
     return [name for name in KNOWN if name not in others and (asked or name != LLM)]
 
 
+def first_percentage(reply: str) -> float:
+    """Return the first percentage anywhere in a reply, as a share; 1 where it gives none.
+
+    A reading for replies to the publishers' prompts alone, which ask for no line with the figure:
+    the published decision holds no reply to a percentage that it does not give.
+    """
+    found = _PERCENTAGE.search(reply)
+    return min(float(found[1].replace(",", ".")) / 100, 1.0) if found else 1.0
+
+
 def rejected(
-    entity: str, exchange: Exchange, variant: Variant, matcher: str, percentage: float
+    entity: str,
+    exchange: Exchange,
+    variant: Variant,
+    matcher: str,
+    percentage: float,
+    met: float | None,
 ) -> bool | None:
-    """Whether a matcher rejects a passage; None where what was recorded decides nothing."""
-    least = percentage if variant == "em" else None
-    if matcher != LLM:
-        return not MATCHERS[matcher](entity, exchange.reply, least).same
+    """Whether a matcher rejects a passage; None where what was recorded decides nothing.
+
+    Args:
+        entity: What the passage is about.
+        exchange: What was said in stage 2.
+        variant: Of Reverse Validation.
+        matcher: Its name.
+        percentage: The least that entity matching has to give; "published_em" has its own.
+        met: The share of the requirements that the reply gives, in [0, 1]; None: it gives none.
+    """
     # A model was asked where the names, as strings, differ; elsewhere their equality has decided.
+    if matcher == LLM and exchange.is_same is None:
+        matcher = PUBLISHED[variant]
     decision: Decision | None
-    if exchange.is_same is None:
-        decision = MATCHERS[PUBLISHED[variant]](entity, exchange.reply, least)
+    if matcher == LLM:
+        decision = same_entity(exchange.is_same or "")
     else:
-        decision = same_entity(exchange.is_same)
-        decision = decision and at_least(least, exchange.reply, decision)
+        decision = MATCHERS[matcher](entity, exchange.reply)
+    if decision is not None and variant == "em" and matcher != PUBLISHED[variant]:
+        decision = with_share(decision, met, percentage / 100)
     return None if decision is None else not decision.same
 
 

@@ -67,9 +67,15 @@ def test_by_a_question(reply: str, label: str, score: float) -> None:
             "Entity: Hoy\nPercentage: 50%\nNot met: 2",
             *("non-factual", 0.5, 50, ["Highest cliffs of Britain"]),
         ),
-        ("Entity: Hoy", "factual", 1.0, None, []),
+        ("Entity: Hoy\n**Percentage:** 1 of 2", "non-factual", 0.5, 50, []),
+        ("Entity: Hoy\nPercentage: 66.67", "non-factual", 0.6667, 66.67, []),
+        ("Entity: Hoy\nNot met: none", "factual", 1.0, 100, []),
+        (
+            "Entity: Hoy\nPercentage: high\nNot met: 2",
+            *("non-factual", 0.5, 50, ["Highest cliffs of Britain"]),
+        ),
         ("Entity: Skye\nPercentage: 100%\nNot met: none", "non-factual", 0.0, 100, []),
-        ("Hoy meets 250% of them.", "factual", 1.0, 250, []),
+        ("Entity: Skye", "non-factual", 0.0, None, []),
     ],
 )
 def test_by_requirements(
@@ -83,6 +89,35 @@ def test_by_requirements(
     assert all(one in found.explanation for one in unmet)
     assert isolated("requirements", chat.requests[1]) == LIST
     assert found.usage.calls == 2
+
+
+@pytest.mark.parametrize("matcher", ["normalized", "exact", "wikibio_name", "llm"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "Entity: Hoy",
+        "Hoy meets 100% of them.",
+        "Entity: Hoy\nPercentage: 250%",
+        "Entity: Hoy\nPercentage: 1",
+        "Entity: Hoy\nPercentage: ?\nNot met: the weather",
+        "Entity: Hoy\nNot met: 7",
+    ],
+)
+def test_a_share_that_is_not_told_is_not_taken_for_all(matcher: str, reply: str) -> None:
+    for threshold in (0.8, 0.0):
+        chat = model(construction=LIST, access=reply)
+        made = ReverseValidation(chat, variant="em", matcher=matcher, threshold=threshold)
+        found = made.invoke(sample())
+        assert found.undetermined
+        assert "does not say which share of the requirements it meets" in str(found.error)
+        assert (found.details["reply"], found.details["percentage"]) == (reply, None)
+        assert found.details["matcher"] == matcher
+
+
+def test_the_published_decision_passes_what_tells_no_share_and_gives_it_no_score() -> None:
+    chat = model(construction=LIST, access="Entity: Hoy")
+    found = ReverseValidation(chat, variant="em", matcher="published_em").invoke(sample())
+    assert (found.label, found.score, found.passed) == ("factual", None, True)
 
 
 def test_the_threshold_is_the_least_share_of_the_requirements() -> None:
@@ -213,8 +248,8 @@ def test_a_query_that_says_only_the_name_is_asked_for_once_more() -> None:
 
 @pytest.mark.parametrize("variant", ["qg", "em"])
 def test_a_query_that_cannot_be_read_is_asked_for_once_more(variant: Any) -> None:
-    query = QUESTION if variant == "qg" else LIST
-    chat = model(construction=["I cannot.", query], access="Hoy")
+    query, reply = (QUESTION, "Hoy") if variant == "qg" else (LIST, "Entity: Hoy\nNot met: none")
+    chat = model(construction=["I cannot.", query], access=reply)
     assert ReverseValidation(chat, variant=variant).invoke(sample()).label == "factual"
     chat = model(construction=["", "I cannot."])
     found = ReverseValidation(chat, variant=variant).invoke(sample())
@@ -236,9 +271,11 @@ def test_a_model_is_asked_where_the_names_differ(said: str, label: str) -> None:
     assert isolated("reply", asked) == "The island south of Mainland"
 
 
-def test_no_model_is_asked_where_the_names_agree() -> None:
-    chat = model(construction=QUESTION, access="Hoy")
-    assert ReverseValidation(chat, matcher="llm").invoke(sample()).usage.calls == 2
+@pytest.mark.parametrize("reply", ["Hoy", "unknown"])
+def test_no_model_is_asked_where_the_names_agree_or_none_is_given(reply: str) -> None:
+    chat = model(construction=QUESTION, access=reply)
+    found = ReverseValidation(chat, matcher="llm").invoke(sample())
+    assert (found.passed, found.usage.calls) == (reply == "Hoy", 2)
 
 
 def test_a_model_that_matches_names_does_not_change_the_percentage() -> None:
@@ -257,22 +294,24 @@ def test_a_verdict_that_cannot_be_read_decides_nothing() -> None:
 
 
 def test_a_function_may_match() -> None:
-    seen: list[tuple[str, str, float | None]] = []
+    seen: list[tuple[str, str]] = []
 
-    def match(entity: str, reply: str, least: float | None) -> Decision:
-        seen.append((entity, reply, least))
-        return Decision(least is None, "So it was told.")
+    def match(entity: str, reply: str) -> Decision:
+        seen.append((entity, reply))
+        return Decision(True, "So it was told.")
 
-    chat = model(construction=LIST, access="Skye")
+    reply = "Entity: Skye\nPercentage: 40%"
+    chat = model(construction=LIST, access=reply)
     found = ReverseValidation(chat, variant="em", matcher=match, threshold=0.5).invoke(sample())
-    assert seen == [("Hoy", "Skye", None), ("Hoy", "Skye", 50)]
-    assert (found.label, found.score) == ("non-factual", 1.0)
-    assert (found.details["matcher"], found.details["reason"]) == ("a function", "So it was told.")
+    assert seen == [("Hoy", reply)]
+    assert (found.label, found.score) == ("non-factual", 0.4)
+    assert found.details["matcher"] == "a function"
+    assert found.details["reason"] == "So it was told; it gives 40 percent, not 50 or more."
 
 
 @pytest.mark.parametrize("returned", [True, None, "yes", ValueError("away")])
 def test_a_function_that_decides_nothing_leaves_it_undetermined(returned: Any) -> None:
-    def match(entity: str, reply: str, least: float | None) -> Any:
+    def match(entity: str, reply: str) -> Any:
         if isinstance(returned, Exception):
             raise returned
         return returned

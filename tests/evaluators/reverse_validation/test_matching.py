@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,69 +9,33 @@ from hypothesis import strategies as st
 from demur.evaluators.reverse_validation.matching import (
     MATCHERS,
     Decision,
-    at_least,
     exact,
     normalized,
-    percentages,
     published_em,
     published_qg,
     same_entity,
     wikibio_name,
+    with_share,
 )
 from demur.models.isolation import isolate
 
 ANYTHING = st.text(max_size=80)
 NAME = st.from_regex(r"[A-Z][a-z]{4,9}( [A-Z][a-z]{3,9}){0,2}", fullmatch=True)
 
-# --- Percentages ---------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("reply", "found"),
-    [
-        ("X meets 90% of it, Y 66.67 %.", (90.0, 66.67)),
-        ("85,5% of it", (85.5,)),
-        ("80 percent, or 70 per cent", (80.0, 70.0)),
-        ("８０％", (80.0,)),
-        ("about 80-90%", (90.0,)),
-        ("100%", (100.0,)),
-        ("all 8 criteria", ()),
-        ("5 percentages", ()),
-        ("in 1921. %", ()),
-        ("9" * 500 + "%", ()),
-        ("", ()),
-    ],
-)
-def test_percentages_are_read(reply: str, found: tuple[float, ...]) -> None:
-    assert percentages(reply) == found
-
-
-@given(st.lists(st.integers(0, 1000), max_size=5), st.sampled_from(["%", " %", " percent"]))
-def test_every_percentage_is_read_in_its_order(values: list[int], sign: str) -> None:
-    reply = ", then ".join(f"{value}{sign}" for value in values)
-    assert percentages(reply) == tuple(map(float, values))
-
-
-@given(st.text())
-def test_percentages_of_any_text_are_finite(reply: str) -> None:
-    assert all(math.isfinite(value) and value >= 0 for value in percentages(reply))
-
-
 # --- All decisions -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", list(MATCHERS))
 def test_a_reply_that_is_the_name_matches(name: str) -> None:
-    decision = MATCHERS[name]("Mary Anning", "Mary Anning.", 90)
+    decision = MATCHERS[name]("Mary Anning", "Mary Anning.")
     assert decision.same
     assert "names Mary Anning" in decision.reason
-    assert decision.percentage is None
 
 
 @pytest.mark.parametrize("name", list(MATCHERS))
 @pytest.mark.parametrize("reply", ["", " \n", "Charles Lyell meets 100% of it."])
 def test_a_reply_that_does_not_name_it_does_not_match(name: str, reply: str) -> None:
-    decision = MATCHERS[name]("Mary Anning", reply, 90)
+    decision = MATCHERS[name]("Mary Anning", reply)
     assert not decision.same
     assert "not name Mary Anning" in decision.reason
 
@@ -81,56 +43,33 @@ def test_a_reply_that_does_not_name_it_does_not_match(name: str, reply: str) -> 
 @pytest.mark.parametrize("name", list(MATCHERS))
 def test_an_entity_without_a_name_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="expected the name of one entity, got ' '"):
-        MATCHERS[name](" ", "Mary Anning", None)
-
-
-@pytest.mark.parametrize("name", ["exact", "wikibio_name", "normalized"])
-@pytest.mark.parametrize("least", [-1, 100.5, math.nan, math.inf])
-def test_a_least_that_is_no_percentage_is_refused(name: str, least: float) -> None:
-    with pytest.raises(ValueError, match=r"least: expected a percentage in \[0, 100\]"):
-        MATCHERS[name]("Mary Anning", "Mary Anning", least)
-
-
-@pytest.mark.parametrize("name", ["exact", "wikibio_name", "normalized"])
-@given(given_=st.integers(0, 100), least=st.integers(0, 100))
-def test_the_first_percentage_has_to_be_as_high_as_the_least(
-    name: str, given_: int, least: int
-) -> None:
-    reply = f"Mary Anning meets {given_}%, or else 100%."
-    decision = MATCHERS[name]("Mary Anning", reply, float(least))
-    assert decision.same == (given_ >= least)
-    assert decision.percentage == given_
-    assert f"gives {given_} percent" in decision.reason
-    assert MATCHERS[name]("Mary Anning", reply, None).same
+        MATCHERS[name](" ", "Mary Anning")
 
 
 @pytest.mark.parametrize("name", list(MATCHERS))
-@given(entity=ANYTHING, reply=ANYTHING, least=st.none() | st.floats(0, 100))
-def test_every_decision_has_one_sentence_of_reason(
-    name: str, entity: str, reply: str, least: float | None
-) -> None:
+@given(entity=ANYTHING, reply=ANYTHING)
+def test_every_decision_has_one_sentence_of_reason(name: str, entity: str, reply: str) -> None:
     try:
-        decision = MATCHERS[name](entity, reply, least)
+        decision = MATCHERS[name](entity, reply)
     except ValueError as error:
         # Whether it raises depends on the drawn name: `pytest.raises` would ask for it each time.
         assert "expected the name of one entity" in str(error)  # noqa: PT017
     else:
         assert decision.reason.startswith("The reply ")
         assert decision.reason.endswith(".")
-        assert decision.percentage == next(iter(percentages(reply)), None)
 
 
 @pytest.mark.parametrize("name", list(MATCHERS))
 @given(entity=NAME, tail=st.sampled_from([" ", "\n", " (band)"]))
 def test_what_stands_around_an_entity_does_not_count(name: str, entity: str, tail: str) -> None:
-    assert MATCHERS[name](f" {entity}{tail}", f"It is {entity}.", 90).same
+    assert MATCHERS[name](f" {entity}{tail}", f"It is {entity}.").same
 
 
 @pytest.mark.parametrize("entity", ['"Mary Anning ', "Mary Anning, "])
 def test_stray_quotes_and_commas_count_only_where_they_did_in_the_published_results(
     entity: str,
 ) -> None:
-    same = {name for name, decide in MATCHERS.items() if decide(entity, "Mary Anning.", None).same}
+    same = {name for name, decide in MATCHERS.items() if decide(entity, "Mary Anning.").same}
     assert same == {"exact", "normalized"}
 
 
@@ -138,15 +77,14 @@ def test_stray_quotes_and_commas_count_only_where_they_did_in_the_published_resu
 
 
 def test_exact_wants_the_whole_name_and_not_its_case() -> None:
-    assert exact("Mary Anning", "it is MARY ANNING, by 90%", 90).same
-    assert not exact("Mary Anning", "it is Anning, by 100%", 90).same
-    assert not exact("Mary Anning", "it is Mary Anning, by 89%", 90).same
-    assert exact("Ann", "Annapolis", None).same  # a string, not a word
+    assert exact("Mary Anning", "it is MARY ANNING").same
+    assert not exact("Mary Anning", "it is Anning").same
+    assert exact("Ann", "Annapolis").same  # a string, not a word
 
 
 def test_published_qg_does_not_look_at_percentages() -> None:
-    decision = published_qg("Metis (mythology)", "It is metis, 10%", 90)
-    assert decision == Decision(True, "The reply names Metis.", 10.0)
+    decision = published_qg("Metis (mythology)", "It is metis, 10%")
+    assert decision == Decision(True, "The reply names Metis.")
 
 
 @pytest.mark.parametrize(
@@ -174,8 +112,7 @@ def test_published_qg_does_not_look_at_percentages() -> None:
 def test_published_em_is_what_the_recorded_results_require(
     entity: str, reply: str, same: bool
 ) -> None:
-    assert published_em(entity, reply, None).same is same
-    assert published_em(entity, reply, 100).same is same  # 80 is built in
+    assert published_em(entity, reply).same is same
 
 
 @pytest.mark.parametrize(
@@ -188,16 +125,16 @@ def test_published_em_is_what_the_recorded_results_require(
     ],
 )
 def test_wikibio_name_wants_two_thirds_of_the_pieces(entity: str, reply: str, same: bool) -> None:
-    decision = wikibio_name(entity, reply, None)
+    decision = wikibio_name(entity, reply)
     assert decision.same is same
     assert "pieces" in decision.reason
 
 
 def test_normalized_tells_what_it_took_for_the_name() -> None:
-    assert normalized("Emperor Ōjin", "It is Ojin.", None).reason == (
+    assert normalized("Emperor Ōjin", "It is Ojin.").reason == (
         'The reply names Emperor Ōjin, as "Ojin".'
     )
-    assert not normalized("Ann", "Annapolis", None).same
+    assert not normalized("Ann", "Annapolis").same
 
 
 @pytest.mark.parametrize(
@@ -218,15 +155,43 @@ def test_normalized_tells_what_it_took_for_the_name() -> None:
         ("It is not Hoy.", False),
         ("not Hoy but Skye", False),
         ("unknown", False),
+        ("Entity: Hoy does not meet the requirements\nPercentage: 0%", False),
+        ("I do not know. Perhaps Hoy.", False),
     ],
 )
 def test_normalized_wants_the_name_given_and_not_only_mentioned(reply: str, same: bool) -> None:
-    assert normalized("Hoy", reply, None).same is same
+    assert normalized("Hoy", reply).same is same
 
 
 def test_normalized_tells_that_a_reply_is_a_list() -> None:
-    decision = normalized("Hoy", "Hoy\nSkye\nMull\nJura", None)
+    decision = normalized("Hoy", "Hoy\nSkye\nMull\nJura")
     assert decision.reason == "The reply does not name Hoy: it lists 4 names, and gives none."
+
+
+@pytest.mark.parametrize(
+    ("entity", "reply", "same"),
+    [
+        ("Unknown (album)", "unknown", False),
+        ("Unknown (album)", "**Unknown.**", False),
+        ("Unknown (album)", "The answer is unknown.", False),
+        ("Unknown (album)", "Entity: unknown\nPercentage: 0%\nNot met: all", False),
+        ("Unknown (album)", "Unknown (the album)", True),
+        ("Unknown (album)", "It is Unknown, an album of 1988.", True),
+        ("The Unknown", "The Unknown", True),
+        ("None", "Entity: none", False),
+        ("N/A", "n/a", False),
+        ("Not Known", "Not known.", False),
+        ("I Don't Know", "I don\u2019t know.", False),
+        ("No Idea", "No idea!", False),
+        ("I Don't Know How to Love Him", "I Don't Know How to Love Him", True),
+        ("No. 5", "No. 5", True),
+        ("Nobody (film)", "Nobody", True),
+    ],
+)
+def test_a_reply_that_knows_no_name_gives_none_whatever_the_entity_is_called(
+    entity: str, reply: str, same: bool
+) -> None:
+    assert normalized(entity, reply).same is same
 
 
 # --- A model's word on it ------------------------------------------------------------------------
@@ -265,9 +230,22 @@ def test_any_reply_is_read_or_left_undecided(reply: str) -> None:
     assert found is None or isinstance(found.same, bool)
 
 
-# --- Percentage and name -------------------------------------------------------------------------
+# --- Share and name -------------------------------------------------------------------------------
 
 
-def test_a_percentage_never_makes_a_match_of_another_name() -> None:
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_the_share_has_to_be_as_high_as_the_least(met: float, least: float) -> None:
+    decision = with_share(Decision(True, "It names it."), met, least)
+    assert decision is not None
+    assert decision.same is (met >= least)
+    assert decision.reason.startswith("It names it; it gives ")
+
+
+@given(st.none() | st.floats(0, 1), st.floats(0, 1))
+def test_a_share_never_makes_a_match_of_another_name(met: float | None, least: float) -> None:
     other = Decision(False, "Another.")
-    assert at_least(50, "100%", other) == Decision(False, "Another.", 100.0)
+    assert with_share(other, met, least) == other
+
+
+def test_without_a_share_nothing_is_decided_on_the_name_that_was_asked_for() -> None:
+    assert with_share(Decision(True, "It names it."), None, 0) is None

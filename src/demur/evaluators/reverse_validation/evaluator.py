@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,9 +11,15 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import Field, JsonValue, PrivateAttr, field_validator
 
 from demur.evaluators.base import Evaluator
-from demur.evaluators.reverse_validation.matching import MATCHERS, Decision, Matcher
+from demur.evaluators.reverse_validation.matching import (
+    MATCHERS,
+    Decision,
+    Matcher,
+    with_share,
+)
 from demur.evaluators.reverse_validation.parsing import parse_unmet
 from demur.evaluators.reverse_validation.prompts import ReverseValidationPrompts
+from demur.evaluators.reverse_validation.share import share_met
 from demur.evaluators.reverse_validation.stages import (
     Query,
     Variant,
@@ -29,9 +34,14 @@ from demur.models.resolve import resolve_model
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample, Threshold
 
 _LLM = "llm"
-_BY_PERCENTAGE = ("normalized", "exact", "wikibio_name", _LLM)
-"""Matchers that pass an answer if, and only if, its score with "em" reaches the threshold."""
-_OF_ONE_VARIANT = {"published_qg": "qg", "published_em": "em"}
+_PUBLISHED_EM = "published_em"
+"""The one matcher that decides on percentages by itself."""
+_NO_SHARE = (
+    "the reply to the query names the entity, and does not say which share of the requirements it "
+    'meets: expected "Percentage: ..." with one figure from 0 to 100, or "Not met: ..." with '
+    "numbers of the list or none"
+)
+_OF_ONE_VARIANT = {"published_qg": "qg", _PUBLISHED_EM: "em"}
 
 
 class ReverseValidation(Evaluator):
@@ -45,11 +55,14 @@ class ReverseValidation(Evaluator):
     The evaluation's `label` is "factual" or "non-factual", and `failure` of a rejected answer is
     "mismatch", for which a guard retrieves. `score` is 1 where the entity was found and 0 where it
     was not; with "em" it is the share of requirements, in [0, 1], that the model says the found
-    entity meets (1 where it gives no percentage). `details` holds `entity`, `entity_source`
-    ("caller", "question" or "answer"), `query`, `leaks` (what of the name was masked in it),
-    `reply`, `percentage`, `unmet` (the requirements that the model names as not met), `matcher`
-    and `reason`. Undetermined (`error` says why): an empty answer, one that is about no entity or
-    about several, a call or a function that failed, a reply that cannot be read.
+    entity meets. `details` holds `entity`, `entity_source` ("caller", "question" or "answer"),
+    `query`, `leaks` (what of the name was masked in it), `reply`, `percentage` (with "em": that
+    share in percent, whichever entity was found, of the line "Percentage:", or else counted from
+    "Not met:"; None where neither tells it), `unmet` (the requirements that the model names as not
+    met), `matcher` and `reason`. Undetermined (`error` says why): an empty answer, one that is
+    about no entity or about several, a call or a function that failed, a reply that cannot be read,
+    and with "em" one that names the entity without a share. ("published_em" decides on that one
+    too, and gives it no score.)
 
     Example:
         >>> check = ReverseValidation("openai:gpt-4o-mini", variant="em")
@@ -66,11 +79,11 @@ class ReverseValidation(Evaluator):
             asks about, or else the answer.
         matcher: How the reply is matched with the entity: "normalized", "exact", "published_qg",
             "published_em", "wikibio_name", "llm" (asks `model` where the names differ: a call
-            more), or a function such as those in `matching.py`.
+            more), or a function of entity and reply such as those in `matching.py`.
         threshold: With "em", the least share of the requirements that the found entity has to
             meet, in [0, 1] (the paper's text: 0.9; its recorded decisions: 0.8). A number, or a
             `Threshold` that was chosen from scores of the same `fingerprints`; "published_em" has
-            its own, "qg" needs none, and of a function it is not known: these take no `Threshold`.
+            its own and "qg" needs none: these take no `Threshold`.
         prompts: Other prompts in place of ours.
         call_policy: Retries, time limits and concurrency; None: as fits the model.
 
@@ -110,7 +123,7 @@ class ReverseValidation(Evaluator):
         if isinstance(value, str) and value not in (*MATCHERS, _LLM):
             raise ValueError(
                 f"unknown matcher {value!r}: expected one of {', '.join(MATCHERS)}, {_LLM}, or a "
-                "function from entity, reply and least percentage to a Decision"
+                "function from entity and reply to a Decision"
             )
         return value
 
@@ -130,12 +143,12 @@ class ReverseValidation(Evaluator):
 
     def _take(self, threshold: Threshold) -> None:
         """Refuse one that would not decide here, or decide on other scores."""
-        matcher = self._matcher
-        if self.variant != "em" or matcher not in _BY_PERCENTAGE:
+        if not self._by_share:
             raise ValueError(
-                f"a Threshold does not decide with variant={self.variant!r} and matcher={matcher}: "
-                f"expected variant='em' and one of {', '.join(_BY_PERCENTAGE)}, where an answer "
-                f"passes whose score reaches it; threshold={threshold.value!r} is only a number"
+                f"a Threshold does not decide with variant={self.variant!r} and "
+                f"matcher={self._matcher}: expected variant='em' and another matcher than "
+                f"{_PUBLISHED_EM}, where an answer passes whose score reaches it; "
+                f"threshold={threshold.value!r} is only a number"
             )
         if not 0 < threshold.value <= 1:
             raise ValueError(
@@ -161,6 +174,11 @@ class ReverseValidation(Evaluator):
             **finder,
             "prompts": digest(self.prompts),
         }
+
+    @property
+    def _by_share(self) -> bool:
+        """Whether an answer passes if, and only if, its score reaches the threshold."""
+        return self.variant == "em" and self.matcher != _PUBLISHED_EM
 
     @property
     def _matcher(self) -> str:
@@ -193,7 +211,7 @@ class ReverseValidation(Evaluator):
         matched = yield from self._match(query.entity, text)
         if isinstance(matched, str):
             return self._undetermined(matched, details=details)
-        return self._conclude(query, text, *matched, details)
+        return self._conclude(query, text, matched, details)
 
     def _given(self, sample: Sample) -> Steps[tuple[str | None, str | None]]:
         """The entity that the caller names, if any is named; and what is wrong with it."""
@@ -211,75 +229,52 @@ class ReverseValidation(Evaluator):
             return None, f"{where}: expected the name of an entity, got {name!r:.200}"
         return name.strip(), None
 
-    def _match(self, entity: str, reply: str) -> Steps[tuple[Decision, Decision] | str]:
-        """Stage 3: by the name alone, and with what the percentage adds."""
-        least = _percentage(number(self.threshold)) if self.variant == "em" else None
+    def _match(self, entity: str, reply: str) -> Steps[Decision | str]:
+        """Stage 3: whether the reply names the entity, or why that cannot be told."""
         if self.matcher == _LLM:
-            return (yield from match_by_model(self._chat, entity, reply, least, self.prompts))
+            return (yield from match_by_model(self._chat, entity, reply, self.prompts))
         if isinstance(self.matcher, str):
-            match = MATCHERS[self.matcher]
-            return match(entity, reply, None), match(entity, reply, least)
-        matching = partial(_decisions, self.matcher, entity, reply, least)
+            return MATCHERS[self.matcher](entity, reply)
+        matching = partial(_decision, self.matcher, entity, reply)
         (outcome,) = yield from ask([LocalCall(matching, "matching")])
         if outcome.error is not None:
             return f"the function `matcher` failed: {outcome.error}"
-        decisions: tuple[Decision, Decision] = outcome.value
-        return decisions
+        decision: Decision = outcome.value
+        return decision
 
     def _conclude(
-        self,
-        query: Query,
-        reply: str,
-        by_name: Decision,
-        decision: Decision,
-        details: dict[str, JsonValue],
+        self, query: Query, reply: str, by_name: Decision, details: dict[str, JsonValue]
     ) -> Evaluation:
-        percentage = decision.percentage if self.variant == "em" else None
-        unmet = parse_unmet(reply, query.text) if self.variant == "em" else ()
-        met = 100.0 if percentage is None else min(max(percentage, 0.0), 100.0)
-        label = FACTUAL if decision.same else NON_FACTUAL
+        em = self.variant == "em"
+        met = share_met(reply, query.text) if em else None
+        unmet = parse_unmet(reply, query.text) if em else ()
+        details |= {
+            "percentage": None if met is None else round(100 * met, 9),
+            "unmet": list(unmet),
+            "matcher": self.matcher if isinstance(self.matcher, str) else "a function",
+        }
+        decision: Decision | None = by_name
+        if self._by_share:
+            decision = with_share(by_name, met, number(self.threshold))
+        if decision is None:
+            return self._undetermined(_NO_SHARE, details=details)
         return Evaluation(
             name=self.get_name(),
-            score=met / 100 if by_name.same else 0.0,
-            label=label,
+            score=met if em and by_name.same else float(by_name.same),
+            label=FACTUAL if decision.same else NON_FACTUAL,
             passed=decision.same,
             failure=None if decision.same else Failure.MISMATCH,
             explanation=_explanation(query.entity, decision, unmet),
-            details={
-                **details,
-                "percentage": percentage,
-                "unmet": list(unmet),
-                "matcher": self.matcher if isinstance(self.matcher, str) else "a function",
-                "reason": decision.reason,
-            },
+            details={**details, "reason": decision.reason},
         )
 
 
-def _percentage(share: float) -> float:
-    """The least percentage whose hundredth is the share or more, so that both decide alike.
-
-    100 times the share can be a hair more, as it is of 0.07, or less.
-    """
-    written = round(100 * share, 9)  # replies are read to so many digits
-    if written / 100 == share:
-        return written
-    least = 100 * share
-    while least / 100 < share:
-        least = math.nextafter(least, math.inf)
-    while least > 0 and (below := math.nextafter(least, 0)) / 100 >= share:
-        least = below
-    return least
-
-
-def _decisions(
-    match: Matcher, entity: str, reply: str, least: float | None
-) -> tuple[Decision, Decision]:
+def _decision(match: Matcher, entity: str, reply: str) -> Decision:
     """What a user's function decides, if it decides."""
-    decisions = match(entity, reply, None), match(entity, reply, least)
-    for one in decisions:
-        if not isinstance(one, Decision):
-            raise TypeError(f"expected it to return a Decision, got {one!r:.200}")
-    return decisions
+    decision = match(entity, reply)
+    if not isinstance(decision, Decision):
+        raise TypeError(f"expected it to return a Decision, got {decision!r:.200}")
+    return decision
 
 
 def _explanation(entity: str, decision: Decision, unmet: tuple[str, ...]) -> str:

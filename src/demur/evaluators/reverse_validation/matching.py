@@ -1,19 +1,18 @@
 """Stage 3: does the reply name the entity? Plain decisions, each named for what it is.
 
-Each takes the entity, the reply of stage 2, and the least percentage of requirements that counts
-as a match; without one, percentages are not looked at. A reply that gives no percentage is not
-held to one.
+Each takes the entity and the reply of stage 2, and decides by the name; `with_share` adds what the
+share of the requirements makes of that. Only `published_em` has a rule of its own on percentages.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
+from demur.evaluators.reverse_validation.denials import names_nobody
 from demur.evaluators.reverse_validation.names import trimmed, without_qualifier
 from demur.evaluators.reverse_validation.naming import named_in
 from demur.evaluators.reverse_validation.parsing import parse_entity
@@ -27,17 +26,11 @@ class Decision:
     same: bool
     reason: str
     """Why, in a sentence."""
-    percentage: float | None = None
-    """The first percentage in the reply, in percent; None where it gives none."""
 
 
-Matcher: TypeAlias = Callable[[str, str, float | None], Decision]
-"""Of the entity, the reply, and the least percentage in percent, or None."""
+Matcher: TypeAlias = Callable[[str, str], Decision]
+"""Of the entity and the reply."""
 
-# A number of more digits is no percentage, and one of hundreds of digits no float.
-_PERCENTAGE = re.compile(
-    r"(?<![\d.,])(\d{1,4}(?:[.,]\d{1,9})?)\s{0,3}(?:[%\uff05\u066a]|per\s?cent\b)", re.I
-)
 _PUBLISHED_LEAST = 80.0
 _COUNTS_AS_ALL = ("100%", "perfect match", "meets all", "matches all")
 _FOLDED_FROM = 5
@@ -54,25 +47,20 @@ _YES_OR_NO = re.compile(
 )
 
 
-def percentages(reply: str) -> tuple[float, ...]:
-    """All percentages that stand in a reply, in percent and in its order."""
-    return tuple(float(found.replace(",", ".")) for found in _PERCENTAGE.findall(reply))
-
-
-def exact(entity: str, reply: str, least: float | None) -> Decision:
-    """As the paper words it (section 4.2): the whole name as a string, and a percentage.
+def exact(entity: str, reply: str) -> Decision:
+    """As the paper words it (section 4.2): the whole name as a string.
 
     Case does not count, and a bracketed qualifier, which only Wikipedia writes, is no part of the
-    name. The paper's `least` is 90.
+    name.
 
     Raises:
-        ValueError: The entity has no name, or `least` is not in [0, 100].
+        ValueError: The entity has no name.
     """
     name = without_qualifier(entity)
-    return _decided(name, name.casefold() in reply.casefold(), reply, least)
+    return _decided(name, name.casefold() in reply.casefold(), reply)
 
 
-def published_qg(entity: str, reply: str, least: float | None) -> Decision:
+def published_qg(entity: str, reply: str) -> Decision:
     """The decision that the published results of question generation come from.
 
     The name without its bracketed qualifier stands in the reply, both in lower case.
@@ -80,27 +68,26 @@ def published_qg(entity: str, reply: str, least: float | None) -> Decision:
     Args:
         entity: Its name; of what stands around it only white space is left out.
         reply: What stage 2 said.
-        least: Not looked at.
 
     Raises:
         ValueError: The entity has no name.
     """
     name = _published_name(entity)
-    return _decided(name, name.lower() in reply.lower(), reply, None)
+    return _decided(name, name.lower() in reply.lower(), reply)
 
 
-def published_em(entity: str, reply: str, least: float | None) -> Decision:
+def published_em(entity: str, reply: str) -> Decision:
     """The decision that the published results of entity matching come from.
 
     A reply that claims a full match in one of four wordings, and does not say "except", counts as
     100 percent whatever else it says; then a name of fewer than five characters keeps its case. Of
     other replies the first percentage has to be at least 80, not the paper's 90, and of one with a
-    decimal point only the digits after the point are read: 5 of "87.5%".
+    decimal point only the digits after the point are read: 5 of "87.5%". One that gives no
+    percentage is not held to any.
 
     Args:
         entity: Its name; of what stands around it only white space is left out.
         reply: What stage 2 said.
-        least: Not looked at.
 
     Raises:
         ValueError: The entity has no name.
@@ -109,16 +96,16 @@ def published_em(entity: str, reply: str, least: float | None) -> Decision:
     contained = name.lower() in reply.lower()
     if any(words in reply for words in _COUNTS_AS_ALL) and "except" not in reply:
         folded = len(name) >= _FOLDED_FROM
-        return _decided(name, contained if folded else name in reply, reply, None)
-    by_name = _decided(name, contained, reply, None)
+        return _decided(name, contained if folded else name in reply, reply)
+    by_name = _decided(name, contained, reply)
     digits = _DIGITS.search(reply)
     if by_name.same and digits and float(digits[1]) < _PUBLISHED_LEAST:
         why = f"{by_name.reason.removesuffix('.')}; of its percentage {digits[1]} is read."
-        return replace(by_name, same=False, reason=why)
+        return Decision(False, why)
     return by_name
 
 
-def wikibio_name(entity: str, reply: str, least: float | None) -> Decision:
+def wikibio_name(entity: str, reply: str) -> Decision:
     """What the published results of question generation on WikiBio require: most of the name.
 
     More than 65 percent of its pieces, so that a middle name may be missing. A piece is what stands
@@ -126,33 +113,41 @@ def wikibio_name(entity: str, reply: str, least: float | None) -> Decision:
     around the name only white space is left out.
 
     Raises:
-        ValueError: The entity has no name, or `least` is not in [0, 100].
+        ValueError: The entity has no name.
     """
     name, lowered = _published_name(entity), reply.lower()
     pieces = name.lower().split()
     found = sum(piece in lowered for piece in pieces)
     told = f": it has {found} of the name's {len(pieces)} pieces"
-    return _decided(name, found / len(pieces) > _SHARE_OF_PIECES, reply, least, told)
+    return _decided(name, found / len(pieces) > _SHARE_OF_PIECES, reply, told)
 
 
-def normalized(entity: str, reply: str, least: float | None) -> Decision:
+def normalized(entity: str, reply: str) -> Decision:
     """The name however it is written, in whole words: see `naming.named_in`.
 
     Of a reply with a line "Entity: ..." only that line is looked at: a name in what follows is
     mentioned, not given. A reply that is nothing but a list of four names or more gives none, while
-    one of two or three ("Hoy, or the Isle of Hoy") counts if one of them is the entity's.
+    one of two or three ("Hoy, or the Isle of Hoy") counts if one of them is the entity's. Nor does
+    one give a name that says that it knows none ("unknown"), whatever the entity is called.
 
     Raises:
-        ValueError: The entity has no name, or `least` is not in [0, 100].
+        ValueError: The entity has no name.
     """
     name = without_qualifier(entity)
-    said = parse_entity(reply) or reply
+    if gives_none(reply):
+        return _decided(name, False, reply, ": it says that it knows none")
+    said = _said(reply)
     offered = _offered(said)
     if offered >= _MANY:
-        return _decided(name, False, reply, least, f": it lists {offered} names, and gives none")
+        return _decided(name, False, reply, f": it lists {offered} names, and gives none")
     found = named_in(entity, said)
     told = f', as "{found}"' if found not in (None, name) else ""
-    return _decided(name, found is not None, reply, least, told)
+    return _decided(name, found is not None, reply, told)
+
+
+def gives_none(reply: str) -> bool:
+    """Whether a reply says that it knows no name: "unknown", "Entity: none"."""
+    return names_nobody(_said(reply))
 
 
 MATCHERS: Mapping[str, Matcher] = MappingProxyType(
@@ -181,28 +176,29 @@ def same_entity(reply: str) -> Decision | None:
     return Decision(same, f"A model that was asked says that the reply means {verdict}.")
 
 
-def at_least(least: float | None, reply: str, by_name: Decision) -> Decision:
-    """What the percentage in a reply makes of the decision by the name alone.
+def with_share(by_name: Decision, met: float | None, least: float) -> Decision | None:
+    """Return what the share of the requirements makes of the decision by the name alone.
 
     Args:
-        least: In percent; None where percentages are not looked at.
-        reply: What stage 2 said.
-        by_name: Whether it names the entity.
+        by_name: Whether the reply names the entity.
+        met: The share that the found entity meets, in [0, 1]; None where the reply does not say.
+        least: The least share that counts as a match, in [0, 1].
 
-    Raises:
-        ValueError: `least` is not in [0, 100].
+    Returns:
+        None where the reply names the entity, and its share is not known.
     """
-    if least is not None and not (math.isfinite(least) and 0 <= least <= 100):
-        raise ValueError(f"least: expected a percentage in [0, 100], or None, got {least!r}")
-    given = next(iter(percentages(reply)), None)
-    if least is None or not by_name.same:
-        return replace(by_name, percentage=given)
-    said = by_name.reason.removesuffix(".")
-    if given is None:
-        return Decision(True, f"{said}; it gives no percentage.")
-    if given < least:
-        return Decision(False, f"{said}; it gives {given:g} percent, not {least:g} or more.", given)
-    return Decision(True, f"{said}; it gives {given:g} percent.", given)
+    if not by_name.same:
+        return by_name
+    if met is None:
+        return None
+    said = f"{by_name.reason.removesuffix('.')}; it gives {100 * met:.4g} percent"
+    if met < least:
+        return Decision(False, f"{said}, not {100 * least:.4g} or more.")
+    return Decision(True, f"{said}.")
+
+
+def _said(reply: str) -> str:
+    return parse_entity(reply) or reply
 
 
 def _offered(said: str) -> int:
@@ -220,13 +216,9 @@ def _published_name(entity: str) -> str:
     return entity.partition("(")[0].strip() or whole
 
 
-def _decided(
-    name: str, names_it: bool, reply: str, least: float | None, told: str = ""
-) -> Decision:
+def _decided(name: str, names_it: bool, reply: str, told: str = "") -> Decision:
     """The decision on a reply that names the entity or does not; `told` says by what."""
     if not reply.strip():
-        by_name = Decision(False, f"The reply is empty, so it does not name {name}.")
-    else:
-        verb = "names" if names_it else "does not name"
-        by_name = Decision(names_it, f"The reply {verb} {name}{told}.")
-    return at_least(least, reply, by_name)
+        return Decision(False, f"The reply is empty, so it does not name {name}.")
+    verb = "names" if names_it else "does not name"
+    return Decision(names_it, f"The reply {verb} {name}{told}.")

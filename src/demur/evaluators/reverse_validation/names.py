@@ -49,6 +49,9 @@ class Word:
     folded: str
     joined: bool
     """Whether only a blank or a hyphen stands between it and the word before."""
+    start: int
+    """Where it begins in that text."""
+    end: int
 
 
 @dataclass(frozen=True)
@@ -156,7 +159,7 @@ def words_of(plain: str) -> tuple[Word, ...]:
     end = 0
     for match in _WORD.finditer(plain):
         joined = bool(found) and _JOINING.fullmatch(plain, end, match.start()) is not None
-        found.append(Word(match[0], match[0].casefold(), joined))
+        found.append(Word(match[0], match[0].casefold(), joined, *match.span()))
         end = match.end()
     return tuple(found)
 

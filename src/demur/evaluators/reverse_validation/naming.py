@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from demur.evaluators.reverse_validation.denials import denied
 from demur.evaluators.reverse_validation.names import (
-    ARTICLES,
     RANKS,
     SHORT,
     SMALL,
-    TITLES,
     Name,
     Word,
     initials,
@@ -23,8 +22,6 @@ from demur.evaluators.reverse_validation.names import (
 )
 
 _COMPANY = {"inc", "corp", "corporation", "company", "co", "ltd", "limited", "llc", "plc", "gmbh"}
-_DENIALS = {"not", "isnt", "wasnt", "arent", "never", "neither", "nor", "except", "unlike"}
-_DENIALS_OF_TWO = {("rather", "than"), ("other", "than"), ("instead", "of")}
 _MOST_INITIALS = 10
 
 
@@ -38,7 +35,8 @@ def named_in(entity: str, text: str) -> str | None:
     Words count as wholes: "Ann" is not in "Annapolis". A name of one word, or one whose article is
     missing, does not stand where it is part of a longer name ("Draco" in "Draco Malfoy"). One word
     that is in capitals or has up to three letters keeps its case, unless it is all that the text
-    says. A name directly behind a denial ("not Draco", "rather than Draco") is not named.
+    says. A name is not named where English words deny it, directly before it ("not Draco", "rather
+    than Draco") or behind it ("Draco does not meet all", "Draco, but it fails", "Draco is wrong").
 
     Args:
         entity: Its name.
@@ -49,8 +47,14 @@ def named_in(entity: str, text: str) -> str | None:
     """
     bare = plain(text)
     words = words_of(bare)
-    for start, end in (*_written_out(entity, words), *_by_initials(entity, words)):
-        if not _denied(words, start):
+    found = [*_written_out(entity, words), *_by_initials(entity, words)]
+    # A part of a name that is denied is no name either: "Albert" of "not Albert, Count of Hoy".
+    refused: set[int] = set()
+    for start, end in found:
+        if denied(bare, words[start].start, words[end - 1].end):
+            refused.update(range(start, end))
+    for start, end in found:
+        if not refused.issuperset(range(start, end)):
             return " ".join(word.written for word in words[start:end])
     base = plain(without_qualifier(entity))
     return _turned(base, bare) or _without_spaces(base, bare)
@@ -91,24 +95,17 @@ def _capital(word: Word) -> bool:
     return word.written[0].isupper()
 
 
-def _denied(words: Sequence[Word], at: int) -> bool:
-    """Whether a word directly before the name says that it is not the one."""
-    while at and words[at].joined and words[at - 1].folded in ARTICLES | TITLES:
-        at -= 1
-    if not at or not words[at].joined:
-        return False
-    *_, second, last = ("", *(word.folded for word in words[max(at - 2, 0) : at]))
-    return last in _DENIALS or (second, last) in _DENIALS_OF_TWO
-
-
 def _turned(base: str, bare: str) -> str | None:
     """The family name first, with a comma after it."""
     words = [word.folded for word in words_of(base)]
     if len(words) < 2 or "," in base:
         return None
     last, first = re.escape(words[-1]), r"\W+".join(map(re.escape, words[:-1]))
-    found = re.search(rf"(?<![^\W_]){last},\s+{first}(?![^\W_])", bare.casefold())
-    return found[0] if found else None
+    folded = bare.casefold()
+    for found in re.finditer(rf"(?<![^\W_]){last},\s+{first}(?![^\W_])", folded):
+        if not denied(folded, *found.span()):
+            return found[0]
+    return None
 
 
 def _by_initials(entity: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:

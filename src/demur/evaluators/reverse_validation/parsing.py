@@ -17,7 +17,12 @@ _NOT_SAID = re.compile(r"^(?!\s*(?:\d|[-*\u2022][ \t])).*\bnot\b.*:[*_ \t]*$", r
 _NOT_MET = re.compile(
     r"^[ \t>*_#-]*(?:not|un)[ \t-]*met(?:[ \t]+requirements)?[*_ \t]*[:\uff1a]", re.I | re.M
 )
-_PERCENTAGE = re.compile(r"\bpercentage\b|\b\d+(?:\.\d+)?[ \t]*%", re.I)
+# What small models write behind the name, on its line; before it a percentage is a part of it.
+_BEHIND = re.compile(
+    r"\bpercentage\b[*_ \t]*[:\uff1a\d]"
+    r"|[-\u2013(,;:*_ \t]\d{1,3}(?:[.,]\d{1,9})?[ \t]?%[\W_]*$",
+    re.I,
+)
 _NUMBERS = re.compile(r"\d{1,3}(?:[ \t]*[-\u2013][ \t]*\d{1,3})?(?!\d|[ \t]*%)")
 _SEPARATOR = re.compile(r"[ \t]*(?:,|;|and\b|&)*[ \t]*")
 _CALLED = re.compile(
@@ -110,8 +115,14 @@ def _items(text: str) -> list[str]:
 def parse_entity(reply: str) -> str | None:
     """The name in a line "Entity: ..."; None where there is no such line, or no name in it."""
     said = _entity(without_delimiters(reply)) or ""
-    name = _PERCENTAGE.split(said)[0].strip(_QUOTES + "-(,;")
+    name = _BEHIND.split(said)[0].strip(_QUOTES + "-(,;")
     return name if any(map(str.isalpha, name)) else None
+
+
+def after_not_met(text: str) -> str | None:
+    """What stands behind "Not met:"; None where no line begins so."""
+    mark = _NOT_MET.search(text)
+    return text[mark.end() :] if mark else None
 
 
 def parse_unmet(reply: str, requirements: str) -> tuple[str, ...]:
@@ -123,11 +134,11 @@ def parse_unmet(reply: str, requirements: str) -> tuple[str, ...]:
         requirements: The list that it was shown.
     """
     text = without_delimiters(reply)
-    mark = _NOT_MET.search(text)
-    if mark is None:
+    said = after_not_met(text)
+    if said is None:
         sentence = _EXCEPT.search(text) or _FAILS.search(text)
         return _named(sentence[1].strip(), requirements) if sentence else ()
-    rest = text[mark.end() :].strip()
+    rest = said.strip()
     if _NOTHING.fullmatch(rest.partition("\n")[0]) and (rest.partition("\n")[0] or not rest):
         return ()
     return _named(rest, requirements)

@@ -90,7 +90,7 @@ Find the one entity (person, place, work, thing or idea) that meets the requirem
 that meets most of them. Check each one by what you know. "{HIDDEN}" stands for a name that is not \
 told. Reply with three lines and nothing else:
 Entity: its name
-Percentage: how many percent of the requirements it meets
+Percentage: how many percent of the requirements it meets, a number from 0 to 100
 Not met: the numbers of those that it does not meet, or none
 {_DATA}""",
     fields=("requirements",),

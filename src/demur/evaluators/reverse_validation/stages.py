@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from demur.evaluators.reverse_validation.leaks import mask, stands_in
 from demur.evaluators.reverse_validation.matching import (
     Decision,
-    at_least,
+    gives_none,
     normalized,
     same_entity,
 )
@@ -143,25 +143,19 @@ def access(
 
 
 def match_by_model(
-    model: BaseChatModel,
-    entity: str,
-    reply: str,
-    least: float | None,
-    prompts: ReverseValidationPrompts,
-) -> Steps[tuple[Decision, Decision] | str]:
-    """Stage 3 by asking whether both are one entity (section 7.1), where the names differ.
+    model: BaseChatModel, entity: str, reply: str, prompts: ReverseValidationPrompts
+) -> Steps[Decision | str]:
+    """Stage 3 by asking whether both are one entity (section 7.1), where two names differ.
 
-    By the name alone, and with what the percentage adds; a string says why there is no decision.
+    A string says why there is no decision.
     """
-    by_name = normalized(entity, reply, None)
-    if not by_name.same:
-        messages = prompts.same.messages(entity=entity, reply=reply)
-        call = ChatCall(model, messages, "matching", bounded(model, _VERDICT_TOKENS))
-        (outcome,) = yield from ask([call])
-        if outcome.error is not None:
-            return f"the names could not be compared: {outcome.error}"
-        said = same_entity(outcome.value.text)
-        if said is None:
-            return f"neither yes nor no can be read from {outcome.value.text!r:.100}"
-        by_name = said
-    return at_least(None, reply, by_name), at_least(least, reply, by_name)
+    by_name = normalized(entity, reply)
+    if by_name.same or gives_none(reply):
+        return by_name
+    messages = prompts.same.messages(entity=entity, reply=reply)
+    call = ChatCall(model, messages, "matching", bounded(model, _VERDICT_TOKENS))
+    (outcome,) = yield from ask([call])
+    if outcome.error is not None:
+        return f"the names could not be compared: {outcome.error}"
+    said = same_entity(outcome.value.text)
+    return said or f"neither yes nor no can be read from {outcome.value.text!r:.100}"
