@@ -217,5 +217,4 @@ def fewl_score(number: int, penalty: bool) -> float:
 
 def _label(claim: str) -> ClaimLabel:
     found = _FACT.search(claim)
-    assert found is not None, f"no item is named in {claim!r}"
-    return truth(int(found[1]), found[2])
+    return truth(int(found[1]), found[2]) if found else ClaimLabel.NEUTRAL

@@ -19,6 +19,10 @@ from langchain_core.runnables import Runnable
 from contract import test_members
 from contract.evaluators import EVALUATORS, _Beginning
 from contract.member import Member
+from contract.test_coverage import (
+    test_a_sentence_that_nobody_nominates_is_checked,
+    test_no_guard_lets_it_out,
+)
 from contract.test_fingerprints import (
     test_a_copy_with_other_parts_tells_of_those,
     test_evaluations_do_not_share_them,
@@ -60,6 +64,7 @@ from support import facts
 
 __all__ = [
     "test_a_copy_with_other_parts_tells_of_those",
+    "test_a_sentence_that_nobody_nominates_is_checked",
     "test_a_sync_call_within_a_running_loop_works",
     "test_an_input_that_cannot_be_used_raises_alone",
     "test_async_calls_stay_in_their_event_loop",
@@ -74,6 +79,7 @@ __all__ = [
     "test_it_composes_like_any_runnable",
     "test_it_says_what_it_takes_and_gives",
     "test_no_evaluator_says_that_it_passed",
+    "test_no_guard_lets_it_out",
     "test_no_guard_says_that_it_passed",
     "test_no_token_is_streamed_from_within",
     "test_nothing_of_the_caller_s_is_changed",
