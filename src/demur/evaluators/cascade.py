@@ -36,7 +36,8 @@ class Cascade(Evaluator):
     guarantees nothing here, where the stage sees only a part of the answers, or of their claims.
 
     Example:
-        >>> cheap = RefChecker("openai:gpt-4o-mini", checker="cross-encoder/nli-deberta-v3-base")
+        >>> nli = "cross-encoder/nli-deberta-v3-base"
+        >>> cheap = RefChecker("openai:gpt-4o-mini", checker=nli, claims="sentences")
         >>> Cascade([cheap, RefChecker("openai:gpt-4o-mini")]).invoke(sample).passed
 
     Args:

@@ -104,3 +104,28 @@ def test_a_short_sentence_is_the_answer_to_the_question() -> None:
         "2. No. It is in Graz today.",
     ]
     assert found.passed is True
+
+
+@pytest.mark.parametrize(
+    ("answer", "stated"),
+    [
+        ("I don't know who built the tower, but the bridge opened in 1911.", "the bridge opened"),
+        ("Hello, the bridge opened in 1911.", "the bridge opened"),
+        ("According to document 2, the bridge opened in 1911.", "the bridge opened"),
+        ("Ich weiß nicht, wer ihn baute, aber der Turm ist 38 Meter hoch.", "der Turm ist"),
+        ("我不知道是谁设计的，但是青石桥建于1911年。", "青石桥建于"),
+        ("誰が設計したかは分かりませんが、若葉橋は1911年に完成しました。", "若葉橋は"),
+        ("No, the bridge opened in 1911.", "No, the bridge"),
+        ("The bridge opened in 1911, but I don't know when it closed.", "The bridge opened"),
+    ],
+)
+def test_a_clause_that_states_nothing_is_no_part_of_the_claim(answer: str, stated: str) -> None:
+    (claim,) = check("joint", answer)[0].claims
+    assert claim.text.startswith(stated)
+    assert claim.text == answer[claim.span.start : claim.span.end]
+
+
+def test_what_refers_to_nothing_before_it_is_shown_behind_the_question() -> None:
+    question = "When was the bridge of Lund opened?"
+    _, model = check("per_claim", "It was opened in 1911.", question=question)
+    assert isolated("claim", model.requests[0]) == f"{question} It was opened in 1911."

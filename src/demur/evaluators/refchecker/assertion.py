@@ -92,6 +92,29 @@ def states_nothing(sentence: str) -> bool:
     return _all_nothing(plain)
 
 
+def stated_from(sentence: str) -> int:
+    """Return where what a sentence states begins, behind clauses that state nothing.
+
+    It is the place of "it opened" in "I do not know who built it, but it opened in 1911", and 0
+    where the first clause states something.
+    """
+    if len(sentence) > _LONGEST:
+        return 0
+    begin = 0
+    ends = [_CLAUSES, *(language.contrast for language in LANGUAGES)]
+    lowered = sentence.lower()
+    if len(lowered) != len(sentence):  # then places in the one are none in the other
+        return 0
+    for found in sorted((m for end in ends for m in end.finditer(lowered)), key=re.Match.start):
+        before = sentence[: found.start()]
+        if any(map(str.isalnum, before)):
+            if not states_nothing(before):
+                break
+            begin = found.end()
+    rest = sentence[begin:]
+    return begin + len(rest) - len(rest.lstrip()) if any(map(str.isalnum, rest)) else 0
+
+
 def too_short(text: str) -> bool:
     """Return whether a text says too little to be checked by itself: "No.", "11 years", "1911".
 

@@ -1,7 +1,8 @@
 """What a claim is shown with, so that its "it" and "she" are understood.
 
 A claim that is a unit of the answer itself may refer to the units before it. Where a judge sees all
-of them in order it needs nothing more; asked about one alone, it is shown those before it too.
+of them in order it needs nothing more. Asked about one alone, it is shown those before it too, or
+the question where nothing is before it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def asked(claims: Sequence[Claim], sample: Sample) -> list[Asked]:
     """Return the claims of a sample as they are asked about, in their order."""
     said = units(sample.answer)
     at = {unit.start: number for number, unit in enumerate(said)}
-    before = _before(sample)
+    before = _before(sample) or ([sample.question] if sample.question else [])
     found: list[Asked] = []
     last: int | None = None
     for claim in claims:

@@ -48,6 +48,7 @@ _EN_SOURCE = (
     r"current|quoted|shared|search|knowledge|reference|source|context|two|three|uploaded) )*"
     r"(?:passages?|contexts?|documents?|documentation|texts?|sources?|references?|excerpts?|"
     r"materials?|information|content|snippets?|articles?|paragraphs?|results?|base|file|files)"
+    r"(?: \d{1,2}\b)?"
     r"(?: (?:provided|given|above|available|here|i (?:have|was given|can see|have access to)|"
     r"you (?:have )?(?:provided|gave|gave me|shared|quoted|sent)(?: me)?|supplied|at hand|"
     r"that (?:i have|you (?:provided|shared|gave me)|(?:was|were) (?:provided|given))))*)"

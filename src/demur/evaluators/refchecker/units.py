@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from demur.evaluators.refchecker.assertion import states_nothing, too_short
+from demur.evaluators.refchecker.assertion import stated_from, states_nothing, too_short
 from demur.text import sentences
 
 Kind = Literal["sentence", "item", "heading", "row", "value", "code"]
@@ -26,7 +26,8 @@ class Unit:
     """Where it stands in the answer: `answer[start:end]`."""
     end: int
     said: str
-    """Its own words, without markup and citations."""
+    """Its own words, without markup and citations, and without clauses before them that state
+    nothing."""
     text: str
     """The same as a statement: a value behind its path, a cell behind its head, an item behind the
     words that announce the list."""
@@ -171,6 +172,7 @@ def _prose(answer: str, start: int, end: int) -> Iterator[Unit]:
         if marker := _MARKER.match(answer, begin, stop):
             begin = marker.end()
             kind = "heading" if marker[0].startswith("#") else "item"
+        begin += stated_from(answer[begin:stop])
         said = _clean(answer[begin:stop]).strip()
         if said:
             yield Unit(begin, stop, said, said, kind, before)
