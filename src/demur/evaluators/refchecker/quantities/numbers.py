@@ -54,12 +54,10 @@ def in_fraction(text: str, token: re.Match[str]) -> Iterator[Quantity]:
     """Fractions as 2/3 and 2 1/2, which may be two numbers."""
     *whole, above, below = map(int, _RUN.findall(token.group()))
     parts = [number(one) for one in (*whole, above, below)]
-    readings = [parts]
-    if whole and 0 < above < below:
-        readings.append([number(whole[0] + above / below, 0.1)])
-    elif 0 < above < below:
-        readings.append([ratio(above / below)])
-    yield stated(*token.span(), readings)
+    values: Values = []
+    if 0 < above < below:
+        values.append((sum(whole) + above / below, 0.1 if whole else 0.01))
+    yield measured(text, *token.span(), values, parts)
 
 
 def in_digits(text: str, token: re.Match[str]) -> Iterator[Quantity]:
