@@ -54,6 +54,14 @@ def test_long_evidence_is_whole_in_a_pipe_and_short_on_a_terminal() -> None:
     assert shown.count("word") < 100
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_quantities_that_are_not_in_the_references_are_told(terminal: bool) -> None:
+    bad = Claim(text="It opened in 1851", missing_quantities=("1851", "3\x1b May"))
+    shown = _shown(_evaluation(claims=(*CLAIMS, bad)), terminal=terminal, width=200)
+    assert shown.count("not in the references") == 1
+    assert "not in the references: 1851; 3␛ May" in shown
+
+
 def test_colour_follows_terminal_and_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b[3" in _shown(_evaluation(), terminal=True)

@@ -22,6 +22,7 @@ CLAIM = Claim(
     label=ClaimLabel.CONTRADICTION,
     probabilities={ClaimLabel.ENTAILMENT: 0.25, ClaimLabel.CONTRADICTION: 0.75},
     evidence=(EVIDENCE,),
+    missing_quantities=("1851", "3 May"),
 )
 TESTED: dict[str, Any] = {
     **{"value": 0.8, "method": "learn-then-test", "target": 0.05, "confidence": 0.9},

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from demur.html.words import missing_line
 from demur.html.words import usage_line as usage_line
 from demur.schema import Claim, ClaimLabel, Evaluation, Evidence
 from demur.text import harmless as harmless
@@ -37,7 +38,8 @@ class ClaimRow:
     label: str
     """The label with its probability, where there is one; `no label` where it has none."""
     evidence: tuple[str, ...]
-    """The quotes that decided it, or the reason why there is no label."""
+    """The quotes that decided it, or the reason why there is no label; then the quantities that
+    are not in the references."""
     style: str
 
 
@@ -65,6 +67,9 @@ def _claim_row(claim: Claim, names: Sequence[str], longest: int | None) -> Claim
         if share is not None:
             label += f" {share:.0%}"
         evidence = tuple(_quote(found, names, longest) for found in claim.evidence)
+    missing = missing_line(claim)
+    if missing is not None:
+        evidence += (one_line(missing),)
     return ClaimRow(one_line(claim.text), label, evidence, _STYLES[claim.label])
 
 

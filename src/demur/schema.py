@@ -145,6 +145,8 @@ class Claim(_Value):
     """Probability of each label, in [0, 1] with sum 1, where the checker gives them."""
     evidence: tuple[Evidence, ...] = ()
     """The passages that decided the label; empty for Neutral."""
+    missing_quantities: tuple[Text, ...] = ()
+    """The claim's quantities, as written there, that stand nowhere in what it was held against."""
     error: Text | None = None
     """Why there is no label."""
 

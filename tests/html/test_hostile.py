@@ -64,6 +64,7 @@ def claims(draw: Any) -> Claim:
             Evidence(context=at, span=span, text=text, label=label or ClaimLabel.NEUTRAL)
             for at, span, text in quotes
         ),
+        missing_quantities=tuple(draw(st.lists(TEXTS, max_size=2))),
     )
 
 

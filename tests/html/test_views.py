@@ -241,6 +241,17 @@ def test_evidence_that_was_moved_is_found_and_other_text_is_not_marked() -> None
     assert not view(*said, contexts=("Nothing of it",)).all("mark")
 
 
+def test_quantities_that_are_not_in_the_references_are_marked_and_told_on_hovering() -> None:
+    fine = claim(GOOD, "The Danube", WRONG)
+    wrong = claim(BAD, "4,000 km", WRONG, missing_quantities=("4,000 km", "<b>3</b>\x1b May"))
+    page = view(fine, wrong)
+    line = "not in the references: 4,000 km; <b>3</b>␛ May"
+    assert page.texts("demur-why") == [line]
+    assert "stand nowhere" in page.one("demur-why")["title"]
+    hovered = [one["title"] for one in page.elements if "a claim" in one.get("title", "")]
+    assert [line in title for title in hovered] == [False, True]
+
+
 def test_an_answer_without_places_is_plain_and_shown_once() -> None:
     nowhere = Claim(text="a claim", label=DOUBT)
     beyond = Claim(text="b", label=DOUBT, span=Span(start=5, end=5_000))

@@ -295,6 +295,7 @@ def _planted() -> Record:
         triplet=(TOLD, "is", TOLD),
         label="Contradiction",
         evidence=(evidence,),
+        missing_quantities=(TOLD,),
     )
     details: dict[str, Any] = {"request": NESTED, "said": [TOLD]}
     wrong = records.refuted(explanation=TOLD, claims=(claim,), details=details)

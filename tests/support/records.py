@@ -124,7 +124,8 @@ def guarded(
 
 def hostile(at: float = 0, **fields: Any) -> Record:
     """A run in which every text wants to steer a terminal, a table or a spreadsheet."""
-    claim = Claim(text=HOSTILE, label=ClaimLabel.CONTRADICTION)
+    label = ClaimLabel.CONTRADICTION
+    claim = Claim(text=HOSTILE, label=label, missing_quantities=(HOSTILE,))
     wrong = found(HOSTILE, 0.0, False, label=HOSTILE, explanation=HOSTILE, claims=(claim,))
     given = {"name": HOSTILE, "model": HOSTILE, "tags": (HOSTILE,), "reason": HOSTILE, **fields}
     bad = attempt(

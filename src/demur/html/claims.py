@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from demur.html.elements import Element, element, joined, separated
 from demur.html.folds import folded, shortened
-from demur.html.words import claim_look, label_text
+from demur.html.words import claim_look, label_text, missing_line
 from demur.text import one_line
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
     from demur.schema import Claim, Evaluation, Evidence
+
+_MISSING = "These quantities of the claim stand nowhere in what it was held against."
 
 
 class Numbered(NamedTuple):
@@ -109,6 +111,8 @@ def tooltip(one: Numbered, view: View) -> str:
     lines = [f"{number}. {label_text(claim)}: {one_line(claim.text)}"]
     if claim.error is not None:
         lines.append(one_line(claim.error))
+    if (missing := missing_line(claim)) is not None:
+        lines.append(one_line(missing))
     for found in claim.evidence:
         lines.append(f"{view.name(found)}: “{shortened(one_line(found.text))}”")
     return "\n".join(lines)
@@ -141,6 +145,7 @@ def _item(one: Numbered, view: View) -> Element:
             element("p", claim.text, class_="demur-claim-text", dir="auto"),
             _triplet(claim),
             None if claim.error is None else element("p", claim.error, class_="demur-why"),
+            _missing(claim),
             *(_quote(one, at, view) for at in range(len(claim.evidence))),
         ),
         element("span", label_mark(claim), class_=f"demur-label {look.css}", title=_shares(claim)),
@@ -167,6 +172,13 @@ def _triplet(claim: Claim) -> Element | None:
         return None
     parts = (element("span", part, dir="auto") for part in claim.triplet)
     return element("p", separated(parts, " → "), class_="demur-triplet")
+
+
+def _missing(claim: Claim) -> Element | None:
+    line = missing_line(claim)
+    if line is None:
+        return None
+    return element("p", line, class_="demur-why", title=_MISSING, dir="auto")
 
 
 def _quote(one: Numbered, at: int, view: View) -> Element:

@@ -84,6 +84,12 @@ def label_text(claim: Claim) -> str:
     return word if share is None else f"{word} {share:.0%}"
 
 
+def missing_line(claim: Claim) -> str | None:
+    """Which quantities of a claim are not in the references; None where none is missing."""
+    missing = claim.missing_quantities
+    return f"not in the references: {'; '.join(missing)}" if missing else None
+
+
 def evaluation_look(evaluation: Evaluation) -> Look:
     """By the evaluation's verdict."""
     return _VERDICTS[evaluation.finding]

@@ -1,0 +1,60 @@
+"""A claim's quantities held against those of its evidence."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from demur.evaluators.refchecker.quantities.atoms import Atom
+from demur.evaluators.refchecker.quantities.reading import quantities
+
+# Digits of an answer that are none of what it states: links, citations, numbers of a list.
+_ASIDE = re.compile(r"https?://\S+|\[\d+(?:[,-] ?\d+)*\]|^[ \t]{0,8}\d{1,2}[.)][ \t]", re.MULTILINE)
+
+
+def missing_quantities(claim: str, evidence: Sequence[str]) -> tuple[str, ...]:
+    """Return the quantities of `claim`, as written there, that stand nowhere in `evidence`.
+
+    Numbers, number words, shares, dates, times and years are compared by value, whatever their
+    form: 1,000 is one thousand, 50 % is half, 3 May 1712 is 1712-05-03, 5 km is 5,000 m. A date in
+    the evidence holds its month and its year too, but a year does not hold a date. In doubt a
+    quantity counts as found. No quantities are: a single "one", "two", "first" or "zero" in words,
+    Roman numerals, and digits within a name (B12, COVID-19).
+
+    Args:
+        claim: A statement in English. In other languages what is written in digits is read.
+        evidence: The texts that the claim is held against.
+    """
+    blank = _ASIDE.sub(lambda aside: " " * len(aside.group()), claim)
+    stated = [one for one in quantities(blank) if one.readings]
+    if not stated:
+        return ()
+    known = [_index(text) for text in evidence]
+    return tuple(
+        dict.fromkeys(
+            claim[one.start : one.end].strip()
+            for one in stated
+            if not any(all(_holds(known, atom) for atom in atoms) for atoms in one.readings)
+        )
+    )
+
+
+@lru_cache(maxsize=256)  # The claims of an answer are held against the same texts.
+def _index(text: str) -> dict[str, list[float]]:
+    values: defaultdict[str, set[float]] = defaultdict(set)
+    for one in quantities(text):
+        for atom in one.told:
+            values[atom.kind].add(atom.value)
+    return {kind: sorted(found) for kind, found in values.items()}
+
+
+def _holds(known: Iterable[dict[str, list[float]]], atom: Atom) -> bool:
+    for index in known:
+        values = index.get(atom.kind, [])
+        at = bisect_left(values, atom.low)
+        if at < len(values) and values[at] <= atom.high:
+            return True
+    return False

@@ -1,0 +1,207 @@
+"""Numbers in digits, and what follows a number."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from demur.evaluators.refchecker.quantities.atoms import (
+    Atom,
+    Quantity,
+    exact,
+    number,
+    ratio,
+    span,
+    stated,
+)
+from demur.evaluators.refchecker.quantities.dates import is_hour, time_of_day
+from demur.evaluators.refchecker.quantities.words import LARGE, LETTERS, PERCENT, UNITS
+
+Values = list[tuple[float, float]]
+"""What a number may be, each with what its last digit counts."""
+
+_LONGEST = 15
+"""Digits that a float keeps apart. Longer numbers are compared as they are written."""
+_RUN = re.compile(r"\d+")
+_LETTERS = re.compile(r"[A-Za-z]+")
+_SIGN = "千천万萬만億亿억兆조%"
+# No word that is looked for is longer.
+_NEXT = re.compile(rf"[ -]?([{_SIGN}]|[^\W\d_]{{1,20}})")
+_SHARED = re.compile(r" ?(?:-|to|and|or) ?\d[\d.,]{0,20}")
+_PLURAL = re.compile(r"'?s\b")
+_PER_CENT = re.compile(r" per cent\b", re.IGNORECASE)
+_SHORT_YEAR = re.compile(r"[-/](\d{2})(?![\w-])")
+_ORDINAL = frozenset(("st", "nd", "rd", "th"))
+_ATTACHED = UNITS.keys() | LARGE.keys() | PERCENT | {"x"}
+_HEDGE = re.compile(
+    r"(?:\b(?:about|around|approximately|roughly|nearly|almost|some|circa"
+    r"|(?P<over>(?:more|greater|longer|older|larger) than|over|above|at least|exceed(?:s|ed|ing))"
+    r"|(?P<under>(?:less|fewer|smaller|younger) than|under|below|at most|up to))"
+    r" (?:an? |the |[$€£] ?)?|~ ?)$",
+    re.IGNORECASE,
+)
+_REACH = 24
+
+
+def in_name(text: str, token: re.Match[str]) -> Iterator[Quantity]:
+    """Digits within a name state nothing, but may explain those of a claim."""
+    told = [number(float(run[:_LONGEST])) for run in _RUN.findall(token.group())]
+    yield Quantity(*token.span(), [], told)
+
+
+def in_fraction(text: str, token: re.Match[str]) -> Iterator[Quantity]:
+    """Fractions as 2/3 and 2 1/2, which may be two numbers."""
+    *whole, above, below = map(int, _RUN.findall(token.group()))
+    parts = [number(one) for one in (*whole, above, below)]
+    values: Values = []
+    if 0 < above < below:
+        values.append((sum(whole) + above / below, 0.1 if whole else 0.01))
+    yield measured(text, *token.span(), values, parts)
+
+
+def in_digits(text: str, token: re.Match[str]) -> Iterator[Quantity]:
+    """Numbers in digits, each in all ways that it can be read."""
+    start, end = token.span()
+    digits = token.group().lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ$€£¥₹₩ ")
+    tail = _LETTERS.match(text, end)
+    after = tail.group().lower() if tail else ""
+    plain = digits.isdecimal() and len(digits) < 5
+    values, parts = _values(digits)
+    if plain and len(digits) < 3 and is_hour(text, end):
+        end, times = time_of_day(text, end, [int(digits)])
+        hour = exact("hour", int(digits))
+        yield Quantity(
+            start, end, [*([one] for one in times), [hour]], [*times, number(hour.value)]
+        )
+    elif plain and (plural := _PLURAL.match(text, end)):
+        yield decade(start, plural.end(), int(digits))
+    elif not values:
+        yield stated(start, end, [[exact(f"as {digits}", 0)], *([parts] if parts else [])])
+    elif after in _ORDINAL:
+        yield measured(text, start, end + 2, values, ordinal=True)
+    elif after and after not in _ATTACHED:
+        yield Quantity(start, end + len(after), [], [number(value) for value, _ in values])
+    else:
+        yield measured(text, start, end, values, parts)
+        if len(digits) == 4 and plain and (short := _SHORT_YEAR.match(text, end)):
+            year = number(int(digits[:2] + short[1]))
+            yield stated(*short.span(1), [[year], [number(int(short[1]))]])
+
+
+def _values(digits: str) -> tuple[Values, list[Atom]]:
+    """A number's values; and its parts, where they may be numbers of their own."""
+    added = 0.0 if digits[-1].isdecimal() else unicodedata.numeric(digits[-1])
+    pieces, signs = _RUN.findall(digits), re.findall(r"[.,' ]", digits)
+    if not pieces:
+        return [(added, 0.1)], []
+    if added:
+        return [(float(pieces[0]) + added, 0.1)], []
+    if sum(map(len, pieces)) > _LONGEST:
+        return [], []
+    if len(pieces) == 1:
+        return [(float(digits), 10.0 ** -len(pieces[0]) if signs else 1.0)], []
+    values: Values = []
+    between = all(len(piece) in (2, 3) for piece in pieces[1:-1])
+    grouped = between and len(pieces[-1]) == 3 and len({*signs}) == 1 and len(pieces[0]) <= 3
+    if grouped and pieces[0].strip("0"):
+        values.append((float("".join(pieces)), 1.0))
+    if between and signs[-1] in ".," and signs[-1] not in signs[:-1] and len({*signs[:-1]}) < 2:
+        decimal = f"{''.join(pieces[:-1])}.{pieces[-1]}"
+        values.append((float(decimal), 10.0 ** -len(pieces[-1])))
+    # Of 12 300, and of a list without spaces, but not of 12,300.
+    parts = grouped and " " not in signs
+    return values, [] if parts else [number(float(piece)) for piece in pieces]
+
+
+def decade(start: int, end: int, value: int) -> Quantity:
+    """Make the quantity of the 1990s, the 90s or the 1800s."""
+    first = value if value > 99 else 1900 + value
+    last = first + (9 if first % 100 else 99)
+    readings = [[span("era", first, last)], [span("", first, last)]]
+    if value < 100:  # In his thirties.
+        readings.append([span("", value, value + 9)])
+    return Quantity(start, end, readings, [exact("era", first)])
+
+
+def following(text: str, end: int) -> tuple[str, int]:
+    """The next word in small letters, and where it ends; "" where there is none."""
+    word = _NEXT.match(text, end)
+    return (word[1].lower(), word.end()) if word else ("", end)
+
+
+def measured(
+    text: str,
+    start: int,
+    end: int,
+    values: Values,
+    parts: list[Atom] | None = None,
+    *,
+    ordinal: bool = False,
+    vague: bool = False,
+) -> Quantity:
+    """Make the quantity of a number with what follows it: millions, percent, a unit, a century.
+
+    Args:
+        text: Where it stands.
+        start: Where it begins.
+        end: Where the number ends.
+        values: Of the number.
+        parts: Numbers that it may be instead.
+        ordinal: Whether it is an ordinal number.
+        vague: Whether it states nothing without a unit.
+    """
+    readings = [parts] if parts else []
+    word, after = following(text, end)
+    while not ordinal and (size := LARGE.get(word)):
+        scaled = _scaled(values, size)
+        if word in LETTERS:
+            if after == end + len(word):
+                values, end = values + scaled, after
+            break
+        values, readings, end, vague = scaled, [], after, False
+        word, after = following(text, end)
+    else:
+        if shared := _SHARED.match(text, end):
+            values = values + _scaled(values, LARGE.get(following(text, shared.end())[0], 1))
+    readings = [[number(value, step)] for value, step in values] + readings
+    readings += [[ratio(value, step)] for value, step in values if 0 < value < 1]
+    percent = _PER_CENT.match(text, end)
+    if ordinal and word in ("century", "centuries"):
+        first, end = int(values[0][0] - 1) * 100, after
+        told = [exact("era", first), *readings[0]]
+        readings += [[span("", first, first + 100)], [span("era", first, first + 99)]]
+        return Quantity(start, end, readings, told)
+    if percent or word in PERCENT:
+        end, vague = percent.end() if percent else after, False
+        readings += [[ratio(value / 100, step / 100)] for value, step in values]
+    elif word in UNITS and not ordinal:
+        end, vague = after, vague and values[0][0] == 1
+        kind, factor = UNITS[word]
+        readings += [[number(value, step, kind=kind, factor=factor)] for value, step in values]
+    hours = [exact("hour", value) for value, _ in values if 1 <= value <= 12]
+    whole = stated(start, end, readings, *hours)
+    return whole._replace(readings=[] if vague else _hedged(text, start, readings))
+
+
+def _scaled(values: Values, size: int) -> Values:
+    """Thousands are said exactly, millions are rounded."""
+    return [(v * size, step * size if size >= 1e6 or step < 1 else 1) for v, step in values]
+
+
+def _hedged(text: str, start: int, readings: list[list[Atom]]) -> list[list[Atom]]:
+    """Let "about 100" be found as 104, and "over 100" as 140: who hedges has rounded."""
+    hedge = _HEDGE.search(text[max(0, start - _REACH) : start])
+    value = readings[0][0].value
+    if not hedge or value % 10:
+        return readings
+    low, high = (1.0, 2.0) if hedge["over"] else (0.5, 1.0)
+    if not hedge["over"] and not hedge["under"]:
+        # What the last digit counts that is no zero.
+        step = next(10**power for power in range(_LONGEST, 0, -1) if value % 10**power == 0)
+        slack = min(step / 2 / (value or 1), 0.1)
+        low, high = 1 - slack, 1 + slack
+    return [
+        [one._replace(low=min(one.low, one.value * low), high=max(one.high, one.value * high))]
+        for one, *_ in readings
+    ]
