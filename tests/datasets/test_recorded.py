@@ -21,7 +21,7 @@ def test_the_publishers_lists_are_joined_by_their_passages(tmp_path: Path) -> No
     one = records.by_key["wiki_1000w 1"]
     assert one.exchanges == {
         "qg": Exchange("Emile Zola.", "Yes."),
-        "em": Exchange("Émile Zola meets 100%.", None),
+        "em": Exchange("Entity: Émile Zola\nPercentage: 100%", None),
     }
     assert (one.lmvslm, one.zero_shot, one.selfcheck) == (None, None, None)
 
@@ -51,7 +51,10 @@ def test_lines_say_the_same_as_lists_whatever_form_the_data_has(tmp_path: Path, 
         _replies(read_phd_records(path, passages), passages) for path in (folder, records)
     )
     assert by_lines == by_lists
-    assert by_lines["Iron"] == {"qg": ("Iron.", None), "em": ("Copper, 100%.", "No.")}
+    assert by_lines["Iron"] == {
+        "qg": ("Iron.", None),
+        "em": ("Entity: Copper\nPercentage: 100%", "No."),
+    }
 
 
 def _replies(records: Records, passages: tuple[Judged, ...]) -> dict[str, Any]:

@@ -20,7 +20,12 @@ from demur.evaluators.refchecker.checking import Checker, Finding
 from demur.evaluators.refchecker.context import Asked, asked
 from demur.evaluators.refchecker.coverage import complete, stating
 from demur.evaluators.refchecker.extraction import ClaimForm, Extraction, extract
-from demur.evaluators.refchecker.judging import counts_of, explanation, judged
+from demur.evaluators.refchecker.judging import (
+    counts_of,
+    explanation,
+    judged,
+    with_quantities,
+)
 from demur.evaluators.refchecker.prompts import CALIBRATION, RefCheckerPrompts
 from demur.evaluators.refchecker.references import Reading, Window, nearest, passages
 from demur.evaluators.refchecker.remembering import Same, check_unknown, stable_windows
@@ -288,12 +293,16 @@ class RefChecker(ClaimEvaluator):
                 of_claim = [of_window[place] for of_window in findings]
                 by_text[different[at]] = reading.windows, of_claim
         labelled = judged(claims, [by_text[one] for one in shown])
+        annotated = [
+            with_quantities(claim, sample.answer, by_text[one][0])
+            for claim, one in zip(labelled.claims, shown, strict=True)
+        ]
         told = {
             "checker": self._mode,
             "windows": sum(len(reading.windows) for reading in readings),
             "known": sum(known for _, known in found),
         }
-        return replace(labelled, details=told)
+        return replace(labelled, claims=tuple(annotated), details=told)
 
     @property
     def _window_size(self) -> int:

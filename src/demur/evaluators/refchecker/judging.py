@@ -8,7 +8,8 @@ from demur.evaluators.base import Labelled
 from demur.evaluators.refchecker.aggregation import merge
 from demur.evaluators.refchecker.checking import Finding
 from demur.evaluators.refchecker.localization import Index, find_evidence, index
-from demur.evaluators.refchecker.references import Window
+from demur.evaluators.refchecker.quantities import missing_quantities
+from demur.evaluators.refchecker.references import Window, window_text
 from demur.schema import Claim, ClaimLabel
 
 
@@ -44,6 +45,19 @@ def judged(
         )
         sureness.append(_sureness(found, label))
     return Labelled(tuple(labelled), tuple(sureness))
+
+
+def with_quantities(claim: Claim, answer: str, windows: Sequence[Window]) -> Claim:
+    """The claim with its quantities that stand nowhere in what it was held against.
+
+    Of a claim that is a piece of the answer behind its question, only the piece counts.
+    """
+    said = claim.text
+    if claim.span is not None and not claim.triplet:
+        own = answer[claim.span.start : claim.span.end]
+        said = own if said.endswith(own) else said
+    missing = missing_quantities(said, [window_text(window) for window in windows])
+    return claim.model_copy(update={"missing_quantities": missing}) if missing else claim
 
 
 def _probabilities(
