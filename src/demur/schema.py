@@ -131,12 +131,12 @@ class Evidence(_Value):
 
 
 class Claim(_Value):
-    """One unit of fact in an answer: a triplet or a sub-sentence (RefChecker, section 3)."""
+    """One unit of fact in an answer: a triplet or a sentence (RefChecker, section 3)."""
 
     text: Text
     """The claim as a statement."""
     triplet: tuple[Text, Text, Text] | None = None
-    """Subject, predicate, object; None for a sub-sentence."""
+    """Subject, predicate, object; None for a sentence or a statement."""
     span: Span | None = None
     """Where the answer says it; None when no word of it stands in the answer."""
     label: ClaimLabel | None = None

@@ -10,7 +10,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from demur.evaluators.refchecker.phrases import APOLOGY, CLAUSAL, FUNCTION_WORDS, LANGUAGES, VERBS
+from demur.evaluators.refchecker.phrases import APOLOGY, LANGUAGES
+from demur.evaluators.refchecker.word_lists import CLAUSAL, FUNCTION_WORDS, VERBS
 from demur.text import word_set, words
 
 # A longer sentence, or a longer clause of one, is taken to state something.

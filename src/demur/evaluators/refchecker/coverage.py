@@ -12,8 +12,8 @@ from typing import Any
 
 from demur.evaluators.refchecker.assertion import content_words, states_nothing, too_short
 from demur.evaluators.refchecker.context import refers
-from demur.evaluators.refchecker.phrases import DENIAL, NUMBER_WORDS
 from demur.evaluators.refchecker.units import Unit, units
+from demur.evaluators.refchecker.word_lists import DENIAL, NUMBER_WORDS
 from demur.schema import Claim, Sample, Span
 from demur.text import word_set
 

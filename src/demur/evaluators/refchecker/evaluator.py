@@ -67,8 +67,9 @@ class RefChecker(ClaimEvaluator):
     The evaluation's `score` is the entailed share of the claims, in [0, 1]; its `label` is
     "Entailment", "Neutral", "Contradiction", or "Abstain" for an answer that states nothing to
     check (then `score` and `passed` are None). It is undetermined (`error` says why) when the
-    answer is empty, there are no references, a model fails, its claims cannot be read, or labels
-    are missing that could change `passed`.
+    answer is empty, there are no references, a model fails, or labels are missing that could
+    change `passed`. `details` tell the `granularity`, what became a claim although no extractor
+    named it (`fallback_claims`), and the share of the answer that its claims cover (`coverage`).
 
     Example:
         >>> checker = RefChecker("openai:gpt-4o-mini")

@@ -97,7 +97,7 @@ def parse_triplets(reply: str) -> Extracted:
 
 
 def parse_statements(reply: str) -> Extracted:
-    """Read sub-sentences: one a line behind `- `; without any such mark, every line is one."""
+    """Read statements: one a line behind `- `; without any such mark, every line is one."""
     text = _FENCE.sub("", as_written(reply))
     lines = [line for line in text.splitlines() if line.strip()]
     marked = [line for line in lines if _without_bullet(line) != line.lstrip()]
