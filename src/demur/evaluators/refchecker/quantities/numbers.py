@@ -79,8 +79,8 @@ def in_digits(text: str, token: re.Match[str]) -> Iterator[Quantity]:
     elif not values:
         yield stated(start, end, [[exact(f"as {digits}", 0)], *([parts] if parts else [])])
     elif after in _ORDINAL:
-        yield nth(text, start, end + 2, values[0][0])
-    elif after and after not in _ATTACHED:
+        yield nth(text, start, end + 2, values[0][0], vague=False)
+    elif len(after) == 1 and after not in _ATTACHED:  # 3D, 5G
         yield Quantity(start, end + len(after), [], [number(value) for value, _ in values])
     else:
         one = measured(text, start, end, values, parts)
@@ -185,15 +185,15 @@ def in_title(value: float) -> list[Atom]:
     return [number(value), exact("nth", value)]
 
 
-def nth(text: str, start: int, end: int, value: float) -> Quantity:
-    """Make the quantity of an ordinal number, which may count a century. "First" states nothing."""
+def nth(text: str, start: int, end: int, value: float, *, vague: bool) -> Quantity:
+    """Make the quantity of an ordinal number, which may count a century; vague states nothing."""
     readings, told = [[exact("nth", value)]], in_title(value)
     word, after = following(text, end)
     if word in ("century", "centuries"):
         era, end = int(value - 1) * 100, after
         readings += [[span("", era, era + 100)], [span("era", era, era + 99)]]
         told.append(exact("era", era))
-    return Quantity(start, end, [] if value == 1 else readings, told)
+    return Quantity(start, end, [] if vague else readings, told)
 
 
 def _scaled(values: Values, size: int) -> Values:
@@ -202,18 +202,21 @@ def _scaled(values: Values, size: int) -> Values:
 
 
 def _hedged(text: str, start: int, readings: list[list[Atom]]) -> list[list[Atom]]:
-    """Let "about 100" be found as 104, and "over 100" as 258: who hedges has rounded."""
+    """Let "about 100" be found as 104, and "over 100" as 140: who hedges has rounded."""
     hedge = _HEDGE.search(text[max(0, start - _REACH) : start])
     value = readings[0][0].value
     if not hedge or value % 10:
         return readings
-    low, high = (1.0, 10.0) if hedge["over"] else (0.1, 1.0)
+    low, high = (1.0, 2.0) if hedge["over"] else (0.5, 1.0)
     if not hedge["over"] and not hedge["under"]:
         # What the last digit counts that is no zero.
         step = next(10**power for power in range(_LONGEST, 0, -1) if value % 10**power == 0)
         slack = min(step / 2 / (value or 1), 0.1)
         low, high = 1 - slack, 1 + slack
-    return [
+    # With a unit, no plain number will do.
+    measures = [one for one, *_ in readings if one.kind] or [one for one, *_ in readings]
+    wider = [
         [one._replace(low=min(one.low, one.value * low), high=max(one.high, one.value * high))]
-        for one, *_ in readings
+        for one in measures
     ]
+    return readings + wider

@@ -66,7 +66,7 @@ def _number(text: str, start: int) -> Quantity:
     """The number whose first word begins at `start`."""
     value, step, ordinal, end = _value(text, start)
     if ordinal:
-        return nth(text, start, end, value)
+        return nth(text, start, end, value, vague=value == 1)
     part, after = following(text, end)
     below = PARTS.get(part, 0)
     if value < below and (value > 1) == part.endswith("s"):
