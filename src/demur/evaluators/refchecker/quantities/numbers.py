@@ -46,8 +46,8 @@ _REACH = 24
 
 def in_name(text: str, token: re.Match[str]) -> Iterator[Quantity]:
     """Digits within a name state nothing, but may explain those of a claim."""
-    told = [number(float(run[:_LONGEST])) for run in _RUN.findall(token.group())]
-    yield Quantity(*token.span(), [], told)
+    values = [float(run[:_LONGEST]) for run in _RUN.findall(token.group())]
+    yield Quantity(*token.span(), [], [one for value in values for one in in_title(value)])
 
 
 def in_fraction(text: str, token: re.Match[str]) -> Iterator[Quantity]:
@@ -74,16 +74,17 @@ def in_digits(text: str, token: re.Match[str]) -> Iterator[Quantity]:
         yield Quantity(
             start, end, [*([one] for one in times), [hour]], [*times, number(hour.value)]
         )
-    elif plain and (plural := _PLURAL.match(text, end)):
+    elif plain and digits.endswith("0") and (plural := _PLURAL.match(text, end)):
         yield decade(start, plural.end(), int(digits))
     elif not values:
         yield stated(start, end, [[exact(f"as {digits}", 0)], *([parts] if parts else [])])
     elif after in _ORDINAL:
-        yield measured(text, start, end + 2, values, ordinal=True)
-    elif after and after not in _ATTACHED:
+        yield nth(text, start, end + 2, values[0][0], vague=False)
+    elif len(after) == 1 and after not in _ATTACHED:  # 3D, 5G
         yield Quantity(start, end + len(after), [], [number(value) for value, _ in values])
     else:
-        yield measured(text, start, end, values, parts)
+        one = measured(text, start, end, values, parts)
+        yield one._replace(told=[*one.told, *(exact("nth", value) for value, _ in values)])
         if len(digits) == 4 and plain and (short := _SHORT_YEAR.match(text, end)):
             year = number(int(digits[:2] + short[1]))
             yield stated(*short.span(1), [[year], [number(int(short[1]))]])
@@ -96,7 +97,7 @@ def _values(digits: str) -> tuple[Values, list[Atom]]:
     if not pieces:
         return [(added, 0.1)], []
     if added:
-        return [(float(pieces[0]) + added, 0.1)], []
+        return [(float("".join(pieces)) + added, 0.1)], []
     if sum(map(len, pieces)) > _LONGEST:
         return [], []
     if len(pieces) == 1:
@@ -106,12 +107,14 @@ def _values(digits: str) -> tuple[Values, list[Atom]]:
     grouped = between and len(pieces[-1]) == 3 and len({*signs}) == 1 and len(pieces[0]) <= 3
     if grouped and pieces[0].strip("0"):
         values.append((float("".join(pieces)), 1.0))
-    if between and signs[-1] in ".," and signs[-1] not in signs[:-1] and len({*signs[:-1]}) < 2:
+    apart = between and signs[-1] in ".," and signs[-1] not in signs[:-1]
+    # 4,000 is not four: nobody counts thousandths to end with a zero.
+    if apart and len({*signs[:-1]}) < 2 and not (grouped and pieces[-1].endswith("0")):
         decimal = f"{''.join(pieces[:-1])}.{pieces[-1]}"
         values.append((float(decimal), 10.0 ** -len(pieces[-1])))
     # Of 12 300, and of a list without spaces, but not of 12,300.
-    parts = grouped and " " not in signs
-    return values, [] if parts else [number(float(piece)) for piece in pieces]
+    listed = " " in signs or ("," in signs and not grouped)
+    return values, [number(float(piece)) for piece in pieces] if listed else []
 
 
 def decade(start: int, end: int, value: int) -> Quantity:
@@ -137,10 +140,9 @@ def measured(
     values: Values,
     parts: list[Atom] | None = None,
     *,
-    ordinal: bool = False,
     vague: bool = False,
 ) -> Quantity:
-    """Make the quantity of a number with what follows it: millions, percent, a unit, a century.
+    """Make the quantity of a number with what follows it: millions, percent, a unit.
 
     Args:
         text: Where it stands.
@@ -148,12 +150,11 @@ def measured(
         end: Where the number ends.
         values: Of the number.
         parts: Numbers that it may be instead.
-        ordinal: Whether it is an ordinal number.
         vague: Whether it states nothing without a unit.
     """
     readings = [parts] if parts else []
     word, after = following(text, end)
-    while not ordinal and (size := LARGE.get(word)):
+    while size := LARGE.get(word):
         scaled = _scaled(values, size)
         if word in LETTERS:
             if after == end + len(word):
@@ -167,21 +168,32 @@ def measured(
     readings = [[number(value, step)] for value, step in values] + readings
     readings += [[ratio(value, step)] for value, step in values if 0 < value < 1]
     percent = _PER_CENT.match(text, end)
-    if ordinal and word in ("century", "centuries"):
-        first, end = int(values[0][0] - 1) * 100, after
-        told = [exact("era", first), *readings[0]]
-        readings += [[span("", first, first + 100)], [span("era", first, first + 99)]]
-        return Quantity(start, end, readings, told)
     if percent or word in PERCENT:
         end, vague = percent.end() if percent else after, False
         readings += [[ratio(value / 100, step / 100)] for value, step in values]
-    elif word in UNITS and not ordinal:
+    elif word in UNITS:
         end, vague = after, vague and values[0][0] == 1
         kind, factor = UNITS[word]
         readings += [[number(value, step, kind=kind, factor=factor)] for value, step in values]
     hours = [exact("hour", value) for value, _ in values if 1 <= value <= 12]
     whole = stated(start, end, readings, *hours)
     return whole._replace(readings=[] if vague else _hedged(text, start, readings))
+
+
+def in_title(value: float) -> list[Atom]:
+    """What the 2 of "Part 2" and of "World War II" says: two, and second."""
+    return [number(value), exact("nth", value)]
+
+
+def nth(text: str, start: int, end: int, value: float, *, vague: bool) -> Quantity:
+    """Make the quantity of an ordinal number, which may count a century; vague states nothing."""
+    readings, told = [[exact("nth", value)]], in_title(value)
+    word, after = following(text, end)
+    if word in ("century", "centuries"):
+        era, end = int(value - 1) * 100, after
+        readings += [[span("", era, era + 100)], [span("era", era, era + 99)]]
+        told.append(exact("era", era))
+    return Quantity(start, end, [] if vague else readings, told)
 
 
 def _scaled(values: Values, size: int) -> Values:
@@ -201,7 +213,10 @@ def _hedged(text: str, start: int, readings: list[list[Atom]]) -> list[list[Atom
         step = next(10**power for power in range(_LONGEST, 0, -1) if value % 10**power == 0)
         slack = min(step / 2 / (value or 1), 0.1)
         low, high = 1 - slack, 1 + slack
-    return [
+    # With a unit, no plain number will do.
+    measures = [one for one, *_ in readings if one.kind] or [one for one, *_ in readings]
+    wider = [
         [one._replace(low=min(one.low, one.value * low), high=max(one.high, one.value * high))]
-        for one, *_ in readings
+        for one in measures
     ]
+    return readings + wider

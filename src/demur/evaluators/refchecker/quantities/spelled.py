@@ -6,7 +6,13 @@ import re
 from collections.abc import Iterator
 
 from demur.evaluators.refchecker.quantities.atoms import Quantity, number, ratio, stated
-from demur.evaluators.refchecker.quantities.numbers import decade, following, measured
+from demur.evaluators.refchecker.quantities.numbers import (
+    decade,
+    following,
+    in_title,
+    measured,
+    nth,
+)
 from demur.evaluators.refchecker.quantities.words import (
     CARDINALS,
     DECADES,
@@ -34,8 +40,10 @@ def in_words(text: str, token: re.Match[str]) -> Iterator[Quantity]:
         yield from _with_article(text, start, end, word)
     elif word in CARDINALS or word in ORDINALS:
         yield _number(text, start)
-    if value := IMPLIED.get(word) or ROMAN.get(said):
+    if value := IMPLIED.get(word):
         yield Quantity(start, end, [], [number(value)])
+    if value := ROMAN.get(said) or (said.istitle() and CARDINALS.get(word)):
+        yield Quantity(start, end, [], in_title(value))
 
 
 def _with_article(text: str, start: int, end: int, word: str) -> Iterator[Quantity]:
@@ -57,14 +65,15 @@ def _with_article(text: str, start: int, end: int, word: str) -> Iterator[Quanti
 def _number(text: str, start: int) -> Quantity:
     """The number whose first word begins at `start`."""
     value, step, ordinal, end = _value(text, start)
+    if ordinal:
+        return nth(text, start, end, value, vague=value == 1)
     part, after = following(text, end)
-    below = 0 if ordinal else PARTS.get(part, 0)
+    below = PARTS.get(part, 0)
     if value < below and (value > 1) == part.endswith("s"):
         return stated(start, after, [[ratio(value / below)]], number(value))
     if half := _AND_A_HALF.match(text, end):
         value, step, end = value + 0.5, 0.1, half.end()
-    vague = value == 1 if ordinal else value in _VAGUE
-    return measured(text, start, end, [(value, step)], ordinal=ordinal, vague=vague)
+    return measured(text, start, end, [(value, step)], vague=value in _VAGUE)
 
 
 def _value(text: str, end: int) -> tuple[float, float, bool, int]:

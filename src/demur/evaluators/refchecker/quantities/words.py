@@ -78,7 +78,6 @@ DECADES = {f"{word[:-1]}ies": value for word, value in CARDINALS.items() if valu
 IMPLIED = {
     word: value
     for value, words in {
-        1: "once single sole",
         2: "twice double doubled both pair couple duo twin twins",
         3: "thrice triple tripled trio trilogy",
         4: "quartet quadruple",
