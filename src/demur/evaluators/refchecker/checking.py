@@ -31,7 +31,7 @@ _GROUP_CLAIMS = 20
 _GROUP_TOKENS = 600
 # The probability from which a claim counts as supported: to let a wrong one pass is the worse
 # mistake, and a likeliest label of 0.5 is wrong half of the time. docs/results.md has the figures.
-SURE = 0.75
+SURE = 0.85
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> 
     From each label's log-probability its bias is taken off: its mean over fixed claims about which
     no label is likelier than another. It is measured once per model and prompt and kept; for the
     local model, whose weights are known by their hash, for later processes too. A claim is
-    supported from a probability of 0.75 on; below, it gets the likelier of the other labels.
+    supported from a probability of 0.85 on; below, it gets the likelier of the other labels.
     """
     options = {"logprobs": True, "top_logprobs": 20, "max_tokens": 1}
     kept_under = (prompt, calibration)
