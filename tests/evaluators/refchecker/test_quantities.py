@@ -276,12 +276,8 @@ def test_another_date_is_missing(day: date, another: date, form: str, other: str
         *("1'000", "1 000 ", "5 to ", "3 May ", "about ", "1万", "\n1. ", "1-2-", "5 trillion "),
     ],
 )
-def test_time_grows_with_the_text_and_no_faster(piece: str) -> None:
-    def seconds(times: int) -> float:
-        text = piece * times
-        began = time.perf_counter()
-        missing_quantities(text, [text + "."])
-        return time.perf_counter() - began
-
-    # Ten times the text: a square would take a hundred times as long.
-    assert seconds(5_000) < 40 * min(seconds(500) for _ in range(3)) + 0.05
+def test_a_long_text_takes_no_time_by_its_square(piece: str) -> None:
+    text = piece * 10_000
+    began = time.process_time()
+    missing_quantities(text, [text + "."])
+    assert time.process_time() - began < 20  # a second or two; by the square minutes

@@ -142,11 +142,7 @@ def _gaps(found: Any, length: int) -> list[tuple[int, int]]:
 @pytest.mark.parametrize(
     "piece", ["a. ", "| a ", "```\n", "- a\n", "a:\n", "[1]", "# a\n", "{", '"']
 )
-def test_long_answers_take_time_in_proportion(piece: str) -> None:
-    def seconds(count: int) -> float:
-        started = time.process_time()
-        units(piece * count)
-        return time.process_time() - started
-
-    seconds(100)
-    assert seconds(20_000) < 40 * max(seconds(2_000), 0.01)
+def test_a_long_answer_takes_no_time_by_its_square(piece: str) -> None:
+    started = time.process_time()
+    units(piece * 20_000)
+    assert time.process_time() - started < 20  # less than two; by the square minutes

@@ -47,7 +47,7 @@ def asked(claims: Sequence[Claim], sample: Sample) -> list[Asked]:
     """Return the claims of a sample as they are asked about, in their order."""
     said = units(sample.answer)
     at = {unit.start: number for number, unit in enumerate(said)}
-    before = _before(sample) or ([sample.question] if sample.question else [])
+    before = said_before(sample) or ([sample.question] if sample.question else [])
     found: list[Asked] = []
     last: int | None = None
     for claim in claims:
@@ -63,8 +63,8 @@ def asked(claims: Sequence[Claim], sample: Sample) -> list[Asked]:
     return found
 
 
-def _before(sample: Sample) -> list[str]:
-    """The last units of what stands before the answer."""
+def said_before(sample: Sample) -> list[str]:
+    """Return the last units of what precedes the answer, in order."""
     text = sample.preceding
     tail = windows(text, _PRECEDING_TOKENS, _PRECEDING_TOKENS // 2)[-1:]
     return [unit.said for start, end in tail for unit in units(text[start:end])]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from demur.evaluators.refchecker.assertion import content_words, states_nothing, too_short
-from demur.evaluators.refchecker.context import refers
+from demur.evaluators.refchecker.context import refers, said_before
 from demur.evaluators.refchecker.units import Unit, units
 from demur.evaluators.refchecker.word_lists import DENIAL, NUMBER_WORDS
 from demur.schema import Claim, Sample, Span
@@ -51,12 +51,21 @@ def complete(nominated: Sequence[Claim], sample: Sample, as_fallback: bool) -> C
             of the answer that the nominated claims cover.
     """
     found = units(sample.answer)
-    said = [unit for unit in found if not states_nothing(unit.said)]
     by_unit = _by_unit(found, nominated)
-    dropped = [claim for unit in found if unit not in said for claim in by_unit[unit.start]]
+    said: list[Unit] = []
+    dropped: dict[Claim, None] = {}
+    for unit in found:
+        if states_nothing(unit.said):
+            dropped.update(dict.fromkeys(by_unit[unit.start]))
+        else:
+            said.append(unit)
     kept = [claim for claim in nominated if claim not in dropped]
-    left = [unit for unit in said if not _covers(by_unit[unit.start], unit)]
-    own = [_as_claim(unit, sample.question, sample.preceding) for unit in left]
+    before = said_before(sample)
+    own = [
+        _as_claim(unit, sample.question, before)
+        for unit in said
+        if not _covers(by_unit[unit.start], unit)
+    ]
     claims = [*kept, *(claim for claim in own if claim.error is None)]
     details: dict[str, Any] = {}
     if as_fallback:
@@ -74,18 +83,19 @@ def _place(claim: Claim) -> int:
     return 0 if claim.span is None else claim.span.start
 
 
-def _as_claim(unit: Unit, question: str | None, preceding: str) -> Claim:
+def _as_claim(unit: Unit, question: str | None, before: Sequence[str]) -> Claim:
     """A unit of an answer as a claim, with its place.
 
     One that says too little by itself ("No.", "11 years") is put behind the question, or without
-    one behind what stands before it; where there is neither, the claim has an error.
+    one behind what stands before it; where there is neither, the claim has an error. Code, and a
+    value behind its path, do without.
     """
     span = Span(start=unit.start, end=unit.end)
     if unit.kind == "code" or not too_short(unit.text):
         return Claim(text=unit.text, span=span)
-    before = (question or "").strip() or unit.after or preceding.strip()
-    if before:
-        return Claim(text=f"{before} {unit.text}", span=span)
+    leading = (question or "").strip() or unit.after or next(reversed(before), "")
+    if leading or unit.kind in ("value", "row"):
+        return Claim(text=f"{leading} {unit.text}".strip(), span=span)
     return Claim(text=unit.text, span=span, error=f"{unit.text!r:.100} {NEEDS_QUESTION}")
 
 
