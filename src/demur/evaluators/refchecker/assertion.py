@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 from demur.evaluators.refchecker.phrases import APOLOGY, LANGUAGES
 from demur.evaluators.refchecker.word_lists import CLAUSAL, FUNCTION_WORDS, VERBS
@@ -70,6 +71,7 @@ _EMBEDDED = re.compile(
 )
 
 
+@lru_cache(maxsize=1024)
 def states_nothing(sentence: str) -> bool:
     """Return whether a sentence states nothing that could be checked.
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from demur.evaluators.refchecker.assertion import stated_from, states_nothing, too_short
@@ -56,7 +57,8 @@ _DECODER = json.JSONDecoder()
 _SENTENCE = re.compile(r"\S+\s+\S+\s+\S+.*[.!?。！？।]\s*", re.DOTALL)
 
 
-def units(answer: str) -> list[Unit]:
+@lru_cache(maxsize=64)  # each part of an evaluation asks for those of its answer
+def units(answer: str) -> tuple[Unit, ...]:
     """Split an answer into its units, in order.
 
     What has neither letter nor digit is no unit, nor is a title of few words over other units. A
@@ -65,11 +67,11 @@ def units(answer: str) -> list[Unit]:
     found = _json_units(answer, 0)
     if found is None:
         found = [one for start, end, read in _blocks(answer) for one in read(answer, start, end)]
-    return _announced([unit for unit in found if any(map(str.isalnum, unit.said))])
+    return tuple(_announced(unit for unit in found if any(map(str.isalnum, unit.said))))
 
 
-def _announced(found: Sequence[Unit]) -> list[Unit]:
-    kept: list[Unit] = []
+def _announced(given: Iterable[Unit]) -> Iterator[Unit]:
+    found = list(given)
     announcement = ""
     begins: int | None = None
     for at, unit in enumerate(found):
@@ -87,8 +89,7 @@ def _announced(found: Sequence[Unit]) -> list[Unit]:
             unit, begins = replace(unit, start=begin, said=whole, text=whole), None
         if unit.kind == "sentence" or following is None or following.kind != unit.kind:
             announcement = ""
-        kept.append(unit)
-    return kept
+        yield unit
 
 
 # --- Blocks --------------------------------------------------------------------------------------
