@@ -34,8 +34,8 @@ QUESTIONS = (
     "Does textwrap.dedent remove all leading whitespace?",
     "Does copy.copy copy nested objects too?",
 )
-"""What a programmer asks. A small model answers the second too boldly, with claims that are not in
-the passages, and the third against them."""
+"""What a programmer asks. A small model answers the second too boldly, which a judge of its size
+may not see, and the third against the passages."""
 
 RETRIEVED = 2
 """Passages for a question, and, in another try, for each claim that failed: a small model reads
