@@ -23,7 +23,8 @@ from llama_index.core.schema import ImageNode, NodeWithScore, QueryBundle, TextN
 from llama_index.core.tools import QueryEngineTool
 from pydantic import BaseModel
 
-from demur import Annotate, AnswerRejected, Block, Budget, Evaluation, EvaluatorFailed
+from demur import Annotate, AnswerRejected, Block, Budget, Cascade, Evaluation, EvaluatorFailed
+from demur.evaluators.baselines import AllFalse
 from demur.guard import Feedback
 from demur.guard.recovery import REFUSAL
 from guarded_app import (
@@ -548,3 +549,14 @@ def test_events_tell_what_happens(mode: str) -> None:
 def test_sentences_are_refused_by_evaluators_of_whole_answers() -> None:
     with pytest.raises(ValueError, match="stream with streaming='buffer'"):
         GuardedQueryEngine(query_engine(BOTH), Strict(), streaming="sentence")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("answer", [SILENT, f"{RIGHT} The moon is 777 years old."])
+def test_what_one_stage_of_a_cascade_lets_be_or_leaves_out_does_not_leave(
+    mode: str, answer: str
+) -> None:
+    cascade = Cascade([judge(), AllFalse()])
+    response = ask(mode, GuardedQueryEngine(query_engine(answer), cascade, on_fail="abstain"))
+    assert response.metadata["demur"]["outcome"] == "abstained"
+    assert str(response) == REFUSAL
