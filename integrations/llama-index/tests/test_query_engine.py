@@ -553,7 +553,7 @@ def test_sentences_are_refused_by_evaluators_of_whole_answers() -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("answer", [SILENT, f"{RIGHT} The moon is 777 years old."])
-def test_what_one_stage_of_a_cascade_lets_be_or_leaves_out_does_not_leave(
+def test_what_a_stage_of_a_cascade_lets_be_or_leaves_out_does_not_leave(
     mode: str, answer: str
 ) -> None:
     cascade = Cascade([judge(), AllFalse()])
