@@ -42,8 +42,12 @@ Reader = Callable[[str, int, int], Iterator[Unit]]
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n`]*)$", re.MULTILINE)
 _LINE = re.compile(r"[^\n]*(?:\n|$)")
 _RULE = re.compile(r"[-|: \t]*-[-|: \t]*\n?")
-_MARKER = re.compile(r"(?:[-*+•–>]|#{1,6}|\d{1,3}[.)](?!\d)|[a-zA-Z][.)])[ \t]+")
-_LONE_MARKER = re.compile(r"(?:\d{1,3}|[a-zA-Z])[.)]")
+_MARKER = re.compile(r"(?:[-*+•–>]|#{1,6}|[a-zA-Z]\)|(\d{1,3}[.)]))[ \t]+")
+_LONE_MARKER = re.compile(r"\d{1,3}[.)]|[a-zA-Z]\)")
+# A number is a list's where other lines have one too: "42. That is how many there are."
+_NUMBERED = re.compile(r"^[ \t]*\d{1,3}[.)][ \t]+\S", re.MULTILINE)
+_LEAST_NUMBERED = 2
+_END_OF_LINE = re.compile(r"[ \t]*(?:\n|$)")
 _MORE = re.compile(r"[ \t]*[^\s]")
 _CITATION = re.compile(
     r"[ \t]*(?:\[\^?\d{1,3}(?:\s?[,;–-]\s?\^?\d{1,3})*\]|【[^】\n]{0,40}】"
@@ -170,14 +174,21 @@ def _prose(answer: str, start: int, end: int) -> Iterator[Unit]:
     for first, last in _sentences(answer[start:end]):
         begin, stop = start + first, start + last
         kind: Kind = "sentence"
-        if marker := _MARKER.match(answer, begin, stop):
+        marker = _MARKER.match(answer, begin, stop)
+        if marker and (not marker[1] or _numbers_lines(answer)):
             begin = marker.end()
-            kind = "heading" if marker[0].startswith("#") else "item"
+            whole = _END_OF_LINE.match(answer, stop)
+            kind = "heading" if marker[0].startswith("#") and whole else "item"
         begin += stated_from(answer[begin:stop])
         said = _clean(answer[begin:stop]).strip()
         if said:
             yield Unit(begin, stop, said, said, kind, before)
             before = said
+
+
+@lru_cache(maxsize=8)
+def _numbers_lines(answer: str) -> bool:
+    return len(_NUMBERED.findall(answer)) >= _LEAST_NUMBERED
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
