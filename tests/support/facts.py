@@ -64,7 +64,7 @@ def grade(number: int, found: Evaluation) -> Grade:
     if found.undetermined and not labels:
         return "undetermined"
     told = [
-        (claim.text, claim.label or label)
+        (claim.text.rstrip("."), claim.label or label)  # a sentence as it stands has its stop
         for claim, (_, label) in zip(found.claims, expected(number), strict=False)
     ]
     if told != expected(number):

@@ -221,7 +221,7 @@ def test_the_readmes_examples_run_as_typed(python: Path, tmp_path: Path) -> None
     assert found["reasons"] == [None, None]
     assert found["answer"] == "The Louvre, in Paris, opened in 1793."
     assert (found["demur"]["outcome"], found["demur"]["attempts"]) == ("recovered", 2)
-    (evidence,) = found["demur"]["evidence"]
+    evidence, *_ = found["demur"]["evidence"]
     assert evidence["text"] == "The Louvre, in Paris, opened as a museum in 1793."
     assert (evidence["start"], evidence["end"]) == (0, len(evidence["text"]))
     assert found["counts"] == {"recorded": 1, "lost": 0}
