@@ -44,6 +44,19 @@ def places(answer: str) -> list[str]:
             ["Its rivers are:\n- Alna", "Lo"],
         ),
         ("Here is what I found:\n- Alna", ["Alna"], None),
+        # What announces what announces is not lost.
+        (
+            "The tower burned down in 1851:\nIts parts are:\n- a gate",
+            ["The tower burned down in 1851: Its parts are: a gate"],
+            ["The tower burned down in 1851:\nIts parts are:\n- a gate"],
+        ),
+        (
+            "The tower burned down in 1851:\nHere is more:\n# Parts\nIt is old.",
+            ["The tower burned down in 1851: It is old."],
+            None,
+        ),
+        ("| The tower burned down |\n|---|", ["| The tower burned down |"], None),
+        ("```The tower burned down\nx\n```", ["```The tower burned down", "x"], None),
         (
             "| City | People |\n|---|---:|\n| Oslo | 700,000 |\n| Bergen [1] | |",
             ["City: Oslo; People: 700,000", "City: Bergen"],

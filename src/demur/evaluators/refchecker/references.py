@@ -1,7 +1,7 @@
 """Cut what an answer is held against into windows that a checker can read at once.
 
-References that fit into one window are read as a whole. Of longer ones each claim is shown the
-passages nearest to it, by the words they share, wherever they stand.
+Short references are read as a whole. Of long ones each claim is shown the passages nearest to it,
+by the words they share, wherever they stand.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Unit:
 
 Reader = Callable[[str, int, int], Iterator[Unit]]
 
-_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})([^\n`]*)$", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\s`]*)[ \t]*$", re.MULTILINE)
 _LINE = re.compile(r"[^\n]*(?:\n|$)")
 _RULE = re.compile(r"[-|: \t]*-[-|: \t]*\n?")
 _MARKER = re.compile(r"(?:[-*+•–>]|#{1,6}|[a-zA-Z]\)|(\d{1,3}[.)]))[ \t]+")
@@ -81,11 +81,14 @@ def _announced(given: Iterable[Unit]) -> Iterator[Unit]:
     for at, unit in enumerate(found):
         following = found[at + 1] if at + 1 < len(found) else None
         if following is not None and unit.said.endswith((":", "：")):
-            announcement = "" if states_nothing(unit.said) else unit.said
-            begins = unit.start if announcement else None
+            # One that still waits for what it announces goes on in the next.
+            waiting = announcement if begins is not None else ""
+            told = "" if states_nothing(unit.said) else unit.said
+            announcement = f"{waiting} {told}".strip()
+            begins = begins if waiting else unit.start if announcement else None
             continue
         if following is not None and unit.kind == "heading" and too_short(unit.said):
-            announcement = ""
+            announcement = announcement if begins is not None else ""
             continue
         if announcement:
             whole = f"{announcement} {unit.text}"
@@ -153,6 +156,9 @@ def _code(answer: str, start: int, end: int) -> Iterator[Unit]:
 def _table(answer: str, start: int, end: int) -> Iterator[Unit]:
     at = start
     heads: list[str] = []
+    if not "".join(answer[start:end].split("\n", 2)[2:]).strip():
+        yield from _prose(answer, start, end)  # no row under its head
+        return
     for number, line in enumerate(answer[start:end].split("\n")):
         cells = [_clean(cell).strip() for cell in line.strip().strip("|").split("|")]
         if number == 0:
