@@ -49,12 +49,12 @@ _CONTRACTIONS = (
 # What announces a list or an answer: "Here is what I found:"
 _LEAD_IN = re.compile(
     r"(?:here|below|the following|based on|according to|in short|in summary|summary|answer|"
-    r"sources?|references?|notes?|details|hier|zusammenfassung|antwort|quellen?)\b[^.!?\d]{0,60}:"
+    r"sources?|references?|hier|zusammenfassung|antwort|quellen?)\b[^.!?:\d]{0,60}:"
 )
 # A pointer to the sources, with no word of its own but a file's name.
 _POINTER = re.compile(
     r"(?:sources?|references?|see|cf\.?|quellen?|siehe|vgl\.?|来源|参考|出典|출처|المصدر|स्रोत)\s*:?"
-    r"(?:\s*,?\s*(?:\[?\^?\d{1,3}\]?|https?://\S+|\S+\.(?:pdf|html?|md|txt|docx?)))+"
+    r"(?:\s*,?\s*(?:\[\^?\d{1,3}\]|https?://\S+|\S+\.(?:pdf|html?|md|txt|docx?)))+"
 )
 # Behind "and": a few words without a verb of their own, as in "the height and the weight".
 _PHRASE = re.compile(

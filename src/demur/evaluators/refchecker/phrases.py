@@ -47,15 +47,18 @@ _EN_SOURCE = (
     r"(?:(?:provided|given|available|supplied|retrieved|above|attached|relevant|following|"
     r"current|quoted|shared|search|knowledge|reference|source|context|two|three|uploaded) )*"
     r"(?:passages?|contexts?|documents?|documentation|texts?|sources?|references?|excerpts?|"
-    r"materials?|information|content|snippets?|articles?|paragraphs?|results?|base|file|files)"
+    r"snippets?|articles?|paragraphs?|knowledge base|search results|"
+    r"(?<=provided )(?:information|content|materials?|files?)|"
+    r"(?<=given )(?:information|content|materials?)|(?<=available )information|"
+    r"information(?= (?:provided|given|available)))"
     r"(?: \d{1,2}\b)?"
     r"(?: (?:provided|given|above|available|here|i (?:have|was given|can see|have access to)|"
     r"you (?:have )?(?:provided|gave|gave me|shared|quoted|sent)(?: me)?|supplied|at hand|"
     r"that (?:i have|you (?:provided|shared|gave me)|(?:was|were) (?:provided|given))))*)"
 )
 _SAY = (
-    r"(?:say|tell|mention|state|contain|include|provide|specify|give|cover|discuss|describe|name|"
-    r"explain|indicate|address|answer|reveal|offer|list|have|refer to|go into|talk about|note|"
+    r"(?:say|tell|mention|state|specify|cover|discuss|describe|name|"
+    r"explain|indicate|address|answer|reveal|refer to|go into|talk about|note|"
     r"speak of|make clear|make it clear|touch on|disclose)"
 )
 _SAID = (
@@ -64,9 +67,11 @@ _SAID = (
     r"disclosed|present)"
 )
 _KNOW = (
-    r"(?:know|recall|remember|answer|say|tell|find|help|provide|determine|confirm|verify|see|give|"
-    r"comment|assist|speak|offer|understand|locate|identify|work out|figure out|infer|conclude|"
-    r"establish|respond|share|advise|discuss|fulfil|fulfill|comply|do that|do this|support|access|"
+    r"(?:know|recall|remember|answer|say|tell|help|provide|determine|confirm|verify|give|"
+    r"(?:find|locate|see|identify) (?:any (?:\w+ )?(?:information|mention|details?|reference|answer)|"
+    r"information|mention|details|that|this|it|out|an? answer|the (?:answer|information|relevant)|"
+    r"who|what|when|where|which|how|whether)\b|comment|assist|speak|understand|work out|figure out|"
+    r"infer|conclude|establish|respond|share|advise|discuss|fulfil|fulfill|comply|do that|do this|"
     r"make out|look (?:it |that |this )?up|be (?:sure|certain|confident|of (?:any )?help))"
 )
 _INFORMATION = (
@@ -84,31 +89,33 @@ _ENGLISH = _language(
         r"(?:hi|hello|hey|dear|welcome|greetings|nice to meet you|good (?:morning|afternoon|evening|day|night|luck))"
         r"(?: (?:there|again|everyone|all|to you|user|friend|back))?",
         r"(?:many )?thanks?(?: you)?(?: (?:so|very) much| a lot)?(?: again)?"
-        r"(?: (?:for|in advance|to)\D*)?",
+        r"(?: (?:for|in advance)\D*)?",
         r"(?:you are (?:very |most )?welcome|my pleasure|no problem|bye|goodbye|see you|take care|"
-        r"cheers|glad i could help|glad to (?:help|hear that)|have a (?:nice|great|good|lovely|wonderful) \w+)(?: \D{0,20})?",
+        r"cheers|glad i could help|glad to (?:help|hear that))(?: (?:then|soon|later|again|at all))?",
+        r"have a (?:nice|great|good|lovely|wonderful) (?:day|evening|night|weekend|week|time|trip|one)"
+        r"(?: (?:too|then|ahead|yourself|in \w+))?",
         r"(?:great|good|excellent|interesting|nice) question(?: there)?",
         r"(?:sure|certainly|of course|okay|ok|alright|all right|absolutely|understood|got it|"
         r"no worries|well|hm+|ah|oh|please)",
-        r"(?:i |we )?(?:really |sincerely )?(?:hope (?:this|that|it) (?:helps|is helpful|was helpful"
+        r"(?:i )?(?:really |sincerely )?(?:hope (?:this|that|it) (?:helps|is helpful|was helpful"
         r"|clarifies)|appreciate your)\D*",
         r"(?:please )?(?:do not hesitate|feel free|let (?:me|us) know)\D*",
         r"if you (?:have|need|want|would like)(?: to know)? (?:any|more|some|further|other|additional|"
         r"help|anything|to (?:know|ask|share|provide))\D*",
         r"if you (?:can |could |would )?(?:share|provide|tell|give|send|paste|upload|rephrase|clarify) "
         r"(?:me|us|it|the|more|a|your|some|additional)\D{0,60}",
-        r"(?:i|we) (?:am|are|would be|will be|can be|can) (?:always )?(?:happy|glad|here|pleased|"
+        r"i (?:am|are|would be|will be|can be|can) (?:always )?(?:happy|glad|here|pleased|"
         r"ready|available|try|delighted)(?: again)? to (?:help|assist|answer|look|chat|try)\D*",
-        r"(?:i|we) (?:am|are) (?:always )?here(?: (?:for you|if you \D*))?",
-        r"(?:i|we) (?:can|will|would|could)(?: then)? (?:gladly |happily |be able to |certainly |"
+        r"i (?:am|are) (?:always )?here(?: (?:for you|if you \D*))?",
+        r"i (?:can|will|would|could)(?: then)? (?:gladly |happily |be able to |certainly |"
         r"try to )?(?:help|try|assist|look)\D*",
         r"please (?:provide|share|clarify|rephrase|ask|tell (?:me|us)|give (?:me|us)|let|specify|"
         r"send|paste|upload|feel)\D*",
-        r"please (?:check|consult|contact|refer to|visit|see|ask) \D*(?:official|website|sources?|"
+        r"please (?:check|consult|contact|refer to|see|ask) \D*(?:website|sources?|"
         r"documentation|support|experts?|professionals?|doctor|lawyer|provider|staff|elsewhere)\D*",
         r"as an? (?:\w+ )?(?:ai|assistant|language model)(?: (?:\w+ )*)?(?:model|assistant)?",
         # Apologies and lead-ins.
-        r"(?:i am |we are )?(?:very |so |really |terribly )?(?:sorry|afraid)"
+        r"(?:i am )?(?:very |so |really |terribly )?(?:sorry|afraid)"
         r"(?: (?:about|for) (?:that|this|the \w+))?",
         r"(?:my |our )?(?:sincere )?apolog(?:ies|y)(?: for (?:that|this|the \w+))?|i apologi[sz]e"
         r"(?: for (?:that|this|the \w+))?|unfortunately|regrettably|sadly|excuse me|alas",
@@ -116,20 +123,20 @@ _ENGLISH = _language(
         rf"judging by|using|with|after (?:reading|reviewing|checking|searching)) {_EN_SOURCE}"
         r"(?: alone| only)?",
         # First-person ignorance and refusal.
-        rf"(?:that is |this is |it is )?(?:something )?(?:that )?(?:i|we) {_NOT}"
-        rf"(?:be able to )?(?:{_KNOW}|able to {_KNOW}|sure|certain|aware|"
+        rf"(?:that is |this is |it is )?(?:something )?(?:that )?i {_NOT}"
+        rf"(?:be able to )?(?:{_KNOW}|able to {_KNOW}|sure|certain|"
         rf"familiar|confident|allowed|permitted|comfortable|in a position|have {_INFORMATION}|"
         rf"(?:had|been given|given|been provided with) {_INFORMATION}|have (?:been )?(?:any|the|an?|"
         rf"that|enough)){_TAIL}",
-        r"(?:i|we) (?:can|could|would|will|have|am|are) (?:also )?only (?:help|assist|answer|speak)\D*",
-        rf"(?:i|we) (?:have|had|see|find|found|can find|could find|can see|was given|were given) "
-        rf"(?:absolutely )?(?:no|not enough|too little|insufficient|nothing|little) ?"
-        rf"(?:{_INFORMATION})?{_TAIL}",
-        rf"(?:i|we) (?:am|are|was|were) (?:currently |still )?(?:unable|not able|unsure|uncertain|"
-        rf"not sure|not certain|unaware|unfamiliar)(?: to {_KNOW})?{_TAIL}",
-        rf"(?:i|we) (?:must|have to|need to|will have to|would rather|prefer to) (?:decline|refuse|"
+        r"i (?:can|could|would|will|have|am|are) (?:also )?only (?:help|assist|answer|speak)\D*",
+        rf"i (?:have|had|see|find|found|can find|could find|can see|was given|were given) "
+        rf"(?:absolutely )?(?:no|not enough|too little|insufficient|little) "
+        rf"{_INFORMATION}{_TAIL}",
+        rf"i (?:am|are|was|were) (?:currently |still )?(?:unable|not able|unsure|uncertain|"
+        rf"not sure|not certain|unfamiliar)(?: to {_KNOW}{_TAIL}| (?!to\b).*)?",
+        rf"i (?:must|have to|need to|will have to|would rather|prefer to) (?:decline|refuse|"
         rf"pass|not {_KNOW}){_PLAIN_TAIL}",
-        rf"(?:i|we) (?:lack|would need|need|would have to see|will need) (?:to (?:know|see) )?"
+        rf"i (?:lack|would need|need|would have to see|will need) (?:to (?:know|see) )?"
         rf"{_INFORMATION}{_PLAIN_TAIL}",
         r"(?:i have )?no idea(?: .*)?|(?:it |that |this )?(?:is )?beyond (?:my|our) \w+",
         rf"(?:it is |it was )?(?:not possible|impossible)(?: for me)? to {_KNOW}{_TAIL}",
@@ -140,6 +147,8 @@ _ENGLISH = _language(
         rf"(?: (?:in|from|by|with|using|based on))?(?: {_EN_SOURCE})?(?: alone)?",
         # The sources are silent.
         rf"(?:none of )?{_EN_SOURCE} {_NOT}{_SAY}{_TAIL}",
+        rf"(?:none of )?{_EN_SOURCE} {_NOT}(?:contain|include|provide|give|offer|have|list) "
+        rf"(?:anything|{_INFORMATION}|an? (?:clear )?answer){_TAIL}",
         rf"(?:none|neither) of {_EN_SOURCE} (?:{_SAY}s?){_TAIL}",
         rf"nothing (?:in|within|from) {_EN_SOURCE} (?:{_SAY}s?){_TAIL}",
         rf"(?:not|nowhere) {_SAID} (?:in|by) {_EN_SOURCE}",
@@ -148,14 +157,16 @@ _ENGLISH = _language(
         rf"data|indication|references?|clues?)|silent){_TAIL}",
         rf"(?:.* )?(?:is|are|was|were|has|have) (?:{_ADVERB})*(?:not|nowhere|never) (?:{_ADVERB})*"
         rf"(?:been )?{_SAID}(?: anywhere)?(?: (?:in|by|from|within) {_EN_SOURCE})(?: alone)?",
-        rf"(?:it|this|that|the answer|the requested information|such information|which|the "
-        rf"information|the relevant information) (?:is|was|are) (?:{_ADVERB})*(?:not|nowhere) "
-        rf"(?:{_ADVERB})*{_SAID}(?: .*)?",
+        rf"(?:it|this|that|the answer|which|(?:the |such )(?:requested |relevant )?information) "
+        rf"(?:is|was|are) (?:{_ADVERB})*(?:not|nowhere) (?:{_ADVERB})*(?:said|mentioned|stated|"
+        rf"specified|answered|clear|indicated|explained)(?: anywhere)?(?: (?:in|by|from) {_EN_SOURCE}"
+        rf"(?: .*)?)?",
         rf"(?:there (?:is|was|are|were|seems to be|appears to be) )?(?:simply |just )?(?:no|not "
-        rf"enough|not any|insufficient|too little|nothing) (?:(?:specific|explicit|direct|clear|"
-        rf"relevant|further|detailed|such|sufficient|other|additional) )*(?:information|mention|"
-        rf"details?|data|references?|answer)(?: (?:is|are|was|were))?"
-        rf"(?: (?:available|provided|given|found|mentioned|included|stated))?{_TAIL}",
+        rf"enough|not any|insufficient|too little) (?:(?:specific|explicit|direct|clear|relevant|"
+        rf"further|detailed|such|sufficient|other|additional) )*(?:information|mention|details?)"
+        rf"(?: (?:(?:is|are|was|were) )?(?:available|provided|given|found|mentioned|included|stated))?"
+        rf"(?: (?:about|on|regarding|concerning|as to|of|for|whether|that|who|when|where|why|how|what|"
+        rf"to (?:answer|say|tell|determine|know))\b.*)?(?: (?:in|from|within) {_EN_SOURCE}(?: .*)?)?",
         rf"there (?:is|was) nothing (?:\w+ )?(?:in|about|on) {_EN_SOURCE}?{_TAIL}",
         rf"(?:{_EN_SOURCE} (?:is|are) )?(?:not (?:helpful|relevant|sufficient|enough|clear)|unrelated|"
         rf"insufficient|silent|irrelevant)(?: (?:to|for|on|about|enough)\D*)?",
@@ -164,7 +175,7 @@ _ENGLISH = _language(
         r"^(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|"
         r"would|will|should|shall|may|might|have|has|had|in what|in which|for which|on which|to "
         r"which|of which|by which|about which|at what|anything else)\b"
-        r"(?! not\b)(?!.*\b(?:you know|you aware|you realise|you realize|true that) )"
+        r"(?! not\b)(?! an? )(?!.*, (?:yes|no|it|he|she|they|there) )(?!.*\b(?:you know|you aware|you realise|you realize|true that) )"
     ),
     contrast=(
         r"but|however|although|though|nevertheless|nonetheless|whereas|while|except|unless|"
@@ -195,14 +206,14 @@ _GERMAN = _language(
         r"(?:ich hoffe|melden sie sich|melde dich|lassen sie (?:es )?mich|sagen sie mir|"
         r"(?:wenn|falls) (?:sie|du) (?:mir|mehr|weitere|noch|fragen|möchten?|hilfe|etwas)|ich helfe|dann (?:kann|helfe) ich|bitte (?:geben|nennen|teilen|"
         r"stellen|präzisieren|wenden|fragen|versuchen|sagen)|gerne? (?:helfe|kann))\b\D*",
-        r"(?:leider |dazu |daher |hierzu )*(?:kann|können|darf|habe|haben) (?:ich|wir)(?: [^\s]+){0,7}? "
+        r"(?:leider |dazu |daher |hierzu )*(?:kann|können|darf|habe|haben) ich(?: [^\s]+){0,7}? "
         r"(?:nicht|keine?\w?|nichts)(?: .*)?",
-        r"(?:das |dies |es )?(?:weiß|weiss|wissen) (?:ich|wir)(?: \w+)* nicht(?: .*)?",
-        r"(?:ich|wir) (?:weiß|weiss|wissen)(?: \w+){0,3} nicht(?: .*)?",
-        r"(?:ich|wir) (?:kann|können|konnte|konnten|darf|möchte|bin|habe|haben|finde|kenne|sehe|"
+        r"(?:das |dies |es )?(?:weiß|weiss|wissen) ich(?: \w+)* nicht(?: .*)?",
+        r"ich (?:weiß|weiss|wissen)(?: \w+){0,3} nicht(?: .*)?",
+        r"ich (?:kann|können|konnte|konnten|darf|möchte|bin|habe|haben|finde|kenne|sehe|"
         r"verfüge)\b(?: [^\s]+)*? (?:nicht|keine?n?|nichts|kein|keinerlei)(?: .*)?",
         r"(?:das|dies|dazu|darüber|dabei|hierzu|daraus|damit)? ?(?:kann|können|habe|haben|liegen|"
-        r"liegt|gibt es|finde) (?:ich |wir |mir |dazu |darüber )*(?:\w+ )*(?:nicht|keine?|nichts)"
+        r"liegt|gibt es|finde) (?:ich |mir |dazu |darüber )*(?:\w+ )*(?:nicht|keine?|nichts)"
         r"(?: (?:beantworten|sagen|helfen|vor|bestimmen|feststellen|informationen|angaben|finden|"
         r"entnehmen|\w+ vor))*",
         r"(?:ich bin (?:mir )?(?:nicht|un)(?: )?sicher|keine ahnung)(?: .*)?",
@@ -241,7 +252,7 @@ _CHINESE = _language(
         r"(?:你|您|大家)好(?:啊|呀)?|早上好|晚上好|嗨|再见|欢迎|好的|当然|没问题|不客气|不用谢|祝您?.{0,6}",
         r"(?:非常|十分|很|多)?(?:谢谢|感谢)(?:您|你)?.{0,10}",
         r"(?:非常|很|十分|真)?(?:抱歉|对不起|不好意思|遗憾)",
-        r"(?:希望(?:这|能|对|以上|我的)|如果?(?:您|你|有|需要)|若(?:您|你|有)|请(?:您|你)?(?:告诉|提供|说明|"
+        r"(?:希望(?:这|能|对|以上|我的)|如果?(?:您|你)|如有(?:任何|其他|更多)?(?:问题|疑问)|若(?:您|你|有)|请(?:您|你)?(?:告诉|提供|说明|"
         r"补充|随时|再|重新|换|问|告知|描述|具体)|欢迎(?:您|你|随时|继续|提问|使用)|有什么(?:我|可以|问题|需要)|"
         r"我(?:很)?(?:乐意|可以帮|会尽力|很高兴))[^\d]{0,30}",
         rf"{_ZH_SOURCE}",
