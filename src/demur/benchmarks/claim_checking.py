@@ -147,7 +147,7 @@ def judge(item: Item, mode: str, model: BaseChatModel) -> list[dict[str, Any]]:
                 "score": max(shares) if shares else _hard_score(label),
                 "error": next((finding.error for finding in found if finding.error), None),
                 "seconds": seconds,
-                "calls": sum(usage.calls for usage in ledger.values()) / len(texts),
+                "calls": ledger.total.calls / len(texts),
             }
         )
     return rows

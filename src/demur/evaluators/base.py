@@ -11,7 +11,7 @@ from pydantic import PrivateAttr
 
 from demur.models.calls import Ledger, Steps
 from demur.models.stepwise import Stepwise
-from demur.schema import Claim, Evaluation, Sample, Usage
+from demur.schema import Claim, Evaluation, Sample
 from demur.text import replace_surrogates
 
 
@@ -54,13 +54,13 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
         return Evaluation(name=self.get_name(), error=error, explanation=error, **fields)
 
     def _accounted(self, output: Evaluation, ledger: Ledger) -> Evaluation:
-        usage = sum(ledger.values(), Usage())
-        stages = {stage: spent.model_dump() for stage, spent in ledger.items()}
+        stages = {stage: spent.model_dump() for stage, spent in ledger.usage.items()}
         details = {**output.details, "usage_by_stage": stages}
         told = self._fingerprints() or output.fingerprints
-        return output.model_copy(
-            update={"usage": usage, "details": details, "fingerprints": dict(told)}
-        )
+        changes = {"usage": ledger.total, "details": details, "fingerprints": dict(told)}
+        if output.undetermined and ledger.causes:
+            changes["cause"] = ", ".join(ledger.causes)
+        return output.model_copy(update=changes)
 
     def _fingerprints(self) -> dict[str, str]:
         """As `fingerprints`, worked out once: weights and prompts are hashed for them."""

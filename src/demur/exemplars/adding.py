@@ -13,7 +13,7 @@ from demur.exemplars.entries import Entry, candidate_key
 from demur.exemplars.offers import Offer
 from demur.exemplars.scorer import Scored, Scorer
 from demur.exemplars.shelf import Shelf
-from demur.models.calls import adrive, drive
+from demur.models.calls import Ledger, adrive, drive
 from demur.models.chroma import parts
 from demur.models.questions import question_id
 
@@ -150,14 +150,14 @@ class Adding:
         try:
             return _learned(question, self.add(find(question))[1])
         except DemurError as error:
-            return question, str(error), {}
+            return question, str(error), Ledger()
 
     async def _alearn(self, find: _Find, question: str) -> Learned:
         try:
             offer = await asyncio.to_thread(find, question)
             return _learned(question, (await self.aadd(offer))[1])
         except DemurError as error:
-            return question, str(error), {}
+            return question, str(error), Ledger()
 
     def take_over(self) -> list[str]:
         """Have this scorer's scores count, and tell the questions that lack some.
@@ -192,7 +192,7 @@ def whole(entry: Entry, scored: Scored) -> Entry:
 
 
 def _learned(question: str, scored: Scored) -> Learned:
-    return question, "; ".join(scored.failed) or None, {"scoring": scored.usage}
+    return question, "; ".join(scored.failed) or None, Ledger({"scoring": scored.usage})
 
 
 def _check(at_once: int) -> None:

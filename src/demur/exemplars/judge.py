@@ -130,7 +130,7 @@ class PairwiseJudge(Stepwise[Comparison | Mapping[str, Any], Verdict]):
         return input if isinstance(input, Comparison) else Comparison.model_validate(input)
 
     def _accounted(self, output: Verdict, ledger: Ledger) -> Verdict:
-        return output.model_copy(update={"usage": sum(ledger.values(), Usage())})
+        return output.model_copy(update={"usage": ledger.total})
 
     def _steps(self, pair: Comparison) -> Steps[Verdict]:
         empty = [name for name in ("first", "second") if _is_empty(getattr(pair, name))]

@@ -104,6 +104,8 @@ class Ended:
     final: Final | None = None
     """What the policy says about the failure; None for its end."""
     limit: Limited | None = None
+    error: str | None = None
+    """What a call said that failed. The reason has the kind of error alone, for anyone to see."""
     usage: Usage = field(default_factory=Usage)
     """What was spent on one that came to nothing."""
 
@@ -128,7 +130,7 @@ def as_evaluation(name: str, outcome: Outcome) -> Evaluation:
     """
     if outcome.error is not None:
         why = f"it raised {outcome.error}"
-        return Evaluation(name=name, error=why, explanation=why)
+        return Evaluation(name=name, error=why, explanation=why, cause=outcome.cause)
     found = outcome.value
     if not isinstance(found, Evaluation):
         raise DemurError(

@@ -37,6 +37,7 @@ def conclude(
     trace = Trace(
         outcome=_outcome(tried, ended, final),
         reason=ended.reason,
+        error=ended.error,
         limit=ended.limit,
         attempts=tuple(one.attempt for one in tried),
         usage=usage,
@@ -79,12 +80,10 @@ def _outcome(tried: Sequence[Tried], ended: Ended, final: Final) -> Outcome:
 
 def _rejection(trace: Trace, final: Final) -> str:
     """Why nothing was let through, in words."""
-    against = [e for e in trace.attempts[-1].evaluations if not e.passed and e.explanation]
-    says = f" {against[0].name} says: {against[0].explanation}" if against else ""
     held = (
         ""
         if isinstance(final, Block)
         else " The chain's output cannot hold another text in the answer's place: name the key of "
         "the answer (answer='...'), or let the guard raise (on_fail=Block())."
     )
-    return f"The answer was rejected: {trace.reason}.{says}{held}"
+    return f"The answer was rejected: {trace.reason}.{held}"

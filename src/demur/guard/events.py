@@ -1,7 +1,8 @@
 """What a guarded call tells callbacks: custom events of LangChain, and the trace.
 
 The events' data are plain values, so that every tracer can write them down, and hold no text that
-was not let through. The trace has all of that; only handlers that ask for it are told.
+was not let through, nor what a judge or a provider said of it. The trace has all of that; only
+handlers that ask for it are told.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from demur.schema import Evaluation, Failure
 _log = logging.getLogger(__name__)
 
 EVALUATION = "demur.evaluation"
-"""An evaluator judged: attempt, name, finding, score, label, passed, error."""
+"""An evaluator judged: attempt, name, finding, score, label, passed, cause."""
 DECISION = "demur.decision"
 """What is done about an attempt: attempt, verdict, action, failures."""
 OUTCOME = "demur.outcome"
@@ -98,8 +99,16 @@ def _heard(config: RunnableConfig) -> bool:
 
 def evaluation_event(attempt: int, found: Evaluation) -> Event:
     """What an evaluator found of an attempt."""
-    told = ("name", "finding", "score", "label", "passed", "error")
+    told = ("name", "finding", "score", "label", "passed", "cause")
     return EVALUATION, {"attempt": attempt, **{name: getattr(found, name) for name in told}}
+
+
+def told_evaluation(data: Mapping[str, Any]) -> Evaluation:
+    """The evaluation of which such an event told, as far as it did."""
+    told = {name: data[name] for name in ("name", "score", "label", "passed", "cause")}
+    # Its words are in the trace alone, and there is none of a guard that was cut short.
+    error = data["cause"] or "it could not decide" if data["finding"] == "undetermined" else None
+    return Evaluation(**told, error=error, explanation=error or "")
 
 
 def decision_event(

@@ -188,8 +188,8 @@ class GuardedCall:
             if exhausted:
                 return self._out_of(exhausted)
             undecided = next(e for e in last.attempt.evaluations if e.undetermined)
-            why = f"could not decide about attempt {number}: {undecided.error}"
-            return Ended(f"{undecided.name} {why}")
+            why = f"{undecided.name} could not decide about attempt {number}"
+            return Ended(_because(why, undecided.cause), error=undecided.error)
         recovery = choose(self.plan.policy, self._feedback().failures)
         if isinstance(recovery, Final):
             return Ended(f"attempt {number} was rejected", recovery)
@@ -258,8 +258,9 @@ class GuardedCall:
         if not text:
             if outcome.error and self._exhausted:
                 return self._out_of(self._exhausted, outcome.usage)
-            why = outcome.error or "the model's reply is empty"
-            return Ended(f"the answer could not be repaired: {why}", usage=outcome.usage)
+            why = "the answer could not be repaired"
+            cause = outcome.cause if outcome.error else "the model's reply is empty"
+            return Ended(_because(why, cause), error=outcome.error, usage=outcome.usage)
         output = edit_answer(last.output, self.plan.answer, lambda _: text)
         return Answered(output, text, contexts, "repair", outcome.usage, feedback=feedback)
 
@@ -306,6 +307,10 @@ def _search(retriever: Runnable[str, Any], feedback: Feedback) -> Steps[Feedback
         found += documents or ()
     changes = {"documents": distinct(found), "errors": tuple(errors)}
     return feedback.model_copy(update=changes)
+
+
+def _because(what: str, cause: str | None) -> str:
+    return what if cause is None else f"{what} ({cause})"
 
 
 def _folded(answer: str) -> str:

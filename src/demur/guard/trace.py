@@ -82,7 +82,9 @@ class Trace(BaseModel):
     "best_effort": the best answer went through with a note. "evaluator_failed": an evaluator could
     not decide, and `on_error` said what became of the answer."""
     reason: str
-    """What ended it, in a sentence."""
+    """What ended it, in a sentence for anyone to see: it quotes nobody."""
+    error: str | None = None
+    """If a failed call ended it, what that said: it may quote the answer or a provider."""
     limit: Limited | None = None
     """The limit of the budget that ended it, if one did."""
     attempts: tuple[Attempt, ...]

@@ -21,7 +21,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from demur.models.limits import ashare, loop_slot, share, thread_slot
-from demur.models.retry import CallPolicy, describe, is_control_flow, policy_for
+from demur.models.retry import CallPolicy, is_control_flow, policy_for
 from demur.models.threads import in_background, settle, within
 from demur.models.tries import Outcome, Tries, purse
 from demur.schema import Usage
@@ -168,7 +168,7 @@ class RunnableCall:
         except Exception as error:
             if is_control_flow(error):
                 raise
-            return Outcome(error=describe(error), usage=_elapsed(started))
+            return Outcome.failed(error, time.monotonic() - started)
         return Outcome(value, usage=_elapsed(started))
 
     async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
@@ -179,7 +179,7 @@ class RunnableCall:
         except Exception as error:
             if is_control_flow(error):
                 raise
-            return Outcome(error=describe(error), usage=_elapsed(started))
+            return Outcome.failed(error, time.monotonic() - started)
         return Outcome(value, usage=_elapsed(started))
 
 
@@ -200,7 +200,7 @@ class LocalCall:
         try:
             value = self.work()
         except Exception as error:
-            return Outcome(error=describe(error), usage=_elapsed(started))
+            return Outcome.failed(error, time.monotonic() - started)
         return Outcome(value, usage=_elapsed(started))
 
     async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
@@ -220,13 +220,30 @@ def ask(calls: Sequence[Call]) -> Steps[list[Outcome]]:
     return list((yield calls))
 
 
-Ledger = dict[str, Usage]
-"""Usage by stage."""
+@dataclass
+class Ledger:
+    """What the calls of an evaluation came to."""
+
+    usage: dict[str, Usage] = field(default_factory=dict)
+    """By stage."""
+    causes: dict[str, None] = field(default_factory=dict)
+    """Of the calls that failed, without repeats."""
+
+    @property
+    def total(self) -> Usage:
+        """What all of them cost."""
+        return sum(self.usage.values(), Usage())
+
+    def count(self, stage: str, outcome: Outcome) -> None:
+        """Write down a call."""
+        self.usage[stage] = self.usage.get(stage, Usage()) + outcome.usage
+        if outcome.cause is not None:
+            self.causes[outcome.cause] = None
 
 
 def drive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy | None) -> tuple[T, Ledger]:
     """Run an evaluation in this thread; the calls of a batch run side by side in others."""
-    ledger: Ledger = {}
+    ledger = Ledger()
     outcomes: Sequence[Outcome] | None = None
     while True:
         # Only around the generator: a guarded chain may raise a StopIteration of its own.
@@ -235,14 +252,15 @@ def drive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy | None) ->
         except StopIteration as stop:
             return cast(T, stop.value), ledger
         outcomes = _run_all(calls, config, policy)
-        _account(ledger, calls, outcomes)
+        for call, outcome in zip(calls, outcomes, strict=True):
+            ledger.count(call.stage, outcome)
 
 
 async def adrive(
     steps: Steps[T], config: RunnableConfig, policy: CallPolicy | None
 ) -> tuple[T, Ledger]:
     """As `drive`, with the calls of a batch as tasks of the running loop."""
-    ledger: Ledger = {}
+    ledger = Ledger()
     outcomes: Sequence[Outcome] | None = None
     while True:
         try:
@@ -250,7 +268,8 @@ async def adrive(
         except StopIteration as stop:
             return cast(T, stop.value), ledger
         outcomes = await _arun_all(calls, config, policy)
-        _account(ledger, calls, outcomes)
+        for call, outcome in zip(calls, outcomes, strict=True):
+            ledger.count(call.stage, outcome)
 
 
 def _run_all(
@@ -284,11 +303,6 @@ async def _arun_all(
     if len(calls) == 1:
         return [await calls[0].arun(config, policy)]
     return await asyncio.gather(*(call.arun(config, policy) for call in calls))
-
-
-def _account(ledger: Ledger, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> None:
-    for call, outcome in zip(calls, outcomes, strict=True):
-        ledger[call.stage] = ledger.get(call.stage, Usage()) + outcome.usage
 
 
 def _joined(outcome: Outcome) -> Outcome:

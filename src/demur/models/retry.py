@@ -26,6 +26,7 @@ _FAULTY_REPLIES = frozenset({"APIResponseValidationError", "APIError"})
 # choices, a page of HTML, a null, an error in place of the message.
 _STUMBLES = frozenset({AttributeError, IndexError, KeyError, TypeError, ValueError})
 _STALE = re.compile(r"Event loop is closed|(?:bound|attached) to a different (?:event )?loop")
+_LONGEST_NAME = 60
 _DEEPEST = 8
 """Causes of an error that are looked at."""
 _MOST_POOLED = 100
@@ -153,6 +154,16 @@ def describe(error: BaseException) -> str:
     described = f"{type(error).__name__}: {text[:500]}" if text else type(error).__name__
     # LangChain's own words are of an index out of range, and the like.
     return f"the reply holds no message ({described})" if _is_misread(error) else described
+
+
+def cause_of(error: BaseException) -> str:
+    """What kind of error it is, for anyone to see: the class, and the HTTP status if it has one.
+
+    What an error says may quote an answer, or hold a credential.
+    """
+    name, status = type(error).__name__, _status(error)
+    kind = name if name.isidentifier() and len(name) <= _LONGEST_NAME else "Exception"
+    return kind if status is None else f"{kind} {status}"
 
 
 def _status(error: BaseException) -> int | None:

@@ -11,7 +11,13 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
-from demur.models.retry import CallPolicy, delay_before_retry, describe, is_control_flow
+from demur.models.retry import (
+    CallPolicy,
+    cause_of,
+    delay_before_retry,
+    describe,
+    is_control_flow,
+)
 from demur.models.scope import Account, current_scope
 from demur.schema import Usage
 
@@ -34,7 +40,14 @@ class Outcome:
 
     value: Any = None
     error: str | None = None
+    cause: str | None = None
+    """What kind of error it is, in words that anyone may see."""
     usage: Usage = field(default_factory=Usage)
+
+    @classmethod
+    def failed(cls, error: BaseException, seconds: float = 0.0) -> Outcome:
+        """Of a call that raised."""
+        return cls(error=describe(error), cause=cause_of(error), usage=Usage(seconds=seconds))
 
 
 def purse() -> Account | None:
@@ -55,6 +68,7 @@ class Tries:
         self._started = 0.0
         self._timeout = 0.0
         self._error: str | None = None
+        self._cause: str | None = None
         self._account = purse()
         self._reserved = tokens
         self._refused: str | None = None
@@ -82,7 +96,7 @@ class Tries:
         if not isinstance(error, Exception) or is_control_flow(error):
             return False
         self.delay = delay_before_retry(error, self._calls, self._spent, self.policy)
-        self._error = describe(error)
+        self._error, self._cause = describe(error), cause_of(error)
         if isinstance(error, (TimeoutError, FutureTimeout, asyncio.TimeoutError)) and not str(
             error
         ):
@@ -106,10 +120,11 @@ class Tries:
         usage = Usage(calls=self._calls, seconds=self._spent)
         if self._refused is not None:
             before = f" (after {self._error})" if self._error else ""
-            return Outcome(error=f"{self._refused}{before}", usage=usage)
+            return Outcome(error=f"{self._refused}{before}", cause=self._refused, usage=usage)
         if self._error is not None:
             tries = f" (after {self._calls} tries)" if self._calls > 1 else ""
-            return Outcome(error=f"the model call failed{tries}: {self._error}", usage=usage)
+            why = f"the model call failed{tries}: {self._error}"
+            return Outcome(error=why, cause=self._cause, usage=usage)
         if not isinstance(self.message, AIMessage):
             kind = type(self.message).__name__
             return Outcome(error=f"the model returned a {kind}, not a message", usage=usage)

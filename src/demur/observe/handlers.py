@@ -16,7 +16,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables.base import Runnable, RunnableLike
 from typing_extensions import Self
 
-from demur.guard.events import EVALUATION
+from demur.guard.events import EVALUATION, told_evaluation
 from demur.guard.shapes import Reader
 from demur.guard.trace import Trace
 from demur.observe.backlog import Loop, OnFull
@@ -132,9 +132,7 @@ class _Listening:
 
     def _event(self, name: str, data: Any, run_id: UUID) -> None:
         if name == EVALUATION:
-            told = {one: data[one] for one in ("name", "score", "label", "passed", "error")}
-            found = Evaluation(**told, explanation=data["error"] or "")
-            self._runs.found(run_id, data["attempt"], found)
+            self._runs.found(run_id, data["attempt"], told_evaluation(data))
 
 
 class ScoreCallbackHandler(_Listening, BaseCallbackHandler):

@@ -16,7 +16,7 @@ from demur.errors import DemurError
 from demur.guard.attempts import as_evaluation, verdict_of
 from demur.guard.trace import Attempt
 from demur.models.calls import RunnableCall, Steps, ask
-from demur.models.retry import CallPolicy, describe
+from demur.models.retry import CallPolicy
 from demur.models.tries import Outcome
 from demur.observe.finished import Finished
 from demur.observe.records import Record
@@ -74,7 +74,7 @@ class _Judging(RunnableCall):
 
 
 def _raised(error: BaseException, started: float) -> Outcome:
-    return Outcome(error=describe(error), usage=Usage(seconds=time.monotonic() - started))
+    return Outcome.failed(error, time.monotonic() - started)
 
 
 def _only_async(evaluator: Runnable[Any, Any]) -> bool:

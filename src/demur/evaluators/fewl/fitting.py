@@ -89,7 +89,7 @@ def _checked(questions: Iterable[Any], at_once: int) -> Sequence[str]:
 
 def _after(now: Fitted, learned: Learned) -> Fitted:
     question, error, ledger = learned
-    usage = sum(ledger.values(), now.usage)
+    usage = now.usage + ledger.total
     if error is not None:
         return replace(now, failed=(*now.failed, (question, error)), usage=usage)
     return replace(now, done=now.done + 1, usage=usage)

@@ -50,7 +50,8 @@ class Learner:
         (outcome,) = yield from ask([_Learning(self, question, with_pairs)])
         asked: Asked | str
         asked, ledger = outcome.value
-        yield from ask([_Spent(stage, usage) for stage, usage in ledger.items()])
+        spent = [_Spent(stage, Outcome(usage=usage)) for stage, usage in ledger.usage.items()]
+        yield from ask(spent + [_Spent("learning", Outcome(cause=one)) for one in ledger.causes])
         return asked
 
     def steps(self, question: str, with_pairs: bool) -> Steps[Asked | str]:
@@ -182,24 +183,24 @@ class _Learning:
 def _told(learned: tuple[Asked | str, Ledger], joined: bool) -> Outcome:
     asked, ledger = learned
     if joined:  # its calls are counted where they were made
-        ledger = {
-            stage: Usage(cached=spent.calls + spent.cached) for stage, spent in ledger.items()
-        }
+        spent = ledger.usage.items()
+        cached = {stage: Usage(cached=one.calls + one.cached) for stage, one in spent}
+        ledger = replace(ledger, usage=cached)
     return Outcome((asked, ledger))
 
 
 @dataclass(frozen=True)
 class _Spent:
-    """What was spent already, to be accounted under its stage."""
+    """What came of calls that were made already, to be accounted under their stage."""
 
     stage: str
-    usage: Usage
+    outcome: Outcome
 
     def at_once(self, policy: CallPolicy | None) -> int:
         return 1
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
-        return Outcome(usage=self.usage)
+        return self.outcome
 
     async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         return self.run(config, policy)

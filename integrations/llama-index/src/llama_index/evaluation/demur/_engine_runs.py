@@ -27,7 +27,8 @@ from llama_index.core.instrumentation.events.query import QueryEndEvent, QuerySt
 from llama_index.core.schema import NodeWithScore, QueryType
 from llama_index_instrumentation.events.span import SpanDropEvent
 
-from demur import DemurError, Evaluation
+from demur import DemurError
+from demur.guard.events import told_evaluation
 from demur.observe import Finished, Runs, Said, is_scoring
 from llama_index.evaluation.demur import _spans
 from llama_index.evaluation.demur._judging import is_evaluating, is_judging
@@ -218,9 +219,7 @@ class EngineRuns:
     # --- Guards --------------------------------------------------------------------------------
 
     def _judged(self, event: EvaluationEvent, span: str) -> None:
-        told = {name: getattr(event, name) for name in ("name", "score", "label", "passed")}
-        found = Evaluation(**told, error=event.error, explanation=event.error or "")
-        self._runs.found(self._guarded_run(span), event.attempt, found)
+        self._runs.found(self._guarded_run(span), event.attempt, told_evaluation(event.dict()))
 
     def _guarded(self, event: OutcomeEvent, span: str) -> None:
         self._runs.guarded(self._guarded_run(span), event.trace)

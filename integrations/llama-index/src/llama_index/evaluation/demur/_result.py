@@ -19,7 +19,7 @@ class GuardResult(dict[str, Any]):
     """What stands in a response's metadata under "demur": values that JSON has.
 
     `outcome`, `reason`, `limit`, `attempts` (how many); `evaluations` of the last attempt (`name`,
-    `finding`, `score`, `label`, `passed`, `error`); `evidence` of an answer that passed, see
+    `finding`, `score`, `label`, `passed`, `cause`); `evidence` of an answer that passed, see
     `evidence_of`. It holds no text of a rejected answer: the trace does, which is no part of the
     mapping.
     """
@@ -32,7 +32,7 @@ class GuardResult(dict[str, Any]):
         """Read a trace."""
         last = trace.attempts[-1]
         passed = last.verdict == "passed"
-        told = ("name", "finding", "score", "label", "passed", "error")
+        told = ("name", "finding", "score", "label", "passed", "cause")
         result = cls(
             outcome=trace.outcome,
             reason=trace.reason,

@@ -26,7 +26,8 @@ class EvaluationEvent(BaseEvent):
     score: float | None
     label: str | None
     passed: bool | None
-    error: str | None
+    cause: str | None
+    """Of one that could not decide the errors of calls that failed, class and status."""
 
     @classmethod
     def class_name(cls) -> str:
