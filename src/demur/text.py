@@ -13,6 +13,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _STRETCH = 4000
 _BREAK = re.compile(r"[\r\n\u2028\u2029]")
 _LINE = re.compile(r"[^\r\n\u2028\u2029]+")
+_INDENT = re.compile(r"[^\S\r\n\u2028\u2029]*")
 # A line shorter than this was not broken for want of room.
 _SHORTEST_WRAPPED = 40
 _ITEM = re.compile(r"\s*(?:[-*•–#|>`=]|\d{1,3}[.)]\s|[a-zA-Z][.)]\s)")
@@ -55,45 +56,52 @@ def one_line(text: str) -> str:
     return " ".join(harmless(text).split())
 
 
-def sentences(text: str) -> list[tuple[int, int]]:
+def sentences(text: str, start: int = 0, line: int = 0) -> list[tuple[int, int]]:
     """Spans of the sentences of `text`, stripped of white space.
 
     A line break ends a sentence, unless it only wraps a paragraph to a width.
+
+    Args:
+        text: Any text.
+        start: Where the first sentence to find begins.
+        line: Where the line that `start` is in begins.
     """
     spans = []
-    for begin, stop in _blocks(text):
+    for begin, stop in _blocks(text, start, line):
         block = text[begin:stop]
-        for start, end in _block_sentences(block):
-            stripped = block[start:end].strip()
+        for first, end in _block_sentences(block):
+            stripped = block[first:end].strip()
             if stripped:
-                start += begin + block[start:end].index(stripped)
-                spans.append((start, start + len(stripped)))
+                first += begin + block[first:end].index(stripped)
+                spans.append((first, first + len(stripped)))
     return spans
 
 
-def _blocks(text: str) -> Iterator[tuple[int, int]]:
+def _blocks(text: str, start: int, line: int) -> Iterator[tuple[int, int]]:
     """Spans of lines that belong together: paragraphs, items of a list, headings."""
-    lines = list(_LINE.finditer(text))
+    lines = [found.span() for found in _LINE.finditer(text, start)]
     begin = 0
-    for at, line in enumerate(lines):
+    for at, (first, end) in enumerate(lines):
         following = lines[at + 1] if at + 1 < len(lines) else None
-        if following is None or not _wraps(text, line, following):
-            yield lines[begin].start(), line.end()
+        whole = line if first == start else first
+        if following is None or not _wraps(text, (whole, end), following):
+            yield lines[begin][0], end
             begin = at + 1
 
 
-def _wraps(text: str, line: re.Match[str], following: re.Match[str]) -> bool:
+def _wraps(text: str, line: tuple[int, int], following: tuple[int, int]) -> bool:
     """Whether the break between two lines only keeps a paragraph to a width."""
     return (
-        text[line.end() : following.start()] in ("\n", "\r\n")
-        and line.end() - line.start() >= _SHORTEST_WRAPPED
-        and not _ITEM.match(following.group())
-        and _indent(line.group()) == _indent(following.group())
+        text[line[1] : following[0]] in ("\n", "\r\n")
+        and line[1] - line[0] >= _SHORTEST_WRAPPED
+        and not _ITEM.match(text, *following)
+        and _indent(text, line) == _indent(text, following)
     )
 
 
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip())]
+def _indent(text: str, line: tuple[int, int]) -> str:
+    found = _INDENT.match(text, *line)
+    return found.group() if found else ""
 
 
 def _block_sentences(block: str) -> Iterator[tuple[int, int]]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import threading
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.output_parsers import JsonOutputParser
 from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables.utils import AddableDict
 
 from demur import (
     AnswerRejected,
@@ -25,6 +31,7 @@ from support.streams import (
     Telling,
     by_words,
     guard,
+    under,
 )
 
 
@@ -74,10 +81,10 @@ def test_other_keys_leave_with_the_answer_and_contexts_at_once(mode: str) -> Non
     got = threading.Event()
     chain = Telling(
         [
-            {"input": "why?"},
-            {"context": DOCUMENTS},
-            *({"answer": word} for word in by_words(GOOD)),
-            {"more": 1},
+            AddableDict(input="why?"),
+            AddableDict(context=DOCUMENTS),
+            *under("answer", GOOD),
+            AddableDict(more=1),
         ]
     )
     chain.hold = lambda chunk: got if chunk == {"answer": "One"} else None
@@ -92,8 +99,8 @@ def test_other_keys_leave_with_the_answer_and_contexts_at_once(mode: str) -> Non
 def test_other_keys_that_a_correction_changes_are_sent_anew(mode: str) -> None:
     better = [Document("Something else.")]
     chain = Telling(
-        [{"input": "why?", "context": DOCUMENTS}, {"answer": "One is bad."}],
-        [{"input": "why?", "context": better}, {"answer": "Fine."}],
+        [AddableDict(input="why?", context=DOCUMENTS), *under("answer", "One is bad.")],
+        [AddableDict(input="why?", context=better), AddableDict(answer="Fine.")],
     )
     client = Client().read(guard(chain, contexts=None), {"input": "why?"}, mode)
     assert client.replaced == [{"keep": 0, "keys": ["context"]}]
@@ -132,7 +139,7 @@ def test_what_cannot_be_split_is_judged_and_leaves_as_a_whole(
 
 def test_an_answer_that_cannot_be_found_is_an_error_and_lets_nothing_out(mode: str) -> None:
     client = Client()
-    guarded = guard(Telling([{"prose": "One is good."}, {"context": DOCUMENTS}]))
+    guarded = guard(Telling([AddableDict(prose="One is good."), AddableDict(context=DOCUMENTS)]))
     with pytest.raises(DemurError, match="no answer can be found"):
         client.read(guarded, "why?", mode)
     assert client.chunks == [{"context": DOCUMENTS}]  # the other may have been meant for it
@@ -144,3 +151,131 @@ def test_an_answer_without_a_sentence_is_judged_as_it_is(chunks: list[str], mode
     client = Client().read(guard(Telling(chunks), judge), "why?", mode)
     assert judge.answers == chunks
     assert client.chunks == chunks
+
+
+# --- What adds up --------------------------------------------------------------------------------
+
+CHUNKS = st.lists(
+    st.one_of(
+        st.text(max_size=3),
+        st.dictionaries(st.sampled_from("ab"), st.text(max_size=2) | st.integers(), max_size=2),
+        st.dictionaries(st.sampled_from("ab"), st.text(max_size=2) | st.integers(), max_size=2).map(
+            AddableDict
+        ),
+        st.text(max_size=3).map(lambda text: AIMessageChunk(text, id="1")),
+        st.integers(),
+        st.lists(st.integers(), max_size=2),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(CHUNKS)
+@example([{"a": "How"}, {"a": "How tall"}])
+@example(["a", AddableDict(a="b")])
+def test_chunks_are_put_together_as_langchain_does_it(chunks: list[Any]) -> None:
+    chain = Telling(chunks) | RunnableLambda(lambda whole: whole)
+
+    def either(whole: Callable[[], Any]) -> Any:
+        try:
+            return whole()
+        except Exception as error:  # a string and an AddableDict, say
+            return type(error)
+
+    langchains = either(lambda: [*chain.stream("why?")])
+    assert either(lambda: [reduce(added, chunks)]) == langchains
+
+
+JSON = st.dictionaries(
+    st.sampled_from(["input", "question", "note"]),
+    st.text(max_size=20) | st.integers() | st.lists(st.text(max_size=5), max_size=3),
+    min_size=1,
+)
+
+
+@given(JSON, st.data())
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+def test_a_chain_is_asked_what_a_parser_of_json_has_read_in_the_end(
+    streaming: str, asked: dict[str, Any], data: st.DataObject
+) -> None:
+    mode = data.draw(st.sampled_from(["sync", "async"]))
+    chain = Telling("One is good.")
+    pieces = [*json.dumps(asked, ensure_ascii=data.draw(st.booleans()))]
+    parsed = Telling(pieces) | JsonOutputParser()
+    client = Client().read(parsed | guard(chain, streaming=streaming), "why?", mode)
+    assert client.text == "One is good."
+    assert chain.inputs == [asked]
+
+
+@pytest.mark.parametrize("said", ["One is good. Two is good.", "One is good. Two is bad."])
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+def test_an_answer_in_json_is_judged_and_leaves_as_a_whole(
+    said: str, streaming: str, mode: str
+) -> None:
+    output = {"answer": said, "sources": ["a", "b"], "n": 3}
+    judge = ByClaims()
+    chain = Telling(json.dumps(output)) | JsonOutputParser()
+    client = Client().read(guard(chain, judge, streaming=streaming, on_fail="abstain"), "?", mode)
+    left = said if "bad" not in said else REFUSAL
+    assert client.chunks == [{**output, "answer": left}]
+    assert judge.answers == [said]
+
+
+def test_of_plain_mappings_only_the_last_is_an_answer(mode: str) -> None:
+    chunks = [{"answer": "One is good. So"}, {"answer": "Two is bad."}]
+    client = Client().read(guard(Telling(chunks), on_fail="abstain"), "why?", mode)
+    assert client.chunks == [{"answer": REFUSAL}]
+
+
+class State(AddableDict):
+    """As graphs have them: the values of one come in the place of those of the other."""
+
+    def __add__(self, other: Any) -> Any:
+        return State({**self, **other})
+
+
+def test_so_it_is_with_mappings_that_replace_each_other(mode: str) -> None:
+    chunks = [State(answer="One is good. So"), State(answer="One is good. So it is.")]
+    client = Client().read(guard(Telling(chunks)), "why?", mode)
+    assert client.chunks == chunks[1:]
+
+
+# --- Several answers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("second", ["Two is bad.", AIMessageChunk("Two is bad."), {"text": "bad"}])
+@pytest.mark.parametrize("at_once", [True, False], ids=["in one chunk", "in another"])
+def test_of_a_second_answer_nothing_leaves(second: Any, at_once: bool, mode: str) -> None:
+    first, *rest = under("answer", "One is good. So it is.")
+    chunks = [first | {"output": second}, *rest] if at_once else [first, *rest]
+    chunks += [] if at_once else [AddableDict(output=second)]
+    client = Client()
+    with pytest.raises(DemurError, match="several answers"):
+        client.read(guard(Telling([AddableDict(context=DOCUMENTS), *chunks])), "why?", mode)
+    assert "bad" not in str(client.chunks)
+    assert "So it" not in client.received
+
+
+def test_an_answer_that_goes_on_under_another_key_is_an_error(mode: str) -> None:
+    chunks = [*under("answer", "One is good. So"), *under("result", " it is. Two is bad. Three.")]
+    client = Client()
+    with pytest.raises(DemurError, match="several answers"):
+        client.read(guard(Telling(chunks)), "why?", mode)
+    assert client.text in ("", "One is good.")
+
+
+def test_a_key_without_an_answer_does_not_stand_in_the_way_of_one_that_has_it(mode: str) -> None:
+    chunks = [AddableDict(answer=None, note="so"), *under("output", "One is good. Two is good.")]
+    client = Client().read(guard(Telling(chunks)), "why?", mode)
+    assert reduce(added, client.chunks) == {
+        "answer": None,
+        "output": "One is good. Two is good.",
+        "note": "so",
+    }
+
+
+def test_other_keys_that_do_not_add_up_are_those_of_the_last_chunk(mode: str) -> None:
+    chunks = [*under("answer", "One is good. So"), AddableDict(n={"a": 1}), AddableDict(n={"b": 2})]
+    with pytest.raises(DemurError, match="no answer can be found"):  # as LangChain adds them
+        Client().read(guard(Telling(chunks)), "why?", mode)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_core.runnables.utils import AddableDict
 
 from demur import (
     Abstain,
@@ -35,6 +36,7 @@ from support.streams import (
     by_sentences,
     by_words,
     guard,
+    under,
     until,
 )
 
@@ -92,7 +94,7 @@ def test_sentences_leave_in_order(mode: str) -> None:
 
 def test_a_judge_sees_a_sentence_and_what_was_said_before(mode: str) -> None:
     judge = ByClaims()
-    chain = Telling([{"context": DOCUMENTS}, *({"answer": word} for word in by_words(GOOD))])
+    chain = Telling([AddableDict(context=DOCUMENTS), *under("answer", GOOD)])
     Client().read(guard(chain, judge, contexts=None), {"input": "why?"}, mode)
     seen = sorted(judge.seen, key=lambda sample: len(sample.preceding))
     assert [sample.answer for sample in seen] == [
@@ -299,14 +301,14 @@ def test_a_judge_that_raises_cannot_decide(mode: str) -> None:
 
 def test_sentences_wait_for_the_contexts(mode: str) -> None:
     judge = ByClaims()
-    chain = Telling([*({"answer": word} for word in by_words(GOOD)), {"context": DOCUMENTS}])
+    chain = Telling([*under("answer", GOOD), AddableDict(context=DOCUMENTS)])
     Client().read(guard(chain, judge, contexts=None), {"input": "why?"}, mode)
     assert [sample.contexts for sample in judge.seen] == [tuple(DOCUMENTS)] * 3
 
 
 def test_a_function_for_the_contexts_is_asked_again_when_more_is_there(mode: str) -> None:
     judge = ByClaims()
-    chain = Telling([*({"answer": word} for word in by_words(GOOD)), {"found": DOCUMENTS}])
+    chain = Telling([*under("answer", GOOD), AddableDict(found=DOCUMENTS)])
     Client().read(guard(chain, judge, contexts=lambda output: output["found"]), "why?", mode)
     assert [sample.contexts for sample in judge.seen] == [tuple(DOCUMENTS)] * 3
 

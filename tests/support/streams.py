@@ -15,6 +15,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
+from langchain_core.runnables.utils import AddableDict
 from pydantic import Field
 
 from demur import Evaluation, Guard, Sample
@@ -52,6 +53,11 @@ async def _until(event: threading.Event) -> None:
 def by_words(text: str) -> list[str]:
     """A text in the chunks that a model would give."""
     return re.findall(r"\s*\S+\s*$|\s*\S+", text)
+
+
+def under(key: str, text: str) -> list[AddableDict]:
+    """A text in the chunks that a chain gives of which it is one of the keys."""
+    return [AddableDict({key: word}) for word in by_words(text)]
 
 
 class Telling(Runnable[Any, Any]):
@@ -177,7 +183,7 @@ class Client(BaseCallbackHandler):
 
     def __init__(self) -> None:
         self.text = ""
-        self.others: dict[str, Any] = {}
+        self.others = AddableDict()
         self.chunks: list[Any] = []
         self.replaced: list[Mapping[str, Any]] = []
         self.on_text: Callable[[str], None] = lambda text: None
@@ -218,7 +224,7 @@ class Client(BaseCallbackHandler):
         if isinstance(chunk, dict):
             for key, value in chunk.items():
                 if key != "answer":
-                    self.others = added(self.others, {key: value})
+                    self.others = added(self.others, AddableDict({key: value}))
         self.on_text(self.text)
 
     def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:

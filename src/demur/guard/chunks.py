@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.runnables.utils import AddableDict
 
-from demur.guard.shapes import ANSWER_KEYS, Reader, text_of
+from demur.guard.shapes import ANSWER_KEYS, Reader, answer_key, text_of
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,11 @@ def read_chunk(chunk: Any, reader: Reader | None) -> Part | None:
     if not isinstance(chunk, Mapping):
         form = _form(chunk, None) if reader is None else None
         return None if form is None else Part(text_of(chunk) or "", form)
-    if callable(reader):
+    if callable(reader) or not _adds_up(chunk):
         return None
-    key = _key(chunk, reader)
+    key, *more = _keys(chunk, reader) or (None,)
+    if more:
+        return None
     others = AddableDict({name: value for name, value in chunk.items() if name != key})
     if key is None:
         return Part(others=others)
@@ -54,10 +56,19 @@ def read_chunk(chunk: Any, reader: Reader | None) -> Part | None:
     return None if form is None else Part(text_of(chunk[key]) or "", form, others)
 
 
+def fits(form: Form | None, earlier: Form | None) -> bool:
+    """Whether a piece goes on with the answer that the pieces before it began."""
+    if form is None or earlier is None:
+        return True
+    return (form.key, form.message) == (earlier.key, earlier.message)
+
+
 def added(total: Any, chunk: Any) -> Any:
-    """Chunks put together, as LangChain does: of those that do not add up, the last."""
-    if isinstance(total, Mapping) and isinstance(chunk, Mapping):
-        return AddableDict(total) + AddableDict(chunk)
+    """Chunks put together as LangChain does it: of those that do not add up, the last.
+
+    Plain mappings do not, and `JsonOutputParser` streams one longer than the other; `AddableDict`s
+    do, and parallel steps stream their keys in them.
+    """
     try:
         return total + chunk
     except TypeError:
@@ -68,7 +79,7 @@ def other_keys(output: Any, reader: Reader | None) -> dict[str, Any]:
     """What an output holds beside the answer."""
     if not isinstance(output, Mapping):
         return {}
-    key = _key(output, reader)
+    key = answer_key(output, reader)
     return {name: value for name, value in output.items() if name != key}
 
 
@@ -84,7 +95,7 @@ def last_chunks(
         if value is not None:
             yield value
         return
-    key = _key(output, reader)
+    key = answer_key(output, reader)
     rest = AddableDict(others)
     if key is not None and (value := _last_value(output[key], form, text)) is not None:
         rest[key] = value
@@ -114,6 +125,11 @@ def _form(value: Any, key: str | None) -> Form | None:
     return Form(key, True, value.id) if isinstance(value, AIMessageChunk) else None
 
 
-def _key(chunk: Mapping[Any, Any], reader: Reader | None) -> str | None:
+def _keys(chunk: Mapping[Any, Any], reader: Reader | None) -> list[str]:
     keys = ANSWER_KEYS if reader is None else (reader,)
-    return next((key for key in keys if isinstance(key, str) and key in chunk), None)
+    return [key for key in keys if isinstance(key, str) and key in chunk]
+
+
+def _adds_up(chunk: Mapping[Any, Any]) -> bool:
+    """Whether a mapping is a piece of one; of plain ones, and of a graph's states, the last is."""
+    return getattr(type(chunk), "__add__", None) is AddableDict.__add__

@@ -27,6 +27,7 @@ from demur.guard.recovery import Recovery, Repair, make_policy
 from demur.guard.shapes import Reader
 from demur.guard.streaming import astream, stream
 from demur.guard.trace import Guarded
+from demur.guard.widen import in_a_guarded_chain
 from demur.models.calls import adrive, drive
 from demur.models.resolve import resolve_model
 from demur.models.scope import within_scope
@@ -69,7 +70,8 @@ class Guard(FrozenRunnable[Input, Output]):
             evaluator found nothing to check; the failure is "nothing_to_check".
         streaming: When the text of a stream leaves. "buffer": when the whole answer was checked;
             "sentence": each sentence when it was, for which every evaluator must judge claims. What
-            is streamed then, and how it is corrected, is told in `demur.guard.streaming`.
+            is streamed then, and how it is corrected, is told in `demur.guard.streaming`. In the
+            chain of another guard, "sentence" does what "buffer" does.
         question: Where the question is: a key of the input, or a function of the input.
         answer: Where the answer is: a key of the output, or a function of the output. With a
             function, only a string or message can be replaced, and as a whole.
@@ -282,7 +284,7 @@ class Guard(FrozenRunnable[Input, Output]):
         config: RunnableConfig,
         **kwargs: Any,
     ) -> Iterator[Output]:
-        if self.streaming == "sentence":
+        if self._by_sentences():
             child = patch_config(config, callbacks=run_manager.get_child())
             return stream(self._plan, inputs, kwargs, child)
         return self._buffered(inputs, run_manager, config, **kwargs)
@@ -294,10 +296,15 @@ class Guard(FrozenRunnable[Input, Output]):
         config: RunnableConfig,
         **kwargs: Any,
     ) -> AsyncIterator[Output]:
-        if self.streaming == "sentence":
+        if self._by_sentences():
             child = patch_config(config, callbacks=run_manager.get_child())
             return astream(self._plan, inputs, kwargs, child)
         return self._abuffered(inputs, run_manager, config, **kwargs)
+
+    def _by_sentences(self) -> bool:
+        # What is taken back in a chain cannot be followed through its further steps, and the guard
+        # around the chain is the one whose stream is seen.
+        return self.streaming == "sentence" and not in_a_guarded_chain()
 
     def _buffered(self, inputs: Iterator[Input], *run: Any, **kwargs: Any) -> Iterator[Output]:
         if given := list(inputs):

@@ -87,7 +87,7 @@ def only_judged(output: Any, reader: Reader | None) -> Any:
     """
     if isinstance(output, BaseMessage):
         return _bare(output)
-    key = _answer_key(output, reader)
+    key = answer_key(output, reader)
     if key is None or (bare := only_judged(output[key], None)) is output[key]:
         return output
     changed = copy.copy(output) if isinstance(output, MutableMapping) else dict(output)
@@ -123,7 +123,7 @@ def find_contexts(
 def can_edit(output: Any, reader: Reader | None) -> bool:
     """Whether an output of this type can hold another answer."""
     return isinstance(output, (str, BaseMessage)) or (
-        isinstance(output, MutableMapping) and _answer_key(output, reader) is not None
+        isinstance(output, MutableMapping) and answer_key(output, reader) is not None
     )
 
 
@@ -142,7 +142,7 @@ def edit_answer(
         return edit(output)
     if isinstance(output, BaseMessage):
         return _reworded(output, edit(str(output.text)), mark)
-    key = _answer_key(output, reader)
+    key = answer_key(output, reader)
     changed = copy.copy(output)
     # The same text under several keys is one answer.
     same = ANSWER_KEYS if reader is None else ()
@@ -165,7 +165,7 @@ def _find(output: Any, reader: Reader | None) -> Any:
         if text_of(found) is None:
             raise DemurError(f"answer= found {kind_of(found)}, expected a string or a message")
         return found
-    key = _answer_key(output, None)
+    key = answer_key(output, None)
     found = output if key is None else output[key]
     if text_of(found) is None:
         raise DemurError(
@@ -199,7 +199,8 @@ def _bare(message: BaseMessage) -> BaseMessage:
     return message.model_copy(update={"content": content, "additional_kwargs": {}})
 
 
-def _answer_key(output: Any, reader: Reader | None) -> str | None:
+def answer_key(output: Any, reader: Reader | None) -> str | None:
+    """The key of a mapping that holds the answer's text; None where there is none."""
     if not isinstance(output, Mapping):
         return None
     keys = ANSWER_KEYS if reader is None else (reader,)

@@ -12,15 +12,15 @@ from langchain_core.documents import Document
 from langchain_core.runnables.utils import AddableDict
 
 from demur.guard.attempts import Answered, accepts
-from demur.guard.chunks import Form, added, last_chunks, other_keys, read_chunk
+from demur.guard.chunks import Form, added, fits, last_chunks, other_keys, read_chunk
 from demur.guard.events import REPLACE, Announcement
 from demur.guard.loop import GuardedCall
 from demur.guard.recovery import Annotate
+from demur.guard.sentences import Sentences
 from demur.guard.shapes import CONTEXT_KEYS, find_contexts, find_text
 from demur.guard.trace import Guarded
 from demur.models.calls import Steps
 from demur.schema import Evaluation, Sample
-from demur.text import sentences, words
 
 _AT_ONCE = 16
 """Sentences that are judged at a time."""
@@ -41,20 +41,20 @@ class StreamedAnswer:
         # A best effort is the whole answer, so one may be needed after a sentence has failed.
         self._cuts = not any(isinstance(one, Annotate) for one in call.plan.policy.values())
         self._output: Any = None
-        self._text = ""
+        self._sentences = Sentences()
         self._form: Form | None = None
         self._whole = False
         """Whether the answer can only be judged as a whole, when it is there."""
         self._answered: Answered | None = None
         """Set when the chain has ended."""
-        self._spans: list[tuple[int, int]] = []
-        """The sentences that are complete."""
         waits = call.plan.on_abstain == "fail"
         self._silent = set(range(len(call.plan.evaluators))) if waits else set()
         """The evaluators that found nothing to check so far, where no sentence leaves before each
         of them found something."""
         self._asked = 0
         self._found: dict[int, tuple[Evaluation, ...]] = {}
+        self._failed = False
+        """Whether a sentence was not accepted."""
         self._gone = 0
         """How many sentences have left."""
         self._leaving: list[Any] = []
@@ -70,7 +70,7 @@ class StreamedAnswer:
         """The chain gave a chunk."""
         self._output = chunk if self._output is None else added(self._output, chunk)
         part = None if self._whole else read_chunk(chunk, self._reader)
-        if part is None:
+        if part is None or not fits(part.form, self._form):
             self._whole = True
             return
         self._form = self._form or part.form
@@ -83,8 +83,7 @@ class StreamedAnswer:
             self._leaving += self._waiting
             self._waiting.clear()
         if part.text:
-            self._text += part.text
-            self._cut(ended=False)
+            self._sentences.add(part.text)
 
     def end(self) -> None:
         """The chain has ended."""
@@ -92,12 +91,14 @@ class StreamedAnswer:
         if self._answered.text != self._text or self._answered.abstained:
             self._whole = True
         else:
-            self._cut(ended=True)
+            self._sentences.end()
 
     def judged(self, at: int, found: tuple[Evaluation, ...]) -> None:
         """A sentence was judged."""
         self._found[at] = found
-        if self._silent and self._accepted(at):
+        if not self._accepted(at):
+            self._failed = True
+        elif self._silent:
             self._silent -= {i for i, one in enumerate(found) if not one.nothing_to_check}
 
     # --- What is to be done --------------------------------------------------------------------
@@ -105,7 +106,7 @@ class StreamedAnswer:
     @property
     def settled(self) -> bool:
         """Whether nothing more can leave before the call is finished."""
-        if self._cuts and not self._whole and not all(map(self._accepted, self._found)):
+        if self._cuts and not self._whole and self._failed:
             return True
         return self._answered is not None and (self._whole or len(self._found) == len(self._spans))
 
@@ -131,10 +132,10 @@ class StreamedAnswer:
     def leaving(self) -> Iterator[Any]:
         """The chunks that can leave, each once."""
         for others in self._leaving:
-            self._others = self._others + others
+            self._others = added(self._others, others)
             yield others
         self._leaving.clear()
-        while self._form is not None and not self._silent and self._accepted(self._gone):
+        while self._may_leave and self._form is not None and self._accepted(self._gone):
             start, end = self._sent, self._spans[self._gone][1]
             self._gone += 1
             yield self._form.chunk(self._text[start:end])
@@ -160,8 +161,8 @@ class StreamedAnswer:
             yield output
             return
         text = find_text(output, self._reader)
-        ends = [0, *(end for _, end in self._spans[: self._gone])]
-        keep = max(end for end in ends if text.startswith(self._text[:end]))
+        alike = _alike(self._text[: self._sent], text)
+        keep = max([0, *(end for _, end in self._spans[: self._gone] if end <= alike)])
         others = other_keys(output, self._reader)
         stale = [
             key
@@ -176,26 +177,6 @@ class StreamedAnswer:
         yield from last_chunks(output, self._reader, self._form, text[keep:], fresh)
 
     # --- Sentences -----------------------------------------------------------------------------
-
-    def _cut(self, ended: bool) -> None:
-        """Find the sentences that are complete.
-
-        One is when a whole word of the next is there: "Dr." goes on with a name, "3." with digits.
-        One without a letter, such as the number of a list's item, is the next one's.
-        """
-        start = self._spans[-1][1] if self._spans else 0
-        found = sentences(rest := self._text[start:])
-        if not ended and found:
-            begun = rest[found[-1][0] : found[-1][1]]
-            word = next(words(begun), None)
-            complete = word is not None and word[2] < len(begun)
-            found = found[:-1] if complete else found[:-2]
-        begin: int | None = None
-        for at, (first, end) in enumerate(found):
-            begin = first if begin is None else begin
-            if any(map(str.isalpha, rest[first:end])) or (ended and at == len(found) - 1):
-                self._spans.append((start + begin, start + end))
-                begin = None
 
     def _sample(self, at: int, contexts: Sequence[Document]) -> Sample:
         start, end = self._spans[at]
@@ -233,6 +214,19 @@ class StreamedAnswer:
                 yield _moved(evaluation, self._spans[at][0])
 
     @property
+    def _text(self) -> str:
+        return self._sentences.text
+
+    @property
+    def _spans(self) -> list[tuple[int, int]]:
+        return self._sentences.spans
+
+    @property
+    def _may_leave(self) -> bool:
+        """Whether sentences that were accepted may be seen already."""
+        return not self._whole and not self._silent
+
+    @property
     def _sent(self) -> int:
         """How many characters have left."""
         return self._spans[self._gone - 1][1] if self._gone else 0
@@ -253,6 +247,12 @@ def _moved(evaluation: Evaluation, by: int) -> Evaluation:
         for claim in evaluation.claims
     )
     return evaluation.model_copy(update={"claims": claims})
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts begin with in common."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _same(one: object, other: object) -> bool:

@@ -53,6 +53,11 @@ def while_widening(widening: Widening) -> Iterator[None]:
         _widening.reset(token)
 
 
+def in_a_guarded_chain() -> bool:
+    """Whether this runs in a guarded chain, so that another guard judges what comes of it."""
+    return _widening.get() is not None
+
+
 def widen(retriever: Runnable[str, Any], *, factor: int = 2) -> BaseRetriever:
     """Have a chain's retriever find more when a guard has the chain answer again.
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
+from langchain_core.runnables.utils import AddableDict
 from llama_index.core.schema import NodeWithScore
 
 from demur.guard import Feedback
@@ -128,7 +129,7 @@ class AskedEngine(Runnable[Ask, dict[str, Any]]):
     ) -> Iterator[dict[str, Any]]:
         reply, meter = _take(input.call)
         assert reply is not None  # only what was opened is streamed
-        yield {"context": as_documents(reply.nodes)}
+        yield AddableDict({"context": as_documents(reply.nodes)})
         pieces, text = reply.pieces(), ""
         while True:
             with _inside(config, meter):  # not around what whoever reads this does in between
@@ -136,16 +137,16 @@ class AskedEngine(Runnable[Ask, dict[str, Any]]):
             if piece is None:
                 break
             text += piece
-            yield {"answer": piece}
+            yield AddableDict({"answer": piece})
         _tell(meter, config)
-        yield {"reply": replace(reply, text=text)}
+        yield AddableDict({"reply": replace(reply, text=text)})
 
     async def astream(
         self, input: Ask, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[dict[str, Any]]:
         reply, meter = _take(input.call)
         assert reply is not None
-        yield {"context": as_documents(reply.nodes)}
+        yield AddableDict({"context": as_documents(reply.nodes)})
         text = ""
         async with aclosing(reply.apieces()) as pieces:
             while True:
@@ -154,9 +155,9 @@ class AskedEngine(Runnable[Ask, dict[str, Any]]):
                 if piece is None:
                     break
                 text += piece
-                yield {"answer": piece}
+                yield AddableDict({"answer": piece})
         await _atell(meter, config)
-        yield {"reply": replace(reply, text=text)}
+        yield AddableDict({"reply": replace(reply, text=text)})
 
 
 def config_around() -> RunnableConfig:

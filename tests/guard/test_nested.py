@@ -1,0 +1,169 @@
+"""Guards in the chains of guards: only what leaves the outermost is seen."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.runnables import (
+    Runnable,
+    RunnableGenerator,
+    RunnableLambda,
+    RunnableParallel,
+)
+
+from demur import Guard, Sample
+from demur.guard.events import REPLACE
+from support.streams import ByClaims, Client, Telling, guard, not_bad
+
+TAKEN_BACK, BETTER = "One is good.", "All is well. Quite so."
+
+
+@pytest.fixture(params=["sync", "async"])
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def taking_back() -> Guard[Any, Any]:
+    """By itself it lets its first sentence go, and takes it back when the second is rejected."""
+    left = threading.Event()
+
+    def passes(sample: Sample) -> bool | None:
+        threading.Timer(0.05, left.set).start()  # by then it has left
+        return not_bad(sample)
+
+    chain = Telling("One is good. Two is bad.", BETTER)
+    chain.hold = lambda chunk: left if chunk == " bad." else None
+    return guard(chain, ByClaims(passes=passes))
+
+
+def _same(chunks: Iterator[str]) -> Iterator[str]:
+    yield from chunks
+
+
+async def _asame(chunks: AsyncIterator[str]) -> AsyncIterator[str]:
+    async for chunk in chunks:
+        yield chunk
+
+
+def _as_it_comes(inner: Guard[Any, Any]) -> Runnable[Any, Any]:
+    def read(given: Any) -> Iterator[Any]:
+        yield from inner.stream(given)
+
+    async def aread(given: Any) -> AsyncIterator[Any]:
+        async for chunk in inner.astream(given):
+            yield chunk
+
+    return RunnableLambda(read, aread)
+
+
+def _returned(inner: Guard[Any, Any]) -> Runnable[Any, Any]:
+    async def aread(given: Any) -> Any:
+        return inner
+
+    return RunnableLambda(lambda given: inner, aread)
+
+
+def _summed(inner: Guard[Any, Any]) -> Runnable[Any, Any]:
+    def read(given: Any) -> str:
+        return "".join(inner.stream(given))
+
+    async def aread(given: Any) -> str:
+        return "".join([chunk async for chunk in inner.astream(given)])
+
+    return RunnableLambda(read, aread)
+
+
+def _in_a_graph(inner: Guard[Any, Any]) -> Runnable[Any, Any]:
+    graph = pytest.importorskip("langgraph.graph")
+
+    def node(state: Any) -> Any:
+        said = "".join(inner.stream(state["messages"][-1].text))
+        return {"messages": [AIMessage(said)]}
+
+    builder = graph.StateGraph(graph.MessagesState)
+    builder.add_node("answer", node)
+    builder.add_edge(graph.START, "answer")
+    compiled = builder.compile()
+
+    async def aask(given: Any) -> Any:
+        state = await compiled.ainvoke({"messages": [("user", given)]})
+        return state["messages"][-1].text
+
+    def ask(given: Any) -> Any:
+        return compiled.invoke({"messages": [("user", given)]})["messages"][-1].text
+
+    return RunnableLambda(ask, aask)
+
+
+AROUND: dict[str, Callable[[Guard[Any, Any]], Any]] = {
+    "alone": lambda inner: inner,
+    "then a parser": lambda inner: inner | StrOutputParser(),
+    "then a generator": lambda inner: inner | RunnableGenerator(_same, _asame),
+    "then a function": lambda inner: inner | RunnableLambda(str),
+    "behind a function": lambda inner: RunnableLambda(str) | inner,
+    "read by a function": _as_it_comes,
+    "summed by a function": _summed,
+    "returned by a function": _returned,
+    "in parallel": lambda inner: RunnableParallel(answer=inner, other=RunnableLambda(str)),
+    "with a fallback": lambda inner: inner.with_fallbacks([RunnableLambda(str)]),
+    "configured": lambda inner: inner.with_config(tags=["mine"]).bind(),
+    "in a graph's node": _in_a_graph,
+    "two deep": lambda inner: guard(guard(inner) | StrOutputParser()),
+}
+
+
+@pytest.mark.parametrize("around", AROUND.values(), ids=AROUND)
+@pytest.mark.parametrize("streaming", ["sentence", "buffer"])
+def test_what_an_inner_guard_takes_back_is_not_seen(
+    around: Callable[[Guard[Any, Any]], Any], streaming: str, mode: str
+) -> None:
+    client = Client().read(guard(around(taking_back()), streaming=streaming), "why?", mode)
+    assert client.text == BETTER
+    assert TAKEN_BACK not in client.received
+
+
+def test_by_itself_it_takes_back(mode: str) -> None:
+    """So that the test above can fail."""
+    client = Client().read(taking_back(), "why?", mode)
+    assert client.text == BETTER
+    assert client.replaced == [{"keep": 0, "keys": []}]
+    assert TAKEN_BACK in client.received
+
+
+# --- What follows a guard ------------------------------------------------------------------------
+
+
+def test_a_step_that_passes_on_each_piece_of_text_may_follow(mode: str) -> None:
+    client = Client().read(taking_back() | StrOutputParser(), "why?", mode)
+    assert client.text == BETTER
+
+
+def test_a_step_that_reads_the_whole_text_may_follow_in_the_guard(mode: str) -> None:
+    """Behind the guard it would be given what was taken back as well, as the documentation says."""
+    shouted = RunnableLambda(str.upper)
+    client = Client().read(guard(taking_back() | shouted), "why?", mode)
+    assert client.text == BETTER.upper()
+    behind = Client().read(taking_back() | shouted, "why?", mode)
+    assert behind.received == f"{TAKEN_BACK}\n\n{BETTER}".upper()
+
+
+def test_of_guards_side_by_side_the_event_says_whose_text_is_taken_back(mode: str) -> None:
+    names: dict[Any, str] = {}
+    replaced: list[str] = []
+
+    class Told(Client):
+        def on_chain_start(self, *args: Any, **kwargs: Any) -> None:
+            names[kwargs["run_id"]] = kwargs.get("name") or ""
+
+        def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+            replaced.extend([names[kwargs["run_id"]]] if name == REPLACE else [])
+
+    first = taking_back().with_config(run_name="first")
+    second = guard(Telling(BETTER)).with_config(run_name="second")
+    Told().read(RunnableParallel(first=first, second=second), "why?", mode)
+    assert replaced == ["first"]

@@ -1,0 +1,182 @@
+"""The sentences of a text that grows: those of the whole text, in time that is linear in it."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demur import Evaluation
+from demur.guard.loop import GuardedCall
+from demur.guard.recovery import REFUSAL
+from demur.guard.sentences import Sentences
+from demur.guard.streamed import StreamedAnswer
+from demur.models.calls import drive
+from demur.text import sentences, words
+from support.streams import Telling, guard
+
+Spans = list[tuple[int, int]]
+
+
+def cut(pieces: list[str]) -> Spans:
+    growing = Sentences()
+    for piece in pieces:
+        growing.add(piece)
+    growing.end()
+    assert growing.text == "".join(pieces)
+    return growing.spans
+
+
+def in_pieces(text: str, data: st.DataObject) -> list[str]:
+    pieces, at = [], 0
+    while at < len(text):
+        size = data.draw(st.integers(1, 12))
+        pieces.append(text[at : at + size])
+        at += size
+    return pieces
+
+
+def lettered(text: str, found: Spans) -> Spans:
+    """With each sentence that has no letter put to the next one."""
+    spans: Spans = []
+    begin: int | None = None
+    for at, (first, end) in enumerate(found):
+        begin = first if begin is None else begin
+        if any(map(str.isalpha, text[first:end])) or at == len(found) - 1:
+            spans.append((begin, end))
+            begin = None
+    return spans
+
+
+PROSE = st.lists(
+    st.tuples(
+        st.sampled_from(
+            [
+                "Ann met Dr. Smith at 3.5 m.",
+                "It was opened in the spring of 1911, on a Monday.",
+                "Was it? So it is!",
+                "甲は乙です。丙も。",
+                "1. One item",
+                "- another item",
+                "Notes:",
+                "The U.S. built No. 5, e.g. this one, for $3.20.",
+                "... and so on.",
+                "12.",
+                "😀 Cafe\u0301 is open.",
+            ]
+        ),
+        st.sampled_from([" ", "  ", "\n", "\n\n", "\r\n", "\u2028", "\n  "]),
+    ),
+    max_size=12,
+).map(lambda parts: "".join(said + between for said, between in parts))
+
+
+@given(PROSE, st.data())
+def test_the_sentences_are_those_of_the_whole_text(text: str, data: st.DataObject) -> None:
+    assert cut(in_pieces(text, data)) == lettered(text, sentences(text))
+
+
+def test_a_line_that_wraps_a_paragraph_does_not_end_a_sentence() -> None:
+    text = "It is tall. The tower stands in the middle of the\nold town. It is 84 metres tall.\n"
+    found = [text[start:end] for start, end in cut([*text])]
+    assert found == [
+        "It is tall.",
+        "The tower stands in the middle of the\nold town.",
+        "It is 84 metres tall.",
+    ]
+
+
+BITS = """Dr. Ann 3. 5 m. So is. - a 甲。 1. 2) ! ... e.g. U.S. a. * — 😀 ไทย ' " ( )"""
+SOUP = st.lists(
+    st.sampled_from([*BITS.split(), "\u2028", "\ud800", "\n", " "]) | st.text(max_size=4),
+    max_size=40,
+).flatmap(lambda parts: st.sampled_from(["", " "]).map(lambda between: between.join(parts)))
+
+
+@given(SOUP, st.data())
+def test_any_text_is_cut_as_it_is_when_all_that_is_left_is_looked_at_again(
+    text: str, data: st.DataObject
+) -> None:
+    text = text.replace("\r", "").replace("\n", "\n\n")
+    growing = Sentences()
+    spans: Spans = []
+    for piece in in_pieces(text, data):
+        growing.add(piece)
+        start = spans[-1][1] if spans else 0
+        found = sentences(rest := growing.text[start:])
+        if found:
+            begun = rest[slice(*found[-1])]
+            word = next(words(begun), None)
+            found = found[:-1] if word is not None and word[2] < len(begun) else found[:-2]
+        first: int | None = None
+        for begin, end in found:
+            first = begin if first is None else first
+            if any(map(str.isalpha, rest[begin:end])):
+                spans.append((start + first, start + end))
+                first = None
+        assert growing.spans == spans
+    growing.end()
+    assert growing.spans[: len(spans)] == spans
+    covered = "".join(text[start:end] for start, end in growing.spans)
+    assert [*filter(str.strip, covered)] == [*filter(str.strip, text)]
+    assert all(end <= start for (_, end), (start, _) in pairwise(growing.spans))
+
+
+def test_an_ordinary_sentence_is_complete_with_a_word_of_the_next_whatever_came_before() -> None:
+    for before in ("", "1. " * 5_000, "12 " * 5_000, "! " * 5_000, "\n" * 9_000, "so " * 5_000):
+        growing = Sentences()
+        for sign in f"{before}\n\nIt is tall. So":
+            growing.add(sign)
+        growing.add(" ")
+        growing.add("it")
+        assert growing.text[slice(*growing.spans[-1])].endswith("It is tall.")
+
+
+def judged_at_once(text: str, size: int = 5) -> str:
+    """What leaves of an answer whose sentences all pass."""
+    streamed = StreamedAnswer(GuardedCall(guard(Telling(""))._plan, "why?", {}))
+    left: list[str] = []
+
+    def go_on() -> None:
+        for at, _ in streamed.to_judge():
+            streamed.judged(at, (Evaluation(name="judge", passed=True),))
+        left.extend(streamed.leaving())
+
+    for at in range(0, len(text), size):
+        streamed.feed(text[at : at + size])
+        go_on()
+    streamed.end()
+    while not streamed.settled:
+        go_on()
+    rest, _ = drive(streamed.finish(), {}, None)
+    return "".join([*left, *rest])
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["1. ", "1 ", "! ", "so it is ", "tower", 'He said "so. ', '"', "( ", "\n", " ", "Is it. So. "],
+)
+def test_time_is_linear_in_the_answer(piece: str) -> None:
+    text = piece * (100_000 // len(piece))
+    began = time.process_time()
+    assert judged_at_once(text) == text
+    assert time.process_time() - began < 20  # less than two; by the square minutes
+
+
+def test_a_correction_of_a_long_answer_is_found_in_linear_time() -> None:
+    text = "One is good. " * 10_000 + "Two is bad. So it is."
+    plan = guard(Telling(""), on_fail="abstain")._plan
+    streamed = StreamedAnswer(GuardedCall(plan, "why?", {}))
+    streamed.feed(text)
+    began = time.process_time()
+    while not streamed.settled:
+        for at, sample in streamed.to_judge():
+            passed = "bad" not in sample.answer
+            streamed.judged(at, (Evaluation(name="judge", passed=passed),))
+        assert all("bad" not in chunk for chunk in streamed.leaving())
+    left, _ = drive(streamed.finish(), {}, None)
+    assert left[-1] == REFUSAL
+    assert time.process_time() - began < 20
