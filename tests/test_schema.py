@@ -25,16 +25,29 @@ CLAIM = Claim(
     missing_quantities=("1851", "3 May"),
 )
 TESTED: dict[str, Any] = {
-    **{"value": 0.8, "method": "learn-then-test", "target": 0.05, "confidence": 0.9},
+    **{
+        "on_abstain": "fail",
+        "value": 0.8,
+        "method": "learn-then-test",
+        "target": 0.05,
+        "confidence": 0.9,
+    },
     **{"evaluator": "RefChecker", "fingerprints": {"model": "m (1)", "prompts": "é \U0001f600"}},
     **{"samples": 100, "passed": 30, "hallucinated": 50, "passed_hallucinated": 1},
 }
 BEST: dict[str, Any] = {
-    **{"value": -0.1, "method": "best-f1", "samples": 3, "passed": 3},
+    **{"on_abstain": "pass", "value": -0.1, "method": "best-f1", "samples": 3, "passed": 3},
     **{"hallucinated": 0, "passed_hallucinated": 0},
 }
 PERCENTILE: dict[str, Any] = {
-    **{"value": 1e-17, "method": "percentile", "percentile": 0, "samples": 1, "passed": 1},
+    **{
+        "on_abstain": "pass",
+        "value": 1e-17,
+        "method": "percentile",
+        "percentile": 0,
+        "samples": 1,
+        "passed": 1,
+    },
 }
 USAGE = Usage(calls=2, cached=1, input_tokens=10, output_tokens=3, seconds=0.5)
 

@@ -25,6 +25,7 @@ from support.fakes import ScriptedModel
 
 def threshold(value: float = 0.5, **fingerprints: str) -> Threshold:
     return Threshold(
+        on_abstain="pass",
         value=value,
         method="learn-then-test",
         target=0.05,

@@ -79,6 +79,7 @@ def test_each_point_says_what_would_pass(judged: list[tuple[float | None, bool |
 
 def test_the_slider_begins_at_the_threshold_that_was_given() -> None:
     given = Threshold(
+        on_abstain="pass",
         value=0.6,
         method="learn-then-test",
         target=0.05,
@@ -112,12 +113,21 @@ def test_the_slider_begins_at_the_threshold_that_was_given() -> None:
     ],
 )
 def test_a_threshold_without_guarantee_says_so(method: Any, more: dict[str, Any]) -> None:
-    given = Threshold(value=0.6, method=method, fingerprints=PRINTS, samples=9, passed=5, **more)
+    given = Threshold(
+        on_abstain="pass",
+        value=0.6,
+        method=method,
+        fingerprints=PRINTS,
+        samples=9,
+        passed=5,
+        **more,
+    )
     assert "guarantees nothing" in (_tell([(0.1, None)], threshold=given).guarantee or "")
 
 
 def test_a_threshold_for_other_scores_is_told_apart() -> None:
     given = Threshold(
+        on_abstain="pass",
         value=0.6,
         method="percentile",
         percentile=20,

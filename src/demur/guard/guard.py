@@ -30,7 +30,7 @@ from demur.guard.trace import Guarded
 from demur.models.calls import adrive, drive
 from demur.models.resolve import resolve_model
 from demur.models.scope import within_scope
-from demur.schema import Evaluation
+from demur.schema import Evaluation, Threshold
 
 
 class Guard(FrozenRunnable[Input, Output]):
@@ -84,8 +84,9 @@ class Guard(FrozenRunnable[Input, Output]):
             next answer.
 
     Raises:
-        ValueError: There is no evaluator, or one without a threshold; an argument is out of its
-            range, or lacks another that it needs.
+        ValueError: There is no evaluator, one without a threshold, or one whose `Threshold` was
+            chosen for a guard with another `on_abstain`; an argument is out of its range, or lacks
+            another that it needs.
         TypeError: Something is no Runnable, no chat model, or no recovery.
     """
 
@@ -145,6 +146,7 @@ class Guard(FrozenRunnable[Input, Output]):
         for evaluator in self.evaluators:
             if getattr(evaluator, "threshold", 0) is None:
                 raise ValueError(no_verdict(evaluator.get_name()))
+            _refuse_unkept(evaluator, on_abstain)
             if streaming == "sentence" and not getattr(evaluator, "claim_level", False):
                 raise ValueError(
                     f"streaming='sentence' needs evaluators that judge claim by claim, as "
@@ -331,3 +333,17 @@ class Guard(FrozenRunnable[Input, Output]):
     def config_specs(self) -> list[ConfigurableFieldSpec]:
         """The chain's."""
         return self.chain.config_specs
+
+
+def _refuse_unkept(evaluator: Runnable[Any, Any], on_abstain: OnAbstain) -> None:
+    """Refuse a threshold for guards that fail what states nothing, in one that lets it pass."""
+    threshold = getattr(evaluator, "threshold", None)
+    if not isinstance(threshold, Threshold) or on_abstain == "fail":
+        return  # the other way round less passes than was counted
+    if threshold.on_abstain == "fail":
+        raise ValueError(
+            f"the threshold of {evaluator.get_name()} was chosen for a guard that fails answers "
+            "which state nothing to check, and this one lets them pass: more passes than it "
+            'promises. Use Guard(..., on_abstain="fail"), or choose a threshold with '
+            'on_abstain="pass"'
+        )
