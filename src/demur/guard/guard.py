@@ -13,7 +13,7 @@ from langchain_core.runnables.base import RunnableLike, coerce_to_runnable
 from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.utils import ConfigurableFieldSpec, Input, Output
 from langchain_core.utils.pydantic import TypeBaseModel
-from pydantic import PrivateAttr
+from pydantic import BaseModel, PrivateAttr
 from typing_extensions import Self
 
 from demur.frozen import FrozenRunnable
@@ -337,13 +337,24 @@ class Guard(FrozenRunnable[Input, Output]):
 
 def _refuse_unkept(evaluator: Runnable[Any, Any], on_abstain: OnAbstain) -> None:
     """Refuse a threshold for guards that fail what states nothing, in one that lets it pass."""
-    threshold = getattr(evaluator, "threshold", None)
-    if not isinstance(threshold, Threshold) or on_abstain == "fail":
-        return  # the other way round less passes than was counted
-    if threshold.on_abstain == "fail":
+    if on_abstain == "fail":
+        return  # a threshold for the other kind promises no less here
+    if any(threshold.on_abstain == "fail" for threshold in _thresholds(evaluator)):
         raise ValueError(
             f"the threshold of {evaluator.get_name()} was chosen for a guard that fails answers "
             "which state nothing to check, and this one lets them pass: more passes than it "
             'promises. Use Guard(..., on_abstain="fail"), or choose a threshold with '
             'on_abstain="pass"'
         )
+
+
+def _thresholds(found: object) -> Iterator[Threshold]:
+    """The thresholds of a Runnable and of those inside it, as of one with retries."""
+    if isinstance(found, Threshold):
+        yield found
+    elif isinstance(found, Runnable) and isinstance(found, BaseModel):
+        for name in type(found).model_fields:
+            yield from _thresholds(getattr(found, name))
+    elif isinstance(found, (list, tuple)):
+        for one in found:
+            yield from _thresholds(one)
