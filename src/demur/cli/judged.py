@@ -203,11 +203,14 @@ def _as_one(said: Judged) -> Evaluation:
     """What was said of the answer's sentences, as if it were said of the whole."""
     if len(said.parts) == 1:
         return said.parts[0]
-    common = {"name": said.name, "fingerprints": dict(said.fingerprints)}
-    if said.finding == "undetermined":
-        return Evaluation(error="a sentence is undetermined", **common)
-    label = ABSTAIN if said.finding == "nothing_to_check" else None
-    return Evaluation(score=said.score, label=label, **common)
+    undetermined = said.finding == "undetermined"
+    return Evaluation(
+        name=said.name,
+        score=None if undetermined else said.score,
+        label=ABSTAIN if said.finding == "nothing_to_check" else None,
+        error="a sentence is undetermined" if undetermined else None,
+        fingerprints=dict(said.fingerprints),
+    )
 
 
 def counted(counts: Mapping[str, int]) -> str:

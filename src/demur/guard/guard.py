@@ -22,7 +22,7 @@ from demur.guard.budget import Budget
 from demur.guard.chunks import added
 from demur.guard.feedback import Feedback
 from demur.guard.loop import GuardedCall
-from demur.guard.plan import OnAbstain, OnError, Plan
+from demur.guard.plan import OnError, Plan
 from demur.guard.recovery import Recovery, Repair, make_policy
 from demur.guard.shapes import Reader
 from demur.guard.streaming import astream, stream
@@ -30,7 +30,7 @@ from demur.guard.trace import Guarded
 from demur.models.calls import adrive, drive
 from demur.models.resolve import resolve_model
 from demur.models.scope import within_scope
-from demur.schema import Evaluation, Threshold
+from demur.schema import Evaluation, OnAbstain, Threshold
 
 
 class Guard(FrozenRunnable[Input, Output]):
