@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -245,6 +246,28 @@ def test_too_few_say_how_many_repeats_there_were() -> None:
     with pytest.warns(RepeatsWarning), pytest.raises(CalibrationError) as refused:
         calibrate([0.1] * 100, [True] * 100, target=0.1, confidence=0.9, samples=[*"abcde"] * 20)
     assert "5 of the 5 answers are hallucinated (95 repeats are counted once)" in str(refused.value)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abcdefgh")), min_size=4, max_size=40),
+    st.floats(0.05, 0.6),
+)
+def test_the_target_that_an_error_names_can_be_met_with_repeats(
+    drawn: list[tuple[int, str]], target: float
+) -> None:
+    scores, keys = [float(score) for score, _ in drawn], [key for _, key in drawn]
+
+    def choose(target: float) -> None:
+        labels = [True] * len(scores)
+        calibrate(scores, labels, target=target, confidence=0.6, samples=keys)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RepeatsWarning)
+        try:
+            choose(target)
+        except CalibrationError as error:
+            if named := re.search(r"with these samples is ([\d.]+):", str(error)):
+                choose(float(named[1]))
 
 
 # -- simulations -----------------------------------------------------------------------------------

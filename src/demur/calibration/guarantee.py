@@ -149,7 +149,7 @@ def _none(samples: Samples, top: float, target: float, confidence: float, most: 
     aim = (
         f"at most {most:,} may pass for a target of {target:g} with a confidence of {confidence:g}"
     )
-    attainable = _attainable(highest, wrong, confidence)
+    attainable = _attainable(samples, top, confidence)
     if silent > most:
         return (
             f"no threshold can keep the target: {silent:,} of the {wrong:,} hallucinated answers "
@@ -165,9 +165,12 @@ def _none(samples: Samples, top: float, target: float, confidence: float, most: 
     )
 
 
-def _attainable(highest: int, wrong: int, confidence: float) -> str:
-    """What could be had of an evaluator that gives so many the highest score."""
-    bound = _UP.create_decimal_from_float(upper_bound(highest, wrong, confidence))
+def _attainable(samples: Samples, top: float, confidence: float) -> str:
+    """What could be had of an evaluator that lets so many pass at the highest score."""
+    counted = [samples] if samples.drawn is None else [samples, samples.drawn]
+    passed = [(int(np.sum(one.wrong >= top)), one.wrong.size) for one in counted]
+    most = max(upper_bound(part, whole, confidence) for part, whole in passed)
+    bound = _UP.create_decimal_from_float(most)
     if bound >= 1:
         return "This evaluator cannot tell them from the others"
     return (
