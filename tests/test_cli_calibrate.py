@@ -383,6 +383,14 @@ def test_repeats_are_counted_once_and_told(of: str, tmp_path: Path, capsys: Any)
     assert (whole["repeats"], whole["threshold"]["samples"]) == (200, 100)
 
 
+def test_answers_without_a_text_are_not_compared(tmp_path: Path, capsys: Any) -> None:
+    path = jsonl(tmp_path / "a.jsonl", [scored(judged(0.5), at=at, answer="") for at in range(3)])
+    assert _run(path, "--percentile", 5) == 0
+    said = _lines(capsys.readouterr().out)
+    assert said["not compared"].startswith("3 answers, of which the file holds no text")
+    assert "counted once" not in said
+
+
 def test_an_answer_that_is_labelled_both_ways_is_named(tmp_path: Path, capsys: Any) -> None:
     case = _case(labelled=True)
     twin = scored(judged(0.1), at=999, answer="It is 3 m  high.", metadata={"hallucinated": False})

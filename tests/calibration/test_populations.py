@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from demur import Evaluation, Sample
+from demur import ClaimLabel, Evaluation, Sample
 from demur.calibration import (
     CalibrationError,
     RepeatsWarning,
@@ -27,6 +27,7 @@ from demur.calibration import (
     roc,
 )
 from demur.calibration.samples import passes_up_to
+from demur.evaluators.refchecker.aggregation import aggregate
 
 SILENT = Evaluation(name="checker", label="Abstain")
 OnAbstain = Literal["pass", "fail"]
@@ -176,6 +177,17 @@ def test_on_abstain_is_one_of_two() -> None:
 )
 def test_the_highest_threshold_that_an_answer_passes(found: Evaluation, most: float | None) -> None:
     assert passes_up_to(found) == most
+
+
+@given(st.lists(st.sampled_from([*ClaimLabel, None]), min_size=1, max_size=8), st.floats(0, 1))
+def test_that_is_what_refchecker_lets_pass_with_labels_missing(
+    labels: list[ClaimLabel | None], threshold: float
+) -> None:
+    undecided = aggregate(labels, "soft", None)  # as before a threshold is chosen
+    found = Evaluation(name="x", error="-", details={"score_bounds": list(undecided.bounds)})
+    most = passes_up_to(found)
+    assert most is not None
+    assert (aggregate(labels, "soft", threshold).passed is True) is (most >= threshold)
 
 
 def test_what_passes_without_a_score_makes_no_threshold() -> None:

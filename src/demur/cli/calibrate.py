@@ -218,6 +218,11 @@ def _told(
             "counted once",
             f"{_answers(repeats)} more, which repeat others: the same text to the same question",
         )
+    if apart := kept.same.count(None):
+        yield (
+            "not compared",
+            f"{_answers(apart)}, of which the file holds no text: repeats among them count each",
+        )
     of = "" if wrong is None else f", {wrong:,} of them hallucinated"
     yield "chosen from", f"{_answers(samples)}{of}"
     these = f", {threshold.passed_hallucinated:,} of the hallucinated ones" if wrong else ""
