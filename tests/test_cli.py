@@ -235,7 +235,9 @@ def test_options_reach_the_evaluator(judged: Any) -> None:
 
 def _percentile(value: float, **fingerprints: str) -> Threshold:
     counts: dict[str, Any] = {"percentile": 10, "samples": 20, "passed": 18}
-    return Threshold(value=value, method="percentile", fingerprints=fingerprints, **counts)
+    return Threshold(
+        on_abstain="pass", value=value, method="percentile", fingerprints=fingerprints, **counts
+    )
 
 
 def test_a_threshold_may_be_a_file(judged: Any, tmp_path: Path) -> None:

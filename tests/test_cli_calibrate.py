@@ -20,18 +20,9 @@ from demur.calibration import best_f1, calibrate, percentile
 from demur.guard.trace import Trace
 from demur.observe.log import open_log
 from demur.observe.records import Record
+from support import records
 from support.evaluators import Scripted
-from support.records import (
-    HOSTILE,
-    found,
-    guarded,
-    jsonl,
-    nothing_to_check,
-    refuted,
-    scored,
-    sqlite,
-    undetermined,
-)
+from support.records import HOSTILE, found, guarded, jsonl, refuted, sqlite, undetermined
 from support.scoring import rows, run_on
 
 PRINTS = {"evaluator": "RefChecker", "model": "gpt"}
@@ -39,6 +30,15 @@ PRINTS = {"evaluator": "RefChecker", "model": "gpt"}
 
 def judged(score: float, name: str = "RefChecker", **prints: str) -> Evaluation:
     return found(name, score, score >= 0.5, fingerprints=prints or PRINTS)
+
+
+def nothing_to_check() -> Evaluation:
+    return records.nothing_to_check().model_copy(update={"fingerprints": PRINTS})
+
+
+def scored(*evaluations: Evaluation, at: float = 0, **fields: Any) -> Record:
+    """A run; each has an answer of its own."""
+    return records.scored(*evaluations, at=at, **{"answer": f"It is {at} m high.", **fields})
 
 
 @dataclass
@@ -230,7 +230,6 @@ def test_what_is_left_out_is_counted(tmp_path: Path, capsys: Any) -> None:
     others = [
         scored(undetermined(), at=1000),
         scored(undetermined(), at=1001),
-        scored(nothing_to_check(), at=1002),
         scored(found(score=None, passed=False), at=1003),
         *(scored(judged(0.01), at=1010 + at) for at in range(5)),
     ]
@@ -238,21 +237,20 @@ def test_what_is_left_out_is_counted(tmp_path: Path, capsys: Any) -> None:
     with path.open("a") as file:
         file.write('{"id": 3}\n')
     known = dict(zip(case.ids(), case.labels, strict=True))
-    said_of = {one.id: True for one in others[:4]}
+    said_of = {one.id: True for one in others[:3]}
     strangers = {f"x{at}": True for at in range(7)}
     labels = _labels(tmp_path / "labels.csv", {**known, **said_of, **strangers})
     assert _run(path, "--target", 0.1, "--labels", labels) == 0
     told = _lines(capsys.readouterr().out)
-    assert told["left out"] == "2 undetermined, 1 nothing to check, 1 without a score, 5 unlabelled"
+    assert told["left out"] == "2 undetermined, 1 without a score, 5 unlabelled"
     assert told["labels of no answer"] == "7: 'x0', 'x1', 'x2', 'x3', 'x4', ..."
-    assert told["cannot be read"].startswith("1, first line 210: ")
+    assert told["cannot be read"].startswith("1, first line 209: ")
     assert Threshold.load(tmp_path / "a.threshold.json") == _expected(case)
     assert _run(path, "--target", 0.1, "--labels", labels, "--force", "--json") == 0
     whole = json.loads(capsys.readouterr().out)
     assert whole["left_out"] == {
         "not judged": 0,
         "undetermined": 2,
-        "nothing to check": 1,
         "without a score": 1,
         "unlabelled": 5,
         "damaged": 1,
@@ -263,6 +261,144 @@ def test_what_is_left_out_is_counted(tmp_path: Path, capsys: Any) -> None:
     whole = json.loads(capsys.readouterr().out)
     assert "unlabelled" not in whole["left_out"]
     assert whole["threshold"]["samples"] == 205
+
+
+# -- what states nothing to check ------------------------------------------------------------------
+
+
+def _silent(path: Path, wrong: int, right: int) -> Path:
+    """A log in which so many answers state nothing, of the hallucinated ones and of the others."""
+    case = _case(300, labelled=True)
+    silent = [
+        scored(nothing_to_check(), at=1000 + at, metadata={"hallucinated": at < wrong})
+        for at in range(wrong + right)
+    ]
+    return jsonl(path, [*case.runs, *silent])
+
+
+def test_hallucinations_that_state_nothing_are_counted_as_the_guard_treats_them(
+    tmp_path: Path, capsys: Any
+) -> None:
+    path = _silent(tmp_path / "a.jsonl", wrong=50, right=9)  # as the attack had it
+    assert _run(path, "--target", 0.05) == 2
+    said = capsys.readouterr().err
+    assert "50 of the 150 hallucinated answers state nothing to check" in said
+    assert "--on-abstain fail" in said
+    assert _run(path, "--target", 0.05, "--on-abstain", "fail") == 0
+    chosen = Threshold.load(tmp_path / "a.threshold.json")
+    assert chosen.on_abstain == "fail"
+    assert (chosen.samples, chosen.hallucinated) == (359, 150)
+    told = _lines(capsys.readouterr().out)
+    assert 'pass a guard with on_abstain="fail"' in told["guaranteed"]
+    assert told["chosen from"] == "359 answers, 150 of them hallucinated"
+    assert told["nothing to check"] == (
+        "59 answers, 50 of them hallucinated: counted as failing, so the guard has to fail them "
+        '(on_abstain="fail")'
+    )
+    assert "left out" not in told
+
+
+@pytest.mark.parametrize("way", [["--target", 0.1], ["--best-f1"], ["--percentile", 40]])
+def test_every_figure_is_of_the_same_answers(
+    way: list[object], tmp_path: Path, capsys: Any
+) -> None:
+    path = _silent(tmp_path / "a.jsonl", wrong=3, right=9)
+    assert _run(path, *way) == 0
+    chosen = Threshold.load(tmp_path / "a.threshold.json")
+    assert (chosen.on_abstain, chosen.samples) == ("pass", 312)
+    told = _lines(capsys.readouterr().out)
+    labelled = chosen.hallucinated is not None
+    assert told["nothing to check"].startswith(
+        f"12 answers{', 3 of them hallucinated' if labelled else ''}: counted as passing"
+    )
+    assert told["of these pass"].startswith(f"{chosen.passed} ({chosen.passed / 312:.1%})")
+    if labelled:
+        assert chosen.hallucinated == 103
+        assert (chosen.passed_hallucinated or 0) >= 3
+
+
+def test_where_all_state_nothing_there_is_no_threshold(tmp_path: Path, capsys: Any) -> None:
+    path = jsonl(tmp_path / "a.jsonl", [scored(nothing_to_check(), at=at) for at in range(3)])
+    assert _run(path, "--percentile", 5) == 2
+    assert "no answer with a score is left of RefChecker (3 nothing to check)" in _flat(
+        capsys.readouterr().err
+    )
+
+
+def test_claims_without_a_label_count_against_no_answer_that_passes(
+    tmp_path: Path, capsys: Any
+) -> None:
+    case = _case(labelled=True)
+    bounds = {"score_bounds": [0.9, 1.0]}
+    partly = found(score=None, passed=None, error="1 claim has no label", details=bounds)
+    partly = partly.model_copy(update={"fingerprints": PRINTS})
+    more = [scored(partly, at=1000 + at, metadata={"hallucinated": True}) for at in range(20)]
+    path = jsonl(tmp_path / "a.jsonl", [*case.runs, *more])
+    assert _run(path, "--target", 0.1) == 0
+    chosen = Threshold.load(tmp_path / "a.threshold.json")
+    assert chosen.value > 0.9
+    assert chosen.hallucinated == 87
+    said = _lines(capsys.readouterr().out)["without a label"]
+    assert said == "are claims of 20 answers: the lowest score that each can have counts"
+
+
+def test_what_passes_without_a_score_is_refused(tmp_path: Path, capsys: Any) -> None:
+    path = jsonl(tmp_path / "a.jsonl", [scored(judged(0.5)), scored(found(score=None), at=1)])
+    assert _run(path, "--percentile", 5) == 2
+    assert "without a score, so no threshold decides what passes" in _flat(capsys.readouterr().err)
+
+
+# -- repeats ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("of", ["log", "results"])
+def test_repeats_are_counted_once_and_told(of: str, tmp_path: Path, capsys: Any) -> None:
+    case = _case(100)
+    labels, known = tmp_path / "labels.csv", {}
+    if of == "log":
+        runs = [
+            scored(judged(score), at=1000 * again + at, answer=f"{'  ' * again}No. {at}\n")
+            for again in range(3)
+            for at, score in enumerate(case.scores)
+        ]
+        path = jsonl(tmp_path / "a.jsonl", runs)
+        known = {run.id: case.labels[at % 100] for at, run in enumerate(runs)}
+    else:
+        path = tmp_path / "rows.scores.jsonl"
+        data = rows(tmp_path / "rows.jsonl", 100)
+        lines = [json.loads(line) for line in data.path.read_text().splitlines()]
+        again = [{**line, "id": f"{line['id']}-{at}"} for line in lines for at in range(3)]
+        data.path.write_text("".join(json.dumps(line) + "\n" for line in again))
+        run_on(data, path, {"config": Told(script=lambda s: case.scores[int(s.answer.split()[1])])})
+        known = {line["id"]: case.labels[int(line["answer"].split()[1])] for line in again}
+    assert _run(path, "--target", 0.2, "--labels", _labels(labels, known), "--best-f1") == 64
+    assert _run(path, "--target", 0.2, "--labels", labels) == 0
+    chosen = Threshold.load(path.with_suffix(".threshold.json"))
+    assert (chosen.samples, chosen.hallucinated) == (100, 34)
+    assert chosen.value == _expected(case, 0.2).value
+    told = _lines(capsys.readouterr().out)["counted once"]
+    assert told == "200 answers more, which repeat others: the same text to the same question"
+    assert _run(path, "--percentile", 5, "--force", "--json") == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert (whole["repeats"], whole["threshold"]["samples"]) == (200, 100)
+
+
+def test_answers_without_a_text_are_not_compared(tmp_path: Path, capsys: Any) -> None:
+    path = jsonl(tmp_path / "a.jsonl", [scored(judged(0.5), at=at, answer="") for at in range(3)])
+    assert _run(path, "--percentile", 5) == 0
+    said = _lines(capsys.readouterr().out)
+    assert said["not compared"].startswith("3 answers, of which the file holds no text")
+    assert "counted once" not in said
+
+
+def test_an_answer_that_is_labelled_both_ways_is_named(tmp_path: Path, capsys: Any) -> None:
+    case = _case(labelled=True)
+    twin = scored(judged(0.1), at=999, answer="It is 3 m  high.", metadata={"hallucinated": False})
+    path = jsonl(tmp_path / "a.jsonl", [*case.runs, twin])
+    assert _run(path, "--target", 0.1) == 2
+    said = _flat(capsys.readouterr().err)
+    assert f"{case.runs[3].id!r} and {twin.id!r} are the same answer" in said
+    assert "correct the labels" in said
 
 
 def test_where_nothing_is_left_it_is_said_why(tmp_path: Path, capsys: Any) -> None:
@@ -349,8 +485,9 @@ def test_what_is_guaranteed_is_said_and_what_is_not(tmp_path: Path, capsys: Any)
     told = _lines(capsys.readouterr().out)
     assert told["threshold"] == f"{chosen.value:g}, of the scores of RefChecker"
     assert told["guaranteed"] == (
-        "by Learn then Test: at most 7 % of hallucinated answers pass, with a confidence of 95 %, "
-        "if later answers are like these"
+        "by Learn then Test: at most 7 % of hallucinated answers pass a guard with "
+        'on_abstain="pass" that is not open on errors, with a confidence of 95 %, if later answers '
+        "are like these"
     )
     assert told["chosen from"] == "200 answers, 67 of them hallucinated"
     share = f"{chosen.passed:,} ({chosen.passed / 200:.1%})"

@@ -63,7 +63,13 @@ def test_all_options_reach_the_page(tmp_path: Path, capsys: Any) -> None:
     labels = tmp_path / "labels.csv"
     labels.write_text(f"id,hallucinated\n{runs[9].id},yes\nnobody,no\n")
     threshold = Threshold(
-        value=0.7, method="percentile", percentile=5, evaluator="RefChecker", samples=9, passed=9
+        on_abstain="pass",
+        value=0.7,
+        method="percentile",
+        percentile=5,
+        evaluator="RefChecker",
+        samples=9,
+        passed=9,
     )
     threshold.save(tmp_path / "t.json")
     given = ["--labels", labels, "--last", 4, "--price-in", 1, "--price-out", 2.5]

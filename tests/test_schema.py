@@ -1,4 +1,8 @@
 import math
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +29,29 @@ CLAIM = Claim(
     missing_quantities=("1851", "3 May"),
 )
 TESTED: dict[str, Any] = {
-    **{"value": 0.8, "method": "learn-then-test", "target": 0.05, "confidence": 0.9},
+    **{
+        "on_abstain": "fail",
+        "value": 0.8,
+        "method": "learn-then-test",
+        "target": 0.05,
+        "confidence": 0.9,
+    },
     **{"evaluator": "RefChecker", "fingerprints": {"model": "m (1)", "prompts": "é \U0001f600"}},
     **{"samples": 100, "passed": 30, "hallucinated": 50, "passed_hallucinated": 1},
 }
 BEST: dict[str, Any] = {
-    **{"value": -0.1, "method": "best-f1", "samples": 3, "passed": 3},
+    **{"on_abstain": "pass", "value": -0.1, "method": "best-f1", "samples": 3, "passed": 3},
     **{"hallucinated": 0, "passed_hallucinated": 0},
 }
 PERCENTILE: dict[str, Any] = {
-    **{"value": 1e-17, "method": "percentile", "percentile": 0, "samples": 1, "passed": 1},
+    **{
+        "on_abstain": "pass",
+        "value": 1e-17,
+        "method": "percentile",
+        "percentile": 0,
+        "samples": 1,
+        "passed": 1,
+    },
 }
 USAGE = Usage(calls=2, cached=1, input_tokens=10, output_tokens=3, seconds=0.5)
 
@@ -262,3 +279,58 @@ def test_prices_are_of_a_million_tokens() -> None:
     usage = Usage(input_tokens=2_000_000, output_tokens=500_000)
     assert usage.price(0.15, 0.6) == pytest.approx(0.3 + 0.3)
     assert Usage().price(1, 1) == 0
+
+
+# --- Files that are whole or not there ----------------------------------------------------------
+
+
+def _fails(*arguments: object, **named: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+@pytest.mark.parametrize("before", [True, False])
+def test_a_threshold_that_cannot_be_written_leaves_what_was_there(
+    step: str, before: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "of.threshold.json"
+    if before:
+        Threshold(**TESTED).save(path)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, step, _fails)
+        with pytest.raises(DemurError, match="No space left on device"):
+            Threshold(**BEST).save(path)
+    assert [*tmp_path.iterdir()] == ([path] if before else [])
+    if before:
+        assert Threshold.load(path) == Threshold(**TESTED)
+
+
+def test_a_process_that_is_killed_while_it_saves_leaves_what_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "of.threshold.json"
+    Threshold(**TESTED).save(path)
+    killed = (
+        "import os, signal, sys; from demur import Threshold\n"
+        "threshold = Threshold.load(sys.argv[1]).model_copy(update={'value': 0.9})\n"
+        "os.fsync = lambda file: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "threshold.save(sys.argv[1])"
+    )
+    ended = subprocess.run([sys.executable, "-c", killed, str(path)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert Threshold.load(path) == Threshold(**TESTED)
+
+
+def test_a_threshold_is_for_its_owner_and_a_link_stays_one(tmp_path: Path) -> None:
+    path, link = tmp_path / "of.threshold.json", tmp_path / "link.json"
+    link.symlink_to(path.name)
+    Threshold(**BEST).save(link)
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert Threshold.load(path) == Threshold(**BEST)
+
+
+def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(DemurError, match="it is no ordinary file"):
+        Threshold(**BEST).save(pipe)
+    assert pipe.is_fifo()

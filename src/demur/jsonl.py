@@ -1,7 +1,11 @@
-"""Files of JSON lines: written whole or not at all, compressed where the name ends in ".gz"."""
+"""Files that are written whole or not at all.
+
+Most are of JSON lines, compressed where the name ends in ".gz".
+"""
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -19,6 +23,22 @@ from demur.text import replace_surrogates
 def as_json(value: Any) -> str:
     """A value as JSON that any encoding carries: lone surrogates are replaced."""
     return replace_surrogates(json.dumps(value, ensure_ascii=False))
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file. It is put into place at the end, and a link stays a link to it.
+
+    Raises:
+        OSError: It cannot be written; what was there before is then still there.
+        ValueError: No file can have such a name.
+    """
+    place = Path(os.path.realpath(path))
+    if place.exists() and not place.is_file():  # such as /dev/stdout, whose place would be taken
+        raise OSError(errno.EINVAL, "it is no ordinary file")
+    with _beside(place) as file:
+        file.write(content)
+        _keep(file)
+        os.replace(file.name, place)
 
 
 def write_lines(path: Path, values: Iterable[Any]) -> None:
@@ -52,8 +72,7 @@ def new_files(*paths: Path) -> Iterator[list[Callable[[Any], None]]]:
         for file, packer in zip(files, packers, strict=True):
             if packer:
                 packer.close()
-            file.flush()
-            os.fsync(file.fileno())
+            _keep(file)
         for file, path in zip(files, paths, strict=True):
             os.replace(file.name, path)
 
@@ -67,6 +86,11 @@ def _beside(path: Path) -> Iterator[IO[bytes]]:
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(new.name)
+
+
+def _keep(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _write(file: IO[bytes] | gzip.GzipFile, value: Any) -> None:

@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic_core import to_json
 
 from demur.errors import DemurError
+from demur.jsonl import write_whole
 from demur.text import replace_surrogates
 
 
@@ -295,6 +296,8 @@ class Evaluation(_Value):
         return in_notebook(evaluation_html(self))
 
 
+OnAbstain = Literal["pass", "fail"]
+"""What a guard does with an answer that states nothing to check: lets it pass, or fails it."""
 ThresholdMethod = Literal["learn-then-test", "best-f1", "percentile"]
 _TESTED = "learn-then-test"
 
@@ -320,8 +323,11 @@ class Threshold(_Value):
     """The name of the evaluator whose scores they were."""
     fingerprints: dict[str, str] = Field(default_factory=dict)
     """Of those scores, see `Evaluation.fingerprints`."""
+    on_abstain: OnAbstain
+    """How answers that state nothing to check were counted: as passing ("pass") or as failing
+    ("fail"). A guard that lets them pass refuses a threshold that counted them as failing."""
     samples: int = Field(ge=1)
-    """Answers that it was chosen from."""
+    """Answers that it was chosen from: those that state nothing to check too, and repeats once."""
     passed: int = Field(ge=0)
     """How many of them pass."""
     hallucinated: int | None = Field(default=None, ge=0)
@@ -355,13 +361,13 @@ class Threshold(_Value):
         return self
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file, as JSON.
+        """Write it to a file, as JSON: whole, or not at all. The file is for its owner only.
 
         Raises:
-            DemurError: The file cannot be written.
+            DemurError: The file cannot be written. What was there before is then still there.
         """
         try:
-            Path(path).write_text(self.model_dump_json(indent=2) + "\n", encoding="utf-8")
+            write_whole(Path(path), self.model_dump_json(indent=2).encode() + b"\n")
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             raise DemurError(f"cannot write {path}: {why}") from error

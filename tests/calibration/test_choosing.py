@@ -39,6 +39,7 @@ def test_no_score_has_a_better_f1(drawn: list[tuple[float, bool]]) -> None:
     assert found.model_dump(exclude_none=True) == {
         "value": first.threshold,
         "method": "best-f1",
+        "on_abstain": "pass",
         "fingerprints": {},
         "samples": first.total,
         "passed": first.passed,

@@ -149,7 +149,11 @@ def test_evaluations_without_a_score_are_counted() -> None:
     assert "2 of 3" in said
     assert "number 2 first (undetermined: no labels)" in said
     nothing = Evaluation(name="checker", label="Abstain")
-    assert "label 'Abstain'" in _refused([found(0.5), nothing], [True, False])
+    assert read([found(0.5), nothing], [True, False]).scores.tolist() == [0.5, math.inf]
+    failing = read([found(0.5), nothing], [True, False], on_abstain="fail")
+    assert failing.scores.tolist() == [0.5, -math.inf]
+    odd = Evaluation(name="checker", label="none")
+    assert "label 'none'" in _refused([found(0.5), odd], [True, False])
 
 
 def test_numbers_and_evaluations_do_not_mix() -> None:

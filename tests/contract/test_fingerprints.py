@@ -182,6 +182,7 @@ def _of(class_: type[Evaluator]) -> Any:
 
 def chosen(value: float, fingerprints: dict[str, str]) -> Threshold:
     return Threshold(
+        on_abstain="pass",
         value=value,
         method="percentile",
         percentile=10,

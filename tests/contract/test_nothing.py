@@ -15,8 +15,8 @@ from contract.member import Member
 from demur import Cascade, Evaluation, Guard, Sample
 from demur.evaluators.baselines import AllFalse
 from demur.guard import Trace
-from demur.guard.plan import OnAbstain
 from demur.guard.recovery import REFUSAL
+from demur.schema import OnAbstain
 from support import facts
 
 SILENT = "I don't know."

@@ -6,7 +6,7 @@ import copy
 import pickle
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
 from pydantic import PrivateAttr
 
-from demur import Cascade, Evaluation, RefChecker, ReverseValidation, Sample, Threshold
-from demur.evaluators.base import Evaluator
+from demur import Cascade, Evaluation, Guard, RefChecker, ReverseValidation, Sample, Threshold
+from demur.evaluators.base import Evaluator, as_sample
 from demur.evaluators.refchecker.prompts import RefCheckerPrompts
 from demur.evaluators.reverse_validation.matching import Matcher, exact
 from demur.evaluators.thresholds import AnyThreshold, number, refuse_foreign
@@ -23,8 +23,11 @@ from demur.models.calls import Steps, ask
 from support.fakes import ScriptedModel
 
 
-def threshold(value: float = 0.5, **fingerprints: str) -> Threshold:
+def threshold(
+    value: float = 0.5, on_abstain: Literal["pass", "fail"] = "pass", **fingerprints: str
+) -> Threshold:
     return Threshold(
+        on_abstain=on_abstain,
         value=value,
         method="learn-then-test",
         target=0.05,
@@ -100,6 +103,40 @@ def test_one_that_says_something_takes_what_is_bound_to_it() -> None:
     found = mine.batch([{"answer": "ab"}, {"answer": "abb"}])
     assert [one.passed for one in found] == [True, False]
     assert found[0].fingerprints == {"model": "m"}
+
+
+# --- In guards ------------------------------------------------------------------------------------
+
+
+def _chain(question: str) -> str:
+    return "aa"
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda mine: mine,
+        lambda mine: mine.with_retry(),
+        lambda mine: mine.with_config(tags=["judge"]),
+        lambda mine: mine.with_fallbacks([Mine(threshold=0.1)]),
+        lambda mine: as_sample | mine,
+    ],
+)
+def test_a_guard_that_lets_more_pass_than_was_counted_refuses_the_threshold(wrap: Any) -> None:
+    evaluator = wrap(Mine(told={"model": "m"}, threshold=threshold(on_abstain="fail", model="m")))
+    said = r"threshold of .* was chosen for a guard that fails.*Use Guard\(\.\.\., on_abstain="
+    with pytest.raises(ValueError, match=said):
+        Guard(_chain, Mine(threshold=0.5), evaluator)
+    guard = Guard(_chain, evaluator, on_abstain="fail")
+    assert guard.invoke("q") == "aa"
+    with pytest.raises(ValueError, match=said):
+        guard.model_copy(update={"on_abstain": "pass"})
+
+
+def test_a_guard_that_lets_less_pass_takes_it() -> None:
+    lenient = Mine(told={"model": "m"}, threshold=threshold(model="m"))
+    assert Guard(_chain, lenient).invoke("q") == "aa"
+    assert Guard(_chain, lenient, on_abstain="fail").invoke("q") == "aa"
 
 
 def test_it_is_asked_once() -> None:

@@ -181,6 +181,7 @@ def test_prices_are_of_a_million_tokens(write: Any) -> None:
 
 def test_a_threshold_is_marked_where_it_belongs(write: Any) -> None:
     given = Threshold(
+        on_abstain="pass",
         value=0.4,
         method="percentile",
         percentile=10,

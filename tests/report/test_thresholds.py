@@ -79,6 +79,7 @@ def test_each_point_says_what_would_pass(judged: list[tuple[float | None, bool |
 
 def test_the_slider_begins_at_the_threshold_that_was_given() -> None:
     given = Threshold(
+        on_abstain="pass",
         value=0.6,
         method="learn-then-test",
         target=0.05,
@@ -112,12 +113,21 @@ def test_the_slider_begins_at_the_threshold_that_was_given() -> None:
     ],
 )
 def test_a_threshold_without_guarantee_says_so(method: Any, more: dict[str, Any]) -> None:
-    given = Threshold(value=0.6, method=method, fingerprints=PRINTS, samples=9, passed=5, **more)
+    given = Threshold(
+        on_abstain="pass",
+        value=0.6,
+        method=method,
+        fingerprints=PRINTS,
+        samples=9,
+        passed=5,
+        **more,
+    )
     assert "guarantees nothing" in (_tell([(0.1, None)], threshold=given).guarantee or "")
 
 
 def test_a_threshold_for_other_scores_is_told_apart() -> None:
     given = Threshold(
+        on_abstain="pass",
         value=0.6,
         method="percentile",
         percentile=20,
@@ -178,3 +188,39 @@ def test_a_score_that_nothing_is_above_is_no_reason_to_give_up() -> None:
     told = _tell([(sys.float_info.max, None), (0.5, None)])
     assert told.slider is None
     assert "No threshold can be looked for" in told.notices[0]
+
+
+@pytest.mark.parametrize("on_abstain", ["pass", "fail"])
+def test_answers_that_state_nothing_are_counted_as_the_guard_treats_them(on_abstain: Any) -> None:
+    judged = [(0.1, True), (0.6, False), (0.9, False), (None, True), (None, False), (None, None)]
+    findings = ["scored"] * 3 + ["nothing_to_check"] * 3
+    given = Threshold(
+        on_abstain=on_abstain,
+        value=0.6,
+        method="best-f1",
+        fingerprints=PRINTS,
+        samples=6,
+        passed=2,
+        hallucinated=2,
+        passed_hallucinated=0,
+    )
+    told = _tell(judged, findings, given)
+    passing = on_abstain == "pass"
+    assert told.notices == (
+        "3 answers state nothing to check. They have no score and "
+        f"{'pass any' if passing else 'fail at any'} threshold, as in a guard with "
+        f'on_abstain="{on_abstain}".',
+    )
+    assert told.slider is not None
+    points = told.slider.points
+    assert points["total"] == 6
+    assert points["passed"] == ([6, 5, 4, 3] if passing else [3, 2, 1, 0])
+    assert points["hallucinated"] == 2
+    assert points["leak"] == ([1, 0.5, 0.5, 0.5] if passing else [0.5, 0, 0, 0])
+    (roc,) = [chart for chart in told.charts if chart.key == "roc"]
+    assert [row[0] for row in roc.rows].count("none") == 1
+    assert "they are one end" in roc.told
+    # Without a threshold they pass, as a guard lets them.
+    alone = _tell(judged, findings).slider
+    assert alone is not None
+    assert alone.points["passed"] == [6, 5, 4, 3]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr
 
-from demur import CallPolicy, Evaluation, Sample, Usage
+from demur import CallPolicy, Evaluation, Sample, Threshold, Usage
 from demur.evaluators.base import Evaluator
 from demur.models.calls import Steps, ask
 from demur.models.tries import Outcome
@@ -35,6 +35,14 @@ class Scripted(Evaluator):
         if isinstance(found, Exception):
             raise found
         return found if isinstance(found, Evaluation) else Evaluation(name="Scripted", score=found)
+
+
+class ForStrictGuards(Scripted):
+    """Its threshold was chosen for guards that fail answers which state nothing to check."""
+
+    threshold: Threshold = Threshold(
+        value=0.5, method="percentile", percentile=5, on_abstain="fail", samples=1, passed=1
+    )
 
 
 @dataclass(frozen=True)

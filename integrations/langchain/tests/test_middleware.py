@@ -36,6 +36,7 @@ from demur.guard import Annotate, Block, Budget, EvaluatorFailed, Feedback
 from demur.guard.recovery import REFUSAL
 from langchain_demur import HallucinationMiddleware
 from support import facts
+from support.evaluators import ForStrictGuards
 from support.openai_server import openai_server
 from support.rag import FACTS, QUESTION, RIGHT, WRONG, make_retriever
 
@@ -199,6 +200,13 @@ def test_what_states_nothing_is_treated_as_told(run: Run, on_abstain: Any) -> No
     assert answer.text == (SILENT if on_abstain == "pass" else REFUSAL)
     if on_abstain == "fail":
         assert answer.response_metadata["demur"]["outcome"] == "abstained"
+
+
+def test_no_threshold_is_taken_that_promises_what_is_not_kept() -> None:
+    judge = ForStrictGuards(script=lambda sample: 0.5)
+    with pytest.raises(ValueError, match="chosen for a guard that fails answers"):
+        HallucinationMiddleware(judge)
+    HallucinationMiddleware(judge, on_abstain="fail")
 
 
 class TestToolCalls:

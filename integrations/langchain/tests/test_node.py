@@ -35,6 +35,7 @@ from demur import AnswerRejected, DemurError, Evaluation, Sample
 from demur.guard import Block, Budget, Feedback
 from demur.guard.recovery import REFUSAL
 from langchain_demur import guarded_node
+from support.evaluators import ForStrictGuards
 from support.openai_server import OpenAIServer, openai_server
 from support.rag import FACTS, QUESTION, RIGHT, WRONG, make_retriever
 
@@ -195,6 +196,12 @@ class TestHistory:
 
         node = guarded_node(saying(SILENT), nothing, on_abstain=on_abstain)
         assert one_node(node).invoke(ASKED, THREAD)["messages"][-1].text == text
+
+    def test_takes_no_threshold_that_promises_what_it_does_not_keep(self) -> None:
+        judge = ForStrictGuards(script=lambda sample: 0.5)
+        with pytest.raises(ValueError, match="chosen for a guard that fails answers"):
+            guarded_node(saying(SILENT), judge)
+        guarded_node(saying(SILENT), judge, on_abstain="fail")
 
     @pytest.mark.parametrize("how", ["sync", "async"])
     def test_of_an_agent_as_a_node_has_neither_the_feedback_nor_the_text_of_steps(

@@ -50,7 +50,7 @@ from llama_index.evaluation.demur.events import (
     OutcomeEvent,
 )
 from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
-from support.evaluators import Scripted, undetermined
+from support.evaluators import ForStrictGuards, Scripted, undetermined
 from support.rag import FACTS, QUESTION, RIGHT, WRONG
 
 # --- An answer and what becomes of it ------------------------------------------------------------
@@ -184,6 +184,13 @@ def test_it_is_not_let_through_where_it_is_to_fail(mode: str, streaming: Any) ->
     streams = query_engine(SILENT, streaming=True)
     pieces, response = read(mode, GuardedQueryEngine(streams, silent_judge(), **options))
     assert ("".join(pieces), str(response)) == (REFUSAL, REFUSAL)
+
+
+def test_no_threshold_is_taken_that_promises_what_is_not_kept() -> None:
+    strict = ForStrictGuards(script=lambda sample: 0.5)
+    with pytest.raises(ValueError, match="chosen for a guard that fails answers"):
+        GuardedQueryEngine(query_engine(SILENT), strict)
+    GuardedQueryEngine(query_engine(SILENT), strict, on_abstain="fail")
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -4,6 +4,7 @@ from demur.calibration.choosing import best_f1, percentile
 from demur.calibration.curves import Bin, Reliability, Roc, reliability, roc
 from demur.calibration.guarantee import calibrate
 from demur.calibration.operating import Operating, operating_points
+from demur.calibration.repeats import RepeatsWarning, answer_key
 from demur.calibration.samples import CalibrationError, differences
 
 __all__ = [
@@ -11,7 +12,9 @@ __all__ = [
     "CalibrationError",
     "Operating",
     "Reliability",
+    "RepeatsWarning",
     "Roc",
+    "answer_key",
     "best_f1",
     "calibrate",
     "differences",

@@ -9,13 +9,19 @@ from numbers import Real
 import numpy as np
 
 from demur.calibration.operating import Counts, count
+from demur.calibration.repeats import Answers, once
 from demur.calibration.samples import CalibrationError, Labels, Samples, Scores, read
 from demur.evaluators.base import Evaluator
-from demur.schema import Threshold, ThresholdMethod
+from demur.schema import OnAbstain, Threshold, ThresholdMethod
 
 
 def best_f1(
-    scores: Scores, hallucinated: Labels, *, evaluator: Evaluator | None = None
+    scores: Scores,
+    hallucinated: Labels,
+    *,
+    on_abstain: OnAbstain = "pass",
+    samples: Answers | None = None,
+    evaluator: Evaluator | None = None,
 ) -> Threshold:
     """The threshold that finds hallucinated answers with the best F1 on these samples.
 
@@ -28,6 +34,8 @@ def best_f1(
         scores: One per answer, higher is better: finite numbers, or evaluations of one evaluator,
             to which the threshold is then bound.
         hallucinated: Whether it is, for each of them.
+        on_abstain: What the guard does with answers that state nothing to check, see `calibrate`.
+        samples: What was judged, see `calibrate`.
         evaluator: The evaluator whose scores they are, to bind numbers to; of evaluations, what
             they must be of.
 
@@ -38,27 +46,35 @@ def best_f1(
         CalibrationError: All have the same label, no threshold finds any, or the arguments are of
             no use.
     """
-    samples = read(scores, hallucinated, evaluator)
-    counts = count(samples)
-    passing = counts.passed_hallucinated
-    assert passing is not None
-    wrong = int(passing[0])
-    if wrong in (0, samples.size):
+    given = once(read(scores, hallucinated, evaluator, on_abstain=on_abstain), samples)
+    counts, wrong = count(given), given.wrong.size
+    assert counts.passed_hallucinated is not None
+    if wrong in (0, given.size):
         raise CalibrationError(
             f"the best F1 needs hallucinated answers and others, got {wrong:,} and "
-            f"{samples.size - wrong:,}: label more"
+            f"{given.size - wrong:,}: label more"
         )
-    f1 = 2 * (wrong - passing) / (samples.size - counts.passed + wrong)
+    f1 = 2 * (wrong - counts.passed_hallucinated) / (given.size - counts.passed + wrong)
     at = int(np.argmax(f1))  # the first of equal ones
     if not f1[at]:
+        silent = int(np.sum(np.isinf(given.wrong)))
         raise CalibrationError(
             f"no threshold finds a hallucinated answer: all {wrong:,} have the highest score there "
-            f"is, {counts.thresholds[-1]:g}. This evaluator cannot tell them from the others"
+            f"is, {counts.thresholds[-1]:g}"
+            + (f", or state nothing to check ({silent:,}) and pass" if silent else "")
+            + ". This evaluator cannot tell them from the others"
         )
-    return _threshold(samples, counts, at, "best-f1")
+    return _threshold(given, counts, at, on_abstain, "best-f1")
 
 
-def percentile(scores: Scores, percent: float, *, evaluator: Evaluator | None = None) -> Threshold:
+def percentile(
+    scores: Scores,
+    percent: float,
+    *,
+    on_abstain: OnAbstain = "pass",
+    samples: Answers | None = None,
+    evaluator: Evaluator | None = None,
+) -> Threshold:
     """The highest threshold with which at most `percent` of a hundred of these answers fail.
 
     It needs no labels, and says nothing of hallucinations.
@@ -67,6 +83,8 @@ def percentile(scores: Scores, percent: float, *, evaluator: Evaluator | None = 
         scores: One per answer, higher is better: finite numbers, or evaluations of one evaluator,
             to which the threshold is then bound.
         percent: From 0, with which all pass, to 100, with which the highest score passes.
+        on_abstain: What the guard does with answers that state nothing to check, see `calibrate`.
+        samples: What was judged, see `calibrate`.
         evaluator: The evaluator whose scores they are, to bind numbers to; of evaluations, what
             they must be of.
 
@@ -75,27 +93,38 @@ def percentile(scores: Scores, percent: float, *, evaluator: Evaluator | None = 
         fewer may fail than were allowed to.
 
     Raises:
-        CalibrationError: The arguments are of no use.
+        CalibrationError: More of them fail at any threshold, since they state nothing to check; or
+            the arguments are of no use.
     """
     if isinstance(percent, bool) or not isinstance(percent, Real) or not 0 <= percent <= 100:
         raise CalibrationError(f"percent: expected a number from 0 to 100, got {percent!r}")
-    samples = read(scores, None, evaluator, labelled=False)
-    counts = count(samples)
+    every = read(scores, None, evaluator, labelled=False, on_abstain=on_abstain)
+    given = once(every, samples)
+    counts = count(given)
     # As it is written: 0.7 % of 1,000 are 7, and the float next to it is less than that.
-    most = math.floor(Fraction(repr(float(percent))) * samples.size / 100)
-    at = int(np.flatnonzero(samples.size - counts.passed <= most)[-1])
-    return _threshold(samples, counts, at, "percentile", float(percent))
+    most = math.floor(Fraction(repr(float(percent))) * given.size / 100)
+    failed = given.size - counts.passed
+    if failed[0] > most:
+        raise CalibrationError(
+            f"{failed[0]:,} of the {given.size:,} answers state nothing to check and fail at any "
+            f"threshold, and at most {most:,} may: ask for a higher percentile, or for a guard "
+            'that lets them pass (on_abstain="pass")'
+        )
+    at = int(np.flatnonzero(failed <= most)[-1])
+    return _threshold(given, counts, at, on_abstain, "percentile", float(percent))
 
 
 def _threshold(
     samples: Samples,
     counts: Counts,
     at: int,
+    on_abstain: OnAbstain,
     method: ThresholdMethod,
     percent: float | None = None,
 ) -> Threshold:
     passing = counts.passed_hallucinated
     return Threshold(
+        on_abstain=on_abstain,
         value=float(counts.thresholds[at]),
         method=method,
         percentile=percent,
@@ -103,6 +132,6 @@ def _threshold(
         fingerprints=dict(samples.fingerprints),
         samples=samples.size,
         passed=int(counts.passed[at]),
-        hallucinated=None if passing is None else int(passing[0]),
+        hallucinated=None if passing is None else samples.wrong.size,
         passed_hallucinated=None if passing is None else int(passing[at]),
     )

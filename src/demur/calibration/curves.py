@@ -10,6 +10,7 @@ import numpy as np
 
 from demur.calibration.operating import count
 from demur.calibration.samples import CalibrationError, Floats, Labels, Samples, Scores, read
+from demur.schema import OnAbstain
 from demur.share import Share
 
 
@@ -19,48 +20,59 @@ class Roc:
 
     A hallucinated answer is found if its score is below the threshold. The arrays have the shape
     (distinct scores + 1,) and go from (0, 0), where all answers pass, to (1, 1), where none does.
+    Of answers that state nothing to check, no threshold makes those pass that are to fail, or fail
+    that are to pass: with such answers there is one point more, (0, 0) or (1, 1), which is no
+    guard's.
     """
 
     thresholds: Floats
-    """Ascending; the last one is a hair above all scores."""
+    """Ascending: the scores, then a hair above them all; -inf or inf for a point that no threshold
+    has."""
     true_positive_rate: Floats
     """The share of hallucinated answers that are found, in [0, 1]."""
     false_positive_rate: Floats
     """The share of other answers that do not pass, in [0, 1]."""
     auc: float
     """The area under the curve, in [0, 1]: how often a hallucinated answer has a lower score than
-    another one. Equal scores count half, so 0.5 says that the scores tell nothing."""
+    another one. Equal scores count half, so 0.5 says that the scores tell nothing. To state nothing
+    to check counts as the highest score where it passes, and as the lowest where it fails."""
     hallucinated: int
     """How many answers are hallucinated, at least one."""
     others: int
     """How many are not, at least one."""
 
 
-def roc(scores: Scores, hallucinated: Labels) -> Roc:
+def roc(scores: Scores, hallucinated: Labels, *, on_abstain: OnAbstain = "pass") -> Roc:
     """The ROC curve of finding hallucinated answers.
 
     Args:
         scores: One per answer, higher is better: finite numbers, or evaluations.
         hallucinated: Whether it is, for each of them.
+        on_abstain: What becomes of answers that state nothing to check, see `Guard`.
 
     Raises:
         CalibrationError: Scores or labels are of no use, or all answers have the same label.
     """
-    samples = read(scores, hallucinated)
-    counts = count(samples)
-    assert counts.passed_hallucinated is not None
-    wrong = int(counts.passed_hallucinated[0])
-    right = samples.size - wrong
+    samples = read(scores, hallucinated, on_abstain=on_abstain)
+    counts = count(samples, above=True)
+    wrong, right = samples.wrong.size, samples.size - samples.wrong.size
     if not wrong or not right:
         raise CalibrationError(
             f"a ROC curve needs hallucinated answers and others, got {wrong:,} and {right:,}"
         )
-    found = np.append(wrong - counts.passed_hallucinated, wrong)
-    kept_back = np.append(right - (counts.passed - counts.passed_hallucinated), right)
+    assert counts.passed_hallucinated is not None
+    thresholds, found = counts.thresholds, wrong - counts.passed_hallucinated
+    kept_back = right - (counts.passed - counts.passed_hallucinated)
+    if np.any(samples.scores == -np.inf):
+        thresholds = np.insert(thresholds, 0, -np.inf)
+        found, kept_back = np.insert(found, 0, 0), np.insert(kept_back, 0, 0)
+    if np.any(samples.scores == np.inf):
+        thresholds = np.append(thresholds, np.inf)
+        found, kept_back = np.append(found, wrong), np.append(kept_back, right)
     # Twice the area under straight lines, in whole numbers.
     area = int(np.sum(np.diff(kept_back) * (found[1:] + found[:-1])))
     return Roc(
-        thresholds=np.append(counts.thresholds, np.nextafter(counts.thresholds[-1], np.inf)),
+        thresholds=thresholds,
         true_positive_rate=found / wrong,
         false_positive_rate=kept_back / right,
         auc=area / (2 * wrong * right),
@@ -96,19 +108,25 @@ class Reliability:
 
 
 def reliability(scores: Scores, hallucinated: Labels, bins: int = 10) -> Reliability:
-    """The reliability curve.
+    """The reliability curve, of the answers that have a score.
 
     Args:
-        scores: One per answer, higher is better: finite numbers, or evaluations.
+        scores: One per answer, higher is better: finite numbers, or evaluations. Those that found
+            nothing to check are in no bin.
         hallucinated: Whether it is, for each of them.
         bins: How many there are at most, at least 1.
 
     Raises:
-        CalibrationError: Scores or labels are of no use, or there is to be no bin.
+        CalibrationError: Scores or labels are of no use, no answer has a score, or there is to be
+            no bin.
     """
     if operator.index(bins) < 1:
         raise CalibrationError(f"bins: expected a whole number of at least 1, got {bins!r}")
     samples = read(scores, hallucinated)
+    assert samples.hallucinated is not None
+    count(samples)  # refuses them if none has a score
+    scored = np.isfinite(samples.scores)
+    samples = Samples(samples.scores[scored], samples.hallucinated[scored])
     values = np.sort(samples.scores)
     if values[0] >= 0 and values[-1] <= 1:
         edges = np.arange(bins + 1) / bins

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from demur.calibration.samples import Floats, Labels, Samples, Scores, read
+from demur.calibration.samples import CalibrationError, Floats, Labels, Samples, Scores, read
+from demur.schema import OnAbstain
 
 
 class Operating(NamedTuple):
@@ -19,7 +20,8 @@ class Operating(NamedTuple):
     """
 
     threshold: float
-    """Answers with this score or a higher one pass."""
+    """Answers with this score or a higher one pass, and with `on_abstain="pass"` those that state
+    nothing to check."""
     passed: int
     """Answers that pass."""
     total: int
@@ -59,56 +61,71 @@ class Operating(NamedTuple):
         return _ratio(2 * self.found, self.total - self.passed + self.hallucinated)
 
 
-def operating_points(scores: Scores, hallucinated: Labels | None = None) -> list[Operating]:
+def operating_points(
+    scores: Scores, hallucinated: Labels | None = None, *, on_abstain: OnAbstain = "pass"
+) -> list[Operating]:
     """What each threshold lets pass that makes a difference.
 
     Args:
         scores: One per answer, higher is better: finite numbers, or evaluations.
         hallucinated: Whether it is, for each of them.
+        on_abstain: What becomes of answers that state nothing to check, see `Guard`. They pass each
+            threshold, or none.
 
     Returns:
         By threshold, the lowest first: one for each score that occurs, the first of which lets all
-        pass, and one a hair above them all, which lets none pass.
+        answers with a score pass, and one a hair above them all, which lets none of these pass.
 
     Raises:
         CalibrationError: Scores or labels are of no use; the message says which.
     """
-    samples = read(scores, hallucinated, labelled=hallucinated is not None)
-    counts = count(samples)
-    above = float(np.nextafter(counts.thresholds[-1], np.inf))
-    thresholds = [*counts.thresholds.tolist(), above]
-    passed = [*counts.passed.tolist(), 0]
+    samples = read(scores, hallucinated, labelled=hallucinated is not None, on_abstain=on_abstain)
+    counts = count(samples, above=True)
+    thresholds, passed = counts.thresholds.tolist(), counts.passed.tolist()
     bad: list[int | None] = [None] * len(passed)
+    of_all = None
     if counts.passed_hallucinated is not None:
-        bad = [*counts.passed_hallucinated.tolist(), 0]
-    total, of_all = samples.size, bad[0]
+        bad, of_all = counts.passed_hallucinated.tolist(), samples.wrong.size
     return [
-        Operating(threshold, passes, total, of_all, wrong)
+        Operating(threshold, passes, samples.size, of_all, wrong)
         for threshold, passes, wrong in zip(thresholds, passed, bad, strict=True)
     ]
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """What passes at each score that occurs. The arrays have the shape (distinct scores,)."""
+    """What passes at each score that occurs, and at a hair above them where that is asked for."""
 
     thresholds: Floats
     """The scores, ascending."""
     passed: NDArray[np.int64]
-    """Answers with this score or a higher one: all at the first."""
+    """Answers that pass."""
     passed_hallucinated: NDArray[np.int64] | None
     """Hallucinated ones among them; None without labels."""
 
 
-def count(samples: Samples) -> Counts:
-    """Count what passes at each score that occurs."""
-    thresholds, first = np.unique(np.sort(samples.scores), return_index=True)
-    passed = (samples.size - first).astype(np.int64)
-    if samples.hallucinated is None:
-        return Counts(thresholds, passed, None)
-    wrong = np.sort(samples.scores[samples.hallucinated])
-    below = np.searchsorted(wrong, thresholds, side="left")
-    return Counts(thresholds, passed, (len(wrong) - below).astype(np.int64))
+def count(samples: Samples, above: bool = False) -> Counts:
+    """Count what passes at each score that occurs, and at a threshold a hair above them all.
+
+    Raises:
+        CalibrationError: No answer has a score.
+    """
+    thresholds = np.unique(samples.scores[np.isfinite(samples.scores)])
+    if not thresholds.size:
+        raise CalibrationError(
+            f"none of the {samples.size:,} answers has a score: they state nothing to check, which "
+            "no threshold decides about. Give answers that do"
+        )
+    if above:
+        thresholds = np.append(thresholds, np.nextafter(thresholds[-1], np.inf))
+    wrong = None if samples.hallucinated is None else passing(samples.wrong, thresholds)
+    return Counts(thresholds, passing(samples.scores, thresholds), wrong)
+
+
+def passing(scores: Floats, thresholds: Floats) -> NDArray[np.int64]:
+    """How many of the scores are each threshold or more."""
+    below = np.searchsorted(np.sort(scores), thresholds, side="left")
+    return (len(scores) - below).astype(np.int64)
 
 
 def _ratio(part: int | None, whole: int | None) -> float | None:

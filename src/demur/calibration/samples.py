@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from demur.errors import DemurError
 from demur.evaluators.base import Evaluator
-from demur.schema import Evaluation
+from demur.schema import Evaluation, OnAbstain
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -33,21 +33,31 @@ class CalibrationError(DemurError, ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Answers that were scored."""
+    """Answers that were judged."""
 
     scores: Floats
-    """Shape (answers,), finite."""
+    """Shape (answers,). An answer that states nothing to check has no score: it is inf where a
+    guard lets such answers pass, and -inf where it fails them. So an answer passes a threshold, in
+    every count, if its number here is the threshold or more."""
     hallucinated: Bools | None
     """Shape (answers,); None without labels."""
     evaluator: str | None = None
     """The name of the evaluator whose scores they are, where it is known."""
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     """Its fingerprints."""
+    drawn: Samples | None = None
+    """The same with every repeat, where repeats were counted once."""
 
     @property
     def size(self) -> int:
         """How many answers, at least one."""
         return len(self.scores)
+
+    @property
+    def wrong(self) -> Floats:
+        """The scores of hallucinated answers; there have to be labels."""
+        assert self.hallucinated is not None
+        return self.scores[self.hallucinated]
 
 
 def read(
@@ -56,6 +66,7 @@ def read(
     evaluator: Evaluator | None = None,
     *,
     labelled: bool = True,
+    on_abstain: OnAbstain = "pass",
 ) -> Samples:
     """Check scores and labels.
 
@@ -64,12 +75,15 @@ def read(
         hallucinated: As many truth values; 0 and 1 will do.
         evaluator: Whose scores they are; of evaluations, what must agree with them.
         labelled: Whether there have to be labels; else none are read.
+        on_abstain: What becomes of evaluations that found nothing to check: "pass" or "fail".
 
     Raises:
         CalibrationError: There are none, they are not equally many, a score is missing or not
             finite, a label is something else, or evaluations are not of one evaluator; the message
             says which.
     """
+    if on_abstain not in get_args(OnAbstain):
+        raise CalibrationError(f"on_abstain: expected 'pass' or 'fail', got {on_abstain!r}")
     listed = _listed(scores, "scores")
     if not len(listed):
         raise CalibrationError("scores: expected at least one, got none")
@@ -79,12 +93,32 @@ def read(
         found = _evaluations(listed)
         if evaluator is not None:
             _same(found[0], name, fingerprints)
-        numbers: Sequence[Any] | NDArray[Any] = [one.score for one in found]
         name, fingerprints = found[0].name, found[0].fingerprints
-        _all_scored(found)
+        numbers = _counted(found, on_abstain)
     else:
-        numbers = listed
-    return Samples(_numbers(numbers), labels, name, fingerprints)
+        numbers = _numbers(listed)
+    return Samples(numbers, labels, name, fingerprints)
+
+
+def passes_up_to(found: Evaluation, on_abstain: OnAbstain = "pass") -> float | None:
+    """The highest threshold with which a guard lets an answer pass.
+
+    That is its score. Where some claims have no label it is the lowest score that it can have, as
+    `details["score_bounds"]` tells: up to there the missing labels do not matter, and above it the
+    answer is undetermined or fails.
+
+    Returns:
+        inf or -inf for an answer that states nothing to check, as `on_abstain` says. None where no
+        threshold decides: of answers that are undetermined, and that were decided without a score.
+    """
+    if found.score is not None:
+        return found.score
+    if found.nothing_to_check:
+        return math.inf if on_abstain == "pass" else -math.inf
+    match found.details.get("score_bounds"):
+        case [float() | int() as lowest, float() | int()] if math.isfinite(lowest):
+            return float(lowest)
+    return None
 
 
 def differences(found: Iterable[Mapping[str, str]]) -> list[str]:
@@ -154,8 +188,9 @@ def _numbers(values: Sequence[Any] | NDArray[Any]) -> Floats:
 
 
 _LEAVE_OUT = (
-    "Leave out such answers, and their labels: an answer without a score does not pass a guard "
-    "that is closed on errors, so no threshold is about it"
+    "Leave out undetermined answers, and their labels: they do not pass a guard that is closed on "
+    "errors, so no threshold is about them. Of answers that state nothing to check give the "
+    "evaluations: they count, since a guard lets them pass"
 )
 
 
@@ -219,15 +254,26 @@ def _evaluations(values: Sequence[Any] | NDArray[Any]) -> list[Evaluation]:
     return found
 
 
-def _all_scored(found: Sequence[Evaluation]) -> None:
-    missing = [(at, one) for at, one in enumerate(found, start=1) if one.score is None]
+def _counted(found: Sequence[Evaluation], on_abstain: OnAbstain) -> Floats:
+    numbers = [passes_up_to(one, on_abstain) for one in found]
+    missing = [at for at, one in enumerate(numbers) if one is None]
+    for at in missing:
+        if found[at].passed:
+            raise CalibrationError(
+                f"number {at + 1:,} of the evaluations passed without a score, so no threshold "
+                "decides what passes, and none can be chosen: take an evaluator that passes "
+                "answers by their scores"
+            )
     if missing:
-        at, one = missing[0]
-        why = f"undetermined: {one.error}" if one.undetermined else f"label {one.label!r}"
+        first = found[missing[0]]
+        why = f"undetermined: {first.error}" if first.undetermined else f"label {first.label!r}"
         raise CalibrationError(
-            f"{len(missing):,} of {len(found):,} evaluations have no score, number {at:,} first "
-            f"({why:.200}). {_LEAVE_OUT}"
+            f"{len(missing):,} of {len(found):,} evaluations have no score, number "
+            f"{missing[0] + 1:,} first ({why:.200}). {_LEAVE_OUT}"
         )
+    scored = np.array(numbers, np.float64)
+    _numbers(scored[np.isfinite(scored)])
+    return scored + 0.0
 
 
 def _identity(evaluator: Evaluator) -> tuple[str, dict[str, str]]:

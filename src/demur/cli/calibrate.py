@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
@@ -11,14 +12,14 @@ from typing import Annotated
 import typer
 
 from demur import display
-from demur.calibration import Operating, best_f1, percentile
+from demur.calibration import Operating, RepeatsWarning, best_f1, percentile
 from demur.calibration import calibrate as by_guarantee
 from demur.cli import judged
 from demur.cli.console import PASSED, errors, escaped, output, pipe_may_close
 from demur.errors import DemurError
 from demur.observe.log import read_labels
 from demur.observe.log.labels import LABEL
-from demur.schema import Threshold
+from demur.schema import OnAbstain, Threshold
 from demur.share import Share
 
 _CONFIDENCE = 0.9
@@ -70,6 +71,12 @@ def calibrate(
     evaluator: Annotated[
         str | None, typer.Option(help="Whose scores, if FILE has those of several evaluators.")
     ] = None,
+    on_abstain: Annotated[
+        OnAbstain,
+        typer.Option(
+            help="What the guard does with answers that state nothing to check, as its on_abstain."
+        ),
+    ] = "pass",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -102,17 +109,9 @@ def calibrate(
             "nothing can be guaranteed of whole answers. Score whole answers: with a guard whose "
             'streaming is "buffer", or by demur score'
         )
-    scores = [*kept.scored.values()]
-    if percent is not None:
-        threshold = percentile(scores, percent)
-    else:
-        said = [held.labels[id] for id in kept.scored]
-        if with_best_f1:
-            threshold = best_f1(scores, said)
-        else:
-            assert target is not None
-            sure = _CONFIDENCE if confidence is None else confidence
-            threshold = by_guarantee(scores, said, target=target, confidence=sure)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RepeatsWarning)  # told below
+        threshold = _chosen(held, kept, on_abstain, target, confidence, percent)
     threshold.save(goal)
     with pipe_may_close():
         if as_json:
@@ -120,6 +119,8 @@ def calibrate(
                 "file": str(file),
                 "saved": str(goal),
                 "threshold": threshold.model_dump(mode="json"),
+                "nothing_to_check": len(kept.silent),
+                "repeats": len(kept.found) - threshold.samples,
                 "left_out": {**kept.left_out, "damaged": len(held.damaged)},
                 "by_sentences": kept.in_parts,
                 "unknown_labels": len(held.unknown),
@@ -129,6 +130,26 @@ def calibrate(
             for head, tail in _told(threshold, name, held, kept, goal):
                 display.say(output(), head, display.one_line(tail), style="bold")
     return PASSED
+
+
+def _chosen(
+    held: judged.Held,
+    kept: judged.Kept,
+    on_abstain: OnAbstain,
+    target: float | None,
+    confidence: float | None,
+    percent: float | None,
+) -> Threshold:
+    found = [*kept.found.values()]
+    if percent is not None:
+        return percentile(found, percent, on_abstain=on_abstain, samples=kept.same)
+    said = [held.labels[id] for id in kept.found]
+    if target is None:
+        return best_f1(found, said, on_abstain=on_abstain, samples=kept.same)
+    sure = _CONFIDENCE if confidence is None else confidence
+    return by_guarantee(
+        found, said, target=target, confidence=sure, on_abstain=on_abstain, samples=kept.same
+    )
 
 
 # --- What is asked --------------------------------------------------------------------------------
@@ -192,10 +213,22 @@ def _told(
     passed, samples, wrong = threshold.passed, threshold.samples, threshold.hallucinated
     yield "threshold", f"{threshold.value!r}, of the scores of {name}"
     yield _promise(threshold)
+    if repeats := len(kept.found) - samples:
+        yield (
+            "counted once",
+            f"{_answers(repeats)} more, which repeat others: the same text to the same question",
+        )
+    if apart := kept.same.count(None):
+        yield (
+            "not compared",
+            f"{_answers(apart)}, of which the file holds no text: repeats among them count each",
+        )
     of = "" if wrong is None else f", {wrong:,} of them hallucinated"
     yield "chosen from", f"{_answers(samples)}{of}"
     these = f", {threshold.passed_hallucinated:,} of the hallucinated ones" if wrong else ""
     yield "of these pass", f"{passed:,} ({passed / samples:.1%}){these}"
+    if kept.silent:
+        yield "nothing to check", _nothing(threshold, held, kept)
     if threshold.passed_hallucinated is not None:
         share = Share(threshold.passed_hallucinated, passed)
         assert share.value is not None
@@ -212,6 +245,11 @@ def _told(
             f"{_answers(kept.in_parts)}, judged as they were streamed: the score is the lowest of "
             "the sentences that were judged, and none of a whole answer",
         )
+    if kept.bounded:
+        yield (
+            "without a label",
+            f"are claims of {_answers(kept.bounded)}: the lowest score that each can have counts",
+        )
     if sum(kept.left_out.values()):
         yield "left out", judged.counted(kept.left_out)
     if held.unknown:
@@ -225,12 +263,23 @@ def _told(
     yield "use", _usage(threshold, goal)
 
 
+def _nothing(threshold: Threshold, held: judged.Held, kept: judged.Kept) -> str:
+    """What was done with answers that state nothing to check."""
+    told = _answers(len(kept.silent))
+    if threshold.hallucinated is not None:
+        told += f", {sum(held.labels[id] for id in kept.silent):,} of them hallucinated"
+    if threshold.on_abstain == "pass":
+        return f'{told}: counted as passing, as a guard lets them (on_abstain="pass")'
+    return f'{told}: counted as failing, so the guard has to fail them (on_abstain="fail")'
+
+
 def _promise(threshold: Threshold) -> tuple[str, str]:
     """What the threshold is good for, in a sentence."""
     if threshold.method == "learn-then-test":
         return "guaranteed", (
             f"by Learn then Test: at most {_percent(threshold.target)} of hallucinated answers "
-            f"pass, with a confidence of {_percent(threshold.confidence)}, if later answers are "
+            f"pass a guard with on_abstain={json.dumps(threshold.on_abstain)} that is not open on "
+            f"errors, with a confidence of {_percent(threshold.confidence)}, if later answers are "
             "like these"
         )
     if threshold.method == "percentile":

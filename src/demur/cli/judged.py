@@ -9,11 +9,13 @@ from pathlib import Path
 import typer
 
 from demur import display
-from demur.calibration import differences
+from demur.calibration import answer_key, differences
+from demur.calibration.repeats import contradiction
+from demur.calibration.samples import passes_up_to
 from demur.errors import DemurError
 from demur.observe.log import Damaged, Judged, answered, open_log
 from demur.observe.log.labels import LABEL
-from demur.schema import Evaluation
+from demur.schema import ABSTAIN, Evaluation
 from demur.scoring.results import is_results, read_results
 
 
@@ -26,8 +28,8 @@ class Held:
     """By what evaluators are chosen by, and by the answers' ids."""
     labels: dict[str, bool] = field(default_factory=dict)
     """By the answers' ids."""
-    ids: set[str] = field(default_factory=set)
-    """Of all answers."""
+    same: dict[str, str | None] = field(default_factory=dict)
+    """Of all answers, by their ids: what tells them from others, see `answer_key`."""
     unknown: set[str] = field(default_factory=set)
     """Ids of labels for which there is no answer."""
     damaged: list[Damaged] = field(default_factory=list)
@@ -50,17 +52,17 @@ def read(path: Path, labels: Mapping[str, bool] | None) -> Held:
         _read_results(held, labels or {})
     else:
         _read_log(held, labels)
-    held.unknown = set(labels or ()) - held.ids
+    held.unknown = set(labels or ()) - held.same.keys()
     return held
 
 
 def _read_results(held: Held, labels: Mapping[str, bool]) -> None:
     held.cut = "Score all answers with the same settings"
     for found in read_results(held.path):
-        held.ids.add(found.key)
+        held.same[found.key] = found.same
         # The last one counts.
         held.judged.setdefault(found.evaluator, {})[found.key] = Judged((found.evaluation,))
-    held.labels = {id: label for id, label in labels.items() if id in held.ids}
+    held.labels = {id: label for id, label in labels.items() if id in held.same}
 
 
 def _read_log(held: Held, labels: Mapping[str, bool] | None) -> None:
@@ -77,7 +79,8 @@ def _read_log(held: Held, labels: Mapping[str, bool] | None) -> None:
                 held.damaged.append(one)
                 continue
             id = one.record.id
-            held.ids.add(id)
+            first = one.record.attempts[0]
+            held.same[id] = answer_key(first.question, first.answer)
             if one.hallucinated is not None:
                 held.labels[id] = one.hallucinated
             for judged in one.judged:
@@ -111,19 +114,31 @@ def chosen(held: Held, evaluator: str | None) -> str:
 class Kept:
     """The answers that a threshold is chosen from."""
 
-    scored: dict[str, Evaluation]
-    """By their ids."""
+    found: dict[str, Evaluation]
+    """By their ids: those by which a threshold decides, and those that state nothing to check."""
     left_out: dict[str, int]
     """How many others there are, by why."""
     in_parts: int = 0
     """How many of those with a score were judged sentence by sentence."""
+    same: tuple[str | None, ...] = ()
+    """What tells them from others, in their order."""
+
+    @property
+    def silent(self) -> list[str]:
+        """The ids of those that state nothing to check."""
+        return [id for id, one in self.found.items() if one.nothing_to_check]
+
+    @property
+    def bounded(self) -> int:
+        """How many have claims without a label, and so no score but a lowest one."""
+        return sum(one.score is None for one in self.found.values()) - len(self.silent)
 
 
-_WHYS = ("not judged", "undetermined", "nothing to check", "without a score", "unlabelled")
+_WHYS = ("not judged", "undetermined", "without a score", "unlabelled")
 
 
 def kept(held: Held, name: str, labelled: bool) -> Kept:
-    """The answers with a score of an evaluator.
+    """The answers by which a threshold of an evaluator is chosen.
 
     Args:
         held: What was read.
@@ -131,7 +146,8 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
         labelled: Whether answers without a label are left out.
 
     Raises:
-        DemurError: None is left, or their scores depend on different things.
+        DemurError: None is left, their scores depend on different things, some passed without a
+            score, or the same answer is labelled both ways.
     """
     judged = held.judged[name]
     if any(one.namesakes for one in judged.values()):
@@ -141,34 +157,60 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
             'RefChecker(..., name="strict"), and score again'
         )
     left_out = dict.fromkeys(_WHYS[: None if labelled else -1], 0)
-    left_out["not judged"] = len(held.ids) - len(judged)
-    scored: dict[str, Evaluation] = {}
+    left_out["not judged"] = len(held.same) - len(judged)
+    taken: dict[str, Evaluation] = {}
     for id, said in judged.items():
-        if said.finding in ("undetermined", "nothing_to_check"):
-            left_out[said.finding.replace("_", " ")] += 1
-        elif said.score is None:
-            left_out["without a score"] += 1
+        found = _as_one(said)
+        if passes_up_to(found) is None and found.finding == "passed":
+            raise DemurError(
+                f"{held.path}: {name} passed the answer {id!r} without a score, so no threshold "
+                "decides what passes, and none can be chosen"
+            )
+        if passes_up_to(found) is None:
+            left_out["undetermined" if found.undetermined else "without a score"] += 1
         elif labelled and id not in held.labels:
             left_out["unlabelled"] += 1
         else:
-            scored[id] = Evaluation(
-                name=said.name, score=said.score, fingerprints=dict(said.fingerprints)
-            )
-    if not scored:
+            taken[id] = found
+    if all(one.nothing_to_check for one in taken.values()):
+        if taken:
+            left_out["nothing to check"] = len(taken)
         remedy = "a threshold needs answers with scores"
         if left_out.get("unlabelled"):
             remedy = f"--labels names a file with the ids of answers and whether they are {LABEL}"
             if held.unknown:
                 remedy += f"; the one given has other ids, such as {min(held.unknown)!r}"
         raise DemurError(
-            f"{held.path}: no answer is left of {name} ({counted(left_out)}): {remedy}"
+            f"{held.path}: no answer with a score is left of {name} ({counted(left_out)}): {remedy}"
         )
-    if told := differences(one.fingerprints for one in scored.values()):
+    if told := differences(one.fingerprints for one in taken.values()):
         raise DemurError(
             f"{held.path}: the scores of {name} cannot be compared, they depend on different "
             f"things: {'; '.join(told)}. {held.cut}"
         )
-    return Kept(scored, left_out, sum(len(judged[id].parts) > 1 for id in scored))
+    ids = [*taken]
+    same = tuple(held.same[id] for id in ids)
+    if labelled and (pair := contradiction(same, [held.labels[id] for id in ids])):
+        one, other = (repr(ids[at]) for at in pair)
+        raise DemurError(
+            f"{held.path}: {one} and {other} are the same answer to the same question, one "
+            f"labelled as {LABEL} and the other not: correct the labels, or leave both out"
+        )
+    return Kept(taken, left_out, sum(len(judged[id].parts) > 1 for id in taken), same)
+
+
+def _as_one(said: Judged) -> Evaluation:
+    """What was said of the answer's sentences, as if it were said of the whole."""
+    if len(said.parts) == 1:
+        return said.parts[0]
+    undetermined = said.finding == "undetermined"
+    return Evaluation(
+        name=said.name,
+        score=None if undetermined else said.score,
+        label=ABSTAIN if said.finding == "nothing_to_check" else None,
+        error="a sentence is undetermined" if undetermined else None,
+        fingerprints=dict(said.fingerprints),
+    )
 
 
 def counted(counts: Mapping[str, int]) -> str:

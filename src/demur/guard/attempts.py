@@ -15,7 +15,6 @@ from pydantic import ValidationError
 from demur.errors import DemurError
 from demur.guard.capture import Capture
 from demur.guard.feedback import Feedback
-from demur.guard.plan import OnAbstain
 from demur.guard.recovery import Final
 from demur.guard.trace import Attempt, Limited, Origin, Verdict
 from demur.guard.widen import Widening, while_widening
@@ -23,7 +22,7 @@ from demur.models.calls import NO_STREAM
 from demur.models.retry import CallPolicy
 from demur.models.scope import within_scope
 from demur.models.tries import Outcome
-from demur.schema import Evaluation, Usage
+from demur.schema import Evaluation, OnAbstain, Usage
 
 
 @dataclass(frozen=True)

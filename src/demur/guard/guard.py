@@ -13,7 +13,7 @@ from langchain_core.runnables.base import RunnableLike, coerce_to_runnable
 from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.utils import ConfigurableFieldSpec, Input, Output
 from langchain_core.utils.pydantic import TypeBaseModel
-from pydantic import PrivateAttr
+from pydantic import BaseModel, PrivateAttr
 from typing_extensions import Self
 
 from demur.frozen import FrozenRunnable
@@ -22,7 +22,7 @@ from demur.guard.budget import Budget
 from demur.guard.chunks import added
 from demur.guard.feedback import Feedback
 from demur.guard.loop import GuardedCall
-from demur.guard.plan import OnAbstain, OnError, Plan
+from demur.guard.plan import OnError, Plan
 from demur.guard.recovery import Recovery, Repair, make_policy
 from demur.guard.shapes import Reader
 from demur.guard.streaming import astream, stream
@@ -31,7 +31,7 @@ from demur.guard.widen import in_a_guarded_chain
 from demur.models.calls import adrive, drive
 from demur.models.resolve import resolve_model
 from demur.models.scope import within_scope
-from demur.schema import Evaluation
+from demur.schema import Evaluation, OnAbstain, Threshold
 
 
 class Guard(FrozenRunnable[Input, Output]):
@@ -86,8 +86,9 @@ class Guard(FrozenRunnable[Input, Output]):
             next answer.
 
     Raises:
-        ValueError: There is no evaluator, or one without a threshold; an argument is out of its
-            range, or lacks another that it needs.
+        ValueError: There is no evaluator, one without a threshold, or one whose `Threshold` was
+            chosen for a guard with another `on_abstain`; an argument is out of its range, or lacks
+            another that it needs.
         TypeError: Something is no Runnable, no chat model, or no recovery.
     """
 
@@ -147,6 +148,7 @@ class Guard(FrozenRunnable[Input, Output]):
         for evaluator in self.evaluators:
             if getattr(evaluator, "threshold", 0) is None:
                 raise ValueError(no_verdict(evaluator.get_name()))
+            _refuse_unkept(evaluator, on_abstain)
             if streaming == "sentence" and not getattr(evaluator, "claim_level", False):
                 raise ValueError(
                     f"streaming='sentence' needs evaluators that judge claim by claim, as "
@@ -338,3 +340,28 @@ class Guard(FrozenRunnable[Input, Output]):
     def config_specs(self) -> list[ConfigurableFieldSpec]:
         """The chain's."""
         return self.chain.config_specs
+
+
+def _refuse_unkept(evaluator: Runnable[Any, Any], on_abstain: OnAbstain) -> None:
+    """Refuse a threshold for guards that fail what states nothing, in one that lets it pass."""
+    if on_abstain == "fail":
+        return  # a threshold for the other kind promises no less here
+    if any(threshold.on_abstain == "fail" for threshold in _thresholds(evaluator)):
+        raise ValueError(
+            f"the threshold of {evaluator.get_name()} was chosen for a guard that fails answers "
+            "which state nothing to check, and this one lets them pass: more passes than it "
+            'promises. Use Guard(..., on_abstain="fail"), or choose a threshold with '
+            'on_abstain="pass"'
+        )
+
+
+def _thresholds(found: object) -> Iterator[Threshold]:
+    """The thresholds of a Runnable and of those inside it, as of one with retries."""
+    if isinstance(found, Threshold):
+        yield found
+    elif isinstance(found, Runnable) and isinstance(found, BaseModel):
+        for name in type(found).model_fields:
+            yield from _thresholds(getattr(found, name))
+    elif isinstance(found, (list, tuple)):
+        for one in found:
+            yield from _thresholds(one)

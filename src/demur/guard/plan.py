@@ -13,9 +13,9 @@ from demur.guard.budget import Budget
 from demur.guard.feedback import Feedback
 from demur.guard.recovery import Policy
 from demur.guard.shapes import Reader
+from demur.schema import OnAbstain
 
 OnError = Literal["open", "closed", "raise"]
-OnAbstain = Literal["pass", "fail"]
 
 
 @dataclass(frozen=True)

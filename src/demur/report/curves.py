@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from demur.calibration import Reliability, Roc
@@ -29,7 +30,8 @@ def roc_curve(found: Roc) -> Chart:
         [float(rates[one]) for one in at]
         for rates in (found.false_positive_rate, found.true_positive_rate)
     )
-    names = [score(float(found.thresholds[one])) for one in at]
+    values = [float(found.thresholds[one]) for one in at]
+    names = [score(one) if math.isfinite(one) else "none" for one in values]
     traces: list[dict[str, Any]] = [
         _diagonal(),
         {
@@ -51,6 +53,8 @@ def roc_curve(found: Roc) -> Chart:
         f"them. The area under the curve is {found.auc:.2f}: so often does a hallucinated answer "
         "score lower than another one. 0.5, the dotted line, would be chance."
     )
+    if "none" in names:
+        told += " No threshold decides about answers that state nothing to check: they are one end."
     rows = [
         (names[one], percent(up[one]), percent(across[one])) for one in thinned(len(at), MOST_ROWS)
     ]

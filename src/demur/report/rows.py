@@ -36,6 +36,11 @@ class Column:
         """The runs with a score."""
         return [at for at, score in enumerate(self.scores) if score is not None]
 
+    @property
+    def silent(self) -> list[int]:
+        """The runs of which it found nothing to check."""
+        return [at for at, one in enumerate(self.findings) if one == "nothing_to_check"]
+
 
 @dataclass
 class Rows:

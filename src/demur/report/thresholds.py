@@ -24,7 +24,7 @@ from demur.report.drawing import MOST_ROWS, Chart
 from demur.report.figures import Scores, distribution, over_time
 from demur.report.rows import Column, Rows
 from demur.report.words import guarantee, percent, plural, rounded_down
-from demur.schema import Threshold
+from demur.schema import ABSTAIN, Evaluation, Finding, OnAbstain, Threshold
 
 FEW = 10
 """Answers with either label, below which curves say little."""
@@ -102,9 +102,11 @@ def tell(column: Column, rows: Rows, threshold: Threshold | None) -> Told:
     if not values:
         return Told(column.name, tuple(notices), tuple(differs), None, None, None, ())
     scores = Scores(values, labels, [rows.times[one] for one in at])
-    findings = [column.findings[one] for one in at]
+    judged = _judged(column, rows, "pass" if threshold is None else threshold.on_abstain)
+    if column.silent:
+        notices.append(_silent(len(column.silent), judged.on_abstain))
     try:
-        slider, points = _slider(scores, findings, threshold)
+        slider, points = _slider(judged, threshold)
     except CalibrationError as error:  # the largest of all numbers, which no threshold is above
         notices.append(f"No threshold can be looked for: {error}.")
         return Told(column.name, tuple(notices), tuple(differs), None, None, None, ())
@@ -113,7 +115,7 @@ def tell(column: Column, rows: Rows, threshold: Threshold | None) -> Told:
     charts = [
         distribution(scores, line, given),
         over_time(scores),
-        *_curves(scores),
+        *_curves(judged),
         _numbers(points, slider.points["shown"]),
     ]
     return Told(
@@ -124,6 +126,46 @@ def tell(column: Column, rows: Rows, threshold: Threshold | None) -> Told:
         guarantee=None if threshold is None else guarantee(threshold),
         slider=slider,
         charts=tuple(charts),
+    )
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """The answers that a threshold lets pass or not."""
+
+    found: Sequence[Evaluation]
+    """With a score, or with nothing to check."""
+    findings: Sequence[Finding | None]
+    labels: Sequence[bool | None]
+    on_abstain: OnAbstain
+
+    @property
+    def labelled(self) -> tuple[list[Evaluation], list[bool]]:
+        """Those with a label, and those labels."""
+        pairs = zip(self.found, self.labels, strict=True)
+        known = [(one, label) for one, label in pairs if label is not None]
+        return [one for one, _ in known], [label for _, label in known]
+
+
+def _judged(column: Column, rows: Rows, on_abstain: OnAbstain) -> _Judged:
+    at = sorted({*column.scored, *column.silent})
+    found = [Evaluation(name=column.name, score=column.scores[one]) for one in at]
+    silent = {*column.silent}
+    nothing = Evaluation(name=column.name, label=ABSTAIN)
+    return _Judged(
+        [nothing if run in silent else one for run, one in zip(at, found, strict=True)],
+        [column.findings[one] for one in at],
+        [rows.labels[one] for one in at],
+        on_abstain,
+    )
+
+
+def _silent(count: int, on_abstain: OnAbstain) -> str:
+    how = "pass any threshold" if on_abstain == "pass" else "fail at any threshold"
+    answers = plural(count, "answer states", "answers state")
+    return (
+        f"{answers} nothing to check. They have no score and {how}, as in a guard with "
+        f'on_abstain="{on_abstain}".'
     )
 
 
@@ -153,52 +195,52 @@ class _Point:
     labelled: Operating | None
 
 
-def _slider(
-    scores: Scores, findings: Sequence[str | None], threshold: Threshold | None
-) -> tuple[Slider, list[_Point]]:
-    every = operating_points(scores.values)
-    known, labels = scores.labelled
+def _slider(judged: _Judged, threshold: Threshold | None) -> tuple[Slider, list[_Point]]:
+    every = operating_points(judged.found, on_abstain=judged.on_abstain)
+    known, labels = judged.labelled
     points = [_Point(one, None) for one in every]
-    if known:
-        some = operating_points(known, labels)  # the same thresholds, or fewer
+    if any(one.score is not None for one in known):
+        # The same thresholds, or fewer.
+        some = operating_points(known, labels, on_abstain=judged.on_abstain)
         thresholds = [one.threshold for one in some]
         beside = [min(bisect_left(thresholds, one.threshold), len(some) - 1) for one in every]
         points = [_Point(one, some[at]) for one, at in zip(every, beside, strict=True)]
-    start, note = _start(scores, findings, threshold)
+    start, note = _start(judged, threshold)
     thresholds = [one.threshold for one in every]
     given: dict[str, Any] = {
         "thresholds": thresholds,
         "shown": [*words.thresholds(thresholds)],
         "passed": [one.passed for one in every],
-        "total": len(scores.values),
+        "total": len(judged.found),
     }
-    if known:
+    with_labels = points[0].labelled is not None
+    if with_labels:
         labelled = [one.labelled for one in points if one.labelled is not None]
         for name in ("precision", "recall", "f1"):
             given[name] = [_rounded(getattr(one, name)) for one in labelled]
         given["leak"] = [_leak(one) for one in labelled]
         given["hallucinated"] = labelled[0].hallucinated
     at = min(bisect_left(thresholds, start), len(thresholds) - 1)
-    return Slider(given, at, note, bool(known)), points
+    return Slider(given, at, note, with_labels), points
 
 
-def _start(
-    scores: Scores, findings: Sequence[str | None], threshold: Threshold | None
-) -> tuple[float, str]:
+def _start(judged: _Judged, threshold: Threshold | None) -> tuple[float, str]:
     """Where the slider stands first, and why."""
     if threshold is not None:
         return threshold.value, "The slider begins at the threshold that was given."
-    judged = [*zip(scores.values, findings, strict=True)]
-    passed = [value for value, finding in judged if finding == "passed"]
-    failed = [value for value, finding in judged if finding == "failed"]
+    pairs = [*zip(judged.found, judged.findings, strict=True)]
+    passed = [one.score for one, finding in pairs if finding == "passed" and one.score is not None]
+    failed = [one.score for one, finding in pairs if finding == "failed" and one.score is not None]
     if passed and max(failed, default=-math.inf) < min(passed):
         return min(
             passed
         ), "The slider begins where the evaluator itself drew the line on these answers."
     try:
-        return best_f1(*scores.labelled).value, "The slider begins at the best F1 on these answers."
+        best = best_f1(*judged.labelled, on_abstain=judged.on_abstain)
+        return best.value, "The slider begins at the best F1 on these answers."
     except CalibrationError:  # no labels, or of one kind only
-        lowest = percentile(scores.values, 10).value
+        scored = [one.score for one in judged.found if one.score is not None]
+        lowest = percentile(scored, 10).value
         return lowest, "The slider begins where at most a tenth of the answers fail."
 
 
@@ -239,20 +281,23 @@ def _numbers(points: Sequence[_Point], shown: Sequence[str]) -> Chart:
 # --- Curves ---------------------------------------------------------------------------------------
 
 
-def _curves(scores: Scores) -> list[Chart]:
-    values, labels = scores.labelled
-    if not values:
+def _curves(judged: _Judged) -> list[Chart]:
+    values, labels = judged.labelled
+    if all(one.score is None for one in values):
         return []
     wrong = sum(labels)
     right = len(labels) - wrong
     few = f"Few labels: {wrong:,} hallucinated, {right:,} not. A curve of so few says little. "
     if not wrong or not right:
         said = (
-            f"All {plural(right or wrong, 'answer')} with a label and a score are "
+            f"All {plural(right or wrong, 'answer')} with a label and a finding are "
             f"{'' if wrong else 'not '}hallucinated. ROC and reliability curves need both kinds."
         )
         return [Chart("curves", "ROC curve and reliability", said, (), [], {})]
-    made = [roc_curve(roc(values, labels)), reliability_curve(reliability(values, labels))]
+    made = [
+        roc_curve(roc(values, labels, on_abstain=judged.on_abstain)),
+        reliability_curve(reliability(values, labels)),
+    ]
     if min(wrong, right) >= FEW:
         return made
     return [

@@ -73,7 +73,8 @@ def guarantee(found: Threshold) -> str:
     if found.method == "learn-then-test":
         return (
             f"With a confidence of {percent(found.confidence, 0)}, at most "
-            f"{percent(found.target)} of hallucinated answers pass it. Learn then Test, from "
+            f"{percent(found.target)} of hallucinated answers pass a guard with it that has "
+            f'on_abstain="{found.on_abstain}" and is not open on errors. Learn then Test, from '
             f"{sample}; it holds for answers that come as those came."
         )
     if found.method == "best-f1":

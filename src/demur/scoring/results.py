@@ -43,6 +43,8 @@ class Found:
     key: str
     evaluator: str
     evaluation: Evaluation
+    same: str | None = None
+    """What `demur.calibration.answer_key` says of the answer; None where it is not known."""
 
 
 class Results:
@@ -264,7 +266,9 @@ def _read(path: Path, raw: bytes, number: int, remedy: str) -> Found | Usage:
         if "spent" in line:
             return Usage.model_validate(line["spent"])
         evaluation = Evaluation.model_validate(line["evaluation"])
-        return Found(str(line["key"]), str(line["evaluator"]), evaluation)
+        same = line.get("same")
+        same = None if same is None else str(same)
+        return Found(str(line["key"]), str(line["evaluator"]), evaluation, same)
     except (ValueError, KeyError, TypeError) as error:
         why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise ScoringError(f"{path}, line {number} is no finding ({why}): {remedy}") from error

@@ -19,6 +19,7 @@ from queue import Empty, SimpleQueue
 from threading import Event
 from typing import Any, TypeAlias
 
+from demur.calibration import answer_key
 from demur.errors import DemurError
 from demur.evaluators.base import Evaluator
 from demur.models.retry import describe
@@ -175,7 +176,7 @@ class Run:
                 self._write(event)
 
     def _write(self, finding: _Scored) -> None:
-        key = finding.row.key(finding.name)
+        key, sample = finding.row.key(finding.name), finding.row.samples[finding.name]
         self.results.append(
             {
                 "key": key,
@@ -183,6 +184,7 @@ class Run:
                 "answer": finding.name,
                 "evaluator": finding.evaluator,
                 "time": _now(),
+                "same": answer_key(sample.question, sample.answer),
                 "evaluation": finding.evaluation.model_dump(mode="json"),
             }
         )

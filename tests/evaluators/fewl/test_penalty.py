@@ -86,6 +86,7 @@ async def test_a_threshold_is_not_applied_to_a_score_without_its_penalty() -> No
     assert "fit() other questions first, or penalty=False" in (found.error or "")
     assert (await given.ainvoke(SAMPLE)).error == found.error
     bound = Threshold(
+        on_abstain="pass",
         value=0.1,
         method="percentile",
         percentile=50,

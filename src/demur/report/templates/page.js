@@ -171,8 +171,8 @@
         one.textContent = name === "f1" && found !== null ? found.toFixed(2) : percent(found);
       }
       range.setAttribute("aria-valuetext", `${least}: ${percent(rate)} pass`);
-      const said = `${count(passed)} of ${count(points.total)} answers have a score of ${least}`;
-      find(`told-${at}`).textContent = `${said} or more.`;
+      const said = `${count(passed)} of ${count(points.total)} answers pass a threshold of ${least}`;
+      find(`told-${at}`).textContent = `${said}.`;
       const chart = find(`chart-${at}-scores`);
       const line = { "shapes[0].x0": threshold(), "shapes[0].x1": threshold() };
       if (chart.data) Plotly.relayout(chart, line);
