@@ -43,7 +43,7 @@ EXPECTED = [
             "score": 0.0,
             "label": "x",
             "passed": False,
-            "error": None,
+            "cause": None,
         },
     ),
     (
@@ -59,7 +59,7 @@ EXPECTED = [
             "score": 1.0,
             "label": "x",
             "passed": True,
-            "error": None,
+            "cause": None,
         },
     ),
     (

@@ -303,7 +303,10 @@ def test_usage_is_accounted_by_stage() -> None:
 
         result, ledger = drive(steps(), {}, QUICK)
     assert result == "done"
-    assert {stage: usage.calls for stage, usage in ledger.items()} == {"first": 1, "second": 3}
+    assert {stage: usage.calls for stage, usage in ledger.usage.items()} == {
+        "first": 1,
+        "second": 3,
+    }
 
 
 class _Seen(BaseCallbackHandler):

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.runnables import RunnableLambda
 
-from demur.models.calls import RunnableCall, Steps, ask, drive
+from demur.models.calls import Ledger, RunnableCall, Steps, ask, drive
 from demur.models.together import side_by_side
 
 ECHO = RunnableLambda(lambda value: value)
@@ -51,4 +51,4 @@ def test_each_part_gets_its_own_outcomes_and_rounds_are_made_together(
 
 
 def test_no_parts_need_no_calls() -> None:
-    assert drive(side_by_side([]), {}, None) == ([], {})
+    assert drive(side_by_side([]), {}, None) == ([], Ledger())

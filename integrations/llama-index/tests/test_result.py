@@ -129,7 +129,7 @@ def test_the_result_is_json_and_tells_no_rejected_text() -> None:
     assert result["evidence"] == []
     assert "84 metres" not in json.dumps(result)
     told = {"name": "RefChecker", "finding": "passed", "score": 1.0, "label": None, "passed": True}
-    assert result["evaluations"] == [{**told, "error": None}]
+    assert result["evaluations"] == [{**told, "cause": None}]
 
 
 def test_the_trace_of_a_response() -> None:

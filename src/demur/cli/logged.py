@@ -116,6 +116,8 @@ def show_run(console: Console, record: Record) -> None:
         ended = (record.outcome or "was cut short").replace("_", " ")
         limit = "" if record.limit is None else f" (limit: {record.limit})"
         _say(console, f"the guard {ended}", f"{record.reason or ''}{limit}", style="bold")
+        if record.error is not None:
+            _say(console, "the repair", record.error)
     _say(console, f"in all {display.usage_line(record.usage)};", f"took {record.seconds:,.1f} s")
 
 

@@ -104,7 +104,7 @@ class Ended:
     """What the policy says about the failure; None for its end."""
     limit: Limited | None = None
     error: str | None = None
-    """What a call said that failed. The reason has the kind of error alone, for anyone to see."""
+    """What a failed repair said. The reason has the kind of error alone, for anyone to see."""
     usage: Usage = field(default_factory=Usage)
     """What was spent on one that came to nothing."""
 

@@ -109,6 +109,9 @@ class Feedback(BaseModel):
             if not any(claim.label in _FAILURES for claim in evaluation.claims):
                 nothing = evaluation.nothing_to_check
                 rejects = evaluation.explanation or f"{evaluation.name} rejects it."
+                if evaluation.undetermined:  # what a failed call said is nobody's to read
+                    cause = f" ({evaluation.cause})" if evaluation.cause else ""
+                    rejects = f"{evaluation.name} could not decide about it{cause}."
                 yield Problem(
                     failure=Failure.NOTHING if nothing else evaluation.failure or Failure.OTHER,
                     evaluator=evaluation.name,

@@ -189,7 +189,7 @@ class GuardedCall:
                 return self._out_of(exhausted)
             undecided = next(e for e in last.attempt.evaluations if e.undetermined)
             why = f"{undecided.name} could not decide about attempt {number}"
-            return Ended(_because(why, undecided.cause), error=undecided.error)
+            return Ended(_because(why, undecided.cause))
         recovery = choose(self.plan.policy, self._feedback().failures)
         if isinstance(recovery, Final):
             return Ended(f"attempt {number} was rejected", recovery)

@@ -84,7 +84,7 @@ class Trace(BaseModel):
     reason: str
     """What ended it, in a sentence for anyone to see: it quotes nobody."""
     error: str | None = None
-    """If a failed call ended it, what that said: it may quote the answer or a provider."""
+    """If the guard's model failed to repair an answer, what that said: it may quote a provider."""
     limit: Limited | None = None
     """The limit of the budget that ended it, if one did."""
     attempts: tuple[Attempt, ...]

@@ -33,7 +33,7 @@ def trace_html(trace: Trace, output: str | None = None) -> Element:
     other = output is not None and output != trace.attempts[-1].answer
     return element(
         "article",
-        _ending(trace.outcome, trace.reason, trace.limit),
+        _ending(trace.outcome, trace.reason, trace.limit, trace.error),
         _quiet(_time(trace.time), _cost(trace.usage, trace.seconds)),
         *_attempts(trace.attempts, trace.time.isoformat()),
         _titled("Returned", output or "") if other else None,
@@ -55,7 +55,7 @@ def record_html(record: Record) -> Element:
     )
     return element(
         "article",
-        _ending(record.outcome, record.reason, record.limit) if guarded else None,
+        _ending(record.outcome, record.reason, record.limit, record.error) if guarded else None,
         _quiet(_time(record.time), record.name, record.model, _tags(record.tags)),
         _quiet(_cost(record.usage, record.seconds)),
         element("p", note, class_="demur-why") if note else None,
@@ -65,13 +65,15 @@ def record_html(record: Record) -> Element:
     )
 
 
-def _ending(outcome: str | None, reason: str | None, limit: str | None) -> Element:
+def _ending(
+    outcome: str | None, reason: str | None, limit: str | None, error: str | None
+) -> Element:
     bound = None if limit is None else f"(limit: {limit.replace('_', ' ')})"
     return element(
         "p",
         element("strong", "The guard’s call", class_="demur-name"),
         pill(outcome_look(outcome)),
-        element("span", separated((reason, bound), " "), dir="auto"),
+        element("span", separated((reason, bound, error), " "), dir="auto"),
         class_="demur-head",
     )
 

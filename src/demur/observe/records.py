@@ -48,6 +48,8 @@ class Record(BaseModel):
     """How a guard's call ended; None where no guard was, or where it did not come to its end."""
     reason: Text | None = None
     """What ended a guard's call, in a sentence."""
+    error: Text | None = None
+    """If a guard's model failed to repair an answer, what that said."""
     limit: Limited | None = None
     """The limit of a guard's budget that ended its call, if one did."""
     usage: Usage = Usage()

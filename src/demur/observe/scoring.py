@@ -100,7 +100,7 @@ def _undecided(name: str, why: str) -> Evaluation:
 def _of_trace(finished: Finished) -> Record:
     trace = finished.trace
     assert trace is not None
-    ended = {"outcome": trace.outcome, "reason": trace.reason, "limit": trace.limit}
+    ended = {name: getattr(trace, name) for name in ("outcome", "reason", "error", "limit")}
     return _record(finished, trace.attempts, trace.usage, **ended)
 
 
