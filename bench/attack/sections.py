@@ -1,0 +1,64 @@
+"""The sections of the attack, each run in a process of its own."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import multiprocessing
+import sys
+import warnings
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(_ROOT / "tests"), str(_ROOT / "integrations/llama-index/tests")]
+
+from .truth import Tally
+
+SECTIONS: dict[str, tuple[str, int, int, float]] = {
+    # its module, how much, how much of it with --quick, seconds after which it hangs
+    "guards": ("guards", 17_000, 300, 1200),
+}
+CONTROLS = ("guards",)
+"""The sections that can do without the guard."""
+
+
+def apart(name: str, options: argparse.Namespace) -> Iterator[Tally]:
+    """The tallies of a section, out of a process that is ended when it takes too long."""
+    limit = SECTIONS[name][3]
+    ours, theirs = multiprocessing.Pipe(duplex=False)
+    process = multiprocessing.get_context("spawn").Process(
+        target=_section, args=(name, options, theirs)
+    )
+    process.start()
+    theirs.close()
+    while True:
+        try:
+            if not ours.poll(limit):
+                raise TimeoutError
+            found = ours.recv()
+        except (EOFError, TimeoutError) as error:
+            hung = isinstance(error, TimeoutError)
+            lost = Tally(name).done()
+            lost.add("hung" if hung else "wrong", "no result" if hung else "it broke off")
+            process.kill()
+            yield lost
+            return
+        if found is None:
+            process.join()
+            return
+        yield found
+
+
+def _section(name: str, options: argparse.Namespace, tell: Connection) -> None:
+    warnings.filterwarnings("ignore")
+    module, count, quick, _ = SECTIONS[name]
+    given: dict[str, Any] = {"seed": options.seed}
+    if name in CONTROLS:
+        given["guarded"] = not options.unguarded
+    attack = importlib.import_module(f"bench.attack.{module}").attack
+    for tally in attack(quick if options.quick else count, **given):
+        tell.send(tally)
+    tell.send(None)
