@@ -374,15 +374,14 @@ def attack(count: int, seed: int = 0, guarded: bool = True) -> Iterator[Tally]:
     }
     loop = asyncio.new_event_loop()
     for case in cases(count, seed):
-        tally = tallies[case.inside]
-        _try(case, tally, loop, guarded)
+        with tallies[case.inside] as tally:
+            _try(case, tally, loop, guarded)
     loop.close()
-    yield from (tally.done() for tally in tallies.values())
+    yield from tallies.values()
 
 
 def _try(case: Case, tally: Tally, loop: asyncio.AbstractEventLoop, guarded: bool) -> None:
     heard, wanted = Heard(SHAPES[case.shape]), expected(case)
-    tally.tried += 1
     try:
         with time_limit(LIMIT):
             doing = LISTENERS[case.listen](build(case, guarded), heard)

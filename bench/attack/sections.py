@@ -20,8 +20,9 @@ from .truth import Tally
 SECTIONS: dict[str, tuple[str, int, int, float]] = {
     # its module, how much, how much of it with --quick, seconds after which it hangs
     "guards": ("guards", 17_000, 300, 1200),
+    "chunks": ("chunks", 6_000, 200, 600),
 }
-CONTROLS = ("guards",)
+CONTROLS = ("guards", "chunks")
 """The sections that can do without the guard."""
 
 
@@ -41,7 +42,7 @@ def apart(name: str, options: argparse.Namespace) -> Iterator[Tally]:
             found = ours.recv()
         except (EOFError, TimeoutError) as error:
             hung = isinstance(error, TimeoutError)
-            lost = Tally(name).done()
+            lost = Tally(name)
             lost.add("hung" if hung else "wrong", "no result" if hung else "it broke off")
             process.kill()
             yield lost

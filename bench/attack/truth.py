@@ -91,18 +91,22 @@ class Tally:
     """One of each kind, to begin with."""
     notes: list[str] = field(default_factory=list)
     """Figures that are neither."""
-    _began: float = field(default_factory=time.monotonic)
     seconds: float = 0.0
+    _began: float = 0.0
+
+    def __enter__(self) -> Tally:
+        """One more is tried, and its time counts."""
+        self.tried += 1
+        self._began = time.monotonic()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += time.monotonic() - self._began
 
     def add(self, verdict: str, kind: str, example: Any = "") -> None:
         """Count something that should not be: of the verdict "leaks", "wrong" or "hung"."""
         self.found[verdict][kind] += 1
         self.examples.setdefault(f"{verdict} {kind}", str(example))
-
-    def done(self) -> Tally:
-        """Stop the clock."""
-        self.seconds = time.monotonic() - self._began
-        return self
 
     @property
     def bad(self) -> int:
@@ -113,9 +117,8 @@ class Tally:
         """The line of this kind, and under it what was found, the most frequent first."""
         counts = " / ".join(f"{one.total():,}" for one in self.found.values())
         refused = f", {self.refused:,} refused" if self.refused else ""
-        yield f"{self.what:<40} {self.tried:>9,} {self.unit:<13} {counts:<18} {self.seconds:6.1f} s" + (
-            refused
-        )
+        tried = f"{self.what:<40} {self.tried:>9,} {self.unit:<13}"
+        yield f"{tried} {counts:<18} {self.seconds:6.1f} s{refused}"
         yield from (f"    {note}" for note in self.notes)
         for verdict, kinds in self.found.items():
             for kind, number in kinds.most_common(show):
