@@ -27,7 +27,7 @@ def main() -> int:
     parser.add_argument("--show", type=int, default=3, help="kinds of findings, of each line")
     options = parser.parse_args()
 
-    print(f"{'attack':<40} {'tried':>9} {'':<13} leaks/wrong/hung   seconds")
+    print(f"{'attack':<52} {'tried':>9} {'':<13} leaks/wrong/hung   seconds")
     bad = 0
     for name in options.section or (CONTROLS if options.unguarded else SECTIONS):
         for tally in apart(name, options):

@@ -21,8 +21,10 @@ SECTIONS: dict[str, tuple[str, int, int, float]] = {
     # its module, how much, how much of it with --quick, seconds after which it hangs
     "guards": ("guards", 17_000, 300, 1200),
     "chunks": ("chunks", 6_000, 200, 600),
+    "graphs": ("graphs", 272, 12, 1200),
+    "llama": ("llama", 3_000, 60, 900),
 }
-CONTROLS = ("guards", "chunks")
+CONTROLS = ("guards", "chunks", "graphs", "llama")
 """The sections that can do without the guard."""
 
 

@@ -82,7 +82,7 @@ class Tally:
     unit: str = "combinations"
     tried: int = 0
     refused: int = 0
-    """Those that demur does not build, and says so."""
+    """Those that demur does not do, and says so."""
     found: dict[str, Counter[str]] = field(
         default_factory=lambda: {"leaks": Counter(), "wrong": Counter(), "hung": Counter()}
     )
@@ -108,6 +108,12 @@ class Tally:
         self.found[verdict][kind] += 1
         self.examples.setdefault(f"{verdict} {kind}", str(example))
 
+    def refuse(self, error: BaseException) -> None:
+        """Count what demur does not do, and says so."""
+        self.refused += 1
+        if (note := f"refused: {error}"[:_SHOWN]) not in self.notes:
+            self.notes.append(note)
+
     @property
     def bad(self) -> int:
         """How much there is that should not be."""
@@ -117,7 +123,7 @@ class Tally:
         """The line of this kind, and under it what was found, the most frequent first."""
         counts = " / ".join(f"{one.total():,}" for one in self.found.values())
         refused = f", {self.refused:,} refused" if self.refused else ""
-        tried = f"{self.what:<40} {self.tried:>9,} {self.unit:<13}"
+        tried = f"{self.what:<52} {self.tried:>9,} {self.unit:<13}"
         yield f"{tried} {counts:<18} {self.seconds:6.1f} s{refused}"
         yield from (f"    {note}" for note in self.notes)
         for verdict, kinds in self.found.items():
