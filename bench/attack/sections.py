@@ -23,6 +23,10 @@ SECTIONS: dict[str, tuple[str, int, int, float]] = {
     "chunks": ("chunks", 6_000, 200, 600),
     "graphs": ("graphs", 272, 12, 1200),
     "llama": ("llama", 3_000, 60, 900),
+    "concurrency": ("concurrency", 1_500, 100, 900),
+    "memory": ("memory", 40_000, 900, 1200),
+    "kills": ("kills", 60, 2, 900),
+    "damage": ("damage", 1_400, 30, 900),
 }
 CONTROLS = ("guards", "chunks", "graphs", "llama")
 """The sections that can do without the guard."""
