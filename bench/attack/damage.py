@@ -119,7 +119,7 @@ def _spoiled(content: bytes, draw: random.Random) -> bytes:
     lines = content.splitlines()
     for _ in range(draw.randint(1, 3)):
         at = draw.randrange(len(lines))
-        with contextlib.suppress(ValueError):  # spoiled before
+        with contextlib.suppress(ValueError, RecursionError):  # it is spoiled already
             lines[at] = _restructured(json.loads(lines[at]), draw).encode(errors="surrogatepass")
     return b"\n".join(lines) + b"\n"
 

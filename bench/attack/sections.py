@@ -27,6 +27,7 @@ SECTIONS: dict[str, tuple[str, int, int, float]] = {
     "memory": ("memory", 40_000, 900, 1200),
     "kills": ("kills", 60, 2, 900),
     "damage": ("damage", 1_400, 30, 900),
+    "calibrations": ("calibrations", 120_000, 2_400, 900),
 }
 CONTROLS = ("guards", "chunks", "graphs", "llama")
 """The sections that can do without the guard."""
