@@ -23,7 +23,7 @@ from .truth import Tally
 
 Draw = Callable[[Any, int], Any]
 _FINGERPRINTS = {"evaluator": "RefChecker", "model": "m"}
-_SHARE_OF_DRAWS = 300
+_SHARE_OF_DRAWS = 600
 """Calibrations by the command, which reads a log each time, are so many times fewer."""
 
 
@@ -71,7 +71,7 @@ def attack(count: int, seed: int = 0) -> Iterator[Tally]:
         yield tally
     few = max(4, count // _SHARE_OF_DRAWS)
     yield _by_command("some state nothing", few, random, silent=0.3)
-    yield _by_command("some state nothing, all in all few", few, random, silent=0.02)
+    yield _by_command("few state nothing", few, random, silent=0.05)
     yield _by_command("each answer five times", few, random, times=5)
 
 
@@ -104,7 +104,7 @@ def _by_command(
 ) -> Tally:
     """`demur calibrate` on logs in which hallucinated answers state nothing, or are repeated."""
     tally = Tally(f"demur calibrate: {name}", "calibrations")
-    source, setting = SOURCES["any score"], (60, 0.1, 0.8)
+    source, setting = SOURCES["any score"], (150, 0.1, 0.9)
     broken = 0
     with TemporaryDirectory() as folder:
         for _ in range(draws):

@@ -203,6 +203,8 @@ def _try(
     if client.seen:
         tally.add("leaks", "in a stream", example)
     if not guarded:
+        if is_wrong(texts[0]) and not client.seen:
+            tally.add("wrong", "the attack is blind", example)
         return
     if whole != wanted:
         tally.add("wrong", "what invoke returns", f"{whole!r}, not {wanted!r}: {example}")

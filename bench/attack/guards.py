@@ -395,7 +395,11 @@ def _try(case: Case, tally: Tally, loop: asyncio.AbstractEventLoop, guarded: boo
     out = wanted.lets_out(heard)
     for where in {_where(one) for one in [*heard.things, heard.error] if marks(one) - out}:
         tally.add("leaks", f"{where} ({case.listen}, {case.streaming})", case)
-    if guarded and not wanted.fits(heard):
+    if not guarded:
+        said = _texts(case)[0]
+        if said and is_wrong(said) and not isinstance(said, Broken) and not marks(*heard.things):
+            tally.add("wrong", "the attack is blind", case)
+    elif not wanted.fits(heard):
         got = repr(heard.error) if heard.error else heard.text
         tally.add("wrong", f"{case.listen}, {case.streaming}, {case.shape}", f"{case}: {got!r}")
 

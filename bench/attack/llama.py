@@ -178,6 +178,8 @@ def _try(case: Case, tally: Tally, loop: asyncio.AbstractEventLoop, guarded: boo
         if marks(thing):
             tally.add("leaks", f"{case.judge}: {type(thing).__name__} ({case.call})", case)
     if not guarded:
+        if SCRIPTS[case.script][0] != RIGHT and not marks(client._things):
+            tally.add("wrong", "the attack is blind", case)
         return
     wanted = case.expected()
     got = type(error).__name__ if error else text
