@@ -16,7 +16,8 @@ from langchain_core.runnables.utils import AddableDict
 from demur import Evaluation, Guard, Sample
 from demur.schema import ABSTAIN
 
-from .guards import LIMIT, LISTENERS, Heard
+from .guards import LIMIT
+from .listening import LISTENERS, Heard
 from .play import SHAPES, ChainError, Judge
 from .truth import RIGHT, Hung, Tally, is_wrong, marks, time_limit, wrong
 

@@ -14,10 +14,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from support.records import found, jsonl, nothing_to_check, scored  # the tests'
 
 from demur import cli
 from demur.calibration import CalibrationError, calibrate
+from support.records import found, jsonl, nothing_to_check, scored  # the tests'
 
 from .truth import Tally
 
@@ -99,9 +99,7 @@ def _broken(
     return source.passing(chosen.value) > target
 
 
-def _by_command(
-    name: str, draws: int, random: Any, silent: float = 0.0, times: int = 1
-) -> Tally:
+def _by_command(name: str, draws: int, random: Any, silent: float = 0.0, times: int = 1) -> Tally:
     """`demur calibrate` on logs in which hallucinated answers state nothing, or are repeated."""
     tally = Tally(f"demur calibrate: {name}", "calibrations")
     source, setting = SOURCES["any score"], (150, 0.1, 0.9)
@@ -113,7 +111,7 @@ def _by_command(
             if chosen is None:
                 tally.refused += 1
                 continue
-            # What states nothing has no score, and a guard lets it through unless it is told not to.
+            # What states nothing has no score; a guard lets it through unless it is told not to.
             passes = 1.0 if chosen.get("on_abstain", "pass") == "pass" else 0.0
             share = silent * passes + (1 - silent) * source.passing(chosen["value"])
             broken += share > setting[1]
@@ -135,9 +133,7 @@ def _chosen(
     runs = []
     for at, score in enumerate([*source.draw(random, size // times), *random.random(40)]):
         bad = at < size // times
-        judged = found(
-            score=float(score), passed=bool(score > 0.5), fingerprints=_FINGERPRINTS
-        )
+        judged = found(score=float(score), passed=bool(score > 0.5), fingerprints=_FINGERPRINTS)
         if bad and random.random() < silent:
             judged = nothing_to_check().model_copy(update={"fingerprints": _FINGERPRINTS})
         answer = f"Answer {at}, {random.random()}."

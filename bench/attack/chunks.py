@@ -17,7 +17,8 @@ from demur import Abstain, Guard
 from demur.guard.events import REPLACE
 from demur.guard.recovery import REFUSAL
 
-from .guards import GIVEN, LIMIT
+from .guards import LIMIT
+from .listening import GIVEN
 from .play import Judge
 from .truth import MARKS, Hung, Tally, is_wrong, marks, time_limit
 
@@ -54,7 +55,7 @@ Chunks = Callable[[list[str]], list[Any]]
 
 
 def _cumulative(texts: list[str]) -> list[Any]:
-    """Plain mappings do not add up: each takes the place of the one before, as parsers give them."""
+    """Plain mappings do not add up, as parsers give them: each takes the place of the last."""
     return [{"answer": "".join(texts[: at + 1])} for at in range(len(texts))]
 
 
@@ -99,9 +100,7 @@ class _Spoken(Runnable[Any, Any]):
         extra = {"context": ["The tower."], "cost": 1} if "contexts" in self.form else {}
         return {"answer": value, **extra}
 
-    def stream(
-        self, input: Any, config: RunnableConfig | None = None, **_: Any
-    ) -> Iterator[Any]:
+    def stream(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Iterator[Any]:
         yield from FORMS[self.form](self._next())
 
     async def astream(

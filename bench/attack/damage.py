@@ -1,4 +1,4 @@
-"""Damaged logs and data sets through the commands: nothing ends in a fault, and the rest is read."""
+"""Damaged logs and data sets through the commands: no fault, and what is whole is read."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from support.records import found, jsonl, refuted, scored, several, sqlite  # the tests'
-
 from demur import Sample, cli
 from demur.cli.methods import METHODS, Maker, Method
 from demur.observe import Record
+from support.records import found, jsonl, refuted, scored, several, sqlite  # the tests'
 
 from .play import Judge
 from .truth import Hung, Tally, time_limit
@@ -142,7 +141,8 @@ def _torn(content: bytes, draw: random.Random) -> bytes:
         elif what == 4:
             spoiled[at : at + length] = bytes(length)
         else:
-            spoiled[at:at] = draw.choice((b"\0", b"\xff\xfe", b"\n", b'{"', b"]", draw.randbytes(9)))
+            odd = (b"\0", b"\xff\xfe", b"\n", b'{"', b"]", draw.randbytes(9))
+            spoiled[at:at] = draw.choice(odd)
     return bytes(spoiled)
 
 
@@ -167,8 +167,8 @@ def _restructured(value: Any, draw: random.Random) -> str:
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
     """Where something stands: the holder, and the key or the number."""
-    keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
-    for key in keys:
+    keys: Any = value if isinstance(value, dict) else ()
+    for key in range(len(value)) if isinstance(value, list) else keys:
         yield value, key
         yield from _places(value[key])
 
@@ -182,11 +182,11 @@ def _read(path: Path, left: set[str], draw: random.Random, tally: Tally) -> None
     missing = {id for id in left if f'"{id}"' not in (told or "")}
     if missing and told is not None:
         tally.add("wrong", "a record that is whole is not listed", f"{len(missing)} of {len(left)}")
-    out, page = path.with_suffix(".threshold"), path.with_suffix(".html")
+    out, page, table = (path.with_suffix(one) for one in (".threshold", ".html", ".csv"))
     others: Sequence[list[str]] = (
         ["log", str(path), "--summary", "--by", "model,day"],
         ["log", str(path), "--worst", "5"],
-        ["log", str(path), "--text", "danube", "--export", str(path.with_suffix(".csv")), "--force"],
+        ["log", str(path), "--text", "danube", "--export", str(table), "--force"],
         ["report", str(path), "-o", str(page), "--force"],
         ["calibrate", str(path), "--best-f1", "-o", str(out), "--force"],
     )

@@ -25,6 +25,7 @@ from demur.guard.recovery import REFUSAL
 from langchain_demur import HallucinationMiddleware, guarded_node
 
 from .guards import LIMIT
+from .listening import where
 from .play import Script, Speaker, judges
 from .truth import DOCUMENT, QUESTION, RIGHT, Hung, Tally, marks, time_limit, wrong
 
@@ -92,9 +93,7 @@ class Making:
         """An agent that may search."""
         checks = middleware and self.guarded
         guards = [HallucinationMiddleware(*self.judges, **self.options)] if checks else []
-        return create_agent(
-            self.model, [_search], middleware=guards, checkpointer=saver, **options
-        )
+        return create_agent(self.model, [_search], middleware=guards, checkpointer=saver, **options)
 
 
 def _answered(make: Making, name: str) -> Any:
@@ -293,7 +292,7 @@ def _try(
     saver = InMemorySaver() if saves else None
     says = (STRUCTURED if "structured" in name else SCRIPTS)[script]
     searches = (_SEARCHES,) if "agent" in name else ()
-    model = Speaker(say=Script(*searches, *says))  # type: ignore[arg-type]
+    model = Speaker(say=Script(*searches, *says))
     judge = "cannot decide" if script == "cannot be judged" else "rejects claims"
     options = {"on_fail": Block()} if script == "is blocked" else {}
     try:
@@ -317,19 +316,13 @@ def _try(
         heard.error = error
     if seen := [one for one in [*heard.things, heard.error] if marks(one)]:
         mode_name = way.partition(",")[0]
-        tally.add("leaks", f"{mode_name}, {script}: {_where(seen[0])}", example)
+        tally.add("leaks", f"{mode_name}, {script}: {where(seen[0])}", example)
     if saver is not None:
         _look_into(graph, saver, model, given, script, tally, example)
     if type(heard.error) is DemurError:
         tally.refuse(heard.error)
     elif guarded:
         _compare(heard, script, name, tally, example)
-
-
-def _where(thing: Any) -> str:
-    if isinstance(thing, dict) and "event" in thing:
-        return f"{thing['event']} of {thing['name']}"
-    return type(thing).__name__
 
 
 def _look_into(

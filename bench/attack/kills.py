@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from langchain_core.runnables import RunnableLambda
-from support.processes import killed_at_random  # the tests', which is no package's
 
 from demur import Guard, ScoreCallbackHandler
 from demur.observe import JSONLSink, Record, SQLiteSink
 from demur.observe.log import Damaged, open_log, records
+from support.processes import killed_at_random  # the tests', which is no package's
 
 from .play import Judge
 from .truth import Tally
@@ -68,7 +69,7 @@ def attack(count: int, seed: int = 0) -> Iterator[Tally]:
                 rounds = min(_ROUNDS, count - at)
                 with TemporaryDirectory() as folder:
                     path = Path(folder) / file
-                    told = killed_at_random(lambda path=path: make(path), rounds, seed + at)
+                    told = killed_at_random(partial(make, path), rounds, seed + at)
                     there, damaged = _read(path)
                 written += len(told)
                 torn += damaged
@@ -77,7 +78,9 @@ def attack(count: int, seed: int = 0) -> Iterator[Tally]:
                 if damaged > 2 * rounds:
                     tally.add("wrong", "more than a torn record for each kill", damaged)
         tally.tried = written
-        tally.notes.append(f"{2 * count} writers killed, {torn} torn records left out by the reader")
+        tally.notes.append(
+            f"{2 * count} writers killed, {torn} torn records left out by the reader"
+        )
         yield tally
 
 

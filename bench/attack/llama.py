@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from fake_llm import ScriptedLLM  # the tests' model, which is no package's
 from llama_index.core import Document, MockEmbedding, VectorStoreIndex
 from llama_index.core.base.response.schema import Response
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
-from llama_index.core.instrumentation.events.query import QueryEndEvent
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.query_engine import CustomQueryEngine
 from llama_index_instrumentation import root_dispatcher
@@ -23,9 +21,9 @@ from pydantic_core import to_json
 
 from demur import Abstain, Block
 from demur.guard.recovery import REFUSAL
+from fake_llm import ScriptedLLM  # the tests' model, which is no package's
 from llama_index.evaluation.demur import GuardedChatEngine, GuardedQueryEngine
 from llama_index.evaluation.demur.events import (
-    ChatEndEvent,
     DecisionEvent,
     EvaluationEvent,
     OutcomeEvent,
@@ -83,16 +81,13 @@ ENGINES = {
 
 
 class _Client(BaseEventHandler):
-    """What comes of a call, and the events of demur's and of the outermost query."""
+    """What comes of a call, and demur's events. LlamaIndex's own show what runs inside."""
 
     _text: str = PrivateAttr(default="")
     _things: list[Any] = PrivateAttr(default_factory=list)
-    _ended: Any = PrivateAttr(default=None)
 
     def handle(self, event: BaseEvent, **_: Any) -> None:
-        if isinstance(event, (QueryEndEvent, ChatEndEvent)):
-            self._ended = event  # inner engines' hold what these said
-        elif isinstance(event, (EvaluationEvent, DecisionEvent, ReplaceEvent, OutcomeEvent)):
+        if isinstance(event, (EvaluationEvent, DecisionEvent, ReplaceEvent, OutcomeEvent)):
             self._things += [event, event.model_dump()]
         if isinstance(event, ReplaceEvent):
             self._text = self._text[: event.keep]
@@ -169,12 +164,12 @@ def _try(case: Case, tally: Tally, loop: asyncio.AbstractEventLoop, guarded: boo
         tally.add("hung", case.call, case)
         return
     except Exception as raised:
-        error, client._ended = raised, None
+        error = raised
     finally:
         root_dispatcher.event_handlers.remove(client)
     if case.call in CHATS:
         client._things += list(engine.chat_history)
-    for thing in [*client._things, client._ended, error]:
+    for thing in [*client._things, error]:
         if marks(thing):
             tally.add("leaks", f"{case.judge}: {type(thing).__name__} ({case.call})", case)
     if not guarded:

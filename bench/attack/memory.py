@@ -12,7 +12,7 @@ from typing import Any
 from demur import Block, Guard
 from demur.guard.recovery import REFUSAL
 
-from .guards import GIVEN
+from .listening import GIVEN
 from .play import SHAPES, Judge, Script
 from .truth import RIGHT, Tally, wrong
 
@@ -114,9 +114,7 @@ def _measure(way: str, count: int, loop: asyncio.AbstractEventLoop) -> Tally:
     tally.tried = _WARM + count
     calls = traced - traced // 3
     each = (after - before) / max(1, calls)
-    tally.notes.append(
-        f"{each:.1f} bytes stay of a call; RSS grew by {grown / 1024:.0f} KB in all"
-    )
+    tally.notes.append(f"{each:.1f} bytes stay of a call; RSS grew by {grown / 1024:.0f} KB in all")
     if after - before > _MOST * calls + _ONCE:
         tally.add("wrong", f"{each:.0f} bytes stay of each call")
     return tally

@@ -15,7 +15,12 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import Runnable, RunnableGenerator, RunnableLambda, RunnablePassthrough
+from langchain_core.runnables import (
+    Runnable,
+    RunnableGenerator,
+    RunnableLambda,
+    RunnablePassthrough,
+)
 from langchain_core.runnables.utils import AddableDict
 from pydantic import BaseModel, Field
 
@@ -43,6 +48,7 @@ class Script:
         self.said = 0
 
     def __call__(self) -> str:
+        """Return the next text."""
         text = self.texts[min(self.said, len(self.texts) - 1)]
         self.said += 1
         if text is None:
@@ -267,5 +273,3 @@ SHAPES: dict[str, Shape] = {
     ),
 }
 """Chains by the shape of their output; each answers what its script says."""
-
-

@@ -12,10 +12,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from .truth import Tally
+
 _ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(_ROOT / "tests"), str(_ROOT / "integrations/llama-index/tests")]
-
-from .truth import Tally
 
 # Of each its module, how much, how much of it with --quick, and after how many seconds it hangs.
 SECTIONS: dict[str, tuple[str, int, int, float]] = {
