@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -9,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="no alarms on Windows"),
+]
 
 _ROOT = Path(__file__).parents[1]
 _LINE = re.compile(r"^(\S.*?) +([\d,]+) \w+ +([\d,]+) / ([\d,]+) / ([\d,]+) ", re.MULTILINE)
