@@ -25,9 +25,9 @@ SECTIONS: dict[str, tuple[str, int, int, float]] = {
     "graphs": ("graphs", 272, 6, 1200),
     "llama": ("llama", 3_000, 40, 900),
     "concurrency": ("concurrency", 1_500, 60, 900),
-    "memory": ("memory", 30_000, 500, 1200),
+    "memory": ("memory", 12_000, 500, 1200),
     "kills": ("kills", 60, 1, 900),
-    "damage": ("damage", 700, 20, 1200),
+    "damage": ("damage", 500, 20, 1200),
     "calibrations": ("calibrations", 100_000, 1_200, 900),
 }
 CONTROLS = ("guards", "beside", "chunks", "graphs", "llama")
