@@ -11,6 +11,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import (
     PydanticResponse,
     Response,
+    StreamingResponse,
 )
 from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
 from llama_index.core.query_engine import (
@@ -332,6 +333,30 @@ def test_what_was_found_stands_among_the_sources(mode: str) -> None:
     sources = {node.node.node_id for node in response.source_nodes}
     assert {found["node_id"] for found in evidence} <= sources
     assert response.metadata["k"] == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("streams", [False, True])
+@pytest.mark.parametrize("passes", [True, False])
+def test_what_an_engine_puts_beside_a_text_leaves_with_that_text_only(
+    mode: str, streams: bool, passes: bool
+) -> None:
+    """Engines over tables put there what they found, which is what they then say."""
+    said = RIGHT if passes else WRONG
+
+    def script(_: str) -> Any:
+        whole = _response(said, FACTS[0])
+        node = whole.source_nodes[0].node.node_id
+        metadata = {"said": said, node: {"page": 1}}
+        if not streams:
+            return Response(said, whole.source_nodes, metadata)
+        return StreamingResponse(iter([said]), whole.source_nodes, metadata)
+
+    engine = GuardedQueryEngine(Said(script=script), judge(), on_fail="abstain")
+    response = read(mode, engine)[1] if streams else ask(mode, engine)
+    assert {"page": 1} in response.metadata.values()
+    assert response.metadata["demur"]["outcome"] == ("passed" if passes else "abstained")
+    assert response.metadata.get("said") == (RIGHT if passes else None)
 
 
 def test_an_engine_that_fails() -> None:

@@ -29,12 +29,12 @@ class End:
     @classmethod
     def of(cls, reply: Reply) -> End:
         """The end of a stream that has begun."""
-        known = getattr(reply.response, "metadata", None) or {}
-        return cls([*reply.nodes], [], dict(known))
+        return cls([*reply.nodes], [], reply.node_metadata)
 
     def reached(self, answer: Answer) -> None:
         """Fill in what is known now."""
         self.text = answer.text
         self.nodes[:] = answer.nodes
         self.sources[:] = answer.sources
+        self.metadata.update(answer.metadata)
         self.metadata[KEY] = GuardResult.of(answer.trace)

@@ -71,6 +71,11 @@ class Answer:
         """Of a chat, what tools returned; it may hold what the engine said, if that is the text."""
         return getattr(self.reply.response, "sources", []) if self.unedited else []
 
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What the engine put beside the text; of another text, only what is about the nodes."""
+        return self.reply.metadata if self.unedited else self.reply.node_metadata
+
 
 class Guarding:
     """A guard around an engine."""

@@ -42,6 +42,17 @@ class Reply:
     """What it says; None for a stream."""
 
     @property
+    def metadata(self) -> dict[str, Any]:
+        """What the engine put beside the text."""
+        return dict(getattr(self.response, "metadata", None) or {})
+
+    @property
+    def node_metadata(self) -> dict[str, Any]:
+        """Of that, what is about the nodes. The rest may hold what the engine said."""
+        ids = {node.node.node_id for node in self.nodes}
+        return {key: value for key, value in self.metadata.items() if key in ids}
+
+    @property
     def streams(self) -> bool:
         """Whether it has to be read piece by piece."""
         return self.text is None

@@ -329,8 +329,7 @@ class _Asks:
 def _response(answer: Answer) -> AgentChatResponse:
     """The engine's own response where the answer is its; with the result in a copy of it."""
     given = answer.reply.response
-    known = getattr(given, "metadata", None) or {}
-    metadata = {**known, KEY: GuardResult.of(answer.trace)}
+    metadata = {**answer.metadata, KEY: GuardResult.of(answer.trace)}
     if answer.unedited and isinstance(given, AgentChatResponse):
         nodes = given.source_nodes if answer.first else answer.nodes
         copied: AgentChatResponse = changed(given, metadata=metadata, source_nodes=nodes)

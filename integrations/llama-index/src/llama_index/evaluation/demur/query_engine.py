@@ -255,7 +255,7 @@ def _ask(bundle: QueryBundle) -> Ask:
 def _response(answer: Answer) -> RESPONSE_TYPE:
     """The engine's own response where the answer is its; with the result in a copy of it."""
     given: RESPONSE_TYPE = answer.reply.response
-    metadata = {**(given.metadata or {}), KEY: GuardResult.of(answer.trace)}
+    metadata = {**answer.metadata, KEY: GuardResult.of(answer.trace)}
     if answer.unedited and not isinstance(given, (StreamingResponse, AsyncStreamingResponse)):
         nodes = given.source_nodes if answer.first else answer.nodes
         copied: RESPONSE_TYPE = changed(given, metadata=metadata, source_nodes=nodes)

@@ -1,0 +1,212 @@
+"""Damaged logs and data sets through the commands: no fault, and what is whole is read."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import random
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from demur import Sample, cli
+from demur.cli.methods import METHODS, Maker, Method
+from demur.observe import Record
+from support.records import found, jsonl, refuted, scored, several, sqlite  # the tests'
+
+from .play import Judge
+from .truth import Hung, Tally, time_limit
+
+_LIMIT = 30.0
+_FINE = (0, 1, 2, 64)
+"""Exit codes: passed, failed, undetermined or unreadable, wrong usage. 70 is a fault of demur's."""
+_DEEP = 3_000
+
+_ODD: Sequence[Any] = (
+    None, True, -1, 0.5, 10**400, "", "x" * 10_000, [], {}, [[]], "\ud800", "1e999", "NaN",
+    {"self": 1}, {"page_content": 3}, {"": {"": []}},
+)  # fmt: skip
+
+
+def attack(count: int, seed: int = 0) -> Iterator[Tally]:
+    """So many files of each of three kinds."""
+    draw = random.Random(seed)
+    ours = Method({"ours": Judge()}, {})
+    METHODS["ours"] = Maker((), lambda options: lambda sample: None, lambda *_: ours)
+    with TemporaryDirectory() as folder:
+        for kind in (_lines, _database, _rows):
+            yield kind(count, draw, Path(folder))
+
+
+def _runs() -> list[Record]:
+    prints = {"evaluator": "RefChecker", "model": "m"}
+    labelled = [
+        scored(
+            (refuted if at % 3 else found)(fingerprints=prints),
+            at=at,
+            metadata={"hallucinated": bool(at % 3)},
+        )
+        for at in range(12)
+    ]
+    return [*several(12), *labelled]
+
+
+def _lines(count: int, draw: random.Random, folder: Path) -> Tally:
+    tally = Tally("damaged: a log of JSON lines", "files")
+    good = jsonl(folder / "good.jsonl", _runs()).read_bytes()
+    ids = {line: json.loads(line)["id"] for line in good.splitlines()}
+    path = folder / "log.jsonl"
+    for _ in range(count):
+        path.write_bytes(_spoiled(good, draw))
+        left = {ids[one] for one in path.read_bytes().splitlines() if one in ids}
+        with tally:
+            _read(path, left, draw, tally)
+    return tally
+
+
+def _database(count: int, draw: random.Random, folder: Path) -> Tally:
+    tally = Tally("damaged: a log of SQLite", "files")
+    runs, path = _runs(), folder / "log.sqlite"
+    good = sqlite(folder / "good.sqlite", runs).read_bytes()
+    for _ in range(count):
+        for suffix in ("", "-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        if draw.random() < 0.5:
+            path.write_bytes(_torn(good, draw))
+            left = set()
+        else:
+            path.write_bytes(good)
+            spoiled = draw.choice(runs)
+            text = _restructured(json.loads(spoiled.as_json()), draw)
+            with contextlib.closing(sqlite3.connect(path)) as database, database:
+                database.execute("update runs set record = ? where id = ?", (text, spoiled.id))
+            left = {one.id for one in runs} - {spoiled.id}
+        with tally:
+            _read(path, left, draw, tally)
+    return tally
+
+
+def _rows(count: int, draw: random.Random, folder: Path) -> Tally:
+    tally = Tally("damaged: a data set to score", "files")
+    samples = [
+        Sample(question="q", answer=f"Answer {at}.", contexts=["c", "d"], reference="r")
+        for at in range(8)
+    ]
+    good = b"".join(one.model_dump_json().encode() + b"\n" for one in samples)
+    path, out = folder / "rows.jsonl", folder / "scores.jsonl"
+    for _ in range(count):
+        path.write_bytes(_spoiled(good, draw))
+        for one in folder.glob("scores.jsonl*"):
+            one.unlink()
+        with tally:
+            _run(["score", str(path), "--method", "ours", "-o", str(out)], tally)
+            if out.exists():
+                _run(["calibrate", str(out), "--best-f1", "--force"], tally)
+    return tally
+
+
+# --- Damage ---------------------------------------------------------------------------------------
+
+
+def _spoiled(content: bytes, draw: random.Random) -> bytes:
+    """Lines of JSON, of which one or more are not what they were."""
+    if draw.random() < 0.4:
+        return _torn(content, draw)
+    lines = content.splitlines()
+    for _ in range(draw.randint(1, 3)):
+        at = draw.randrange(len(lines))
+        with contextlib.suppress(ValueError, RecursionError):  # it is spoiled already
+            lines[at] = _restructured(json.loads(lines[at]), draw).encode(errors="surrogatepass")
+    return b"\n".join(lines) + b"\n"
+
+
+def _torn(content: bytes, draw: random.Random) -> bytes:
+    """Bytes that are cut, turned, moved, doubled or put in."""
+    spoiled = bytearray(content)
+    for _ in range(draw.randint(1, 4)):
+        at = draw.randrange(max(1, len(spoiled)))
+        length = draw.choice((1, 8, 100, 4096))
+        what = draw.randrange(6)
+        if what == 0:
+            del spoiled[at:]
+        elif what == 1 and spoiled:
+            spoiled[min(at, len(spoiled) - 1)] ^= 1 << draw.randrange(8)
+        elif what == 2:
+            del spoiled[at : at + length]
+        elif what == 3:
+            spoiled[at:at] = spoiled[at : at + length]
+        elif what == 4:
+            spoiled[at : at + length] = bytes(length)
+        else:
+            odd = (b"\0", b"\xff\xfe", b"\n", b'{"', b"]", draw.randbytes(9))
+            spoiled[at:at] = draw.choice(odd)
+    return bytes(spoiled)
+
+
+def _restructured(value: Any, draw: random.Random) -> str:
+    """JSON with something else in one of its places."""
+    holder, key = draw.choice([*_places(value)])
+    what = draw.randrange(5)
+    mark = "\x00deep\x00"
+    if what == 0:
+        del holder[key]
+    elif what == 1 and isinstance(holder, dict):
+        holder["self"] = holder.pop(key)
+    elif what == 2 and isinstance(holder, dict):
+        holder[draw.choice(("self", "model_config", "", "a" * 999))] = draw.choice(_ODD)
+    elif what == 3:
+        holder[key] = mark
+    else:
+        holder[key] = draw.choice(_ODD)
+    deep = draw.choice(("[" * _DEEP + "]" * _DEEP, '{"a":' * _DEEP + "1" + "}" * _DEEP, "NaN"))
+    return json.dumps(value).replace(json.dumps(mark), deep)
+
+
+def _places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Where something stands: the holder, and the key or the number."""
+    keys: Any = value if isinstance(value, dict) else ()
+    for key in range(len(value)) if isinstance(value, list) else keys:
+        yield value, key
+        yield from _places(value[key])
+
+
+# --- The commands ---------------------------------------------------------------------------------
+
+
+def _read(path: Path, left: set[str], draw: random.Random, tally: Tally) -> None:
+    """List a log, and do something else with it: what is whole has to be listed."""
+    told = _run(["log", str(path), "--json", "-n", "1000"], tally)
+    missing = {id for id in left if f'"{id}"' not in (told or "")}
+    if missing and told is not None:
+        tally.add("wrong", "a record that is whole is not listed", f"{len(missing)} of {len(left)}")
+    out, page, table = (path.with_suffix(one) for one in (".threshold", ".html", ".csv"))
+    others: Sequence[list[str]] = (
+        ["log", str(path), "--summary", "--by", "model,day"],
+        ["log", str(path), "--worst", "5"],
+        ["log", str(path), "--text", "danube", "--export", str(table), "--force"],
+        ["report", str(path), "-o", str(page), "--force"],
+        ["calibrate", str(path), "--best-f1", "-o", str(out), "--force"],
+    )
+    _run(draw.choice(others), tally)
+
+
+def _run(arguments: list[str], tally: Tally) -> str | None:
+    """What a command prints; None where it ends in another way than it may."""
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        with time_limit(_LIMIT), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = cli.run(arguments)
+    except Hung:
+        tally.add("hung", arguments[0], arguments)
+        return None
+    except BaseException as error:
+        tally.add("wrong", f"{arguments[0]} raises {type(error).__name__}", error)
+        return None
+    if code not in _FINE:
+        last = (err.getvalue().strip().splitlines() or [""])[-1]
+        tally.add("wrong", f"{arguments[0]} ends with {code}: {last.partition(':')[0][-40:]}", last)
+        return None
+    return out.getvalue()

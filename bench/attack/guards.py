@@ -1,0 +1,276 @@
+"""Guards x chains x policies x ways to listen: what a client gets, against what is known of it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.runnables import Runnable, RunnableLambda
+
+from demur import Abstain, Annotate, Block, Guard, Regenerate, Repair, Retrieve
+from demur.guard.recovery import REFUSAL
+
+from .listening import LISTENERS, Heard, where
+from .play import JUDGES, SHAPES, Broken, Judge, Script, Speaker, judges
+from .truth import DOCUMENT, RIGHT, Hung, Tally, is_wrong, marks, time_limit, wrong
+
+LIMIT = 10.0
+"""Seconds after which a call hangs."""
+_REPAIRED = 20
+"""The number of the first wrong text of a guard's own model."""
+
+SCRIPTS: dict[str, tuple[str | None, ...]] = {
+    "right": (RIGHT,),
+    "wrong, right": (wrong(0), RIGHT),
+    "wrong, wrong, right": (wrong(0), wrong(1), RIGHT),
+    "always wrong": (wrong(0), wrong(1), wrong(2)),
+    "the same wrong": (wrong(0),),
+    "raises": (None,),
+    "wrong, raises": (wrong(0), None),
+    "breaks off": (Broken(wrong(0)),),
+}
+"""What a chain says, attempt by attempt; None raises."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a guard does about what it rejects."""
+
+    on_fail: Any = None
+    model: tuple[str, ...] = ()
+    """What the guard's own model says; without: it has none."""
+    searches: bool = False
+    told: bool = False
+    """Whether the chain is told of the problems."""
+
+    @property
+    def end(self) -> str:
+        """What is left in the end: "abstain", "annotate" or "block"."""
+        final = self.on_fail.get("end") if isinstance(self.on_fail, dict) else self.on_fail
+        kinds = {Annotate: "annotate", Block: "block"}
+        return kinds.get(type(final), "abstain")
+
+    @property
+    def at_once(self) -> bool:
+        """Whether nothing is tried again."""
+        return isinstance(self.on_fail, (Abstain, Annotate, Block))
+
+    def options(self) -> dict[str, Any]:
+        """The guard's arguments."""
+        found: dict[str, Any] = {"on_fail": self.on_fail}
+        if self.model:
+            found["model"] = Speaker(say=Script(*self.model))
+        if self.searches:
+            found["retriever"] = RunnableLambda(lambda query: [Document(f"{query}: {DOCUMENT}")])
+        if self.told:
+            found["with_feedback"] = lambda given, feedback: {
+                "input": f"{given['input']}\n{feedback.text}"
+            }
+        return found
+
+
+POLICIES = {
+    "default": Policy(),
+    "abstain": Policy(Abstain()),
+    "annotate": Policy(Annotate()),
+    "block": Policy(Block()),
+    "told, then annotate": Policy({"any": Regenerate(), "end": Annotate()}, told=True),
+    "told, then block": Policy({"any": Regenerate(), "end": Block()}, told=True),
+    "repair": Policy(Repair(), model=(RIGHT,)),
+    "repair, wrong": Policy(Repair(), model=(wrong(_REPAIRED), wrong(_REPAIRED + 1))),
+    "retrieve": Policy(Retrieve(), model=(RIGHT,), searches=True),
+    "retrieve, told": Policy(Retrieve(), searches=True, told=True),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One guard, one chain and one way to listen."""
+
+    shape: str
+    script: str
+    judge: str
+    on_error: str
+    on_abstain: str
+    policy: str
+    streaming: str
+    listen: str
+    inside: bool = False
+    """Whether the chain guards itself already."""
+
+    def __str__(self) -> str:
+        """For a person who wants to do it again."""
+        guard = "a guard inside, " if self.inside else ""
+        return (
+            f"{guard}{self.shape}: {self.script}; {self.judge}, on_error={self.on_error}, "
+            f"on_abstain={self.on_abstain}; {self.policy}; {self.streaming}, {self.listen}"
+        )
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is to come of a case."""
+
+    texts: frozenset[str] = frozenset()
+    """One of these."""
+    noted: frozenset[str] = frozenset()
+    """Or one of these with a note after it."""
+    error: str | None = None
+    """Or an error of this name."""
+
+    def fits(self, heard: Heard) -> bool:
+        """Whether that is what came."""
+        if heard.error is not None:
+            return type(heard.error).__name__ == self.error
+        noted = any(heard.text.startswith(f"{one}\n\nNote") for one in self.noted)
+        return heard.text in self.texts or noted
+
+    def lets_out(self, heard: Heard) -> set[int]:
+        """The marks that may be seen: those of the one text that was let through."""
+        if heard.error is not None:
+            return set()
+        through = [one for one in (*self.texts, *self.noted) if heard.text.startswith(one)]
+        return marks(*through)
+
+
+def expected(case: Case) -> Expected:
+    """What has to come of a case, worked out without the guard."""
+    if case.inside:  # the inner guard leaves nothing to the outer one
+        inner = replace(case, inside=False, judge="rejects", policy="default", on_error="closed")
+        return expected(replace(inner, on_abstain="pass"))
+    policy, texts = POLICIES[case.policy], _texts(case)
+    editable = SHAPES[case.shape].editable
+    tried: list[str] = []
+    asked, by_model = {"chain": 0, "model": 0}, False
+    for _ in range(3):
+        source = policy.model if by_model else texts
+        who = "model" if by_model else "chain"
+        text = source[min(asked[who], len(source) - 1)]
+        asked[who] += 1
+        if text is None or isinstance(text, Broken):
+            return Expected(error="ChainError")
+        if not is_wrong(text):
+            return Expected(texts=frozenset([text]))
+        repeats = text in tried
+        tried.append(text)
+        found = _verdict(case.judge)
+        if found == "undetermined" and case.on_error == "raise":
+            return Expected(error="EvaluatorFailed")
+        lets_through = {"undetermined": case.on_error == "open"}
+        lets_through["nothing"] = case.on_abstain == "pass"
+        if lets_through.get(found):
+            return Expected(texts=frozenset([text]))
+        can_repair = bool(policy.model) and editable
+        if found == "undetermined" or policy.at_once or (repeats and (by_model or not can_repair)):
+            break
+        by_model = can_repair
+    if policy.end == "block" or not editable:
+        return Expected(error="AnswerRejected")
+    if policy.end == "annotate":
+        return Expected(noted=frozenset(tried))
+    return Expected(texts=frozenset([REFUSAL]))
+
+
+def _texts(case: Case) -> tuple[str | None, ...]:
+    """What the chain says; to state nothing, an answer has to state nothing in each sentence."""
+    texts = SCRIPTS[case.script]
+    if "nothing" not in JUDGES[case.judge]:
+        return texts
+    alone = {text: wrong(number, alone=True) for number, text in enumerate(map(wrong, range(3)))}
+    return tuple(Broken(one) if isinstance(one, Broken) else alone.get(one, one) for one in texts)
+
+
+def _verdict(judge: str) -> str:
+    kinds = JUDGES[judge]
+    if {"quotes", "claims"} & {*kinds}:
+        return "failed"
+    return "undetermined" if {"undetermined", "raises"} & {*kinds} else "nothing"
+
+
+# --- The attack -----------------------------------------------------------------------------------
+
+_CONDITIONS = [
+    (judge, on_error, on_abstain)
+    for judge in JUDGES
+    for on_error in ["closed", *(["open", "raise"] if _verdict(judge) == "undetermined" else [])]
+    for on_abstain in (["pass", "fail"] if _verdict(judge) == "nothing" else ["pass"])
+]
+
+
+def cases(count: int, seed: int) -> Iterator[Case]:
+    """Combinations, drawn without repeating one."""
+    guarded = list(product(SHAPES, SCRIPTS, _CONDITIONS, POLICIES))
+    inside = list(product(("string, streamed", "message, streamed", "mapping"), SCRIPTS))
+    ways = list(product(("buffer", "sentence"), LISTENERS))
+    total = len(guarded) * len(ways)
+    for number in random.Random(seed).sample(range(total), min(count, total)):
+        (shape, script, condition, policy), (streaming, listen) = (
+            guarded[number // len(ways)],
+            ways[number % len(ways)],
+        )
+        yield Case(shape, script, *condition, policy, streaming, listen)
+    for (shape, script), (streaming, listen) in product(inside, ways):
+        yield Case(
+            shape, script, "rejects", "closed", "pass", "default", streaming, listen, inside=True
+        )
+
+
+def build(case: Case, guarded: bool) -> Runnable[Any, Any]:
+    """The guard of a case; the control: its chain without one."""
+    shape = SHAPES[case.shape]
+    chain = shape.build(Script(*_texts(case)))
+    if not guarded:
+        return chain
+    same: dict[str, Any] = {"answer": shape.answer, "streaming": case.streaming}
+    if case.inside:
+        chain = Guard(chain, Judge(), **same)
+    return Guard(
+        chain,
+        *judges(case.judge),
+        on_error=case.on_error,
+        on_abstain=case.on_abstain,
+        **POLICIES[case.policy].options(),
+        **same,
+    )
+
+
+def attack(count: int, seed: int = 0, guarded: bool = True) -> Iterator[Tally]:
+    """Try so many combinations, and all of guards inside guards."""
+    tallies = {
+        inside: Tally("guard inside a guard" if inside else "guard") for inside in (False, True)
+    }
+    loop = asyncio.new_event_loop()
+    for case in cases(count, seed):
+        with tallies[case.inside] as tally:
+            _try(case, tally, loop, guarded)
+    loop.close()
+    yield from tallies.values()
+
+
+def _try(case: Case, tally: Tally, loop: asyncio.AbstractEventLoop, guarded: bool) -> None:
+    heard, wanted = Heard(SHAPES[case.shape]), expected(case)
+    try:
+        with time_limit(LIMIT):
+            doing = LISTENERS[case.listen](build(case, guarded), heard)
+            if doing is not None:
+                loop.run_until_complete(doing)
+    except Hung:
+        tally.add("hung", f"{case.streaming}, {case.listen}", case)
+        return
+    except Exception as error:
+        heard.error = error
+    out = wanted.lets_out(heard)
+    for place in {where(one) for one in [*heard.things, heard.error] if marks(one) - out}:
+        tally.add("leaks", f"{place} ({case.listen}, {case.streaming})", case)
+    if not guarded:
+        said = _texts(case)[0]
+        if said and is_wrong(said) and not isinstance(said, Broken) and not marks(*heard.things):
+            tally.add("wrong", "the attack is blind", case)
+    elif not wanted.fits(heard):
+        got = repr(heard.error) if heard.error else heard.text
+        tally.add("wrong", f"{case.listen}, {case.streaming}, {case.shape}", f"{case}: {got!r}")

@@ -1,0 +1,275 @@
+"""Chains that say what they are told to in every shape, and judges that know what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import (
+    Runnable,
+    RunnableGenerator,
+    RunnableLambda,
+    RunnablePassthrough,
+)
+from langchain_core.runnables.utils import AddableDict
+from pydantic import BaseModel, Field
+
+from demur import Claim, ClaimLabel, Evaluation, Sample
+from demur.evaluators.base import Evaluator
+from demur.models.calls import Steps
+from demur.schema import ABSTAIN
+
+from .truth import DOCUMENT, RIGHT, is_wrong
+
+
+class ChainError(Exception):
+    """What a chain raises that is told to."""
+
+
+Say = Callable[[], str]
+"""The next text of a script; raises `ChainError` where the script says so."""
+
+
+class Script:
+    """Texts in their order, the last one again and again; None raises."""
+
+    def __init__(self, *texts: str | None) -> None:
+        self.texts = texts
+        self.said = 0
+
+    def __call__(self) -> str:
+        """Return the next text."""
+        text = self.texts[min(self.said, len(self.texts) - 1)]
+        self.said += 1
+        if text is None:
+            raise ChainError("the chain is told to raise")
+        return text
+
+
+class Speaker(BaseChatModel):
+    """A model that says what its script does, token by token where it is asked to stream."""
+
+    say: Callable[[], str | AIMessage] = Field(exclude=True)
+    asked: list[list[BaseMessage]] = Field(default_factory=list, exclude=True)
+    """The messages of each request."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "speaker"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Runnable[Any, Any]:
+        """Itself: what it calls is in its script."""
+        return self
+
+    def _reply(self, messages: list[BaseMessage]) -> tuple[AIMessage, str]:
+        self.asked.append(messages)
+        reply = self.say()
+        return (AIMessage(str(reply)), reply) if isinstance(reply, str) else (reply, reply.text)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        reply, text = self._reply(messages)
+        finished(text)
+        return ChatResult(generations=[ChatGeneration(message=reply)])
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        reply, text = self._reply(messages)
+        for piece in pieces(text):
+            chunk = ChatGenerationChunk(message=AIMessageChunk(content=piece))
+            if run_manager is not None:
+                run_manager.on_llm_new_token(piece, chunk=chunk)
+            yield chunk
+        last = AIMessageChunk(
+            content="",
+            tool_calls=reply.tool_calls,
+            invalid_tool_calls=reply.invalid_tool_calls,
+            chunk_position="last",
+        )
+        yield ChatGenerationChunk(message=last)
+
+
+class Broken(str):
+    """A text after which the chain raises; of one that does not stream, nothing is seen."""
+
+
+def pieces(text: str) -> Iterator[str]:
+    """Words with the space before them, as models give them."""
+    yield from re.findall(r"\s*\S+\s*$|\s*\S+", text)
+    finished(text)
+
+
+def finished(text: str) -> str:
+    """The text, unless the chain breaks off in it."""
+    if isinstance(text, Broken):
+        raise ChainError("the chain breaks off")
+    return text
+
+
+# --- Judges ---------------------------------------------------------------------------------------
+
+
+class Judge(Evaluator):
+    """Knows what is wrong, and quotes it in every field that takes words, as real judges do."""
+
+    kind: str = "quotes"
+    """What it does about a wrong answer: see `JUDGES`."""
+
+    @property
+    def claim_level(self) -> bool:
+        """It may judge sentences."""
+        return True
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        yield from ()
+        name, said = self.kind, f"of {sample.answer!r} nothing is known"
+        if self.kind == "passes" or not is_wrong(sample.answer):
+            return Evaluation(name=name, score=1.0, passed=True)
+        if self.kind == "raises":
+            raise RuntimeError(said)
+        if self.kind == "undetermined":
+            return Evaluation(name=name, error=said, explanation=said)
+        if self.kind == "nothing":
+            return Evaluation(name=name, label=ABSTAIN, explanation=said)
+        claim = Claim(text=sample.answer, label=ClaimLabel.CONTRADICTION)
+        claims = (claim,) if self.kind == "claims" else ()
+        return Evaluation(name=name, score=0.0, passed=False, explanation=said, claims=claims)
+
+
+JUDGES: dict[str, Sequence[str]] = {
+    "rejects": ("quotes",),
+    "rejects claims": ("claims",),
+    "cannot decide": ("undetermined",),
+    "raises": ("raises",),
+    "nothing to check": ("nothing",),
+    "rejects, and cannot decide": ("claims", "undetermined"),
+    "passes, and cannot decide": ("passes", "undetermined"),
+}
+"""The judges of a guard, by what they make of a wrong answer together."""
+
+
+def judges(name: str) -> list[Judge]:
+    """The judges of this name."""
+    return [Judge(kind=kind) for kind in JUDGES[name]]
+
+
+# --- Chains ---------------------------------------------------------------------------------------
+
+
+class Reply(BaseModel):
+    """An output that is no mapping."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a chain answers."""
+
+    build: Callable[[Say], Runnable[Any, Any]]
+    text: Callable[[Any], str]
+    """Of an output."""
+    answer: Callable[[Any], Any] | None = None
+    """The guard's argument."""
+    editable: bool = True
+    """Whether a refusal can take the answer's place."""
+
+
+def _whole(make: Callable[[str], Any]) -> Callable[[Say], Runnable[Any, Any]]:
+    def build(say: Say) -> Runnable[Any, Any]:
+        def answer(given: Any) -> Any:
+            return make(finished(say()))
+
+        async def aanswer(given: Any) -> Any:
+            return make(finished(say()))
+
+        return RunnableLambda(answer, aanswer, name="chain")
+
+    return build
+
+
+def _streamed(make: Callable[[str], Any], *first: Any) -> Callable[[Say], Runnable[Any, Any]]:
+    def build(say: Say) -> Runnable[Any, Any]:
+        def answer(given: Iterator[Any]) -> Iterator[Any]:
+            list(given)
+            yield from first
+            yield from map(make, pieces(say()))
+
+        async def aanswer(given: AsyncIterator[Any]) -> AsyncIterator[Any]:
+            [_ async for _ in given]
+            for one in first:
+                yield one
+            for piece in pieces(say()):
+                yield make(piece)
+
+        return RunnableGenerator(answer, aanswer, name="chain")
+
+    return build
+
+
+_PROMPT = ChatPromptTemplate.from_template("{input}")
+_CONTEXT = [Document(DOCUMENT)]
+
+
+def _model(say: Say) -> Runnable[Any, Any]:
+    return _PROMPT | Speaker(say=say)
+
+
+def _message(text: str) -> AIMessage:
+    """With what providers put beside the text."""
+    beside = {"said": text}
+    return AIMessage(text, id="m-1", additional_kwargs=beside, response_metadata=beside)
+
+
+def _blocks(text: str) -> AIMessage:
+    return AIMessage([{"type": "text", "text": text}, {"type": "reasoning", "reasoning": RIGHT}])
+
+
+def _text_of(output: Any) -> str:
+    value = output.get("answer", "") if isinstance(output, dict) else output
+    return str(value.text) if isinstance(value, BaseMessage) else str(value)
+
+
+SHAPES: dict[str, Shape] = {
+    "string": Shape(_whole(str), str),
+    "string, streamed": Shape(_streamed(str), str),
+    "message": Shape(_whole(_message), _text_of),
+    "message, streamed": Shape(_streamed(lambda t: AIMessageChunk(t, id="m-1")), _text_of),
+    "content blocks": Shape(_whole(_blocks), _text_of),
+    "prompt | model": Shape(_model, _text_of),
+    "prompt | model | parser": Shape(lambda say: _model(say) | StrOutputParser(), str),
+    "mapping": Shape(_whole(lambda t: {"context": _CONTEXT, "answer": t}), _text_of),
+    "mapping of a message": Shape(
+        _whole(lambda t: {"context": _CONTEXT, "answer": _message(t)}), _text_of
+    ),
+    "AddableDict, streamed": Shape(
+        _streamed(lambda t: AddableDict(answer=t), AddableDict(context=_CONTEXT)), _text_of
+    ),
+    "assign": Shape(
+        lambda say: RunnablePassthrough.assign(answer=_model(say) | StrOutputParser()), _text_of
+    ),
+    "pydantic": Shape(
+        _whole(lambda t: Reply(text=t)), attrgetter("text"), attrgetter("text"), editable=False
+    ),
+}
+"""Chains by the shape of their output; each answers what its script says."""

@@ -1,0 +1,51 @@
+"""The attack of bench/ finds nothing, and finds everything where the guard is taken away."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="no alarms on Windows"),
+]
+
+_ROOT = Path(__file__).parents[1]
+_LINE = re.compile(r"^(\S.*?) +([\d,]+) \w+ +([\d,]+) / ([\d,]+) / ([\d,]+) ", re.MULTILINE)
+"""What was attacked, how often, and how often it leaked, was wrong or hung."""
+
+
+def _attack(*options: str) -> tuple[int, str, dict[str, tuple[int, ...]]]:
+    command = [sys.executable, "-m", "bench.attack", "--quick", *options]
+    ended = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=300)
+    print(ended.stderr, file=sys.stderr)  # noqa: T201  # shown where the test fails
+    counts = {
+        what: tuple(int(one.replace(",", "")) for one in numbers)
+        for what, *numbers in _LINE.findall(ended.stdout)
+    }
+    return ended.returncode, ended.stdout, counts
+
+
+@pytest.mark.parametrize("section", ["guards", "beside", "chunks"])
+def test_nothing_gets_out_is_wrong_or_hangs(section: str) -> None:
+    code, out, counts = _attack("--section", section)
+    assert counts, out
+    assert code == 0, out
+    assert all(tried > 0 and not any(bad) for tried, *bad in counts.values())
+
+
+@pytest.mark.parametrize("section", ["guards", "beside", "chunks"])
+def test_without_the_guard_it_does(section: str) -> None:
+    """An attack that cannot succeed proves nothing: one that is blind counts as wrong."""
+    code, out, counts = _attack("--section", section, "--unguarded")
+    assert counts, out
+    assert code == 1
+    for what, (tried, leaks, wrong, hung) in counts.items():
+        assert tried > 0, what
+        assert leaks > tried / 4, what
+        assert (wrong, hung) == (0, 0), out
