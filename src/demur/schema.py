@@ -280,7 +280,7 @@ class Evaluation(_Value):
         if self.undetermined:
             return "undetermined"
         if self.passed is not None:
-            return "passed" if self.passed else "failed"
+            return "passed" if self.passed is True else "failed"
         return "nothing_to_check" if self.nothing_to_check else "scored"
 
     def _repr_html_(self) -> str:

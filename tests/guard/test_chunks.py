@@ -64,24 +64,8 @@ def test_a_corrected_message_is_one_message(mode: str) -> None:
     assert client.chunks[-1].chunk_position == "last"
 
 
-def test_blocks_beside_the_text_leave_at_the_end(mode: str) -> None:
-    thought = {"type": "reasoning", "reasoning": "hm", "index": 0}
-    chunks = [
-        AIMessageChunk([thought], id="1"),
-        *(
-            AIMessageChunk([{"type": "text", "text": word, "index": 1}], id="1")
-            for word in by_words("One is good. Two is good. ")
-        ),
-    ]
-    client = Client().read(guard(Telling(chunks)), "why?", mode)
-    whole = client.total
-    assert whole.text == "One is good. Two is good. "
-    assert thought in whole.content
-    assert "hm" not in str(client.chunks[:-1])
-
-
 def test_a_message_in_one_piece_leaves_as_it_is(mode: str) -> None:
-    message = AIMessage("One is good. Two is good.", id="1", additional_kwargs={"a": 1})
+    message = AIMessage("One is good. Two is good.", id="1", response_metadata={"a": 1})
     client = Client().read(guard(RunnableLambda(lambda given: message)), "why?", mode)
     assert client.chunks == [message]
 

@@ -90,11 +90,11 @@ def test_question_by_key_and_by_function() -> None:
         ("", ""),
         (AIMessage("so"), "so"),
         (AIMessage([{"type": "text", "text": "s"}, {"type": "text", "text": "o"}]), "so"),
-        ({"input": "why?", "answer": "so", "output": "no"}, "so"),
+        ({"input": "why?", "answer": "so", "output": None}, "so"),
         ({"output": "so"}, "so"),
         ({"query": "why?", "result": "so", "source_documents": []}, "so"),
         ({"response": AIMessage("so")}, "so"),
-        ({"answer": {"nested": 1}, "output": "so"}, "so"),
+        ({"answer": "so", "output": AIMessage("so")}, "so"),
     ],
 )
 def test_answer(output: Any, answer: str) -> None:

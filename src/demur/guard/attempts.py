@@ -10,6 +10,7 @@ from typing import Any
 from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
+from pydantic import ValidationError
 
 from demur.errors import DemurError
 from demur.guard.capture import Capture
@@ -152,7 +153,13 @@ def as_evaluation(name: str, outcome: Outcome) -> Evaluation:
             f"{name} returned a {type(found).__name__}, expected an Evaluation: an evaluator is a "
             "Runnable from Sample to Evaluation"
         )
-    return found
+    try:
+        return Evaluation.model_validate(dict(found))  # a copy may hold anything: "false", NaN
+    except ValidationError as error:
+        wrong = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, wrong["loc"]))
+        why = f"it gave an evaluation that is none: {where}: {wrong['msg']}"
+        return Evaluation(name=name, error=why, explanation=why)
 
 
 def no_verdict(name: str) -> str:

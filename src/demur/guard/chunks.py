@@ -77,7 +77,7 @@ def last_chunks(
 ) -> Iterator[Any]:
     """What is still to be streamed of an output: the end of its answer, and other keys.
 
-    A message's last chunk has all that the message holds beside its text.
+    A message's last chunk has all that the message holds beside its text and that leaves.
     """
     if not isinstance(output, Mapping):
         value = _last_value(output, form, text)
@@ -99,11 +99,8 @@ def _last_value(value: Any, form: Form | None, text: str) -> Any:
         return value
     if not isinstance(value, AIMessageChunk):
         value = AIMessageChunk(**value.model_dump(exclude={"type"}))
-    blocks = value.content if isinstance(value.content, list) else []
-    others = [block for block in blocks if isinstance(block, dict) and block.get("type") != "text"]
-    content = [{"type": "text", "text": text}, *others] if text else others
     changes = {
-        "content": content if others else text,
+        "content": text,
         "id": value.id if form is None or form.id is None else form.id,
         "chunk_position": "last",
     }

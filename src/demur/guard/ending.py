@@ -10,7 +10,7 @@ from typing import Any
 from demur.guard.attempts import Ended, Tried, best_of, feedback_on
 from demur.guard.plan import Plan
 from demur.guard.recovery import END, Abstain, Annotate, Block, Final
-from demur.guard.shapes import can_edit, edit_answer
+from demur.guard.shapes import can_edit, edit_answer, only_judged
 from demur.guard.trace import AnswerRejected, EvaluatorFailed, Outcome, Trace
 from demur.schema import Usage
 
@@ -43,13 +43,14 @@ def conclude(
         time=datetime.now(timezone.utc),
         seconds=seconds,
     )
+    own = only_judged(last.output, plan.answer)
     if last.attempt.verdict in ("passed", "nothing_to_check"):
-        return Ending(trace, last.output)
+        return Ending(trace, own)
     if last.attempt.verdict == "abstained":
-        return Ending(trace, last.output, refusal=last.attempt.answer)
+        return Ending(trace, own, refusal=last.attempt.answer)
     if trace.outcome == "evaluator_failed":
         if plan.on_error == "open":
-            return Ending(trace, last.output)
+            return Ending(trace, own)
         if plan.on_error == "raise":
             error = EvaluatorFailed(f"No answer was let through: {ended.reason}", trace)
             return Ending(trace, error=error)

@@ -11,6 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage, convert_to_messages
 from langchain_core.prompt_values import PromptValue
 from pydantic import BaseModel, ValidationError
+from pydantic_core import to_json
 
 from demur.errors import DemurError
 from demur.schema import Sample
@@ -51,25 +52,47 @@ def find_question(input: Any, reader: Reader | None = None) -> str | None:
 
 
 def find_answer(output: Any, reader: Reader | None = None) -> str:
-    """The answer in a chain's output: a string, a message, or one of `ANSWER_KEYS` of a mapping.
+    """All that an answer says: its text, and as JSON what it calls tools with.
+
+    The answer is a chain's output, a string or a message, or stands under one of `ANSWER_KEYS` of a
+    mapping.
 
     Raises:
-        DemurError: There is none; the message names what was seen.
+        DemurError: There is none, or more than one; the message names what was seen.
     """
-    if reader is not None:
-        text = text_of(found := _read(reader, output, "answer"))
-        if text is None:
-            raise DemurError(f"answer= found {kind_of(found)}, expected a string or a message")
-        return text
-    key = _answer_key(output, None)
-    text = text_of(output if key is None else output[key])
-    if text is None:
-        raise DemurError(
-            f"no answer can be found in the chain's output, which is {kind_of(output)}. Expected a "
-            f"string, a message, or a mapping with one of {', '.join(ANSWER_KEYS)}: name the key "
-            "with answer='key', or give a function from the output to the answer"
-        )
-    return text
+    answer = _find(output, reader)
+    calls = (
+        to_json(call["args"], fallback=str).decode()
+        for kind in ("tool_calls", "invalid_tool_calls")
+        for call in getattr(answer, kind, ())
+        if call["args"]
+    )
+    return "\n".join(said for said in (text_of(answer) or "", *calls) if said)
+
+
+def find_text(output: Any, reader: Reader | None = None) -> str:
+    """The text of an answer alone, as it is streamed.
+
+    Raises:
+        DemurError: As `find_answer`.
+    """
+    return text_of(_find(output, reader)) or ""
+
+
+def only_judged(output: Any, reader: Reader | None) -> Any:
+    """An output whose message has lost what is not judged.
+
+    That is blocks that are no text, and `additional_kwargs`, where providers put reasoning,
+    refusals and the like.
+    """
+    if isinstance(output, BaseMessage):
+        return _bare(output)
+    key = _answer_key(output, reader)
+    if key is None or (bare := only_judged(output[key], None)) is output[key]:
+        return output
+    changed = copy.copy(output) if isinstance(output, MutableMapping) else dict(output)
+    changed[key] = bare
+    return changed
 
 
 def find_contexts(
@@ -121,7 +144,10 @@ def edit_answer(
         return _reworded(output, edit(str(output.text)), mark)
     key = _answer_key(output, reader)
     changed = copy.copy(output)
-    changed[key] = edit_answer(output[key], None, edit, mark)
+    # The same text under several keys is one answer.
+    same = ANSWER_KEYS if reader is None else ()
+    for one in {key, *(k for k in same if text_of(output.get(k)) == text_of(output[key]))}:
+        changed[one] = edit_answer(output[one], None, edit, mark)
     return changed
 
 
@@ -130,6 +156,47 @@ def text_of(value: Any) -> str | None:
     if isinstance(value, str):
         return value
     return str(value.text) if isinstance(value, BaseMessage) else None
+
+
+def _find(output: Any, reader: Reader | None) -> Any:
+    """The string or message that is the answer."""
+    if reader is not None:
+        found = _read(reader, output, "answer")
+        if text_of(found) is None:
+            raise DemurError(f"answer= found {kind_of(found)}, expected a string or a message")
+        return found
+    key = _answer_key(output, None)
+    found = output if key is None else output[key]
+    if text_of(found) is None:
+        raise DemurError(
+            f"no answer can be found in the chain's output, which is {kind_of(output)}. Expected a "
+            f"string, a message, or a mapping with one of {', '.join(ANSWER_KEYS)}: name the key "
+            "with answer='key', or give a function from the output to the answer"
+        )
+    if key is not None:
+        rivals = [one for one in ANSWER_KEYS if _differs(output.get(one), text_of(found))]
+        if rivals:
+            raise DemurError(
+                f"the chain's output has several answers, under {key!r} and "
+                f"{', '.join(map(repr, rivals))}, and only one would be judged: name its key with "
+                "answer='key', or leave the others out"
+            )
+    return found
+
+
+def _differs(value: Any, text: str | None) -> bool:
+    """Whether something says other than this text. Nothing and an empty text say nothing."""
+    said = text_of(value)
+    return value is not None if said is None else said not in ("", text)
+
+
+def _bare(message: BaseMessage) -> BaseMessage:
+    content = message.content
+    if isinstance(content, list):
+        content = [one for one in content if isinstance(one, str) or one.get("type") == "text"]
+    if content == message.content and not any(message.additional_kwargs.values()):
+        return message
+    return message.model_copy(update={"content": content, "additional_kwargs": {}})
 
 
 def _answer_key(output: Any, reader: Reader | None) -> str | None:

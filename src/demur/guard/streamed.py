@@ -16,7 +16,7 @@ from demur.guard.chunks import Form, added, last_chunks, other_keys, read_chunk
 from demur.guard.events import REPLACE, Announcement
 from demur.guard.loop import GuardedCall
 from demur.guard.recovery import Annotate
-from demur.guard.shapes import CONTEXT_KEYS, find_answer, find_contexts
+from demur.guard.shapes import CONTEXT_KEYS, find_contexts, find_text
 from demur.guard.trace import Guarded
 from demur.models.calls import Steps
 from demur.schema import Evaluation, Sample
@@ -159,7 +159,7 @@ class StreamedAnswer:
         if not self._sent and not self._others:
             yield output
             return
-        text = find_answer(output, self._reader)
+        text = find_text(output, self._reader)
         ends = [0, *(end for _, end in self._spans[: self._gone])]
         keep = max(end for end in ends if text.startswith(self._text[:end]))
         others = other_keys(output, self._reader)

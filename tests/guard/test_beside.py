@@ -1,0 +1,209 @@
+"""What stands beside an answer's text is judged with it, or does not leave."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AIMessageChunk
+
+from demur import AnswerRejected, Block, DemurError, Evaluation, EvaluatorFailed, Guard, Sample
+from demur.guard.recovery import REFUSAL
+from demur.schema import ABSTAIN
+from support.guarded import Chain, run, traced
+from support.streams import ByClaims, Client, Telling, guard
+
+FINE = "One is good."
+
+
+@pytest.fixture(params=["sync", "async"])
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def not_bad(sample: Sample) -> Evaluation:
+    return Evaluation(name="judge", passed="bad" not in sample.answer)
+
+
+def calling(*said: str, text: str = FINE, **more: Any) -> AIMessage:
+    """A message that calls a tool with each of some texts."""
+    calls = [{"name": "send", "args": {"to": [one]}, "id": str(n)} for n, one in enumerate(said)]
+    return AIMessage(text, tool_calls=calls, **more)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        calling("bad"),
+        calling("fine", "bad"),
+        calling("bad", text=""),
+        AIMessage(
+            FINE, invalid_tool_calls=[{"name": "f", "args": '{"bad"', "id": "1", "error": None}]
+        ),
+    ],
+    ids=["one", "the second", "without a text", "garbled"],
+)
+@pytest.mark.parametrize("wrap", [lambda m: m, lambda m: {"answer": m}], ids=["message", "key"])
+def test_what_tools_are_called_with_is_judged(message: AIMessage, wrap: Any, mode: str) -> None:
+    found = traced(Guard(Chain(wrap(message)), not_bad), mode=mode)
+    assert found.trace.outcome == "abstained"
+    assert "bad" in found.trace.attempts[0].answer
+    assert "bad" not in repr(found.output)
+    assert REFUSAL in repr(found.output)
+
+
+def test_calls_that_passed_leave_with_the_text(mode: str) -> None:
+    message = calling("fine")
+    assert run(Guard(Chain(message), not_bad), "why?", mode) is message
+
+
+def test_in_a_stream_calls_are_judged_too(mode: str) -> None:
+    call = {"name": "send", "args": '{"to": "bad"}', "id": "1", "index": 0}
+    chunks = [
+        AIMessageChunk("One is good. ", id="1"),
+        AIMessageChunk("Two is good.", id="1"),
+        AIMessageChunk("", id="1", tool_call_chunks=[call]),
+    ]
+    client = Client().read(guard(Telling(chunks)), "why?", mode)
+    assert client.text == REFUSAL
+    assert "bad" not in repr(client.chunks)
+
+
+def test_in_a_stream_calls_that_passed_are_no_text(mode: str) -> None:
+    call = {"name": "send", "args": '{"to": "fine"}', "id": "1", "index": 0}
+    chunks = [AIMessageChunk(FINE, id="1"), AIMessageChunk("", id="1", tool_call_chunks=[call])]
+    client = Client().read(guard(Telling(chunks)), "why?", mode)
+    assert client.text == FINE
+    assert client.total.tool_calls[0]["args"] == {"to": "fine"}
+
+
+BESIDE = AIMessage(
+    [
+        {"type": "reasoning", "reasoning": "bad"},
+        {"type": "text", "text": FINE},
+        {"type": "refusal", "refusal": "bad"},
+        {"type": "image", "url": "https://bad"},
+    ],
+    id="7",
+    additional_kwargs={"reasoning_content": "bad"},
+    response_metadata={"model_name": "m"},
+    usage_metadata={"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
+)
+
+
+@pytest.mark.parametrize(
+    ("wrap", "unwrap"),
+    [
+        (lambda m: m, lambda o: o),
+        (lambda m: {"answer": m, "n": 1}, lambda o: o["answer"]),
+        (lambda m: MappingProxyType({"answer": m}), lambda o: o["answer"]),
+    ],
+    ids=["message", "key", "mapping that cannot be changed"],
+)
+def test_of_a_message_that_passes_the_text_leaves_and_what_is_known_of_it(
+    wrap: Any, unwrap: Any, mode: str
+) -> None:
+    output = run(Guard(Chain(wrap(BESIDE)), not_bad), "why?", mode)
+    left = unwrap(output)
+    assert "bad" not in repr(output)
+    assert (left.text, left.id, left.usage_metadata) == (FINE, "7", BESIDE.usage_metadata)
+    assert left.response_metadata == {"model_name": "m"}
+    assert "bad" in repr(BESIDE)  # the chain's own is left alone
+
+
+def test_so_it_is_where_there_was_nothing_to_check_and_where_a_judge_failed(mode: str) -> None:
+    def silent(sample: Sample) -> Evaluation:
+        return Evaluation(name="judge", label=ABSTAIN)
+
+    def broken(sample: Sample) -> Evaluation:
+        return Evaluation(name="judge", error="no references")
+
+    for each in (Guard(Chain(BESIDE), silent), Guard(Chain(BESIDE), broken, on_error="open")):
+        output = run(each, "why?", mode)
+        assert output.text == FINE
+        assert "bad" not in repr(output)
+
+
+def test_in_a_stream_only_text_leaves(mode: str) -> None:
+    chunks = [
+        AIMessageChunk([{"type": "reasoning", "reasoning": "bad", "index": 0}], id="1"),
+        AIMessageChunk([{"type": "text", "text": "One is good. ", "index": 1}], id="1"),
+        AIMessageChunk([{"type": "text", "text": "Two is good.", "index": 1}], id="1"),
+        AIMessageChunk("", id="1", additional_kwargs={"reasoning_content": "bad"}),
+    ]
+    for streaming in ("sentence", "buffer"):
+        client = Client().read(guard(Telling(chunks), streaming=streaming), "why?", mode)
+        assert client.text == "One is good. Two is good."
+        assert "bad" not in repr(client.chunks)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        {"answer": FINE, "output": "Two is bad."},
+        {"result": AIMessage("Two is bad."), "response": FINE},
+        {"answer": FINE, "result": {"text": "Two is bad."}},
+        {"answer": "", "response": "Two is bad."},
+    ],
+)
+def test_of_several_answers_none_leaves(output: Any, mode: str) -> None:
+    with pytest.raises(DemurError, match=r"several answers.*answer='key'") as raised:
+        run(Guard(Chain(output), not_bad), "why?", mode)
+    assert "bad" not in str(raised.value)
+
+
+def test_one_answer_under_several_keys_is_judged_and_refused_under_each(mode: str) -> None:
+    for text, left in (("One is bad.", REFUSAL), (FINE, FINE)):
+        output = {"answer": text, "response": AIMessage(text), "output": None, "result": ""}
+        found = run(Guard(Chain(output), not_bad), "why?", mode)
+        assert (found["answer"], found["response"].text) == (left, left)
+
+
+# --- Evaluations that are none ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("passed", [math.nan, "so", [], 3, "false"])
+@pytest.mark.parametrize("whole", [True, False], ids=["whole", "by sentences"])
+def test_what_only_looks_like_a_pass_is_none(passed: Any, whole: bool, mode: str) -> None:
+    found = Evaluation(name="judge", passed=True).model_copy(update={"passed": passed})
+    assert found.finding != "passed"
+
+    class Careless(ByClaims):
+        def invoke(self, *given: Any, **more: Any) -> Any:
+            return found
+
+        async def ainvoke(self, *given: Any, **more: Any) -> Any:
+            return found
+
+    if whole:
+        assert run(Guard(Chain(FINE), Careless()), "why?", mode) == REFUSAL
+    else:
+        client = Client().read(guard(Telling(FINE), Careless()), "why?", mode)
+        assert client.received == REFUSAL
+
+
+def test_an_evaluation_that_is_none_is_undetermined_and_says_why() -> None:
+    broken = Evaluation(name="judge", passed=True).model_copy(update={"passed": math.nan})
+    with pytest.raises(EvaluatorFailed) as raised:
+        Guard(Chain(FINE), lambda sample: broken, on_error="raise").invoke("why?")
+    (found,) = raised.value.trace.attempts[0].evaluations
+    assert "passed: " in str(found.error)
+
+
+def test_an_abstention_with_a_score_is_none(mode: str) -> None:
+    scored = Evaluation(name="judge", label=ABSTAIN, score=0.0)
+    assert not scored.nothing_to_check
+    with pytest.raises(DemurError, match="give it a threshold"):
+        run(Guard(Chain(FINE), lambda sample: scored), "why?", mode)
+    failed = Evaluation(name="judge", label=ABSTAIN, score=0.0, passed=False)
+    with pytest.raises(AnswerRejected):
+        run(Guard(Chain(FINE), lambda sample: failed, on_fail=Block()), "why?", mode)
+
+
+def test_concurrent_calls_leave_what_each_was_given() -> None:
+    both = Guard(lambda given: calling(given, text=""), not_bad)
+    left = asyncio.run(both.abatch(["fine", "bad", "fine"]))
+    assert [bool(one.tool_calls) for one in left] == [True, False, True]
