@@ -25,7 +25,6 @@ from demur.models.scope import within_scope
 from demur.models.tries import Outcome
 from demur.schema import Evaluation, Usage
 
-
 _INTERRUPTED = (
     "a graph inside the guard was interrupted, and a guard keeps nothing from which it could be "
     "resumed: guard the agent from the inside with HallucinationMiddleware of langchain-demur, or "
