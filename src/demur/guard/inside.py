@@ -38,10 +38,8 @@ def inside(config: RunnableConfig) -> RunnableConfig:
         manager.inheritable_handlers = _not_streaming(manager.inheritable_handlers)
         changed["callbacks"] = manager
     configurable = {k: v for k, v in config.get("configurable", {}).items() if k != _STREAM}
-    if _CHECKPOINTER in configurable:
-        # None, and not left out: then graphs inside have none either, not even one of their own.
-        configurable[_CHECKPOINTER] = None
-    changed["configurable"] = configurable
+    # None, and not left out: then graphs inside take up none either, not even one of their own.
+    changed["configurable"] = {**configurable, _CHECKPOINTER: None}
     return changed
 
 
