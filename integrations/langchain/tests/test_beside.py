@@ -205,8 +205,7 @@ PLACES: dict[str, Any] = {
 def test_a_rejected_answer_is_left_standing_nowhere(beside: Any, as_command: bool) -> None:
     update = {"answer": REJECTED, "draft": beside}
     if as_command:
-        sent: Any = Send("next", {"draft": beside})
-        output: Any = Command(update=update, goto=[sent])
+        output: Any = Command(update=update, goto=[Send("next", {"draft": beside})])
     else:
         output = update
     found = guarded_node(lambda state: output, judging([]))(ASKED)
@@ -216,7 +215,7 @@ def test_a_rejected_answer_is_left_standing_nowhere(beside: Any, as_command: boo
 
 
 def test_what_is_sent_on_whole_is_refused() -> None:
-    output = Command(update={"answer": REJECTED}, goto=Send("next", Data(REJECTED)))
+    output: Any = Command(update={"answer": REJECTED}, goto=Send("next", Data(REJECTED)))
     with pytest.raises(DemurError, match=r"'next'.*send a mapping") as raised:
         guarded_node(lambda state: output, judging([]))(ASKED)
     assert not LETTERS & set(str(raised.value))
@@ -225,7 +224,7 @@ def test_what_is_sent_on_whole_is_refused() -> None:
 def test_what_does_not_hold_it_stays() -> None:
     kept = {"model": Model(said="Bees"), "tuple": (1, "tube"), "docs": [Document("Ab ovo")]}
     update = {"answer": "B", "draft": "A or B?", **kept}
-    node = guarded_node(lambda state: update, judging([]), on_fail=Abstain("No."))
+    node: Any = guarded_node(lambda state: update, judging([]), on_fail=Abstain("No."))
     assert node(ASKED) == {"answer": "No.", **kept}
 
 

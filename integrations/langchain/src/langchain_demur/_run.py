@@ -38,7 +38,9 @@ class Call:
     """What held the answers that the guard has got; it asks for another when it has rejected all
     before. Here, and in no output: what a guard's own run returns is told to listeners."""
 
-    def judge(self, answer: AIMessage | str, documents: Mapping[str, Any], held: Any) -> Any:
+    def judge(
+        self, answer: AIMessage | str, documents: Mapping[str, Any], held: Any
+    ) -> dict[str, Any]:
         """What the guard's chain returns: an answer, and where it is in `judged`."""
         self.judged.append(held)
         return {**documents, "answer": answer, _AT: len(self.judged) - 1}

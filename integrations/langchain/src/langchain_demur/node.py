@@ -199,8 +199,8 @@ class _GuardedNode:
         told = _ids(given[_STATE]) - _ids(call.state)
         update = read_update(output, self._key, call, told)
         values = update.values
-        keys = _DOCUMENTS if self._contexts is None else (self._contexts,)
-        documents = {key: values[key] for key in keys if key in values}
+        keys = (self._contexts,) if isinstance(self._contexts, str) else _DOCUMENTS
+        documents: dict[str, Any] = {key: values[key] for key in keys if key in values}
         if callable(self._contexts):
             documents = {"documents": self._contexts(call.state)}
         elif not any(key in values for key in _DOCUMENTS):
