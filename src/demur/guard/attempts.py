@@ -20,6 +20,7 @@ from demur.guard.plan import OnAbstain
 from demur.guard.recovery import Final
 from demur.guard.trace import Attempt, Limited, Origin, Verdict
 from demur.guard.widen import Widening, while_widening
+from demur.models.calls import NO_STREAM
 from demur.models.retry import CallPolicy
 from demur.models.scope import within_scope
 from demur.models.tries import Outcome
@@ -76,6 +77,8 @@ class ChainCall:
         assert isinstance(manager, BaseCallbackManager)  # a run's children have one
         manager.add_handler(self.capture)
         manager.add_tags([f"attempt:{self.number}"], inherit=False)
+        # For handlers of a client's own that stream, which nothing but their use tells.
+        inner["tags"] = [*inner.get("tags", []), NO_STREAM]
         self.capture.namespace = inner.get("configurable", {}).get("checkpoint_ns")
         # Its own calls are not reserved: what they spent is counted when it is over.
         with within_scope(None), while_widening(self.widening), as_context(inner):
