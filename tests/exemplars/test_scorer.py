@@ -26,7 +26,7 @@ def test_answers_are_scored_side_by_side_and_the_references_asked_once() -> None
     offer = read_offer((QUESTION, ["0.2 no", "0.8 yes"]), "run 7", "add")
     found, ledger = drive(given.score(offer), {}, None)
     assert asked.stages == ["reference"]
-    assert set(ledger) == {"exemplar"}
+    assert set(ledger.usage) == {"exemplar"}
     assert (found.failed, found.usage.calls) == ((), 1)
     assert list(found.candidates) == [candidate_key("0.2 no"), candidate_key("0.8 yes")]
     low, high = found.candidates.values()
@@ -72,7 +72,7 @@ def test_scores_that_come_with_answers_are_taken() -> None:
         assert {one.scorer for one in found.candidates.values()} == {given.name}
         assert {one.source for one in found.candidates.values()} == {"by hand"}
         assert all(one.parts == {} for one in found.candidates.values())
-        assert ledger == {}
+        assert ledger.usage == {}
     assert asked.stages == []
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackManager
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import merge_configs, patch_config
 from pydantic import ValidationError
 
 from demur.errors import DemurError
 from demur.guard.capture import Capture
 from demur.guard.feedback import Feedback
+from demur.guard.inside import as_context, inside
 from demur.guard.recovery import Final
 from demur.guard.trace import Attempt, Limited, Origin, Verdict
 from demur.guard.widen import Widening, while_widening
@@ -23,6 +24,12 @@ from demur.models.retry import CallPolicy
 from demur.models.scope import within_scope
 from demur.models.tries import Outcome
 from demur.schema import Evaluation, OnAbstain, Usage
+
+_INTERRUPTED = (
+    "a graph inside the guard was interrupted, and a guard keeps nothing from which it could be "
+    "resumed: guard the agent from the inside with HallucinationMiddleware of langchain-demur, or "
+    "interrupt in a node outside of the guard"
+)
 
 
 @dataclass(frozen=True)
@@ -49,24 +56,37 @@ class ChainCall:
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Run the chain in this thread."""
-        # Its own calls are not reserved: what they spent is counted when it is over.
-        with within_scope(None), while_widening(self.widening):
-            return Outcome(self.chain.invoke(self.input, self.config(config), **self.kwargs))
+        with self.running(config) as inner:
+            return Outcome(self.chain.invoke(self.input, inner, **self.kwargs))
 
     async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Run the chain in the running loop."""
-        with within_scope(None), while_widening(self.widening):
-            return Outcome(await self.chain.ainvoke(self.input, self.config(config), **self.kwargs))
+        with self.running(config) as inner:
+            return Outcome(await self.chain.ainvoke(self.input, inner, **self.kwargs))
 
-    def config(self, config: RunnableConfig) -> RunnableConfig:
-        """The chain's, out of the guarded call's."""
-        manager = config["callbacks"]
+    @contextmanager
+    def running(self, config: RunnableConfig) -> Iterator[RunnableConfig]:
+        """While the chain runs: its config, out of the guarded call's.
+
+        Raises:
+            DemurError: A graph inside the chain was interrupted.
+        """
+        inner = inside(config)
+        manager = inner["callbacks"]
         assert isinstance(manager, BaseCallbackManager)  # a run's children have one
-        manager = manager.copy()
         manager.add_handler(self.capture)
         manager.add_tags([f"attempt:{self.number}"], inherit=False)
-        # langgraph streams no token of an answer that was not checked yet.
-        return merge_configs(patch_config(config, callbacks=manager), {"tags": [NO_STREAM]})
+        # For handlers of a client's own that stream, which nothing but their use tells.
+        inner["tags"] = [*inner.get("tags", []), NO_STREAM]
+        self.capture.namespace = inner.get("configurable", {}).get("checkpoint_ns")
+        # Its own calls are not reserved: what they spent is counted when it is over.
+        with within_scope(None), while_widening(self.widening), as_context(inner):
+            try:
+                yield inner
+            except Exception as error:
+                if self.capture.is_interrupt_inside(error):
+                    raise DemurError(_INTERRUPTED) from None
+                raise
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 
 from demur.guard.events import OUTCOME, USAGE
 from demur.models.calls import JUDGE
+from demur.models.retry import is_interrupt
 from demur.models.tries import reported_usage
 from demur.schema import Usage
 
@@ -36,6 +37,15 @@ class Capture(BaseCallbackHandler):
         self._told: list[Usage] = []
         self.refusals: set[str] = set()
         """What guards inside the chain put in the place of answers."""
+        self.namespace: str | None = None
+        """langgraph's for the node in which the guard runs; None outside of a graph."""
+        self._tasks: set[UUID] = set()
+        """Runs in graphs inside the chain."""
+        self._interrupted = False
+
+    def is_interrupt_inside(self, error: BaseException) -> bool:
+        """Whether an exception interrupts the graph around the chain out of a graph inside."""
+        return self._interrupted and is_interrupt(error)
 
     @property
     def documents(self) -> tuple[Document, ...]:
@@ -52,6 +62,14 @@ class Capture(BaseCallbackHandler):
     def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
         """Note where the run belongs."""
         self._enter(**kwargs)
+        namespace = (kwargs.get("metadata") or {}).get("langgraph_checkpoint_ns")
+        if namespace not in (None, self.namespace):
+            self._tasks.add(kwargs["run_id"])
+
+    def on_chain_error(self, error: BaseException, **kwargs: Any) -> None:
+        """Note that a graph inside the chain was interrupted."""
+        if kwargs["run_id"] in self._tasks and is_interrupt(error):
+            self._interrupted = True
 
     def on_tool_start(self, serialized: Any, input_str: str, **kwargs: Any) -> None:
         """Note where the run belongs."""

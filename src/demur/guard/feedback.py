@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from langchain_core.documents import Document
 from pydantic import BaseModel, ConfigDict
 
+from demur.models.isolation import isolate
 from demur.schema import Claim, ClaimLabel, Evaluation, Evidence, Failure
 
 _FAILURES = {
@@ -93,6 +94,20 @@ class Feedback(BaseModel):
         )
         problems = (f"- {' '.join(problem.text.split())}" for problem in self.problems)
         return "\n".join(line for line in (self.instruction, before, *problems) if line)
+
+    @property
+    def prompt(self) -> str:
+        """`text` and `documents` for a message that is not to hand on what they may instruct.
+
+        The instruction comes first. What quotes an answer or a source, and the documents, follow
+        between delimiters that they cannot forge: tell the model that text inside tags is data.
+        """
+        quoted = self.model_copy(update={"instruction": ""}).text
+        found = "\n\n".join(document.page_content for document in self.documents)
+        parts = [self.instruction, f"Problems:\n{isolate('findings', quoted)}"]
+        if found:
+            parts.append(f"Further sources:\n{isolate('sources', found)}")
+        return "\n\n".join(part for part in parts if part)
 
     def _problems(self) -> Iterator[Problem]:
         for evaluation in self.evaluations:

@@ -21,6 +21,7 @@ from demur.guard.attempts import no_verdict
 from demur.guard.budget import Budget
 from demur.guard.chunks import added
 from demur.guard.feedback import Feedback
+from demur.guard.inside import refuse_memory
 from demur.guard.loop import GuardedCall
 from demur.guard.plan import OnError, Plan
 from demur.guard.recovery import Recovery, Repair, make_policy
@@ -41,7 +42,8 @@ class Guard(FrozenRunnable[Input, Output]):
     are found in the usual shapes: a string, a message, a mapping with `input`, `question` or
     `query`; `answer`, `output`, `result` or `response`; `context`, `contexts`, `source_documents`
     or `documents`. Where the output has no contexts, they are what the chain's own retrievers
-    returned. Nothing leaves before it was checked.
+    returned. Nothing leaves before it was checked: what runs inside is heard by no listener that
+    streams to a client, such as `astream_events` and langgraph's streams; tracers hear it.
 
     An answer passes when one evaluation has `passed`, and each of the others has or found nothing
     to check (`Abstain`). What becomes of one in which none found anything, such as "I don't know.",
@@ -88,7 +90,8 @@ class Guard(FrozenRunnable[Input, Output]):
     Raises:
         ValueError: There is no evaluator, one without a threshold, or one whose `Threshold` was
             chosen for a guard with another `on_abstain`; an argument is out of its range, or lacks
-            another that it needs.
+            another that it needs; something in the chain remembers by itself, such as a graph that
+            was compiled with a checkpointer.
         TypeError: Something is no Runnable, no chat model, or no recovery.
     """
 
@@ -145,6 +148,7 @@ class Guard(FrozenRunnable[Input, Output]):
             "retriever": retriever,
         }
         super().__init__(**fields)
+        refuse_memory(self.chain)
         for evaluator in self.evaluators:
             if getattr(evaluator, "threshold", 0) is None:
                 raise ValueError(no_verdict(evaluator.get_name()))

@@ -32,6 +32,7 @@ from demur.guard.events import (
     outcome_event,
 )
 from demur.guard.feedback import Feedback
+from demur.guard.inside import Inside
 from demur.guard.plan import Plan
 from demur.guard.recovery import Again, Final, Repair, Retrieve, choose, name_of
 from demur.guard.repair import repair_prompt
@@ -113,7 +114,7 @@ class GuardedCall:
     def evaluate(self, sample: Sample) -> Steps[tuple[Evaluation, ...]]:
         """What the evaluators find of a sample, side by side."""
         outcomes = yield from ask(
-            [RunnableCall(one, sample, name) for name, one in self.plan.evaluators]
+            [Inside(RunnableCall(one, sample, name)) for name, one in self.plan.evaluators]
         )
         names = [name for name, _ in self.plan.evaluators]
         return tuple(map(as_verdict, names, outcomes))
@@ -253,7 +254,7 @@ class GuardedCall:
         last = self.tried[-1]
         contexts = distinct([*last.attempt.contexts, *feedback.documents])
         prompt = repair_prompt(feedback, contexts)
-        (outcome,) = yield from ask([ChatCall(self.plan.chat, prompt, "repair")])
+        (outcome,) = yield from ask([Inside(ChatCall(self.plan.chat, prompt, "repair"))])
         text = "" if outcome.error else without_delimiters(outcome.value.text)
         if not text:
             if outcome.error and self._exhausted:
@@ -295,7 +296,7 @@ class GuardedCall:
 
 def _search(retriever: Runnable[str, Any], feedback: Feedback) -> Steps[Feedback]:
     """The feedback with what a retriever finds for its queries."""
-    searches = [RunnableCall(retriever, query, "retrieval") for query in feedback.queries]
+    searches = [Inside(RunnableCall(retriever, query, "retrieval")) for query in feedback.queries]
     outcomes = yield from ask(searches)
     found: list[Document] = []
     errors: list[str] = []

@@ -23,7 +23,6 @@ from demur.guard.events import Announcement
 from demur.guard.loop import GuardedCall
 from demur.guard.plan import Plan
 from demur.guard.streamed import StreamedAnswer
-from demur.guard.widen import while_widening
 from demur.models.calls import adrive, drive
 from demur.models.scope import within_scope
 from demur.models.threads import in_background, take
@@ -79,8 +78,8 @@ def _read(
     streamed: StreamedAnswer, config: RunnableConfig, inbox: SimpleQueue[Event]
 ) -> Event | None:
     chain = streamed.chain
-    with within_scope(None), while_widening(chain.widening):
-        chunks = chain.chain.stream(chain.input, chain.config(config), **chain.kwargs)
+    with chain.running(config) as inner:
+        chunks = chain.chain.stream(chain.input, inner, **chain.kwargs)
         for chunk in chunks:
             if streamed.over:
                 if isinstance(chunks, Generator):
@@ -157,8 +156,8 @@ async def _aread(
     streamed: StreamedAnswer, config: RunnableConfig, inbox: asyncio.Queue[Event]
 ) -> Event:
     chain = streamed.chain
-    with within_scope(None), while_widening(chain.widening):
-        chunks = chain.chain.astream(chain.input, chain.config(config), **chain.kwargs)
+    with chain.running(config) as inner:
+        chunks = chain.chain.astream(chain.input, inner, **chain.kwargs)
         async for chunk in chunks:
             inbox.put_nowait(partial(streamed.feed, chunk))
     return streamed.end

@@ -148,6 +148,11 @@ def is_control_flow(error: BaseException) -> bool:
     return any(base.__name__ == "GraphBubbleUp" for base in type(error).__mro__)
 
 
+def is_interrupt(error: BaseException) -> bool:
+    """Whether an exception stops a graph of langgraph until someone resumes it."""
+    return any(base.__name__ == "GraphInterrupt" for base in type(error).__mro__)
+
+
 def describe(error: BaseException) -> str:
     """One line that names the error's class and says what it says."""
     text = replace_surrogates(" ".join(str(error).split()))

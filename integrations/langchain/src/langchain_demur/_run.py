@@ -10,7 +10,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.base import RunnableLike
-from langgraph.config import get_config
 
 from demur import DemurError, Evaluation, Guard, resolve_model
 from demur.guard import Budget, Feedback, Recovery
@@ -22,8 +21,8 @@ OnError = Literal["open", "closed", "raise"]
 OnAbstain = Literal["pass", "fail"]
 Evaluator = Runnable[Any, Evaluation] | RunnableLike[Any, Evaluation]
 
-_STREAM = "__pregel_stream"
 _REJECTED = "rejected"
+_AT = "demur:at"
 
 
 @dataclass
@@ -35,12 +34,24 @@ class Call:
     """The graph's."""
     rejected: int
     """How many answers of this turn were rejected before this call."""
-    given: int = 0
-    """How many answers the guard has got; it asks for another when it has rejected all before."""
+    judged: list[Any] = field(default_factory=list)
+    """What held the answers that the guard has got; it asks for another when it has rejected all
+    before. Here, and in no output: what a guard's own run returns is told to listeners."""
 
-    def step(self, message: AIMessage) -> AIMessage:
-        """A message that calls tools, with the count of rejected answers, if there are any."""
-        rejected = self.rejected + self.given
+    def judge(
+        self, answer: AIMessage | str, documents: Mapping[str, Any], held: Any
+    ) -> dict[str, Any]:
+        """What the guard's chain returns: an answer, and where it is in `judged`."""
+        self.judged.append(held)
+        return {**documents, "answer": answer, _AT: len(self.judged) - 1}
+
+    def of(self, found: Mapping[str, Any]) -> Any:
+        """What held the answer that the guard has let through, or put another in its place."""
+        return self.judged[found[_AT]]
+
+    def step(self, message: AIMessage, found: Mapping[str, Any] | None = None) -> AIMessage:
+        """A message after which the turn goes on, with the count of rejected answers, if any."""
+        rejected = self.rejected + (len(self.judged) if found is None else found[_AT])
         return marked(message, {_REJECTED: rejected}) if rejected else message
 
 
@@ -113,22 +124,14 @@ def rejected_in(messages: Sequence[BaseMessage]) -> int:
     return int(counts[-1]) if counts else 0
 
 
-def held_back(config: RunnableConfig | None = None) -> RunnableConfig | None:
-    """A guard's config, without the stream of the running graph, to which graphs inside write.
+def named_apart(config: RunnableConfig | None = None) -> RunnableConfig:
+    """A guard's config, out of that of the running node; None for the one of the context.
 
-    Args:
-        config: That of the running node; None for the one of the context. There is none outside of
-            a graph, nor in a task on Python 3.10; there langgraph streams nothing from inside.
+    The run's name has a colon, as no node's has: langgraph streams what a run of its node's name
+    returns, and the guard returns an answer to the middleware or node, not to the graph.
     """
-    if config is None:
-        try:
-            config = get_config()
-        except RuntimeError:
-            return None
-    kept = {key: value for key, value in config.items() if key != "run_id"}
-    configurable = {k: v for k, v in config.get("configurable", {}).items() if k != _STREAM}
-    # A name with a colon, as no node has: langgraph streams what a run of its node's name returns.
-    return cast(RunnableConfig, {**kept, "run_name": "demur:guard", "configurable": configurable})
+    kept = {key: value for key, value in (config or {}).items() if key != "run_id"}
+    return cast(RunnableConfig, {**kept, "run_name": "demur:guard"})
 
 
 def kind_of(value: Any) -> str:
@@ -137,6 +140,14 @@ def kind_of(value: Any) -> str:
         keys = ", ".join(map(repr, value)) or "(none)"
         return f"a {type(value).__name__} with the keys {keys}"
     return f"a {type(value).__name__}"
+
+
+def is_own(answer: AIMessage | str, judged: AIMessage | str) -> bool:
+    """Whether what a guard returned is what it judged, and nothing was put in its place."""
+    if isinstance(answer, str) or isinstance(judged, str):
+        return answer is judged or (isinstance(judged, str) and answer == judged)
+    marks = (one.response_metadata.get(MARK) for one in (answer, judged))
+    return str(answer.text) == str(judged.text) and next(marks) == next(marks)
 
 
 def read_state(reader: str | Callable[[Any], Any], state: Any, name: str) -> Any:

@@ -11,8 +11,9 @@ from langgraph.types import Command
 
 from demur import DemurError
 from demur.guard.messages import last_written
-from langchain_demur._messages import calls_tools, without_text
-from langchain_demur._run import Call, NoAnswerYet, kind_of, view_of
+from langchain_demur._clear import CLEARED, sent_on, swapped
+from langchain_demur._messages import calls_tools, only_text, without_text
+from langchain_demur._run import Call, NoAnswerYet, is_own, kind_of, view_of
 
 MESSAGES = "messages"
 _STRUCTURED = "structured_response"
@@ -28,14 +29,18 @@ class Update:
     values: Mapping[str, Any]
     """The update, without what must not leave."""
     answer: AIMessage | str
+    state: Mapping[str, Any]
+    """What the client may see already."""
 
     def with_answer(self, answer: AIMessage | str) -> Any:
-        """What the node is to return, with another answer wherever the old one stands."""
-        values = {**self.values}
-        if answer is not self.answer:
-            old = _text(self.answer)
-            values = {key: _swapped(value, old, answer) for key, value in values.items()}
-        return _like(self.output, values)
+        """What the node is to return, with another answer wherever the old one stands.
+
+        Raises:
+            DemurError: The old one stands where it cannot be taken out.
+        """
+        if is_own(answer, self.answer):
+            return _like(self.output, {**self.values})
+        return _cleared(self.output, self.values, self.state, _text(self.answer), answer)
 
 
 def read_update(output: Any, key: str | None, call: Call, told: Collection[str]) -> Update:
@@ -62,9 +67,10 @@ def read_update(output: Any, key: str | None, call: Call, told: Collection[str])
             "HallucinationMiddleware"
         )
     values = dict(values)
+    state = view_of(call.state)
     last: AIMessage | None = None
     if values.get(MESSAGES):
-        known = [(one.id, one.text) for one in view_of(call.state).get(MESSAGES, ())]
+        known = [(one.id, one.text) for one in state.get(MESSAGES, ())]
         messages = [one for one in _messages(values[MESSAGES]) if one.id not in told]
         written = [one for one in messages if (one.id, one.text) not in known]
         last = last_written(written)
@@ -77,11 +83,15 @@ def read_update(output: Any, key: str | None, call: Call, told: Collection[str])
         ]
         if key is None and last is not None and calls_tools(last):
             messages = [call.step(without_text(one)) if one is last else one for one in messages]
-            raise NoAnswerYet(_like(output, {**values, MESSAGES: messages}))
+            update = {**values, MESSAGES: messages}
+            raise NoAnswerYet(_cleared(output, update, state, _text(last), None))
+        if last is not None:
+            kept = without_text(last) if calls_tools(last) else only_text(last)
+            messages = [kept if one is last else one for one in messages]
+            last = kept
         values[MESSAGES] = messages
     answer = last if key is None and last is not None else _under_a_key(values, key)
-    call.given += 1
-    return Update(output, values, answer)
+    return Update(output, values, answer, state)
 
 
 def _under_a_key(values: Mapping[str, Any], key: str | None) -> AIMessage | str:
@@ -104,16 +114,27 @@ def _like(output: Any, values: dict[str, Any]) -> Any:
     return replace(output, update=values) if isinstance(output, Command) else values
 
 
-def _swapped(value: Any, old: str, answer: AIMessage | str) -> Any:
-    if isinstance(value, str):
-        return _text(answer) if value == old else value
-    if isinstance(value, list):
-        return [_swapped(one, old, answer) for one in value]
-    if not isinstance(value, AIMessage) or _text(value) != old:
-        return value
-    if isinstance(answer, AIMessage) and answer.id == value.id:
-        return answer
-    return AIMessage(_text(answer), id=value.id, name=value.name)
+def _cleared(
+    output: Any,
+    values: Mapping[str, Any],
+    state: Mapping[str, Any],
+    old: str,
+    answer: AIMessage | str | None,
+) -> Any:
+    """An output whose update does not hold the text `old`, but where the state has held it."""
+    known = {one.id for one in state.get(MESSAGES, ())}
+    kept: dict[str, Any] = {}
+    for key, value in values.items():
+        if key == MESSAGES:
+            kept[key] = [one if one.id in known else swapped(one, old, answer) for one in value]
+        elif value is state.get(key):
+            kept[key] = value
+        elif (clean := swapped(value, old, answer)) is not CLEARED:
+            kept[key] = clean
+    changed = _like(output, kept)
+    if isinstance(changed, Command):
+        changed = replace(changed, goto=sent_on(changed.goto, old, answer))
+    return changed
 
 
 def _text(answer: AIMessage | str) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
+from langchain.agents.structured_output import StructuredOutputError
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AnyMessage
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from langchain_core.runnables import Runnable
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from demur import DemurError
 from demur.guard import Budget, Feedback
@@ -18,6 +19,7 @@ from demur.guard.messages import last_written, sources
 from langchain_demur._messages import (
     calls_tools,
     only_last_speaks,
+    only_text,
     question_in,
     tell,
     without_text,
@@ -31,7 +33,8 @@ from langchain_demur._run import (
     OnError,
     OnFail,
     answering,
-    held_back,
+    is_own,
+    named_apart,
     options_of,
     read_state,
     rejected_in,
@@ -127,10 +130,10 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         """
         call, given = _start(request, handler)
         try:
-            found = self._guards.after(call.rejected).invoke(given, held_back(), call=call)
+            found = self._guards.after(call.rejected).invoke(given, named_apart(), call=call)
         except NoAnswerYet as no_answer:
             return _without_answer(no_answer)
-        return _let_through(found)
+        return _let_through(call, found)
 
     async def awrap_model_call(
         self,
@@ -140,16 +143,24 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         """As `wrap_model_call`, natively asynchronous."""
         call, given = _start(request, handler)
         try:
-            found = await self._guards.after(call.rejected).ainvoke(given, held_back(), call=call)
+            found = await self._guards.after(call.rejected).ainvoke(given, named_apart(), call=call)
         except NoAnswerYet as no_answer:
             return _without_answer(no_answer)
-        return _let_through(found)
+        return _let_through(call, found)
 
     def _answer(self, given: dict[str, Any], call: Call) -> dict[str, Any]:
-        return self._judgeable(call, call.run(given["messages"]))
+        try:
+            response = call.run(given["messages"])
+        except StructuredOutputError as error:
+            raise DemurError(_unreadable(error)) from None
+        return self._judgeable(call, response)
 
     async def _aanswer(self, given: dict[str, Any], call: Call) -> dict[str, Any]:
-        return self._judgeable(call, await call.run(given["messages"]))
+        try:
+            response = await call.run(given["messages"])
+        except StructuredOutputError as error:
+            raise DemurError(_unreadable(error)) from None
+        return self._judgeable(call, response)
 
     def _judgeable(self, call: Call, response: ModelResponse[Any]) -> dict[str, Any]:
         """What the guard reads, out of a model's response."""
@@ -160,18 +171,55 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
                 f"there is no answer in the model's response, which holds {seen}: expected an "
                 "AIMessage. Look at the middleware that is listed after HallucinationMiddleware"
             )
-        if response.structured_response is None and calls_tools(last):
+        judged = _answer_in(response, last)
+        if judged is None:
             step = call.step(without_text(last))
             raise NoAnswerYet([step if one is last else one for one in response.result])
-        call.given += 1
-        judged = last
-        if calls_tools(last):  # of the tool that takes the structured response
-            text = to_json(response.structured_response, fallback=str).decode()
-            judged = AIMessage(text, id=last.id, name=last.name)
         documents: Any = sources(call.state["messages"])
         if self._contexts is not None:
             documents = read_state(self._contexts, call.state, "contexts")
-        return {"answer": judged, "documents": documents, "judged": judged, "model": response}
+        return call.judge(judged, {"documents": documents}, _Judged(response, last, judged))
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """An answer, and the response that it stands in."""
+
+    response: ModelResponse[Any]
+    last: AIMessage
+    answer: AIMessage
+
+
+def _answer_in(response: ModelResponse[Any], last: AIMessage) -> AIMessage | None:
+    """What is to be judged of a response whose last message of the model's is `last`."""
+    if not calls_tools(last):
+        return only_text(last)
+    # Calls that the model's node has answered itself are of the tool for structured responses.
+    given = [call["args"] for call in last.tool_calls if call["id"] in _answered(response)]
+    if response.structured_response is not None:
+        said = response.structured_response
+    elif given:  # they could not be read, or were several
+        said = given[0] if len(given) == 1 else given
+    else:
+        return None
+    return AIMessage(_as_json(said), id=last.id, name=last.name)
+
+
+def _answered(response: ModelResponse[Any]) -> set[str]:
+    return {one.tool_call_id for one in response.result if isinstance(one, ToolMessage)}
+
+
+def _as_json(value: Any) -> str:
+    return to_json(value, fallback=str).decode()
+
+
+def _unreadable(error: StructuredOutputError) -> str:
+    # Not its message, which quotes what the model said.
+    return (
+        f"the model's structured response cannot be read ({type(error).__name__}), and nobody has "
+        "checked what it says: list ModelRetryMiddleware after HallucinationMiddleware, or give "
+        "the agent ToolStrategy(schema), which has the model correct itself"
+    )
 
 
 def _start(
@@ -195,11 +243,41 @@ def _without_answer(no_answer: NoAnswerYet) -> ModelResponse[Any]:
     return ModelResponse(result=only_last_speaks(no_answer.step))
 
 
-def _let_through(found: dict[str, Any]) -> ModelResponse[Any]:
+def _let_through(call: Call, found: dict[str, Any]) -> ModelResponse[Any]:
     """The model's response, with what the guard made of the answer."""
-    response, answer = found["model"], found["answer"]
-    if answer is found["judged"]:
-        return replace(response, result=only_last_speaks(response.result))
-    # With the answer goes all that was made of it: the structured response and its tool message.
-    last = max(at for at, one in enumerate(response.result) if isinstance(one, AIMessage))
-    return ModelResponse(result=only_last_speaks([*response.result[:last], answer]))
+    judged: _Judged = call.of(found)
+    response, answer = judged.response, found["answer"]
+    if not is_own(answer, judged.answer):
+        # With the answer goes all that was made of it: structured response and tool messages.
+        before = response.result[: _index(response.result, judged.last)]
+        return ModelResponse(result=only_last_speaks([*before, answer]))
+    leaving = judged.answer
+    if calls_tools(judged.last):
+        leaving = _call_judged(response, judged.last)
+        if response.structured_response is None:  # the turn goes on
+            leaving = call.step(leaving, found)
+    result = [leaving if one is judged.last else one for one in response.result]
+    return replace(response, result=only_last_speaks(result))
+
+
+def _call_judged(response: ModelResponse[Any], last: AIMessage) -> AIMessage:
+    """A call of the tool for structured responses, whose arguments are what was judged."""
+    calls = last.tool_calls
+    if response.structured_response is not None:
+        answered = _answered(response)
+        said = from_json(_as_json(response.structured_response))
+        args = said if isinstance(said, dict) else {}
+        calls = [{**one, "args": args} if one["id"] in answered else one for one in calls]
+    # Providers' own forms of the calls hold the arguments as the model wrote them.
+    return AIMessage(
+        "",
+        id=last.id,
+        name=last.name,
+        tool_calls=calls,
+        usage_metadata=last.usage_metadata,
+        response_metadata={k: v for k, v in last.response_metadata.items() if k != "logprobs"},
+    )
+
+
+def _index(messages: Sequence[Any], message: AIMessage) -> int:
+    return next(at for at, one in enumerate(messages) if one is message)

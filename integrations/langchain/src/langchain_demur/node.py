@@ -12,10 +12,10 @@ from uuid import uuid4
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-from langgraph.constants import TAG_HIDDEN
 from pydantic import BaseModel
 
 from demur.guard import Budget, Feedback
+from demur.guard.inside import refuse_memory
 from demur.guard.messages import sources
 from langchain_demur._messages import tell
 from langchain_demur._run import (
@@ -27,7 +27,7 @@ from langchain_demur._run import (
     OnError,
     OnFail,
     answering,
-    held_back,
+    named_apart,
     options_of,
     read_state,
     rejected_in,
@@ -39,7 +39,6 @@ Node = TypeVar("Node", bound=Callable[..., Any] | Runnable[Any, Any])
 Reader = str | Callable[[Any], Any]
 
 _STATE = "demur:state"
-_UPDATE = "demur:update"
 _DOCUMENTS = ("context", "contexts", "source_documents", "documents")
 
 
@@ -65,8 +64,9 @@ def guarded_node(
     `source_documents` or `documents` of the state, else what tools returned. A message that calls
     tools goes through without the text beside its calls.
 
-    What runs inside the node is not streamed and is hidden from tracing (`langsmith:hidden`). What
-    the node itself writes to the custom stream is not held back.
+    What runs inside the node is not streamed, and no checkpoint is kept of graphs in it. What the
+    node itself writes to the custom stream is not held back. A graph in it cannot be interrupted;
+    an agent is better guarded by `HallucinationMiddleware`.
 
     Example:
         >>> graph.add_node("generate", guarded_node(generate, RefChecker("openai:gpt-4o-mini")))
@@ -98,9 +98,11 @@ def guarded_node(
 
     Raises:
         ValueError: There is no evaluator, or one without a threshold; an argument is out of its
-            range, or lacks another that it needs.
+            range, or lacks another that it needs; something in the node remembers by itself, such
+            as an agent with a checkpointer of its own.
         TypeError: Something is no Runnable, no chat model, or no recovery.
     """
+    refuse_memory(node if isinstance(node, Runnable) else RunnableLambda(node))
     options = options_of(
         on_fail=on_fail,
         on_error=on_error,
@@ -136,8 +138,7 @@ class _GuardedNode:
     ) -> None:
         self._key = answer
         self._contexts = contexts
-        # Hidden, since langgraph streams what a run of its node's name returns.
-        chain = answering(self._answer, self._aanswer).with_config(tags=[TAG_HIDDEN])
+        chain = answering(self._answer, self._aanswer)
         self._guards = Guards(chain, evaluators, budget, options)
 
     def function(self, node: Callable[..., Any]) -> Callable[..., Any]:
@@ -169,10 +170,10 @@ class _GuardedNode:
         call, given = _start(state, run)
         guard = self._guards.after(call.rejected)
         try:
-            found = guard.invoke(given, held_back(config), call=call)
+            found = guard.invoke(given, named_apart(config), call=call)
         except NoAnswerYet as no_answer:
             return no_answer.step
-        return found[_UPDATE].with_answer(found["answer"])
+        return call.of(found).with_answer(found["answer"])
 
     async def _arun(
         self, state: Any, run: Callable[..., Any], config: RunnableConfig | None
@@ -180,10 +181,10 @@ class _GuardedNode:
         call, given = _start(state, run)
         guard = self._guards.after(call.rejected)
         try:
-            found = await guard.ainvoke(given, held_back(config), call=call)
+            found = await guard.ainvoke(given, named_apart(config), call=call)
         except NoAnswerYet as no_answer:
             return no_answer.step
-        return found[_UPDATE].with_answer(found["answer"])
+        return call.of(found).with_answer(found["answer"])
 
     def _answer(self, given: dict[str, Any], config: RunnableConfig, call: Call) -> dict[str, Any]:
         return self._judgeable(given, call, call.run(given[_STATE], config))
@@ -195,13 +196,17 @@ class _GuardedNode:
 
     def _judgeable(self, given: dict[str, Any], call: Call, output: Any) -> dict[str, Any]:
         """What the guard reads, out of what the node returned."""
-        update = read_update(output, self._key, call, _ids(given[_STATE]) - _ids(call.state))
-        found = {**update.values, "answer": update.answer, _UPDATE: update}
+        told = _ids(given[_STATE]) - _ids(call.state)
+        update = read_update(output, self._key, call, told)
+        values = update.values
+        keys = (self._contexts,) if isinstance(self._contexts, str) else _DOCUMENTS
+        documents: dict[str, Any] = {key: values[key] for key in keys if key in values}
         if callable(self._contexts):
-            found["documents"] = self._contexts(call.state)
-        elif not any(key in found for key in _DOCUMENTS):
-            found["documents"] = sources(found.get(MESSAGES, ()))  # of an agent as a node
-        return found
+            documents = {"documents": self._contexts(call.state)}
+        elif not any(key in values for key in _DOCUMENTS):
+            # Of an agent as a node.
+            documents.setdefault("documents", sources(values.get(MESSAGES, ())))
+        return call.judge(update.answer, documents, update)
 
 
 def _start(state: Any, run: Callable[..., Any]) -> tuple[Call, dict[str, Any]]:

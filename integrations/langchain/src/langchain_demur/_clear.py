@@ -1,0 +1,133 @@
+"""A text that must not leave is taken out of all that stands beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.types import Send
+
+from demur import DemurError
+
+CLEARED: Any = object()
+"""In the place of what held the text and could not be left standing."""
+
+_SHORT = 12
+"""An answer of fewer characters, such as "B", is looked for as words: it is part of many."""
+
+
+def swapped(value: Any, old: str, answer: AIMessage | str | None) -> Any:
+    """A value that does not hold the text `old`.
+
+    What is that text, a string or a message of the model's, becomes `answer`, if there is one. Of
+    mappings, lists and messages, the parts that hold it are left out; all else that does, such as
+    longer strings, documents and models, is `CLEARED` as a whole.
+    """
+    if not holds(value, old):
+        return value
+    is_text = isinstance(value, (str, AIMessage)) and _folded(_text(value)) == _folded(old)
+    if is_text and answer is not None:
+        return _in_place_of(value, answer)
+    if isinstance(value, BaseMessage):
+        return _without(value, old)
+    if isinstance(value, Mapping):
+        pairs = ((key, swapped(one, old, answer)) for key, one in value.items())
+        return {key: one for key, one in pairs if one is not CLEARED and not holds(key, old)}
+    if isinstance(value, list):
+        return [one for one in (swapped(v, old, answer) for v in value) if one is not CLEARED]
+    return CLEARED
+
+
+def sent_on(goto: Any, old: str, answer: AIMessage | str | None) -> Any:
+    """Where a `Command` goes, and what it sends there does not hold the text `old`.
+
+    Raises:
+        DemurError: The text cannot be taken out.
+    """
+    if isinstance(goto, (list, tuple)):
+        return [sent_on(one, old, answer) for one in goto]
+    if not isinstance(goto, Send):
+        return goto
+    sent = swapped(goto.arg, old, answer)
+    if sent is CLEARED:
+        raise DemurError(
+            f"the node sends an answer that is not let through on to {goto.node!r}, in a "
+            f"{type(goto.arg).__name__} out of which it cannot be taken: send a mapping"
+        )
+    return Send(goto.node, sent)
+
+
+def holds(value: Any, text: str) -> bool:
+    """Whether a text stands anywhere in a value, whatever its spacing and case."""
+    wanted = _wanted(text)
+    return wanted is not None and any(wanted.search(_folded(one)) for one in _texts(value, set()))
+
+
+@lru_cache(maxsize=16)
+def _wanted(text: str) -> re.Pattern[str] | None:
+    folded = _folded(text)
+    if not folded:
+        return None
+    found = re.escape(folded)
+    return re.compile(rf"(?<![^\W_]){found}(?![^\W_])" if len(folded) < _SHORT else found)
+
+
+def _in_place_of(value: str | AIMessage, answer: AIMessage | str) -> AIMessage | str:
+    if isinstance(value, str):
+        return _text(answer)
+    if isinstance(answer, AIMessage) and answer.id == value.id:
+        return answer
+    return AIMessage(_text(answer), id=value.id, name=value.name)
+
+
+def _without(message: BaseMessage, old: str) -> BaseMessage:
+    """A message, which stays one that its calls of tools or their results belong to."""
+    changes: dict[str, Any] = {}
+    for name, value in _fields(message):
+        if name == "tool_calls":
+            changes[name] = [{**one, "args": swapped(one["args"], old, None)} for one in value]
+        elif holds(value, old):
+            kept = swapped(value, old, None)
+            changes[name] = kept if kept is not CLEARED else "" if name == "content" else None
+    return message.model_copy(update=changes)
+
+
+def _fields(value: BaseMessage | Document) -> list[tuple[str, Any]]:
+    return [(name, one) for name, one in vars(value).items() if name not in ("id", "type")]
+
+
+def _texts(value: Any, seen: set[int]) -> Iterator[str]:
+    """All texts in a value, however deep."""
+    if isinstance(value, str):
+        yield value
+        return
+    if value is None or isinstance(value, (bool, int, float, type)) or id(value) in seen:
+        return
+    seen.add(id(value))
+    parts: Iterable[Any]
+    if isinstance(value, Mapping):
+        parts = [*value.keys(), *value.values()]
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        parts = value
+    elif isinstance(value, BaseMessage):
+        parts = [str(value.text), *(one for _, one in _fields(value))]
+    elif isinstance(value, Document):
+        parts = [one for _, one in _fields(value)]
+    elif isinstance(value, (bytes, bytearray)):
+        parts = [value.decode(errors="replace")]
+    else:
+        parts = [*vars(value).values()] if hasattr(value, "__dict__") else [repr(value)]
+    for part in parts:
+        yield from _texts(part, seen)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _text(answer: AIMessage | str) -> str:
+    return answer if isinstance(answer, str) else str(answer.text)

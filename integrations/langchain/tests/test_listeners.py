@@ -1,0 +1,257 @@
+"""However a call ends and whoever listens: nobody hears or keeps what a guard has rejected."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import MessagesState, StateGraph
+
+from agent_server import LETTERS, REJECTED, TASKS_HAVE_CONTEXT
+from demur import AnswerRejected, Evaluation, Guard, Sample
+from demur.guard import Annotate, Block, Budget, EvaluatorFailed
+from langchain_demur import HallucinationMiddleware, guarded_node
+
+QUESTION: Any = {"messages": [("human", "How tall is it?")]}
+THREAD: Any = {"configurable": {"thread_id": "1"}}
+MODES: Any = ["values", "updates", "messages", "custom", "debug", "tasks", "checkpoints"]
+RIGHT = "It is 84 metres tall."
+BETTER = "It is 85 metres tall."
+
+
+class State(MessagesState):
+    answer: Any
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a guarded call comes to its end."""
+
+    says: tuple[str, ...]
+    options: Mapping[str, Any]
+    leaves: str | None
+    """What a client is to see, if it is not the refusal."""
+
+
+NOTED = {"any": "regenerate", "end": Annotate()}
+ENDINGS = {
+    "passed": Ending((RIGHT,), {}, RIGHT),
+    "recovered": Ending((REJECTED, RIGHT), {}, RIGHT),
+    "abstained": Ending((REJECTED, REJECTED), {}, "cannot give an answer"),
+    "best_effort": Ending((REJECTED, BETTER), {"on_fail": NOTED}, BETTER),
+    "blocked": Ending((REJECTED,), {"on_fail": Block()}, None),
+    "open": Ending((REJECTED, "Perhaps 90."), {"on_error": "open"}, "Perhaps 90."),
+    "closed": Ending((f"Perhaps {REJECTED}",), {}, "cannot give an answer"),
+    "raise": Ending((f"Perhaps {REJECTED}",), {"on_error": "raise"}, None),
+    "nothing_to_check": Ending((REJECTED, "Who knows."), {}, "Who knows."),
+}  # fmt: skip
+
+
+def judge(sample: Sample) -> Evaluation:
+    if "Perhaps" in sample.answer:
+        return Evaluation(name="judge", error="no reply")
+    if sample.answer == "Who knows.":
+        return Evaluation(name="judge", label="Abstain")
+    score = 1.0 if "84" in sample.answer else 0.5 if "85" in sample.answer else 0.0
+    return Evaluation(name="judge", score=score, passed=score == 1.0)
+
+
+# --- Where a guard may stand ---------------------------------------------------------------------
+
+
+def model_of(ending: Ending) -> GenericFakeChatModel:
+    """Streams word by word."""
+    return GenericFakeChatModel(messages=iter([AIMessage(said) for said in ending.says] * 3))
+
+
+def generating(ending: Ending) -> Callable[[Any], Any]:
+    model = model_of(ending)
+
+    def generate(state: Any) -> Any:
+        return {"messages": [model.invoke("?")]}
+
+    return generate
+
+
+def answering(ending: Ending) -> Callable[[Any], Any]:
+    model = model_of(ending)
+
+    def generate(state: Any) -> Any:
+        return {"answer": model.invoke("?")}
+
+    return generate
+
+
+def an_agent(ending: Ending, guarded: bool) -> Any:
+    options = {"budget": Budget(attempts=2), **ending.options}
+    checks = [HallucinationMiddleware(judge, **options)] if guarded else []
+    return create_agent(model_of(ending), [], middleware=checks, checkpointer=InMemorySaver())
+
+
+def an_agent_below(ending: Ending, guarded: bool) -> Any:
+    options = {"budget": Budget(attempts=2), **ending.options}
+    checks = [HallucinationMiddleware(judge, **options)] if guarded else []
+    return one_node(create_agent(model_of(ending), [], middleware=checks))
+
+
+def a_node(ending: Ending, guarded: bool) -> Any:
+    return one_node(_guarded(generating(ending), ending) if guarded else generating(ending))
+
+
+def a_node_of_an_agent(ending: Ending, guarded: bool) -> Any:
+    agent = create_agent(model_of(ending), [])
+    return one_node(_guarded(agent, ending) if guarded else agent)
+
+
+def a_guard(ending: Ending, guarded: bool) -> Any:
+    """Its chain is named as the node is."""
+    chain: Any = answering(ending)
+    options = {"budget": Budget(attempts=2), **ending.options}
+    return one_node(Guard(chain, judge, **options) if guarded else chain)
+
+
+def a_guard_of_an_agent(ending: Ending, guarded: bool) -> Any:
+    def last(found: Any) -> Any:
+        return {"answer": found["messages"][-1]}
+
+    chain: Any = create_agent(model_of(ending), []) | last
+    options = {"budget": Budget(attempts=2), **ending.options}
+    return one_node(Guard(chain, judge, **options) if guarded else chain)
+
+
+def _guarded(node: Any, ending: Ending) -> Any:
+    return guarded_node(node, judge, budget=Budget(attempts=2), **ending.options)
+
+
+def one_node(node: Any) -> Any:
+    graph = StateGraph(State)
+    graph.add_node("generate", node)
+    graph.set_entry_point("generate")
+    return graph.compile(checkpointer=InMemorySaver())
+
+
+PLACES = [an_agent, an_agent_below, a_node, a_node_of_an_agent, a_guard, a_guard_of_an_agent]
+
+
+# --- Who listens ---------------------------------------------------------------------------------
+
+Listen = Callable[[Any], Iterator[Any]]
+
+
+def stream(graph: Any) -> Iterator[Any]:
+    yield from graph.stream(QUESTION, THREAD, stream_mode=MODES, subgraphs=True)
+
+
+def astream(graph: Any) -> Iterator[Any]:
+    if not TASKS_HAVE_CONTEXT:
+        pytest.skip("langgraph has no writer for tasks on this Python")
+    yield from _collected(graph.astream(QUESTION, THREAD, stream_mode=MODES, subgraphs=True))
+
+
+def all_events(graph: Any) -> Iterator[Any]:
+    yield from _collected(graph.astream_events(QUESTION, THREAD, version="v2"))
+
+
+def events_without_nostream(graph: Any) -> Iterator[Any]:
+    options = {"version": "v2", "exclude_tags": ["nostream"]}
+    yield from _collected(graph.astream_events(QUESTION, THREAD, **options))
+
+
+def events_of_the_first_version(graph: Any) -> Iterator[Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield from _collected(graph.astream_events(QUESTION, THREAD, version="v1"))
+
+
+def events_of_the_third_version(graph: Any) -> Iterator[Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield from graph.stream_events(QUESTION, THREAD, version="v3")
+
+
+def log(graph: Any) -> Iterator[Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield from _collected(graph.astream_log(QUESTION, THREAD))
+
+
+def _collected(chunks: Any) -> Iterator[Any]:
+    heard: list[Any] = []
+
+    async def collect() -> None:
+        async for chunk in chunks:
+            heard.append(chunk)
+
+    try:
+        asyncio.run(collect())
+    finally:
+        yield from heard
+
+
+LISTENERS: list[Listen] = [
+    stream,
+    astream,
+    all_events,
+    events_without_nostream,
+    events_of_the_first_version,
+    events_of_the_third_version,
+    log,
+]
+
+
+def heard_by(listen: Listen, graph: Any) -> list[Any]:
+    """All that a client gets, an exception included, and all that checkpoints keep."""
+    heard: list[Any] = []
+    try:
+        heard.extend(listen(graph))
+    except (AnswerRejected, EvaluatorFailed) as error:
+        heard.append(str(error))
+    saver = graph.checkpointer
+    # All namespaces: those of graphs inside too. Blobs are msgpack, in which texts stand as UTF-8.
+    kept = repr([*saver.list(None)]) + _decoded([saver.blobs, saver.writes])
+    return [*map(repr, heard), kept]
+
+
+def _decoded(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, Mapping):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, (list, tuple)):
+        return " ".join(map(_decoded, value))
+    return str(value)
+
+
+def leaked(heard: list[str]) -> set[str]:
+    """The letters of the rejected answer in what was heard."""
+    told = "".join(heard)
+    assert "\\u04" not in told  # no letter is written in another way
+    return LETTERS & set(told)
+
+
+places = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
+listeners = pytest.mark.parametrize("listen", LISTENERS, ids=lambda listen: listen.__name__)
+
+
+@places
+@listeners
+@pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
+def test_nothing_rejected_is_heard_or_kept(place: Any, listen: Listen, ending: Ending) -> None:
+    heard = heard_by(listen, place(ending, True))
+    assert not leaked(heard)
+    if ending.leaves is not None:
+        assert ending.leaves in "".join(heard)
+
+
+@places
+@listeners
+def test_without_a_guard_it_is(place: Any, listen: Listen) -> None:
+    assert leaked(heard_by(listen, place(ENDINGS["abstained"], False))) == LETTERS
