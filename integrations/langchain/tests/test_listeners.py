@@ -56,12 +56,14 @@ ENDINGS = {
 
 
 def judge(sample: Sample) -> Evaluation:
+    """Quotes what it judges, as judges do."""
+    quote = f"it says {sample.answer}"
     if "Perhaps" in sample.answer:
-        return Evaluation(name="judge", error="no reply")
+        return Evaluation(name="judge", error=quote, explanation=quote)
     if sample.answer == "Who knows.":
         return Evaluation(name="judge", label="Abstain")
     score = 1.0 if "84" in sample.answer else 0.5 if "85" in sample.answer else 0.0
-    return Evaluation(name="judge", score=score, passed=score == 1.0)
+    return Evaluation(name="judge", score=score, passed=score == 1.0, explanation=quote)
 
 
 # --- Where a guard may stand ---------------------------------------------------------------------
