@@ -45,7 +45,7 @@ KEPT = {
     *("id", "root", "name", "model", "response", "trace_id", "span_id"),
     "attempts.recovery",
     *(f"{place}.{field}" for place in ("attempts.evaluations", "attempts.feedback.evaluations")
-      for field in ("name", "label", "fingerprints")),
+      for field in ("name", "label", "cause", "fingerprints")),
     *("attempts.contexts.id", "attempts.feedback.documents.id"),
 }  # fmt: skip
 

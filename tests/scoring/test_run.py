@@ -11,6 +11,7 @@ from demur import DemurError, Evaluation, Sample
 from demur.scoring import Data, Progress
 from support.evaluators import Scripted, undetermined
 from support.scoring import findings, keys, length, rows, run_on
+from support.words import KEY
 
 
 @pytest.fixture
@@ -45,6 +46,21 @@ def test_a_line_for_each_answer_and_evaluator(tmp_path: Path, out: Path) -> None
         assert line["key"] == f"{line['row']}:{line['answer']}"
     assert [now.done for now in seen] == [*range(31)]
     assert {now.total for now in seen} == {30}
+
+
+def test_no_credential_is_written(data: Data, out: Path) -> None:
+    def script(sample: Sample) -> Evaluation | Exception:
+        if sample.answer.endswith("0"):
+            return PermissionError(f"Incorrect API key provided: {KEY}")
+        why = f"the endpoint refuses the key {KEY}"
+        return Evaluation(name="s", error=why, explanation=why, details={"reply": {"text": why}})
+
+    run_on(data, out, {"s": Scripted(script=script)})
+    assert len(findings(out)) == 20
+    assert KEY not in out.read_text()
+    for line in findings(out):
+        found = Evaluation.model_validate(line["evaluation"])
+        assert "[secret]" in str(found.error)
 
 
 def test_a_second_run_asks_for_nothing(data: Data, out: Path) -> None:

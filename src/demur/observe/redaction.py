@@ -19,6 +19,7 @@ from demur.guard.trace import Attempt
 from demur.observe.credentials import SECRET, without_secrets
 from demur.observe.records import Record
 from demur.observe.secret_names import EnvironmentSecrets, is_secret_name
+from demur.schema import Evaluation
 from demur.text import replace_surrogates
 
 _log = logging.getLogger("demur.observe")
@@ -78,6 +79,18 @@ def redaction(redact: Redact = None) -> Callable[[Record], Record]:
                 f"run {record.id} could not be redacted, and is not kept: its fields "
                 f"{', '.join(sorted(where))} did not stay valid"
             ) from None
+
+    return redacted
+
+
+def evaluation_redaction() -> Callable[[Evaluation], dict[str, Any]]:
+    """As `redaction()`, of single evaluations: what leaves of one, in values of JSON."""
+    environment = EnvironmentSecrets()
+
+    def redacted(evaluation: Evaluation) -> dict[str, Any]:
+        walk = _Walk(environment(), None)
+        kept: dict[str, Any] = walk.fields(evaluation.model_dump(mode="json"), _EVALUATION)
+        return kept
 
     return redacted
 
@@ -154,6 +167,7 @@ _EVALUATION: _Fields = {
     "name": _NAME,
     "label": _NAME,
     "failure": _FIXED,
+    "cause": _NAME,
     "claims": _CLAIM,
     "usage": _FIXED,
     # Of models, prompts and options, and compared to the letter: see `Evaluator.fingerprints`.

@@ -22,8 +22,9 @@ from typing import Any, TypeAlias
 from demur.calibration import answer_key
 from demur.errors import DemurError
 from demur.evaluators.base import Evaluator
-from demur.models.retry import describe
+from demur.models.retry import cause_of, describe
 from demur.models.threads import in_background, take
+from demur.observe.redaction import evaluation_redaction
 from demur.schema import Evaluation, Sample, Usage
 from demur.scoring.ledger import Ledger
 from demur.scoring.results import Results, ScoringError
@@ -77,6 +78,8 @@ class Run:
     evaluators: Mapping[str, Evaluator]
     results: Results
     rows_at_once: int
+    _redacted: Callable[[Evaluation], dict[str, Any]] = field(default_factory=evaluation_redaction)
+    """What is written of an evaluation: a provider's words may hold a credential."""
     _finished: SimpleQueue[_Event] = field(default_factory=SimpleQueue)
     _stopped: Event = field(default_factory=Event)
 
@@ -185,7 +188,7 @@ class Run:
                 "evaluator": finding.evaluator,
                 "time": _now(),
                 "same": answer_key(sample.question, sample.answer),
-                "evaluation": finding.evaluation.model_dump(mode="json"),
+                "evaluation": self._redacted(finding.evaluation),
             }
         )
         self.ledger.note(key, finding.evaluator, finding.evaluation)
@@ -281,7 +284,8 @@ def _judge(evaluator: Evaluator, name: str, sample: Sample) -> Evaluation:
     except DemurError:
         raise  # of no sample: a model that cannot be had at all
     except Exception as error:
-        return Evaluation(name=name, error=f"a fault of the evaluator: {describe(error)}")
+        why = f"a fault of the evaluator: {describe(error)}"
+        return Evaluation(name=name, error=why, cause=cause_of(error))
 
 
 def _after(now: Progress, evaluation: Evaluation) -> Progress:
