@@ -109,3 +109,20 @@ def test_the_other_checkers_can_be_read(model: BaseChatModel, checker: str) -> N
     claims = (*supported, *((claim, False) for claim in unsupported))
     rows = judge(Item("short", "0", reference, claims), checker, model)
     assert sum(row["label"] is not None for row in rows) >= 3, rows
+
+
+def test_letters_in_another_form_hide_nothing() -> None:
+    bold = {ord(a): chr(0x1D41A + n) for n, a in enumerate("abcdefghijklmnopqrstuvwxyz")}
+    bold |= {ord(a): chr(0x1D7CE + n) for n, a in enumerate("0123456789")} | {
+        ord("I"): "\U0001d408"
+    }
+    hidden = "It burned down in 1851.".translate(bold)
+    sample = Sample(
+        question="Where is the Louvre?",
+        answer=f"The Louvre is in Paris. {hidden}",
+        contexts=["The Louvre is a museum in Paris. It was opened to the public in 1793."],
+    )
+    found = RefChecker("local").invoke(sample)
+    assert found.passed is False
+    wrong = [claim for claim in found.claims if claim.label is not ClaimLabel.ENTAILMENT]
+    assert [sample.answer[c.span.start : c.span.end] for c in wrong if c.span] == [hidden]

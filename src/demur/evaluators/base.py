@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import PrivateAttr
 
+from demur.evaluators.styled import unstyled
 from demur.models.calls import Ledger, Steps
 from demur.models.stepwise import Stepwise
 from demur.schema import Claim, Evaluation, Sample
@@ -49,6 +50,13 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
 
     def _read(self, input: Sample | Mapping[str, Any]) -> Sample:
         return as_sample(input)
+
+    def _work(self, read: Sample) -> Steps[Evaluation]:
+        # Here for all evaluators: none compares or shows letters that only look like others.
+        plain = unstyled(read)
+        if plain is None:
+            return (yield from self._steps(read))
+        return plain.found((yield from self._steps(plain.sample)))
 
     def _undetermined(self, error: str, **fields: Any) -> Evaluation:
         return Evaluation(name=self.get_name(), error=error, explanation=error, **fields)

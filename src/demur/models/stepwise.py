@@ -35,6 +35,10 @@ class Stepwise(FrozenRunnable[Input, Output], ABC):
     def _steps(self, read: Any) -> Steps[Output]:
         """Do the work; usage is filled in by the caller."""
 
+    def _work(self, read: Any) -> Steps[Output]:
+        """`_steps`, and what is done around them."""
+        return self._steps(read)
+
     @abstractmethod
     def _accounted(self, output: Any, ledger: Ledger) -> Output:
         """The output with what it cost."""
@@ -61,11 +65,11 @@ class Stepwise(FrozenRunnable[Input, Output], ABC):
         self, input: Input, run_manager: CallbackManagerForChainRun, config: RunnableConfig
     ) -> Output:
         child = patch_config(config, callbacks=run_manager.get_child())
-        return self._accounted(*drive(self._steps(self._read(input)), child, self.call_policy))
+        return self._accounted(*drive(self._work(self._read(input)), child, self.call_policy))
 
     async def _arun(
         self, input: Input, run_manager: AsyncCallbackManagerForChainRun, config: RunnableConfig
     ) -> Output:
         child = patch_config(config, callbacks=run_manager.get_child())
-        steps = self._steps(self._read(input))
+        steps = self._work(self._read(input))
         return self._accounted(*await adrive(steps, child, self.call_policy))

@@ -29,6 +29,7 @@ from demur.evaluators.refchecker.judging import (
 from demur.evaluators.refchecker.prompts import CALIBRATION, RefCheckerPrompts
 from demur.evaluators.refchecker.references import Reading, Window, nearest, passages
 from demur.evaluators.refchecker.remembering import Same, check_unknown, stable_windows
+from demur.evaluators.styled import unstyled
 from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
 from demur.models.calls import RunnableCall, Steps, ask
 from demur.models.fingerprints import digest, model_fingerprint
@@ -266,7 +267,9 @@ class RefChecker(ClaimEvaluator):
         (outcome,) = yield from ask([RunnableCall(self.retriever, query, "retrieval")])
         if outcome.error is not None:
             return f"the retriever failed: {outcome.error}"
-        contexts = Sample(answer="", contexts=outcome.value).contexts
+        found = Sample(answer="", contexts=outcome.value)
+        plain = unstyled(found)  # as all that an evaluator is given
+        contexts = (found if plain is None else plain.sample).contexts
         if not _any_text(contexts, None):
             return "the retriever found no text to check the answer against"
         return sample.model_copy(update={"contexts": contexts})

@@ -1,0 +1,70 @@
+"""A sample in plain letters, and what was found of it told of the original."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from demur.plain import Plain, plain
+from demur.schema import Claim, Evaluation, Evidence, Sample, Span
+
+_TEXTS = ("question", "answer", "preceding", "reference")
+
+
+@dataclass(frozen=True)
+class Unstyled:
+    """A sample whose texts were put into plain letters."""
+
+    original: Sample
+    sample: Sample
+    texts: dict[str, Plain] = field(default_factory=dict)
+    """Those that changed, by their fields."""
+    contexts: dict[int, Plain] = field(default_factory=dict)
+    """Those that changed, by their numbers."""
+
+    def found(self, evaluation: Evaluation) -> Evaluation:
+        """The evaluation, with spans and quotes as they are in the original."""
+        if not evaluation.claims:
+            return evaluation
+        claims = tuple(map(self._claim, evaluation.claims))
+        return evaluation.model_copy(update={"claims": claims})
+
+    def _claim(self, claim: Claim) -> Claim:
+        changes: dict[str, object] = {}
+        if claim.span is not None and "answer" in self.texts:
+            changes["span"] = _moved(claim.span, self.texts["answer"])
+        if claim.evidence:
+            changes["evidence"] = tuple(map(self._evidence, claim.evidence))
+        return claim.model_copy(update=changes)
+
+    def _evidence(self, evidence: Evidence) -> Evidence:
+        at, span = evidence.context, evidence.span
+        changed = self.texts.get("reference") if at is None else self.contexts.get(at)
+        # What an evaluator found by itself is counted apart, and stands in no text of the sample.
+        if changed is None or changed.text[span.start : span.end] != evidence.text:
+            return evidence
+        text = self.original.reference if at is None else self.original.contexts[at].page_content
+        moved = _moved(span, changed)
+        quote = (text or "")[moved.start : moved.end]
+        return evidence.model_copy(update={"span": moved, "text": quote})
+
+
+def unstyled(sample: Sample) -> Unstyled | None:
+    """The sample in plain letters; None where it is already."""
+    given = {name: plain(getattr(sample, name) or "") for name in _TEXTS}
+    texts = {name: one for name, one in given.items() if one is not None}
+    read = {at: plain(one.page_content) for at, one in enumerate(sample.contexts)}
+    contexts = {at: one for at, one in read.items() if one is not None}
+    if not texts and not contexts:
+        return None
+    documents = tuple(
+        one.model_copy(update={"page_content": contexts[at].text}) if at in contexts else one
+        for at, one in enumerate(sample.contexts)
+    )
+    changes = {name: one.text for name, one in texts.items()}
+    copy = sample.model_copy(update={**changes, "contexts": documents})
+    return Unstyled(sample, copy, texts, contexts)
+
+
+def _moved(span: Span, changed: Plain) -> Span:
+    start, end = changed.original(span.start, span.end)
+    return Span(start=start, end=end)
