@@ -89,7 +89,8 @@ _CLOSINGS = {
 def stage_of(messages: Sequence[BaseMessage]) -> str:
     """What a request is for, by the tags around what it judges; without tags, it is the chain's."""
     text = "\n".join(str(message.content) for message in messages if message.type == "human")
-    tags = re.findall(r"<([a-z]+)-\w+>", text)
+    # "findings" and "sources" are quoted to whoever answers again.
+    tags = set(re.findall(r"<([a-z]+)-\w+>", text)) - {"findings", "sources"}
     if not tags:
         return "chain"
     closing = next((line for line in reversed(text.splitlines()) if line in _CLOSINGS), None)
