@@ -83,7 +83,7 @@ def test_in_a_stream_calls_that_passed_are_no_text(mode: str) -> None:
 BESIDE = AIMessage(
     [
         {"type": "reasoning", "reasoning": "bad"},
-        {"type": "text", "text": FINE},
+        {"type": "text", "text": FINE, "annotations": [{"cited_text": "bad"}]},
         {"type": "refusal", "refusal": "bad"},
         {"type": "image", "url": "https://bad"},
     ],

@@ -82,8 +82,8 @@ def find_text(output: Any, reader: Reader | None = None) -> str:
 def only_judged(output: Any, reader: Reader | None) -> Any:
     """An output whose message has lost what is not judged.
 
-    That is blocks that are no text, and `additional_kwargs`, where providers put reasoning,
-    refusals and the like.
+    That is blocks that are no text, what a text's block holds beside it (citations), and
+    `additional_kwargs`, where providers put reasoning, refusals and the like.
     """
     if isinstance(output, BaseMessage):
         return _bare(output)
@@ -193,7 +193,11 @@ def _differs(value: Any, text: str | None) -> bool:
 def _bare(message: BaseMessage) -> BaseMessage:
     content = message.content
     if isinstance(content, list):
-        content = [one for one in content if isinstance(one, str) or one.get("type") == "text"]
+        content = [
+            one if isinstance(one, str) else {"type": "text", "text": one["text"]}
+            for one in content
+            if isinstance(one, str) or one.get("type") == "text"
+        ]
     if content == message.content and not any(message.additional_kwargs.values()):
         return message
     return message.model_copy(update={"content": content, "additional_kwargs": {}})
