@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from langchain_core.documents import Document
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from demur.errors import DemurError
 from demur.guard.feedback import Feedback
 from demur.models.scope import Limit
-from demur.schema import Evaluation, Usage
+from demur.schema import Contexts, Evaluation, Usage
 
 Output = TypeVar("Output")
 
@@ -45,7 +44,7 @@ class Attempt(BaseModel):
     """The question, if it was found."""
     answer: str
     """The answer."""
-    contexts: tuple[Document, ...]
+    contexts: Contexts
     """The documents that it was held against."""
     evaluations: tuple[Evaluation, ...]
     """One for each evaluator, in their order; of an answer that was streamed by sentences, for each
@@ -85,13 +84,13 @@ class Trace(BaseModel):
     """What ended it, in a sentence."""
     limit: Limited | None = None
     """The limit of the budget that ended it, if one did."""
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[Attempt, ...] = Field(min_length=1)
     """In order, at least one."""
     usage: Usage
     """What answering and judging cost together."""
     time: AwareDatetime
     """When the call ended."""
-    seconds: float = Field(ge=0)
+    seconds: float = Field(ge=0, allow_inf_nan=False)
     """Time that went by."""
 
     def _repr_html_(self) -> str:

@@ -41,7 +41,7 @@ class Record(BaseModel):
     """Of the OpenTelemetry span in which the run began: 32 hexadecimal digits."""
     span_id: str | None = None
     """Of the same span: 16 hexadecimal digits."""
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[Attempt, ...] = Field(min_length=1)
     """The answers with their evaluations, at least one: of a run that was scored one, of a guard's
     all of its attempts."""
     outcome: Outcome | None = None
@@ -52,7 +52,7 @@ class Record(BaseModel):
     """The limit of a guard's budget that ended its call, if one did."""
     usage: Usage = Usage()
     """What answering and judging cost together."""
-    seconds: float = Field(ge=0)
+    seconds: float = Field(ge=0, allow_inf_nan=False)
     """How long the run took, without what was scored after it."""
     redacted: bool = False
     """Whether texts were changed before they were kept. Offsets are those in the original texts."""
