@@ -65,7 +65,9 @@ def _cut(line: bytes, chance: random.Random) -> bytes:
 
 def _inserted(line: bytes, chance: random.Random) -> bytes:
     at = chance.randrange(len(line))
-    what = chance.choice([b"\0", b"\xff\xfe", b"\xed\xa0\x80", b"[" * 20_000, b"{", b"\xef\xbb\xbf"])
+    what = chance.choice(
+        [b"\0", b"\xff\xfe", b"\xed\xa0\x80", b"[" * 20_000, b"{", b"\xef\xbb\xbf"]
+    )
     return line[:at] + what + line[at:]
 
 

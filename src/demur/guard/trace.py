@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from datetime import datetime, timezone
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
@@ -13,6 +14,10 @@ from demur.models.scope import Limit
 from demur.schema import Contexts, Evaluation, Usage
 
 Output = TypeVar("Output")
+
+_FIRST, _LAST = (datetime(year, 1, 2, tzinfo=timezone.utc) for year in (1970, 9999))
+Time = Annotated[AwareDatetime, Field(ge=_FIRST, lt=_LAST)]
+"""A moment that has a date in every time zone, and four digits in its year."""
 
 Verdict = Literal["passed", "failed", "undetermined", "nothing_to_check", "abstained", "scored"]
 Origin = Literal["chain", "feedback", "repair"]
@@ -88,7 +93,7 @@ class Trace(BaseModel):
     """In order, at least one."""
     usage: Usage
     """What answering and judging cost together."""
-    time: AwareDatetime
+    time: Time
     """When the call ended."""
     seconds: float = Field(ge=0, allow_inf_nan=False)
     """Time that went by."""

@@ -172,8 +172,9 @@ def open_client(where: Any, purpose: str) -> Chroma:
     Several processes share a server: `chroma run --path FOLDER`.
 
     Args:
-        where: A folder, made for its owner only if there is none; a server's URL, "http://host:port"; a client;
-            or None: in memory, where all of one process see the same collections.
+        where: A folder, made for its owner only if there is none; a server's URL,
+            "http://host:port"; a client; or None: in memory, where all of one process see the same
+            collections.
         purpose: What it is for, in an error's words.
 
     Raises:

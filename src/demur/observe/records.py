@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from langchain_core.documents import Document
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from demur.guard.trace import Attempt, Limited, Outcome, Verdict
+from demur.guard.trace import Attempt, Limited, Outcome, Time, Verdict
 from demur.observe.writing import as_json
 from demur.schema import Evaluation, Finding, Text, Usage
 
@@ -25,7 +25,7 @@ class Record(BaseModel):
     """The run's id: that of the chain's run, or of the guard's."""
     root: str
     """The id of the outermost run that it belongs to; its own if it is that itself."""
-    time: AwareDatetime
+    time: Time
     """When the run ended."""
     name: Text | None = None
     """The run's name."""
