@@ -18,11 +18,13 @@ from langchain_core.messages import (
     ToolMessage,
 )
 from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.utils import AddableDict
 from pydantic import BaseModel
 
-from demur import DemurError
+from demur import Abstain, Annotate, DemurError, Guard
 from demur.guard.shapes import can_edit, edit_answer, find_answer, find_contexts, find_question
+from support.guarded import Chain, judge
 
 DOCUMENT = Document("a passage", metadata={"source": "x"})
 TALK = [SystemMessage("Be brief."), HumanMessage("first?"), AIMessage("yes"), HumanMessage("why?")]
@@ -270,7 +272,7 @@ def test_every_kind_of_message_is_worded_anew_without_the_old_text(
 )
 @pytest.mark.parametrize("policy", [Abstain(), Annotate()])
 def test_a_rejected_message_of_any_kind_is_refused(rejected: BaseMessage, policy: Any) -> None:
-    guard = Guard(RunnableLambda(Chain(rejected)), RunnableLambda(judge), policy=policy)
+    guard = Guard(RunnableLambda(Chain(rejected)), judge, policy)
     changed = guard.invoke("why?")
     assert type(changed) is type(rejected)
     assert changed.content != "bad"
