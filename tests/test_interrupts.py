@@ -1,4 +1,4 @@
-"""The command line when it is interrupted or ended: no traceback, its status, nothing left behind."""
+"""The command line, interrupted or terminated: no traceback, its status, nothing left behind."""
 
 from __future__ import annotations
 

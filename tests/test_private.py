@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
-from demur import ExampleStore, Evaluation
+from demur import Evaluation, ExampleStore
 from demur.demo.play import _save
 from demur.observe.log import export, open_log
 from demur.observe.sinks import JSONLSink, SQLiteSink

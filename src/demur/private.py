@@ -1,4 +1,4 @@
-"""Files and folders that hold texts of users, for their owner only; what is there keeps its mode."""
+"""Files and folders of users' texts, for their owner only; what is there keeps its mode."""
 
 from __future__ import annotations
 

@@ -272,7 +272,7 @@ def test_every_kind_of_message_is_worded_anew_without_the_old_text(
 )
 @pytest.mark.parametrize("policy", [Abstain(), Annotate()])
 def test_a_rejected_message_of_any_kind_is_refused(rejected: BaseMessage, policy: Any) -> None:
-    guard = Guard(RunnableLambda(Chain(rejected)), judge, policy)
+    guard = Guard(RunnableLambda(Chain(rejected)), judge, on_fail=policy)
     changed = guard.invoke("why?")
     assert type(changed) is type(rejected)
     assert changed.content != "bad"

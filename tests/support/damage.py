@@ -1,4 +1,4 @@
-"""Files of JSON lines and of SQLite, damaged: by what a disk does, and by what a foreign writer does.
+"""Files of JSON lines and of SQLite, damaged: as a disk does it, or as a foreign writer does.
 
 The same seed damages in the same way.
 """

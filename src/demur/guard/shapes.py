@@ -150,9 +150,9 @@ def _reworded(message: BaseMessage, text: str, mark: Mapping[str, Any] | None) -
     kept = {key: value for key in _KEPT if (value := getattr(message, key, None))}
     if mark is not None:
         kept["response_metadata"] = {"demur": dict(mark)}
-    for kind in type(message).__mro__:
-        fields = getattr(kind, "model_fields", {})
-        known = {key: value for key, value in kept.items() if key in fields}
+    kinds = [kind for kind in type(message).__mro__ if issubclass(kind, BaseMessage)]
+    for kind in kinds:
+        known = {key: value for key, value in kept.items() if key in kind.model_fields}
         with suppress(Exception):  # a class of the user's, which needs more than is kept
             return kind(content=text, **known)
     raise AssertionError  # a BaseMessage needs no more

@@ -271,8 +271,8 @@ def _read(path: Path, raw: bytes, number: int, remedy: str) -> Found | Usage:
         if "spent" in line:
             return Usage.model_validate(line["spent"])
         evaluation = Evaluation.model_validate(line["evaluation"])
-        names = (replace_surrogates(str(line[name])) for name in ("key", "evaluator"))
-        return Found(*names, evaluation)
+        key, evaluator = (replace_surrogates(str(line[name])) for name in ("key", "evaluator"))
+        return Found(key, evaluator, evaluation)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise ScoringError(f"{path}, line {number} is no finding ({why}): {remedy}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -13,6 +13,8 @@ from demur.guard.trace import Trace
 from demur.observe.log.errors import reason
 from demur.observe.records import Record
 from demur.text import one_line
+
+T = TypeVar("T")
 
 _LONGEST = 300
 
@@ -48,7 +50,7 @@ def read_json(text: bytes, place: str) -> Any:
     return _read(lambda: json.loads(text), place)
 
 
-def _read(make: Callable[[], Any], place: str) -> Any:
+def _read(make: Callable[[], T], place: str) -> T | Damaged:
     """What `make` gives, or why it gives nothing: the one place where a log's content may fail.
 
     What is read is anybody's, and validating it runs the constructors of others (LangChain's
