@@ -1,41 +1,41 @@
 """demur: score every generated answer for hallucination, in-line, and act on the score."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from demur.errors import DemurError, LocalModelError, MissingExtraError, ModelCallError
-from demur.evaluators.cascade import Cascade
-from demur.evaluators.fewl import FEWL
-from demur.evaluators.refchecker import RefChecker
-from demur.evaluators.reverse_validation import ReverseValidation
-from demur.exemplars import ExampleStore, FEWLExampleSelector
-from demur.guard import (
-    Abstain,
-    Annotate,
-    AnswerRejected,
-    Block,
-    Budget,
-    EvaluatorFailed,
-    Guard,
-    Regenerate,
-    Repair,
-    Retrieve,
-)
-from demur.models.resolve import resolve_model
-from demur.models.retry import CallPolicy
-from demur.schema import (
-    Claim,
-    ClaimLabel,
-    Evaluation,
-    Evidence,
-    Failure,
-    Sample,
-    Span,
-    Threshold,
-    Usage,
-)
-
 if TYPE_CHECKING:
+    from demur.errors import DemurError, LocalModelError, MissingExtraError, ModelCallError
+    from demur.evaluators.cascade import Cascade
+    from demur.evaluators.fewl import FEWL
+    from demur.evaluators.refchecker import RefChecker
+    from demur.evaluators.reverse_validation import ReverseValidation
+    from demur.exemplars import ExampleStore, FEWLExampleSelector
+    from demur.guard import (
+        Abstain,
+        Annotate,
+        AnswerRejected,
+        Block,
+        Budget,
+        EvaluatorFailed,
+        Guard,
+        Regenerate,
+        Repair,
+        Retrieve,
+    )
+    from demur.models.resolve import resolve_model
+    from demur.models.retry import CallPolicy
     from demur.observe import AsyncScoreCallbackHandler, ScoreCallbackHandler
+    from demur.schema import (
+        Claim,
+        ClaimLabel,
+        Evaluation,
+        Evidence,
+        Failure,
+        Sample,
+        Span,
+        Threshold,
+        Usage,
+    )
 
 __version__ = "0.1.0.dev0"
 
@@ -77,10 +77,35 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    # Who only evaluates or guards does not wait for the handlers and their sinks.
-    if name in ("AsyncScoreCallbackHandler", "ScoreCallbackHandler"):
-        import demur.observe
+_MODULES = {
+    "errors": ("DemurError", "LocalModelError", "MissingExtraError", "ModelCallError"),
+    "evaluators.cascade": ("Cascade",),
+    "evaluators.fewl": ("FEWL",),
+    "evaluators.refchecker": ("RefChecker",),
+    "evaluators.reverse_validation": ("ReverseValidation",),
+    "exemplars": ("ExampleStore", "FEWLExampleSelector"),
+    "guard": (
+        *("Abstain", "Annotate", "AnswerRejected", "Block", "Budget", "EvaluatorFailed", "Guard"),
+        *("Regenerate", "Repair", "Retrieve"),
+    ),
+    "models.resolve": ("resolve_model",),
+    "models.retry": ("CallPolicy",),
+    "observe": ("AsyncScoreCallbackHandler", "ScoreCallbackHandler"),
+    "schema": (
+        *("Claim", "ClaimLabel", "Evaluation", "Evidence", "Failure", "Sample", "Span"),
+        *("Threshold", "Usage"),
+    ),
+}
+_PLACES = {name: module for module, names in _MODULES.items() for name in names}
 
-        return getattr(demur.observe, name)
+
+def __getattr__(name: str) -> Any:
+    # Nobody waits for what is not asked for; and the command line is at work before LangChain is
+    # loaded, so that an interrupt is its own to answer.
+    if name in _PLACES:
+        return getattr(import_module(f"demur.{_PLACES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_PLACES]

@@ -2,24 +2,47 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import traceback
+from typing import Any
 
-_USAGE, _FAULT = 64, 70
+_USAGE, _FAULT, _INTERRUPTED, _TERMINATED = 64, 70, 130, 143
 _PACKAGES = ("typer", "rich", "click")
 
 
 def main() -> None:
-    """Run `demur` with the arguments of the process, and end it with the exit code."""
+    """Run `demur` with the arguments of the process, and end it with the exit code.
+
+    SIGTERM ends a command as Ctrl-C does, so that what it keeps in temporary folders is taken away.
+    """
+    interrupted = _INTERRUPTED
+
+    def end(number: int, frame: Any) -> None:
+        nonlocal interrupted
+        interrupted = _TERMINATED
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second one ends it at once
+        raise KeyboardInterrupt
+
+    try:
+        if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.signal(signal.SIGTERM, end)
+        code = _run()
+    except KeyboardInterrupt:
+        code = interrupted
+    sys.exit(interrupted if code == _INTERRUPTED else code)
+
+
+def _run() -> int:
     try:
         from demur.cli import run
     except ImportError as error:
         if (error.name or "").partition(".")[0] in _PACKAGES:
             sys.stderr.write(f"demur needs {error.name}. Run: pip install 'demur[cli]'\n")
-            sys.exit(_USAGE)
+            return _USAGE
         traceback.print_exc()
-        sys.exit(_FAULT)  # Python's own 1 would mean that an answer failed
-    sys.exit(run())
+        return _FAULT  # Python's own 1 would mean that an answer failed
+    return run()
 
 
 if __name__ == "__main__":

@@ -109,7 +109,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
         try:
             for number, line in enumerate(file, 1):
                 yield number, json.loads(line)
-        except (ValueError, EOFError, gzip.BadGzipFile, zlib.error) as error:
+        except (ValueError, RecursionError, EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise ValueError(f"{path} is damaged at line {number}: {error}") from error
 
 

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 
 from langchain_core.documents import Document
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -35,6 +36,53 @@ def _clean(value: object) -> object:
 
 Text = Annotated[str, BeforeValidator(_clean)]
 """A string in which lone surrogates became U+FFFD, one for one, so that offsets still hold."""
+
+
+def _as_documents(value: object) -> object:
+    if value is None:
+        return ()
+    if isinstance(value, (str, Document, Mapping)):
+        value = (value,)
+    if not isinstance(value, (list, tuple)):
+        raise ValueError(
+            "expected a list of strings or langchain Documents, "
+            f"got {type(value).__name__}: pass contexts=[...]"
+        )
+    return tuple(_as_document(item, at) for at, item in enumerate(value))
+
+
+def _as_document(item: object, at: int) -> Document:
+    if isinstance(item, Document):
+        clean = replace_surrogates(item.page_content)
+        return (
+            item if clean == item.page_content else item.model_copy(update={"page_content": clean})
+        )
+    if isinstance(item, str):
+        return Document(page_content=replace_surrogates(item))
+    if isinstance(item, Mapping) and isinstance(item.get("page_content"), str):
+        # Of anybody's keys only those that a Document has: its constructor trips over others.
+        known = {key: item[key] for key in Document.model_fields if key in item}
+        try:
+            return Document(**{**known, "page_content": replace_surrogates(item["page_content"])})
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            raise ValueError(f"item {at}: {first['loc'][0]}: {first['msg']}") from error
+    raise ValueError(
+        f"item {at}: expected a string or a langchain Document, got {type(item).__name__}"
+    )
+
+
+Contexts = Annotated[tuple[Document, ...], BeforeValidator(_as_documents)]
+"""Documents; strings, and objects with `page_content`, are taken as such."""
+
+_MOST = 2**40
+
+
+def _at_most(number: float) -> float:
+    return type(number)(min(number, _MOST))
+
+
+_Count = Annotated[int, Field(ge=0), AfterValidator(_at_most)]
 
 
 class _Value(BaseModel):
@@ -76,17 +124,21 @@ class Failure(str, Enum):
 
 
 class Usage(_Value):
-    """What an evaluation cost. Values add up: `Usage() + usage`."""
+    """What an evaluation cost. Values add up: `Usage() + usage`.
 
-    calls: int = Field(default=0, ge=0)
+    None is above 2**40, by which more is counted as this much: sums stay finite, and fit into a
+    database, whatever an endpoint reports.
+    """
+
+    calls: _Count = 0
     """Requests sent to a model endpoint, retries included."""
-    cached: int = Field(default=0, ge=0)
+    cached: _Count = 0
     """Requests answered without a call: by a LangChain cache, or by an identical one in flight."""
-    input_tokens: int = Field(default=0, ge=0)
+    input_tokens: _Count = 0
     """Prompt tokens, as the endpoint reported them (0 where it reports none)."""
-    output_tokens: int = Field(default=0, ge=0)
+    output_tokens: _Count = 0
     """Generated tokens, as the endpoint reported them (0 where it reports none)."""
-    seconds: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False), AfterValidator(_at_most)] = 0.0
     """Time spent in calls, summed over the calls: calls that overlap count each."""
 
     def price(self, read: float, written: float) -> float:
@@ -159,7 +211,7 @@ class Sample(_Value):
     """The question that was answered, if there was one."""
     answer: Text
     """The answer under judgement. A mapping, a list or a pydantic object is taken as its JSON."""
-    contexts: tuple[Document, ...] = ()
+    contexts: Contexts = ()
     """The documents the answer was given from. Strings are taken as documents."""
     reference: Text | None = None
     """A text known to be right, such as a gold answer."""
@@ -174,35 +226,6 @@ class Sample(_Value):
         if isinstance(value, (Mapping, list, BaseModel)):
             return to_json(value).decode()
         return value
-
-    @field_validator("contexts", mode="before")
-    @classmethod
-    def _as_documents(cls, value: object) -> object:
-        if value is None:
-            return ()
-        if isinstance(value, (str, Document, Mapping)):
-            value = (value,)
-        if not isinstance(value, (list, tuple)):
-            raise ValueError(
-                "expected a list of strings or langchain Documents, "
-                f"got {type(value).__name__}: pass contexts=[...]"
-            )
-        return tuple(_as_document(item, at) for at, item in enumerate(value))
-
-
-def _as_document(item: object, at: int) -> Document:
-    if isinstance(item, Document):
-        clean = replace_surrogates(item.page_content)
-        return (
-            item if clean == item.page_content else item.model_copy(update={"page_content": clean})
-        )
-    if isinstance(item, str):
-        return Document(page_content=replace_surrogates(item))
-    if isinstance(item, Mapping) and isinstance(item.get("page_content"), str):
-        return Document(**{**item, "page_content": replace_surrogates(item["page_content"])})
-    raise ValueError(
-        f"item {at}: expected a string or a langchain Document, got {type(item).__name__}"
-    )
 
 
 ABSTAIN = "Abstain"

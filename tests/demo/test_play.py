@@ -103,6 +103,15 @@ def test_a_refusal_is_shown_as_one(tmp_path: Path) -> None:
     assert "1 question: 1 abstained; recoveries: 2 retrieve" in out
 
 
+def test_a_path_is_shown_and_not_obeyed(tmp_path: Path) -> None:
+    model = _replies("It removes files.", TRIPLET, "1. Entailment")
+    traces = tmp_path / "a\x1b]0;owned\x07 [bold]b[/bold]\n\u202ec.json"
+    out = _shown(model, traces, ("What does it remove?",))
+    assert "a␛]0;owned␇ [bold]b[/bold] \ufffdc.json\n" in out
+    assert out.count("a␛]0;owned␇ [bold]b[/bold] \ufffdc.html") == 1
+    assert traces.exists()
+
+
 def test_every_question_has_a_trace_even_if_a_later_one_fails(tmp_path: Path) -> None:
     class Broken(GenericFakeChatModel):
         def _generate(self, messages: list[BaseMessage], *rest: Any, **options: Any) -> Any:

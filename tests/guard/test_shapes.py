@@ -10,15 +10,21 @@ from langchain_core.messages import (
     AIMessage,
     AIMessageChunk,
     BaseMessage,
+    ChatMessage,
+    ChatMessageChunk,
+    FunctionMessage,
     HumanMessage,
     SystemMessage,
+    ToolMessage,
 )
 from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.utils import AddableDict
 from pydantic import BaseModel
 
-from demur import DemurError
+from demur import Abstain, Annotate, DemurError, Guard
 from demur.guard.shapes import can_edit, edit_answer, find_answer, find_contexts, find_question
+from support.guarded import Chain, judge
 
 DOCUMENT = Document("a passage", metadata={"source": "x"})
 TALK = [SystemMessage("Be brief."), HumanMessage("first?"), AIMessage("yes"), HumanMessage("why?")]
@@ -224,3 +230,49 @@ def test_every_message_type_can_be_reworded() -> None:
     message: BaseMessage
     for message in (AIMessage("so"), HumanMessage("so"), AIMessageChunk("so")):
         assert edit_answer(message, None, shout).content == "SO"
+
+
+class _Further(AIMessage):
+    told: str
+
+
+class _Own(BaseMessage):
+    type: str = "own"
+    told: str
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "kept"),
+    [
+        (ChatMessage("bad", role="bot"), ChatMessage, {"role": "bot"}),
+        (ChatMessageChunk(content="bad", role="bot"), ChatMessageChunk, {"role": "bot"}),
+        (ToolMessage("bad", tool_call_id="t", artifact="bad"), ToolMessage, {"tool_call_id": "t"}),
+        (FunctionMessage("bad", name="f"), FunctionMessage, {"name": "f"}),
+        (AIMessageChunk("bad"), AIMessageChunk, {}),
+        (HumanMessage("bad", name="n"), HumanMessage, {"name": "n"}),
+        (_Further("bad", told="bad"), AIMessage, {}),
+        (_Own("bad", told="bad"), BaseMessage, {"type": "own"}),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseMessage) else "",
+)
+def test_every_kind_of_message_is_worded_anew_without_the_old_text(
+    message: BaseMessage, kind: type[BaseMessage], kept: dict[str, str]
+) -> None:
+    message = message.model_copy(update={"id": "1", "additional_kwargs": {"said": "bad"}})
+    changed = edit_answer(message, None, lambda text: f"not {len(text)}", {"outcome": "abstained"})
+    assert type(changed) is kind
+    assert (changed.content, changed.id) == ("not 3", "1")
+    assert changed.response_metadata == {"demur": {"outcome": "abstained"}}
+    assert {name: getattr(changed, name) for name in kept} == kept
+    assert "bad" not in changed.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    "rejected", [ChatMessage("bad", role="bot"), ToolMessage("bad", tool_call_id="t")]
+)
+@pytest.mark.parametrize("policy", [Abstain(), Annotate()])
+def test_a_rejected_message_of_any_kind_is_refused(rejected: BaseMessage, policy: Any) -> None:
+    guard = Guard(RunnableLambda(Chain(rejected)), judge, on_fail=policy)
+    changed = guard.invoke("why?")
+    assert type(changed) is type(rejected)
+    assert changed.content != "bad"

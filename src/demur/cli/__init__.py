@@ -1,7 +1,8 @@
 """The commands: `demur check`, `score`, `log`, `report`, `calibrate`, `demo`, `bench`, `models`.
 
 Exit codes: 0 passed, 1 failed, 2 undetermined or nothing to check, 64 wrong usage, 70 a fault in
-demur itself, 130 interrupted. A pipeline that asks "may this answer go out?" can act on them alone.
+demur itself, 130 interrupted, 143 terminated (SIGTERM). A pipeline that asks "may this answer go
+out?" can act on them alone.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ def score(
             )
         else:
             figures.show(output(), summary, prices)
-            display.say(output(), f"results: {target}")
+            display.say(output(), display.one_line(f"results: {target}"))
     return UNDECIDED if any(one.undetermined for one in summary.figures) else PASSED
 
 
@@ -271,12 +271,14 @@ def _file(file: str, out: Path | None) -> Iterator[tuple[Path, str, Path]]:
 
 def _carry_out(run: Run, method: Method, prices: Prices | None) -> bool:
     """Score what is missing; False after an interrupt."""
+    path = display.one_line(str(run.results.path))
     if run.results.aside:
-        display.say(errors(), f"the earlier results are in {run.results.aside}")
+        aside = display.one_line(str(run.results.aside))
+        display.say(errors(), f"the earlier results are in {aside}")
     if run.results.cut:
         display.say(
             errors(),
-            f"{run.results.path} ended in a line that was not whole: {run.results.cut} bytes cut",
+            f"{path} ended in a line that was not whole: {run.results.cut} bytes cut",
         )
     try:
         with counts() as report:
@@ -286,8 +288,7 @@ def _carry_out(run: Run, method: Method, prices: Prices | None) -> bool:
     except KeyboardInterrupt:
         display.say(
             errors(),
-            f"stopped: {run.done:,} of {run.total:,} are in {run.results.path}; the same command "
-            "goes on",
+            f"stopped: {run.done:,} of {run.total:,} are in {path}; the same command goes on",
         )
         return False
     return True

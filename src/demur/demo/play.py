@@ -14,7 +14,7 @@ from langchain_core.retrievers import BaseRetriever
 from rich.console import Console
 from rich.rule import Rule
 
-from demur import Guard, display
+from demur import Guard, display, private
 from demur.demo import telling
 from demur.demo.chain import guarded, rag_chain
 from demur.demo.corpus import passages
@@ -82,8 +82,8 @@ def play(
         _show_answer(console, done[-1])
         _save(path, done)
     _show_summary(console, [one.trace for one in done], time.monotonic() - started)
-    display.say(console, f"Traces: {path}")
-    display.say(console, f"Report: {_report(path)}", "open it in a browser")
+    display.say(console, display.one_line(f"Traces: {path}"))
+    display.say(console, display.one_line(f"Report: {_report(path)}"), "open it in a browser")
 
 
 def _retriever(console: Console, embeddings: Embeddings) -> BaseRetriever:
@@ -177,8 +177,9 @@ def _save(path: Path, answered: Sequence[Guarded[str]]) -> None:
         for one in answered
     ]
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(records, indent=2) + "\n", encoding="utf-8")
+        private.make_folder(path.parent)
+        with open(path, "w", encoding="utf-8", opener=private.opened) as file:
+            file.write(json.dumps(records, indent=2) + "\n")
     except OSError as error:
         raise DemurError(
             f"the traces cannot be written to {path}: {error.strerror or error}. "

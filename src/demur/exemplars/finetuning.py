@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from demur import private
 from demur.exemplars.entries import Candidate, Entry, is_text
 from demur.jsonl import new_files
 from demur.text import replace_surrogates, words
@@ -106,7 +107,7 @@ def export_finetuning(
     path = Path(folder).expanduser()
     if path.exists() and not path.is_dir():
         raise ValueError(f"folder: expected a folder to write to, but {path} is a file")
-    path.mkdir(parents=True, exist_ok=True)
+    private.make_folder(path)
     line, tally = _LINES[form], _Tally(min_score)
     with new_files(path / _TRAIN, path / _TEST) as (train, test):
         for entry in entries:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -213,13 +214,20 @@ def answer_key(output: Any, reader: Reader | None) -> str | None:
     )
 
 
+_KEPT = ("id", "name", "type", "role", "tool_call_id", "usage_metadata")
+"""What a message keeps that is worded anew: nothing that may hold the old text."""
+
+
 def _reworded(message: BaseMessage, text: str, mark: Mapping[str, Any] | None) -> BaseMessage:
-    kept: dict[str, Any] = {"id": message.id, "name": message.name}
-    if usage := getattr(message, "usage_metadata", None):
-        kept["usage_metadata"] = usage
+    kept = {key: value for key in _KEPT if (value := getattr(message, key, None))}
     if mark is not None:
         kept["response_metadata"] = {"demur": dict(mark)}
-    return type(message)(content=text, **kept)
+    kinds = [kind for kind in type(message).__mro__ if issubclass(kind, BaseMessage)]
+    for kind in kinds:
+        known = {key: value for key, value in kept.items() if key in kind.model_fields}
+        with suppress(Exception):  # a class of the user's, which needs more than is kept
+            return kind(content=text, **known)
+    raise AssertionError  # a BaseMessage needs no more
 
 
 def _last_text(value: Any) -> str | None:

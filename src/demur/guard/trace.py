@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from datetime import datetime, timezone
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from langchain_core.documents import Document
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from demur.errors import DemurError
 from demur.guard.feedback import Feedback
 from demur.models.scope import Limit
-from demur.schema import Evaluation, Usage
+from demur.schema import Contexts, Evaluation, Usage
 
 Output = TypeVar("Output")
+
+_FIRST, _LAST = (datetime(year, 1, 2, tzinfo=timezone.utc) for year in (1970, 9999))
+Time = Annotated[AwareDatetime, Field(ge=_FIRST, lt=_LAST)]
+"""A moment that has a date in every time zone, and four digits in its year."""
 
 Verdict = Literal["passed", "failed", "undetermined", "nothing_to_check", "abstained", "scored"]
 Origin = Literal["chain", "feedback", "repair"]
@@ -45,7 +49,7 @@ class Attempt(BaseModel):
     """The question, if it was found."""
     answer: str
     """The answer."""
-    contexts: tuple[Document, ...]
+    contexts: Contexts
     """The documents that it was held against."""
     evaluations: tuple[Evaluation, ...]
     """One for each evaluator, in their order; of an answer that was streamed by sentences, for each
@@ -87,13 +91,13 @@ class Trace(BaseModel):
     """If the guard's model failed to repair an answer, what that said: it may quote a provider."""
     limit: Limited | None = None
     """The limit of the budget that ended it, if one did."""
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[Attempt, ...] = Field(min_length=1)
     """In order, at least one."""
     usage: Usage
     """What answering and judging cost together."""
-    time: AwareDatetime
+    time: Time
     """When the call ended."""
-    seconds: float = Field(ge=0)
+    seconds: float = Field(ge=0, allow_inf_nan=False)
     """Time that went by."""
 
     def _repr_html_(self) -> str:

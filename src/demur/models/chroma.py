@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from demur import private
 from demur.errors import DemurError, MissingExtraError
 
 T = TypeVar("T")
@@ -171,8 +172,9 @@ def open_client(where: Any, purpose: str) -> Chroma:
     Several processes share a server: `chroma run --path FOLDER`.
 
     Args:
-        where: A folder, made if there is none; a server's URL, "http://host:port"; a client;
-            or None: in memory, where all of one process see the same collections.
+        where: A folder, made for its owner only if there is none; a server's URL,
+            "http://host:port"; a client; or None: in memory, where all of one process see the same
+            collections.
         purpose: What it is for, in an error's words.
 
     Raises:
@@ -198,7 +200,7 @@ def open_client(where: Any, purpose: str) -> Chroma:
         return Chroma(where, "the given client")
     folder = Path(where).expanduser().absolute()
     with _told(str(folder)):
-        folder.mkdir(parents=True, exist_ok=True)
+        private.make_folder(folder)
         folder = folder.resolve()
         _acquire(folder, FileLock)
         try:

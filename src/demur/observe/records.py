@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from langchain_core.documents import Document
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from demur.guard.trace import Attempt, Limited, Outcome, Verdict
+from demur.guard.trace import Attempt, Limited, Outcome, Time, Verdict
 from demur.observe.writing import as_json
 from demur.schema import Evaluation, Finding, Text, Usage
 
@@ -25,7 +25,7 @@ class Record(BaseModel):
     """The run's id: that of the chain's run, or of the guard's."""
     root: str
     """The id of the outermost run that it belongs to; its own if it is that itself."""
-    time: AwareDatetime
+    time: Time
     """When the run ended."""
     name: Text | None = None
     """The run's name."""
@@ -41,7 +41,7 @@ class Record(BaseModel):
     """Of the OpenTelemetry span in which the run began: 32 hexadecimal digits."""
     span_id: str | None = None
     """Of the same span: 16 hexadecimal digits."""
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[Attempt, ...] = Field(min_length=1)
     """The answers with their evaluations, at least one: of a run that was scored one, of a guard's
     all of its attempts."""
     outcome: Outcome | None = None
@@ -54,7 +54,7 @@ class Record(BaseModel):
     """The limit of a guard's budget that ended its call, if one did."""
     usage: Usage = Usage()
     """What answering and judging cost together."""
-    seconds: float = Field(ge=0)
+    seconds: float = Field(ge=0, allow_inf_nan=False)
     """How long the run took, without what was scored after it."""
     redacted: bool = False
     """Whether texts were changed before they were kept. Offsets are those in the original texts."""

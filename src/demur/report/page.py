@@ -14,7 +14,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from demur import html
+from demur import html, private
 from demur.errors import MissingExtraError
 from demur.observe.log import Damaged, Log, summarise
 from demur.observe.log.answers import answered
@@ -173,13 +173,11 @@ def _markup(line: bytes) -> Markup:
 
 def _put(page: Path, parts: Iterable[str]) -> int:
     """Write the page; how many bytes it has."""
-    # For its owner only, as the logs are.
-    file = os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(file, "wb") as out:
+    with open(page, "xb", opener=private.opened) as out:
         for part in parts:
             out.write(replace_surrogates(part).encode())
         out.flush()
-        os.fsync(file)
+        os.fsync(out.fileno())
         return out.tell()
 
 

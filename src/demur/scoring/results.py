@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from demur import private
 from demur.errors import DemurError, MissingExtraError
 from demur.schema import Evaluation, Usage
 from demur.text import replace_surrogates
@@ -120,7 +122,9 @@ class Results:
     def forget_undetermined(self) -> None:
         """Take out the findings that decide nothing, so that they are missing like any other."""
         rest = self.path.with_name(f".{self.path.name}.retry")
-        with self.path.open("rb") as lines, rest.open("wb") as out:
+        rest.unlink(missing_ok=True)  # of a run that was killed
+        with self.path.open("rb") as lines, open(rest, "xb", opener=private.opened) as out:
+            shutil.copymode(self.path, rest)
             out.write(next(lines))
             for raw, held in zip(lines, self.lines(), strict=True):
                 if isinstance(held, Usage) or not held.evaluation.undetermined:
@@ -152,19 +156,22 @@ class Results:
             self.cut = size - whole
 
     def _compare(self, first: bytes) -> None:
-        try:
-            header = json.loads(first)
-            version = header[_KIND]
-        except (ValueError, KeyError, TypeError) as error:
+        version = _version(first)
+        if version is None:
             raise ScoringError(
                 f"{self.path} is there and holds no results of demur score: -o names another file"
-            ) from error
+            )
         if version != _VERSION:
             raise ScoringError(
-                f"{self.path} holds results of another version of demur score ({version}, expected "
-                f"{_VERSION}): -o names another file; {_MORE}"
+                f"{self.path} holds results of another version of demur score ({version!r:.80}, "
+                f"expected {_VERSION}): -o names another file; {_MORE}"
             )
-        theirs, ours = header["input"], self._header["input"]
+        header, ours = json.loads(first), self._header["input"]
+        theirs = header.get("input")
+        if not isinstance(theirs, dict) or not {"name", "sha256"} <= theirs.keys():
+            raise ScoringError(
+                f"{self.path}, line 1 does not say what was scored: -o names another file; {_MORE}"
+            )
         if theirs["sha256"] != ours["sha256"]:
             raise ScoringError(
                 f"{self.path} holds results of {theirs['name']} with other content than "
@@ -172,7 +179,7 @@ class Results:
             )
         differences = [
             *_differences(theirs.get("fields"), ours.get("fields"), "field"),
-            *_differences(header["settings"], self._header["settings"]),
+            *_differences(header.get("settings"), self._header["settings"]),
         ]
         if differences:
             raise ScoringError(
@@ -266,10 +273,10 @@ def _read(path: Path, raw: bytes, number: int, remedy: str) -> Found | Usage:
         if "spent" in line:
             return Usage.model_validate(line["spent"])
         evaluation = Evaluation.model_validate(line["evaluation"])
+        key, evaluator = (replace_surrogates(str(line[name])) for name in ("key", "evaluator"))
         same = line.get("same")
-        same = None if same is None else str(same)
-        return Found(str(line["key"]), str(line["evaluator"]), evaluation, same)
-    except (ValueError, KeyError, TypeError) as error:
+        return Found(key, evaluator, evaluation, None if same is None else str(same))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise ScoringError(f"{path}, line {number} is no finding ({why}): {remedy}") from error
 
@@ -281,7 +288,7 @@ def _line(value: Mapping[str, Any]) -> bytes:
 
 def _appending(path: Path) -> FileIO:
     try:
-        return FileIO(path, "ab")
+        return FileIO(path, "ab", opener=private.opened)
     except OSError as error:
         raise ScoringError(f"cannot write {path}: {error.strerror}") from error
 

@@ -11,6 +11,7 @@ import pytest
 from demur import Evaluation
 from demur.guard.trace import Trace
 from demur.observe.log import LogError, open_log, records
+from demur.observe.records import Record
 from support.records import found, guarded, refuted
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
@@ -71,13 +72,36 @@ def test_no_trace_yet(tmp_path: Path) -> None:
         assert [*records(log)] == []
 
 
-def test_a_damaged_trace_is_an_error(tmp_path: Path) -> None:
+def _of_which(text: str, tmp_path: Path) -> tuple[list[str], list[str]]:
+    """The ids of what is read, and what is left out."""
+    path = tmp_path / "traces.json"
+    path.write_text(text, encoding="utf-8")
+    with open_log(path) as log:
+        ids = [one.id for one in records(log) if isinstance(one, Record)]
+        return ids, [f"{one.place}: {one.why}" for one in log.damaged]
+
+
+def test_a_damaged_trace_is_left_out_and_told(tmp_path: Path) -> None:
     value = json.loads(JSON[0])
     del value["time"]
-    path = tmp_path / "traces.json"
-    path.write_text(json.dumps([json.loads(JSON[1]), value]), encoding="utf-8")
-    with pytest.raises(LogError, match=r"trace 2 cannot be read: time: Field required"):
-        open_log(path)
+    whole = json.loads(JSON[1])
+    for text in (
+        json.dumps([whole, value, 3, whole]),
+        "\n".join([JSON[1], json.dumps(value), "3", JSON[1]]),
+    ):
+        ids, damaged = _of_which(text, tmp_path)
+        assert ids == ["trace-1", "trace-4"]
+        assert damaged == ["trace 2: time: Field required", "trace 3: it is 3"]
+    ids, (damaged_line,) = _of_which(f"{JSON[0]}\n{JSON[1][:-9]}\n{JSON[0]}\n", tmp_path)
+    assert ids == ["trace-1", "trace-3"]
+    assert damaged_line.startswith("line 2: JSONDecodeError")
+
+
+def test_nothing_but_damaged_traces_is_an_error(tmp_path: Path) -> None:
+    value = json.loads(JSON[0])
+    del value["time"]
+    with pytest.raises(LogError, match=r"is no log: trace 1: time: Field required"):
+        _of_which(json.dumps([value]), tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from demur.observe.log.errors import LogError
 from demur.observe.log.exports import Exported, export
 from demur.observe.log.following import Following
 from demur.observe.log.labels import read_labels
-from demur.observe.log.opening import Damaged, Log, open_log
+from demur.observe.log.opening import Log, open_log
+from demur.observe.log.reading import Damaged
 from demur.observe.log.selection import (
     EVERY,
     Filters,

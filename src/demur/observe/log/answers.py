@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from demur.guard.trace import Attempt
 from demur.observe.log.labels import LABEL
-from demur.observe.log.opening import Damaged, Log
+from demur.observe.log.opening import Log
+from demur.observe.log.reading import Damaged
 from demur.observe.log.selection import EVERY, Filters, records
 from demur.observe.records import WORST_FIRST, Record
 from demur.schema import Evaluation, Finding

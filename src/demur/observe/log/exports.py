@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from demur import private
 from demur.observe.log.errors import LogError
-from demur.observe.log.opening import Damaged, Log
+from demur.observe.log.opening import Log
+from demur.observe.log.reading import Damaged
 from demur.observe.log.selection import EVERY, Filters, records
 from demur.observe.outlet import FILES
 from demur.observe.records import Record
@@ -113,14 +115,12 @@ def _into(out: Path, append: bool) -> Iterator[Callable[[Record], None]]:
 
 @contextmanager
 def _table(path: Path) -> Iterator[Callable[[Record], None]]:
-    # For its owner only, as the logs are.
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(file, "w", encoding="utf-8", newline="") as lines:
+    with open(path, "x", encoding="utf-8", newline="", opener=private.opened) as lines:
         table = csv.writer(lines)
         table.writerow(COLUMNS)
         yield lambda record: table.writerows(map(_row, _rows(record)))
         lines.flush()
-        os.fsync(file)
+        os.fsync(lines.fileno())
 
 
 def _rows(record: Record) -> Iterator[tuple[Any, ...]]:

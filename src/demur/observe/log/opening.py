@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -14,23 +15,16 @@ from pydantic import ValidationError
 
 from demur.observe.log import traces
 from demur.observe.log.errors import LogError, reason
+from demur.observe.log.reading import Damaged, read_record
 from demur.observe.records import Record
 from demur.observe.tables import APPLICATION, TABLES, VERSION, put
 
 _MAGIC = b"SQLite format 3\0"
 _KINDS = "expected a file of SQLite or of JSON lines that demur's sinks wrote, or saved traces"
+# The second where a damaged name stands in the message of the first.
+_DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 _ENOUGH = 100
 """Lines that are no records, before the first that is one: the file is something else."""
-
-
-@dataclass(frozen=True)
-class Damaged:
-    """A record that cannot be read, and is left out."""
-
-    place: str
-    """The line, or the run's id."""
-    why: str
-    """What is wrong with it."""
 
 
 @dataclass
@@ -69,6 +63,7 @@ class Log:
         self.database = database
         # `holds(text, part)`: SQLite's own `like` knows the two cases of ASCII letters only.
         database.create_function("holds", 2, _holds, deterministic=True)
+        database.text_factory = _text
 
     def __enter__(self) -> Log:
         return self
@@ -91,8 +86,16 @@ class Log:
             # `yield from` would close the cursor, also after the log was closed.
             for row in self.database.execute(query, values):  # noqa: UP028
                 yield row
-        except sqlite3.DatabaseError as error:
-            raise _unreadable(self.path, error) from error
+        except _DAMAGE as error:
+            raise _unreadable(self.path, str(error)) from error
+
+    @contextmanager
+    def sound(self) -> Iterator[None]:
+        """Tell of values that no sink wrote, where rows are made of a query's, as `rows` does."""
+        try:
+            yield
+        except ValidationError as error:
+            raise _unreadable(self.path, reason(error)) from error
 
     def close(self) -> None:
         """Let go of the file."""
@@ -135,11 +138,11 @@ def open_database(path: Path) -> Log | None:
         return None
     try:
         return Log(path, _opened(path.resolve()))
-    except sqlite3.DatabaseError as error:
+    except _DAMAGE as error:
         with path.open("rb") as file:
             if file.read(len(_MAGIC)) != _MAGIC:
                 return None
-        raise _unreadable(path, error) from error
+        raise _unreadable(path, str(error)) from error
 
 
 def in_memory() -> sqlite3.Connection:
@@ -164,14 +167,6 @@ def size_of(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
-
-
-def read_record(text: str | bytes, place: str) -> Record | Damaged:
-    """The record that a text is, or why it is none."""
-    try:
-        return Record.model_validate_json(text)
-    except ValidationError as error:
-        return Damaged(place, reason(error))
 
 
 def read_on(file: IO[bytes], position: Position) -> Iterator[Record | Damaged]:
@@ -212,12 +207,15 @@ def _load(path: Path, file: IO[bytes]) -> Log:
                     break
         if not held and (damaged or position.torn):
             file.seek(0)
-            traced = traces.read(path, file.read())
+            traced = traces.read(file.read())
             if traced is not None:
+                position = Position(at=file.tell(), file=position.file)
+                damaged = [one for one in traced if isinstance(one, Damaged)]
                 for record in traced:
-                    put(database, record)
-                damaged, position = [], Position(at=file.tell(), file=position.file)
-            elif damaged:
+                    if isinstance(record, Record):
+                        put(database, record)
+                        held = True
+            if damaged and not held:
                 first = damaged[0]
                 raise LogError(f"{path} is no log: {first.place}: {first.why}; {_KINDS}")
         database.execute("commit")
@@ -271,8 +269,16 @@ def _holds(text: str | None, part: str) -> bool:
     return text is not None and part in text.casefold()
 
 
-def _unreadable(path: Path, error: sqlite3.DatabaseError) -> LogError:
+def _text(raw: bytes) -> str | bytes:
+    """A text of a database; as it is where that is no UTF-8, so that only its run is damaged."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
+def _unreadable(path: Path, why: str) -> LogError:
     return LogError(
-        f"{path} cannot be read: {error}. If it is damaged, `sqlite3 {path} .recover` may save "
-        "what is left of it"
+        f"{path} cannot be read: {why}. If it is damaged, `sqlite3 {path} .recover` may save what "
+        "is left of it"
     )

@@ -8,9 +8,12 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import Any, get_args
 
+from pydantic.dataclasses import dataclass as validated
+
 from demur.guard.trace import Outcome, Verdict
 from demur.observe.log.errors import LogError
-from demur.observe.log.opening import Damaged, Log, read_record
+from demur.observe.log.opening import Log
+from demur.observe.log.reading import Damaged, read_record
 from demur.observe.records import WORST_FIRST, Record
 from demur.observe.tables import moment
 from demur.schema import Finding
@@ -91,7 +94,7 @@ EVERY = Filters()
 """Matches every run."""
 
 
-@dataclass(frozen=True)
+@validated(frozen=True)
 class Judgement:
     """What one evaluator says of one answer."""
 
@@ -101,7 +104,7 @@ class Judgement:
     """The lowest, where it judged sentence by sentence."""
 
 
-@dataclass(frozen=True)
+@validated(frozen=True)
 class Listed:
     """A run as a list has it."""
 
@@ -143,20 +146,21 @@ def select(log: Log, filters: Filters = EVERY, last: int | None = None) -> Itera
             "where e.run = ? and e.attempt = ? group by e.evaluator order by min(e.place)",
             *(id, attempts),
         )
-        judgements = tuple(Judgement(*one) for one in found)
         name, model, question, answer = told
-        yield Listed(
-            id=id,
-            time=as_time(log, time),
-            name=name,
-            model=model,
-            question=question,
-            answer=answer,
-            attempts=attempts,
-            verdict=verdict,
-            outcome=outcome,
-            judgements=judgements,
-        )
+        with log.sound():
+            listed = Listed(
+                id=id,
+                time=as_time(log, time),
+                name=name,
+                model=model,
+                question=question,
+                answer=answer,
+                attempts=attempts,
+                verdict=verdict,
+                outcome=outcome,
+                judgements=tuple(Judgement(*one) for one in found),
+            )
+        yield listed
 
 
 def records(
@@ -233,8 +237,8 @@ def as_time(log: Log, text: str) -> datetime:
     """A time as the tables have it."""
     try:
         return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
-    except ValueError as error:
-        raise LogError(f"{log.path} is damaged: a run has the time {text!r}") from error
+    except (ValueError, TypeError) as error:
+        raise LogError(f"{log.path} is damaged: a run has the time {text!r:.80}") from error
 
 
 # --- As SQL ---------------------------------------------------------------------------------------

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, get_args
+
+from pydantic.dataclasses import dataclass
 
 from demur.guard.trace import Outcome, Verdict
 from demur.observe.log.opening import Log
@@ -85,21 +86,23 @@ def summarise(log: Log, filters: Filters = EVERY, by: Collection[By] = ()) -> To
     where, values = conditions(filters)
     query = f"select count(*), min(r.time), max(r.time), {_sums('r')} from runs r where {where}"
     ((runs, first, last, *spent),) = log.rows(query, *values)
-    groups = _groups(log, filters, by)
-    if filters.evaluator is None:
-        judging = sum((one.usage for one in groups), Usage())
-    else:
-        judging = _usage(*log.rows(f"select {_sums('e')} from {_JUDGED} where {where}", *values))
-    return Totals(
-        runs=runs,
-        first=None if first is None else as_time(log, first),
-        last=None if last is None else as_time(log, last),
-        verdicts=_counts(log, "first", filters),
-        outcomes=_counts(log, "outcome", filters),
-        groups=groups,
-        answering=_less(_usage(spent), judging),
-        judging=judging,
-    )
+    with log.sound():
+        groups = _groups(log, filters, by)
+        if filters.evaluator is None:
+            judging = sum((one.usage for one in groups), Usage())
+        else:
+            query = f"select {_sums('e')} from {_JUDGED} where {where}"
+            judging = _usage(*log.rows(query, *values))
+        return Totals(
+            runs=runs,
+            first=None if first is None else as_time(log, first),
+            last=None if last is None else as_time(log, last),
+            verdicts=_counts(log, "first", filters),
+            outcomes=_counts(log, "outcome", filters),
+            groups=groups,
+            answering=_less(_usage(spent), judging),
+            judging=judging,
+        )
 
 
 # In this order: the runs are found by their index, and each one's evaluations lie together.

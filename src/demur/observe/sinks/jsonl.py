@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
+from demur import private
 from demur.errors import DemurError
 from demur.observe.records import Record
 from demur.observe.sinks.base import Sink
@@ -19,7 +20,6 @@ Fsync = Literal["always", "interval", "never"]
 
 _now = time.monotonic
 _SYNC_SECONDS = 5.0
-_CREATE_MODE = 0o600  # users' questions and answers
 _FLAGS = os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
@@ -124,7 +124,7 @@ class JSONLSink(Sink):
 
 @contextlib.contextmanager
 def _open(path: Path, flags: int) -> Iterator[int]:
-    file = os.open(path, _FLAGS | flags, _CREATE_MODE)
+    file = private.opened(str(path), _FLAGS | flags)
     try:
         yield file
     finally:

@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
+from demur import private
 from demur.errors import DemurError
 from demur.observe.records import Record
 from demur.observe.sinks.base import Sink
@@ -22,7 +23,6 @@ _BUSY_SECONDS = 5.0
 _OPEN_SECONDS = 10.0
 _MISSING = (0, 0)
 """What tells one file from others, of none."""
-_CREATE_MODE = 0o600  # users' questions and answers; SQLite gives its other files the same
 
 
 class SQLiteSink(Sink):
@@ -280,7 +280,8 @@ def _create(path: Path) -> None:
         # Left by one that was moved. Whoever still has them open keeps them, without the names.
         for ending in ("-wal", "-shm", "-journal"):
             path.with_name(path.name + ending).unlink(missing_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, _CREATE_MODE))
+        # SQLite gives its other files the same mode.
+        os.close(private.opened(str(path), os.O_CREAT | os.O_EXCL | os.O_RDWR))
 
 
 @contextlib.contextmanager

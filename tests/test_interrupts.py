@@ -1,0 +1,102 @@
+"""The command line, interrupted or terminated: no traceback, its status, nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.records import jsonl, scored
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
+
+_WHILE_LOADING = """
+import os, sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), {signal})
+sys.meta_path.insert(0, Finder())
+from demur.__main__ import main
+sys.argv = ["demur", "--version"]
+main()
+"""
+_WHILE_WRITING = """
+import importlib, os, sys
+from demur.__main__ import main
+module = importlib.import_module({module!r})
+def stopped(*arguments, **options):
+    assert any("demur-" in one for one in os.listdir({folder!r}))
+    os.kill(os.getpid(), {signal})
+module.{function} = stopped
+sys.argv = ["demur", *{arguments!r}]
+main()
+"""
+
+
+def _run(code: str, folder: Path, text: str = "") -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment,
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "demur.cli",
+        "typer",
+        "langchain_core",
+        "pydantic",
+        "demur.schema",
+        "demur.cli.score",
+        "numpy",
+    ],
+)
+def test_ctrl_c_while_it_loads_is_130(module: str, tmp_path: Path) -> None:
+    ended = _run(_WHILE_LOADING.format(module=module, signal=int(signal.SIGINT)), tmp_path)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("what", ["report", "export", "score"])
+def test_no_temporary_folder_is_left(
+    what: str, number: signal.Signals, status: int, tmp_path: Path
+) -> None:
+    log, out = jsonl(tmp_path / "a.jsonl", [scored()]), tmp_path / "out"
+    out.mkdir()
+    module, function, arguments = {
+        "report": ("demur.report.page", "_put", ["report", str(log), "-o", f"{out}/a.html"]),
+        "export": (
+            "demur.observe.log.exports",
+            "records",
+            ["log", str(log), "--export", f"{out}/a.csv"],
+        ),
+        "score": ("demur.cli.score", "read_input", ["score", "-", "-o", f"{out}/s.jsonl"]),
+    }[what]
+    code = _WHILE_WRITING.format(
+        module=module, function=function, arguments=arguments, folder=str(out), signal=int(number)
+    )
+    ended = _run(code, out, "{}\n")
+    assert (ended.returncode, ended.stderr) == (status, "")
+    assert [*out.iterdir()] == []
+
+
+def test_only_the_command_line_takes_the_signal() -> None:
+    code = (
+        "import signal\n"
+        "from demur import Guard, cli\n"
+        "assert cli.run(['--version']) == 0\n"
+        "assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
