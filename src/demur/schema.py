@@ -11,7 +11,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from langchain_core.documents import Document
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -25,6 +24,7 @@ from pydantic import (
 )
 from pydantic_core import to_json
 
+from demur.documents import Contexts
 from demur.errors import DemurError
 from demur.jsonl import write_whole
 from demur.text import replace_surrogates
@@ -37,43 +37,6 @@ def _clean(value: object) -> object:
 Text = Annotated[str, BeforeValidator(_clean)]
 """A string in which lone surrogates became U+FFFD, one for one, so that offsets still hold."""
 
-
-def _as_documents(value: object) -> object:
-    if value is None:
-        return ()
-    if isinstance(value, (str, Document, Mapping)):
-        value = (value,)
-    if not isinstance(value, (list, tuple)):
-        raise ValueError(
-            "expected a list of strings or langchain Documents, "
-            f"got {type(value).__name__}: pass contexts=[...]"
-        )
-    return tuple(_as_document(item, at) for at, item in enumerate(value))
-
-
-def _as_document(item: object, at: int) -> Document:
-    if isinstance(item, Document):
-        clean = replace_surrogates(item.page_content)
-        return (
-            item if clean == item.page_content else item.model_copy(update={"page_content": clean})
-        )
-    if isinstance(item, str):
-        return Document(page_content=replace_surrogates(item))
-    if isinstance(item, Mapping) and isinstance(item.get("page_content"), str):
-        # Of anybody's keys only those that a Document has: its constructor trips over others.
-        known = {key: item[key] for key in Document.model_fields if key in item}
-        try:
-            return Document(**{**known, "page_content": replace_surrogates(item["page_content"])})
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            raise ValueError(f"item {at}: {first['loc'][0]}: {first['msg']}") from error
-    raise ValueError(
-        f"item {at}: expected a string or a langchain Document, got {type(item).__name__}"
-    )
-
-
-Contexts = Annotated[tuple[Document, ...], BeforeValidator(_as_documents)]
-"""Documents; strings, and objects with `page_content`, are taken as such."""
 
 _MOST = 2**40
 

@@ -8,10 +8,11 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
+from demur.documents import Contexts
 from demur.errors import DemurError
 from demur.guard.feedback import Feedback
 from demur.models.scope import Limit
-from demur.schema import Contexts, Evaluation, Usage
+from demur.schema import Evaluation, Usage
 
 Output = TypeVar("Output")
 
