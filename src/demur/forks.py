@@ -45,6 +45,19 @@ def leave(thing: object) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
 
 
+def end_abruptly() -> None:
+    """Have this process end with its exit code, and without the destructors of C and C++.
+
+    Those of some libraries wait for threads that are not there. Python's own end, with `atexit`
+    and the flush of its files, comes before.
+    """
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "on_exit"):
+        libc.on_exit(libc._exit, None)  # called with the exit status
+
+
 def _renew() -> None:
     for thing, renew in [*_renewed.items()]:
         renew(thing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
 from demur.errors import LocalModelError, MissingExtraError
-from demur.forks import in_child, leave, lock
+from demur.forks import end_abruptly, in_child, leave, lock
 from demur.models.weights import MINILM, MINILM_TOKENIZER, find_fetched
 from demur.text import replace_surrogates
 
@@ -108,6 +109,8 @@ def _forked() -> None:
     """Load anew: the parent's sessions would wait for their threads, and also when they end."""
     leave(dict(_sessions))
     _sessions.clear()
+    if "onnxruntime" in sys.modules:
+        end_abruptly()
 
 
 in_child(_forked)

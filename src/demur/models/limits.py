@@ -145,7 +145,7 @@ async def ashare(key: Hashable, run: Callable[[], Awaitable[T]]) -> tuple[T, boo
 
 
 def _forked() -> None:
-    """Free all slots, and know of no request: those of the parent process are not under way here."""
+    """Free all slots and know of no request: the parent's are not under way here."""
     _loops.clear()
     _thread_slots.clear()
     _thread_flights.clear()

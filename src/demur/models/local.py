@@ -32,7 +32,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from typing_extensions import Self
 
 from demur.errors import LocalModelError, MissingExtraError
-from demur.forks import in_child, lock
+from demur.forks import end_abruptly, in_child, lock
 from demur.models.retry import CallPolicy
 from demur.models.weights import QWEN, Weights, verified_weights
 
@@ -165,9 +165,7 @@ def _forget() -> None:
     _running.clear()
     _forked = True
     atexit.unregister(_stop_all)
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "on_exit"):
-        libc.on_exit(libc._exit, None)  # called with the exit status
+    end_abruptly()
 
 
 in_child(_forget)
