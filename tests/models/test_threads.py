@@ -81,22 +81,13 @@ def test_threads_that_nobody_needs_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 _FORKING = """
 import os, sys
-from langchain_core.messages import HumanMessage
-from demur.models.calls import ChatCall, ask, drive
-from demur.models.retry import CallPolicy
-from support.fakes import scripted
+from demur.models.threads import within
 
-def steps():
-    return (yield from ask([ChatCall(model, [HumanMessage("<claim-1>")], "stage")]))
-
-def call():
-    return drive(steps(), {}, CallPolicy(attempts=1, timeout=30))[0][0].error
-
-model = scripted("", claim="x")
-assert call() is None
+parent = os.getpid()
+assert within(30, os.getpid) == parent
 child = os.fork()
 if not child:
-    os._exit(0 if call() is None else 1)
+    os._exit(0 if within(30, os.getpid) != parent else 1)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 

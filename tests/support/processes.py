@@ -29,6 +29,28 @@ def forked(work: Callable[[], object]) -> int:
         os._exit(code)
 
 
+def told(work: Callable[[], object], seconds: int = 30) -> str:
+    """What `work` returns, as a text, in a process of its own, which is killed after a while.
+
+    Raises:
+        AssertionError: It hung, or it raised, which is on standard error.
+    """
+    out, into = os.pipe()
+
+    def watched() -> None:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(seconds)
+        os.write(into, str(work()).encode())
+
+    child = forked(watched)
+    os.close(into)
+    with open(out, encoding="utf-8") as file:
+        text = file.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code == 0, "it hung" if code == -signal.SIGALRM else f"it ended with {code}"
+    return text
+
+
 def end(*children: int) -> None:
     """Wait for processes, which all have to end well."""
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [

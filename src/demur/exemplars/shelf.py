@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,7 @@ from demur.exemplars.entries import Candidate, Entry, from_metadata, keys_of, to
 from demur.exemplars.scorer import Scorer
 from demur.exemplars.selection import Found
 from demur.exemplars.writers import Writer
+from demur.forks import lock
 from demur.models.chroma import parts
 from demur.models.questions import Questions, question_id
 
@@ -25,7 +25,7 @@ _SPARE = 8
 """Questions asked for beyond the number wanted, where some may not do."""
 _TRIES = 5
 
-_writing = threading.Lock()
+_writing = lock()
 """One for all shelves, since those that have one folder open write under one name."""
 
 Kept = Mapping[str, tuple[str, Mapping[str, Candidate]]]

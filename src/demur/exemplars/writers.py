@@ -32,7 +32,7 @@ class Writer:
     def __init__(self, questions: Questions) -> None:
         """Claim nothing yet."""
         self._questions = questions
-        self._claimed: tuple[int, str] | None = None
+        self._claimed: str | None = None
         self._back: Callable[[], None] | None = None
 
     def name(self) -> str:
@@ -43,12 +43,9 @@ class Writer:
         """
         if self._questions.alone:
             return "1"
-        process = os.getpid()
-        if (
-            self._claimed is None or self._claimed[0] != process
-        ):  # one that was forked needs its own
-            self._claimed = process, self._claim(process)
-        return self._claimed[1]
+        if self._claimed is None:
+            self._claimed = self._claim()
+        return self._claimed
 
     def close(self) -> None:
         """Give the name back; another is claimed if one is asked for again."""
@@ -57,7 +54,7 @@ class Writer:
             self._back()
         self._claimed = self._back = None
 
-    def _claim(self, process: int) -> str:
+    def _claim(self) -> str:
         chroma, mine = self._questions.chroma, uuid.uuid4().hex
         taken = chroma.collection(f"{self._questions.name}-writers", _KIND, "none")
         for number in count(1):
@@ -68,12 +65,12 @@ class Writer:
                 (row,) = taken.get(ids=[name], include=["metadatas"])["metadatas"] or [{}]
             if row.get("writer") == mine:
                 break
-        self._back = partial(_give_back, taken, name, process)
+        self._back = partial(_give_back, taken, name, os.getpid())
         atexit.register(self._back)
         return name
 
 
 def _give_back(taken: Any, name: str, process: int) -> None:
-    if os.getpid() == process:
+    if os.getpid() == process:  # one that was forked has no say
         with suppress(Exception):  # the server may be gone: then the name stays taken
             taken.delete([name])

@@ -20,6 +20,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
+from demur.models.inherited import refusal
 from demur.models.limits import ashare, loop_slot, share, thread_slot
 from demur.models.retry import CallPolicy, is_control_flow, policy_for
 from demur.models.threads import in_background, settle, within
@@ -79,6 +80,8 @@ class ChatCall:
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Make the call in this thread."""
+        if told := refusal(self.model):
+            return Outcome(error=told, cause=told)
         policy = policy_for(self.model, policy)
         attempt = partial(self._run, config, policy)
         if self.sample is not None:
@@ -88,6 +91,8 @@ class ChatCall:
 
     async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Make the call in the running loop."""
+        if told := refusal(self.model):
+            return Outcome(error=told, cause=told)
         policy = policy_for(self.model, policy)
         attempt = partial(self._arun, config, policy)
         if self.sample is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-import threading
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from demur import private
 from demur.errors import DemurError, MissingExtraError
+from demur.forks import in_child, leave, lock
 
 T = TypeVar("T")
 
@@ -39,7 +41,7 @@ _PORTS = {"http": 8000, "https": 443}
 
 # The folders that this process uses, with how often each is open.
 _locks: dict[Path, tuple[Any, int]] = {}
-_locks_guard = threading.Lock()
+_locks_guard = lock()
 
 
 @dataclass
@@ -52,6 +54,7 @@ class Chroma:
     """How messages speak of it."""
     folder: Path | None = None
     closed: bool = field(default=False, init=False)
+    _process: int = field(default_factory=os.getpid, init=False)
 
     def collection(self, name: str, kind: str, embedding: str) -> Any:
         """The collection of that name, made now if there is none, for vectors of demur's own.
@@ -96,8 +99,14 @@ class Chroma:
         """Turn what Chroma raises in the block into an error that names the place.
 
         Raises:
-            DemurError: Something failed, or this was closed.
+            DemurError: Something failed, this was closed, or the process was forked since.
         """
+        if self._process != os.getpid():
+            raise DemurError(
+                f"Chroma in {self.name} was opened before this process was forked, and its threads "
+                "and connections are the parent's. Open it in the process that uses it (with "
+                "gunicorn without --preload, or in post_fork); several share a server: chroma run"
+            )
         if self.closed:
             raise DemurError(f"Chroma in {self.name} was closed here: open it again")
         with _told(self.name):
@@ -157,9 +166,14 @@ class Chroma:
         with self.use():
             return ask()
 
+    def drop(self, name: str) -> None:
+        """Delete a collection that nobody uses any more; never in a process that was forked."""
+        if self._process == os.getpid():
+            self.client.delete_collection(name)
+
     def close(self) -> None:
         """Let go of a folder, so that another process can have it."""
-        if self.folder is not None and not self.closed:
+        if self.folder is not None and not self.closed and self._process == os.getpid():
             self.closed = True
             self.client.close()
             _release(self.folder)
@@ -314,3 +328,24 @@ def _release(folder: Path) -> None:
         lock.release()
         if uses > 1:
             _locks[folder] = lock, uses - 1
+
+
+# --- Forks ----------------------------------------------------------------------------------------
+
+
+def _forked() -> None:
+    """Leave to the parent process what is open there: threads, connections, and folders' locks.
+
+    Chroma would give what it keeps to whoever opens the same place again, and both Chroma's objects
+    and the locks are not to be destroyed here.
+    """
+    leave(dict(_locks))
+    _locks.clear()
+    if "chromadb" in sys.modules:
+        from chromadb.api.shared_system_client import SharedSystemClient
+
+        leave(dict(SharedSystemClient._identifier_to_system))
+        SharedSystemClient.clear_system_cache()
+
+
+in_child(_forked)

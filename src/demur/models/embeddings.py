@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,16 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
 from demur.errors import LocalModelError, MissingExtraError
+from demur.forks import end_abruptly, in_child, leave, lock
 from demur.models.weights import MINILM, MINILM_TOKENIZER, find_fetched
 from demur.text import replace_surrogates
 
 _LONGEST = 256
 """Tokens that the model reads of a text, as its authors set it."""
 
-_lock = threading.Lock()
+_lock = lock()
+_sessions: dict[tuple[Path, Path], tuple[Any, Any]] = {}
+"""Tokenizers and models that are loaded, by their files."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +100,22 @@ def _packages() -> tuple[Any, Any]:
 
 def _loaded(tokenizer: Path, weights: Path) -> tuple[Any, Any]:
     with _lock:  # else threads that come first would each load them
-        return _load(tokenizer, weights)
+        if (tokenizer, weights) not in _sessions:
+            _sessions[tokenizer, weights] = _load(tokenizer, weights)
+        return _sessions[tokenizer, weights]
 
 
-@cache
+def _forked() -> None:
+    """Load anew: the parent's sessions would wait for their threads, and also when they end."""
+    leave(dict(_sessions))
+    _sessions.clear()
+    if "onnxruntime" in sys.modules:
+        end_abruptly()
+
+
+in_child(_forked)
+
+
 def _load(tokenizer_file: Path, weights: Path) -> tuple[Any, Any]:
     tokenizers, onnxruntime = _packages()
     tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_file))

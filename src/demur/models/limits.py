@@ -13,6 +13,8 @@ from typing import Any, Generic, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
+from demur.forks import in_child, lock
+
 T = TypeVar("T")
 
 
@@ -21,7 +23,7 @@ class PerModel(Generic[T]):
 
     def __init__(self) -> None:
         self._values: dict[tuple[int, Hashable], tuple[weakref.ref[BaseChatModel], T]] = {}
-        self._lock = threading.Lock()
+        self._lock = lock()
 
     def get(self, model: BaseChatModel, key: Hashable) -> T | None:
         """The value kept for `model` under `key`, or None."""
@@ -38,6 +40,10 @@ class PerModel(Generic[T]):
                 gone = weakref.ref(model, lambda _: self._values.pop(at, None))
                 self._values[at] = (gone, make())
             return self._values[at][1]
+
+    def clear(self) -> None:
+        """Keep nothing any longer."""
+        self._values.clear()
 
 
 @dataclass
@@ -84,7 +90,7 @@ def loop_slot(model: BaseChatModel, limit: int) -> AbstractAsyncContextManager[A
 
 
 _thread_flights: dict[Hashable, Future[Any]] = {}
-_flights_lock = threading.Lock()
+_flights_lock = lock()
 
 
 def share(key: Hashable, run: Callable[[], T]) -> tuple[T, bool]:
@@ -110,7 +116,7 @@ def share(key: Hashable, run: Callable[[], T]) -> tuple[T, bool]:
         return result, False
     finally:
         with _flights_lock:
-            del _thread_flights[key]
+            _thread_flights.pop(key, None)  # not there where `run` forked, in the child
 
 
 async def ashare(key: Hashable, run: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
@@ -136,3 +142,13 @@ async def ashare(key: Hashable, run: Callable[[], Awaitable[T]]) -> tuple[T, boo
                 # Nothing of it is left running when the cancelled caller goes on.
                 flight.task.cancel()
                 await asyncio.wait([flight.task])
+
+
+def _forked() -> None:
+    """Free all slots and know of no request: the parent's are not under way here."""
+    _loops.clear()
+    _thread_slots.clear()
+    _thread_flights.clear()
+
+
+in_child(_forked)

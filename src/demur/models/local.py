@@ -32,6 +32,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from typing_extensions import Self
 
 from demur.errors import LocalModelError, MissingExtraError
+from demur.forks import end_abruptly, in_child, lock
 from demur.models.retry import CallPolicy
 from demur.models.weights import QWEN, Weights, verified_weights
 
@@ -46,7 +47,7 @@ class _Endpoint:
     key: str
 
 
-_lock = threading.Lock()
+_lock = lock()
 _running: dict[tuple[Weights, int], tuple[_Endpoint, Any]] = {}
 """By weights and context length. Only this dict holds the server objects: see `_stop_all`."""
 _exiting = threading.Event()
@@ -158,20 +159,16 @@ def _forget() -> None:
 
     llama.cpp's teardown would wait for the threads that are not there, so a fork leaves without it.
     """
-    global _lock, _forked
-    _lock = threading.Lock()
+    global _forked
     if not _running:
         return
     _running.clear()
     _forked = True
     atexit.unregister(_stop_all)
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "on_exit"):
-        libc.on_exit(libc._exit, None)  # called with the exit status
+    end_abruptly()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+in_child(_forget)
 
 
 # --- The chat model ----------------------------------------------------------------------------

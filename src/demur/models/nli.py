@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from functools import cache, cached_property
 from typing import Any
 
+from demur.forks import lock
 from demur.models.encoders import load_cross_encoder, weights_fingerprint
 from demur.schema import ClaimLabel
 
@@ -29,7 +29,7 @@ class NLI:
         self.encoder = encoder
         self.labels = _class_labels(encoder)
         self.batch_size = batch_size
-        self._lock = threading.Lock()
+        self._lock = lock()
 
     @cached_property
     def fingerprint(self) -> str:

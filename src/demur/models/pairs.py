@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demur.errors import DemurError
+from demur.forks import renewed
 from demur.models.recent import Recent
 from demur.models.scorers import Pair, Scorer
 from demur.text import replace_surrogates
@@ -80,10 +81,17 @@ class Similarity:
         self._turn = threading.Condition()
         self._waiting: dict[_Request, None] = {}
         self._leader: _Request | None = None
+        renewed(self, Similarity._forked)
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle without what is remembered."""
         return Similarity, self.given
+
+    def _forked(self) -> None:
+        """Wait for no thread of the parent process."""
+        self._turn = threading.Condition()
+        self._waiting.clear()
+        self._leader = None
 
     def scores(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
         """The score of each (premise, hypothesis), in [0, 1].

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 import unicodedata
 import uuid
 import weakref
@@ -16,6 +15,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
+from demur.forks import lock
 from demur.models.chroma import nearest, open_client, parts
 from demur.models.embeddings import MiniLM
 from demur.models.fingerprints import fingerprint
@@ -83,7 +83,7 @@ class Questions:
         self.gone_with_this(self.name)
         self._vectors: Recent[Vector] = Recent(_VECTORS)
         self._ids: NDArray[np.str_] = np.array([], dtype=np.str_)
-        self._claiming = threading.Lock()
+        self._claiming = lock()
 
     @property
     def alone(self) -> bool:
@@ -110,8 +110,7 @@ class Questions:
     def gone_with_this(self, name: str) -> None:
         """Drop a collection when this object goes, if that is in memory and its own."""
         if self._private:
-            drop = partial(self.chroma.client.delete_collection, name)
-            weakref.finalize(self, drop).atexit = False
+            weakref.finalize(self, self.chroma.drop, name).atexit = False
 
     # --- What is said of the whole ----------------------------------------------------------------
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Generic, TypeVar
+
+from demur.forks import lock
 
 T = TypeVar("T")
 
@@ -20,7 +21,7 @@ class Recent(Generic[T]):
         self._limit, self._seconds = limit, seconds
         self._kept: OrderedDict[str, tuple[T, int, float]] = OrderedDict()
         self._weight = 0
-        self._lock = threading.Lock()
+        self._lock = lock()
 
     def get(self, keys: Iterable[str]) -> dict[str, T]:
         """Those of the keys that are kept, with their values."""

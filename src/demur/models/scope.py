@@ -6,7 +6,6 @@ scope travels in a context variable, which threads of ours and tasks take with t
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from demur.forks import lock
 from demur.schema import Usage
 
 Limit = Literal["model_calls", "tokens", "seconds"]
@@ -41,7 +41,7 @@ class Account:
         self._calls_spent = 0
         self._tokens_spent = 0
         self._exhausted: Limit | None = None
-        self._lock = threading.Lock()
+        self._lock = lock()
 
     @property
     def counts_tokens(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
@@ -13,6 +12,7 @@ from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
+from demur.forks import lock
 from demur.models.embeddings import MiniLM
 from demur.models.encoders import (
     HHEM,
@@ -40,7 +40,7 @@ class _Named(Similarity):
         return resolve_similarity, (self.name,)
 
 
-_lock = threading.Lock()
+_lock = lock()
 _named: dict[str, _Named] = {}
 """Those made from a name, once per process: who asks for the same one shares what it remembers."""
 

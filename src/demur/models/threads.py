@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -12,6 +11,8 @@ from functools import partial
 from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any, TypeAlias, TypeVar
+
+from demur.forks import in_child
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -23,8 +24,7 @@ _Inbox: TypeAlias = "SimpleQueue[Callable[[], None]]"
 _idle: deque[_Inbox] = deque()
 # Where threads wait for work. The last to come is the first to be chosen, so that those that are
 # not needed wait long enough to end.
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_idle.clear)  # a child process has none of the threads
+in_child(_idle.clear)  # a child process has none of the threads
 
 
 def within(timeout: float, call: Callable[[], T]) -> T:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
 
+from demur.forks import in_child
 from demur.models.retry import describe
 from demur.observe.records import Record
 from demur.observe.sinks.base import Sink
@@ -187,8 +187,7 @@ class Feed:
 
 
 _locks: dict[int, tuple[weakref.ref[Sink], threading.Lock]] = {}
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_locks.clear)  # some may be held, by threads that are gone
+in_child(_locks.clear)  # some may be held, by threads that are gone
 
 
 def _lock_of(sink: Sink) -> threading.Lock:

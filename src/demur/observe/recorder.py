@@ -8,7 +8,6 @@ from __future__ import annotations
 import atexit
 import concurrent.futures.thread  # noqa: F401  # so that its hook is registered before ours
 import logging
-import os
 import threading
 import time
 import weakref
@@ -22,6 +21,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.base import Runnable, RunnableLike, coerce_to_runnable
 
+from demur.forks import in_child
 from demur.models.calls import JUDGE, adrive, drive
 from demur.observe.backlog import Backlog, Loop, OnFull, await_for, begin, is_serving, wait
 from demur.observe.finished import Finished
@@ -241,8 +241,7 @@ def _at_exit(work: Callable[[], None]) -> None:
 
 
 _at_exit(_close_all)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+in_child(_forked)
 
 
 @dataclass(frozen=True)

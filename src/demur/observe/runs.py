@@ -6,10 +6,8 @@ State is kept by run id and lives as long as the run. Nothing here waits, and no
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 import time
-import weakref
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -19,6 +17,7 @@ from uuid import UUID
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 
+from demur.forks import renewed
 from demur.guard.capture import Capture
 from demur.guard.shapes import find_question
 from demur.guard.trace import Trace
@@ -117,7 +116,7 @@ class Runs:
         # Garbage may be collected at any allocation, and an abandoned stream that is closed then
         # tells of its end: a thread that has the lock may come for it again.
         self._lock = threading.RLock()
-        _all.add(self)
+        renewed(self, Runs.reset)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -318,18 +317,6 @@ class Runs:
         for run_id in [*self._open]:
             self._forget(run_id)
         self._open.clear()
-
-
-_all: weakref.WeakSet[Runs] = weakref.WeakSet()
-
-
-def _forked() -> None:
-    for runs in [*_all]:
-        runs.reset()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
 
 
 def _judged_by_guard(run: _Run, scored: _Scored, output: Any) -> Finished | None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from demur import private
 from demur.errors import DemurError
+from demur.forks import leave
 from demur.observe.records import Record
 from demur.observe.sinks.base import Sink
 from demur.observe.sinks.locking import locked
@@ -133,9 +134,7 @@ class SQLiteSink(Sink):
 
         It would take this process's locks for its own, and might write back what is outdated.
         """
-        import ctypes
-
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._database))
+        leave(self._database)
         self._database = None
 
 

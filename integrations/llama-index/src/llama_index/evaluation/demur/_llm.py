@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
@@ -18,6 +17,7 @@ from llama_index.core.settings import Settings
 from pydantic import Field, InstanceOf, PrivateAttr
 
 from demur import resolve_model
+from demur.forks import lock
 from demur.models.fingerprints import digest, function_fingerprint
 from demur.observe.secret_names import is_secret_name
 from llama_index.evaluation.demur._judging import while_judging
@@ -155,7 +155,7 @@ class LlamaIndexChat(BaseChatModel):
 _adapters: WeakValueDictionary[int, LlamaIndexChat] = WeakValueDictionary()
 """By the id of the LLM, which an adapter keeps alive. demur's limits, and its sharing of identical
 requests, go by the model object: so an LLM has one adapter, whoever asks for it."""
-_lock = threading.Lock()
+_lock = lock()
 
 
 def as_chat_model(llm: LLM | BaseChatModel | str | None = None) -> BaseChatModel:

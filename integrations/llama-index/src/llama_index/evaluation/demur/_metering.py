@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from llama_index_instrumentation import root_dispatcher
 from llama_index_instrumentation.events.span import SpanDropEvent
 
 from demur import Usage
+from demur.forks import lock
 from llama_index.evaluation.demur._usage import tokens_of
 
 _call: ContextVar[str | None] = ContextVar("demur_model_call", default=None)
@@ -36,7 +36,7 @@ class Meter:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = lock()
         self._open: dict[str, float] = {}
         self._usage = Usage()
         self._tokens: list[Token[Meter | None]] = []
