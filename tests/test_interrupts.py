@@ -14,6 +14,8 @@ from support.records import jsonl, scored
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
 
+# A shell's background job, as CI may be, would hand on that interrupts are to be ignored.
+_LISTENING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 _WHILE_LOADING = """
 import os, sys
 class Finder:
@@ -41,7 +43,7 @@ main()
 def _run(code: str, folder: Path, text: str = "") -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "TMPDIR": str(folder)}
     return subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", _LISTENING + code],
         env=environment,
         input=text,
         capture_output=True,

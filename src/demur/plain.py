@@ -65,7 +65,8 @@ def _belongs(sign: str) -> bool:
 # Whole signs; one with many marks is the only one that is long.
 @lru_cache(maxsize=4096)
 def _plain(cluster: str) -> str:
-    return unicodedata.normalize("NFKC" if _is_styled(cluster[0]) else "NFC", cluster)
+    signs = (unicodedata.normalize("NFKC", one) if _is_styled(one) else one for one in cluster)
+    return unicodedata.normalize("NFC", "".join(signs))
 
 
 def _is_styled(sign: str) -> bool:
