@@ -39,6 +39,7 @@ from demur.models.tries import Outcome
 from demur.observe.log import open_log, records
 from demur.schema import Usage
 from support import facts
+from support.chroma_server import chroma_server
 from support.fakes import ScriptedModel
 from support.handlers import echo
 from support.openai_server import OpenAIServer, openai_server
@@ -193,7 +194,7 @@ def test_no_worker_reads_the_replies_of_another_where_the_parent_had_called() ->
 # --- Stores ---------------------------------------------------------------------------------------
 
 
-def make_store(path: Path | None) -> ExampleStore:
+def make_store(path: Path | str | None) -> ExampleStore:
     store = ExampleStore(path, embedding=Told())
     store.add("1 0 | who?", ["Ann"], [0.5])
     return store
@@ -229,27 +230,30 @@ def test_a_store_that_was_opened_before_a_fork_is_refused_in_the_child(
     store.close()
 
 
-def test_a_child_opens_stores_of_its_own(tmp_path: Path) -> None:
+def test_a_child_opens_stores_on_a_server_and_no_others(tmp_path: Path) -> None:
     kept, private = make_store(tmp_path / "parent"), [make_store(None)]
 
-    def work() -> str:
+    def refused(place: Path | None) -> str:
         private.clear()  # nothing is waited for when it goes
-        return f"{len(make_store(tmp_path / 'child'))} {len(make_store(None))}"
-
-    def refused() -> str:
         with pytest.raises(DemurError) as caught:
-            make_store(tmp_path / "parent")
+            make_store(place)
         return str(caught.value)
 
-    assert told(work) == "1 1"
-    for _ in range(2):  # the first child leaves the parent its folder
-        assert "is in use by another process" in told(refused)
+    for place in (tmp_path / "parent", tmp_path / "child", None):
+        error = told(lambda place=place: refused(place))
+        assert "was forked from one that had opened Chroma" in error
+        assert "post_fork" in error
     kept.close()
-    assert told(lambda: len(make_store(tmp_path / "parent"))) == "1"
+    assert "had opened" in told(lambda: refused(tmp_path / "parent")), "also what is closed"
+    with chroma_server(tmp_path / "server") as url:
+        there = make_store(url)
+        assert told(lambda: len(make_store(url))) == "1"
+        assert len(there) == 1, "the parent goes on"
+        there.close()
 
 
 _ENDING = """
-import os, signal, sys
+import os, signal, subprocess, sys
 from support.vectors import Told
 from demur import ExampleStore
 
@@ -266,6 +270,9 @@ if not child:
     sys.exit(3)
 code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 assert [len(store) for store in stores] == [1, 1]
+open_it = "import sys; from demur import ExampleStore; ExampleStore(sys.argv[1])"
+done = subprocess.run([sys.executable, "-c", open_it, sys.argv[1]], capture_output=True, text=True)
+assert "is in use by another process" in done.stderr, "the child leaves the parent its folder"
 sys.exit(code)
 """
 

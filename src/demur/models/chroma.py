@@ -39,9 +39,17 @@ _PAUSES = (0.01, 0.03, 0.1, 0.3, 1.0)
 _URL = re.compile(r"https?://", re.I)
 _PORTS = {"http": 8000, "https": 443}
 
+_AFTER_A_FORK = (
+    "Open it first in the process that uses it (with gunicorn without --preload, or in post_fork), "
+    "or start processes by 'spawn'; several share a server: chroma run"
+)
+
 # The folders that this process uses, with how often each is open.
 _locks: dict[Path, tuple[Any, int]] = {}
 _locks_guard = lock()
+
+# Whether this process, and whether the one that it was forked from, has opened a Chroma of its own.
+_opened = _parent_opened = False
 
 
 @dataclass
@@ -104,8 +112,7 @@ class Chroma:
         if self._process != os.getpid():
             raise DemurError(
                 f"Chroma in {self.name} was opened before this process was forked, and its threads "
-                "and connections are the parent's. Open it in the process that uses it (with "
-                "gunicorn without --preload, or in post_fork); several share a server: chroma run"
+                f"and connections are the parent's. {_AFTER_A_FORK}"
             )
         if self.closed:
             raise DemurError(f"Chroma in {self.name} was closed here: open it again")
@@ -194,8 +201,10 @@ def open_client(where: Any, purpose: str) -> Chroma:
     Raises:
         MissingExtraError: Chroma is not installed.
         ValueError: The URL says more than Chroma's address.
-        DemurError: The folder or the server cannot be used.
+        DemurError: The folder or the server cannot be used; or this process was forked from one
+            that had opened Chroma in a folder or in memory, and is to open such a one itself.
     """
+    global _opened
     try:
         import chromadb
         from filelock import FileLock
@@ -203,15 +212,21 @@ def open_client(where: Any, purpose: str) -> Chroma:
         raise MissingExtraError(error.name or "chromadb", "chroma", purpose) from error
     # With Chroma's own settings: a client of the user's with others for the same place would be
     # refused. Telemetry need not be turned off, there is none from 1.5.3 on.
-    if where is None:
-        with _told("memory"):
-            return Chroma(chromadb.EphemeralClient(), "memory")
     if isinstance(where, str) and _URL.match(where):
         host, port, tls = _address(where)
         with _told(where):
             return Chroma(chromadb.HttpClient(host, port, tls), where)
-    if not isinstance(where, str | Path):
+    if not isinstance(where, str | Path | None):
         return Chroma(where, "the given client")
+    if _parent_opened:
+        raise DemurError(
+            f"Chroma in {where or 'memory'} cannot be opened: this process was forked from one "
+            f"that had opened Chroma, whose native parts may wait for ever here. {_AFTER_A_FORK}"
+        )
+    _opened = True
+    if where is None:
+        with _told("memory"):
+            return Chroma(chromadb.EphemeralClient(), "memory")
     folder = Path(where).expanduser().absolute()
     with _told(str(folder)):
         private.make_folder(folder)
@@ -339,6 +354,8 @@ def _forked() -> None:
     Chroma would give what it keeps to whoever opens the same place again, and both Chroma's objects
     and the locks are not to be destroyed here.
     """
+    global _parent_opened
+    _parent_opened = _opened
     leave(dict(_locks))
     _locks.clear()
     if "chromadb" in sys.modules:
