@@ -339,6 +339,8 @@ def test_a_sink_that_hangs_holds_nobody_up(kind: str) -> None:
 @pytest.mark.slow
 def test_who_interrupts_the_end_does_not_wait(tmp_path: Path) -> None:
     body = """
+        import signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
         hangs = lambda sample: time.sleep(600)
         handlers = [ScoreCallbackHandler(hangs, sink=path) for _ in range(2)]
         for handler in handlers:
