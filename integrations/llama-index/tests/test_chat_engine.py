@@ -89,6 +89,7 @@ def test_a_rejected_answer_is_no_part_of_the_conversation(kind: str, call: str) 
     response = say(call, chat)
     assert response.response == RIGHT
     assert WRONG not in str(response.sources)
+    assert not any("97" in str(one.raw_input) for one in response.sources), "as it was told"
     assert response.metadata["demur"]["outcome"] == "recovered"
     assert told(chat) == [QUESTION, RIGHT]
     say(call, chat, "Thank you.")

@@ -33,10 +33,12 @@ from demur.guard.events import (
 )
 from demur.guard.feedback import Feedback
 from demur.guard.inside import Inside
+from demur.guard.passed_on import as_given
 from demur.guard.plan import Plan
 from demur.guard.recovery import Again, Final, Repair, Retrieve, choose, name_of
 from demur.guard.repair import repair_prompt
 from demur.guard.shapes import (
+    CONTEXT_KEYS,
     as_documents,
     can_edit,
     edit_answer,
@@ -151,7 +153,11 @@ class GuardedCall:
     def _run_chain(self, input: Any, origin: Origin) -> Steps[Answered]:
         call = self.chain_call(input)
         (outcome,) = yield from ask([call])
-        return self.answered(call, outcome.value, origin)
+        output = outcome.value
+        if origin == "feedback":
+            kept = (*CONTEXT_KEYS, self.plan.contexts)
+            output = as_given(output, input, self.input, kept)
+        return self.answered(call, output, origin)
 
     def judge(self, answered: Answered) -> Steps[None]:
         """Judge an answer, unless that is known, and count it as an attempt."""

@@ -15,6 +15,7 @@ from demur.guard.attempts import Answered, accepts
 from demur.guard.chunks import Form, added, fits, last_chunks, other_keys, read_chunk
 from demur.guard.events import REPLACE, Announcement
 from demur.guard.loop import GuardedCall
+from demur.guard.passed_on import alike
 from demur.guard.recovery import Annotate
 from demur.guard.sentences import Sentences
 from demur.guard.shapes import CONTEXT_KEYS, find_contexts, find_text
@@ -161,13 +162,13 @@ class StreamedAnswer:
             yield output
             return
         text = find_text(output, self._reader)
-        alike = _alike(self._text[: self._sent], text)
-        keep = max([0, *(end for _, end in self._spans[: self._gone] if end <= alike)])
+        common = _in_common(self._text[: self._sent], text)
+        keep = max([0, *(end for _, end in self._spans[: self._gone] if end <= common)])
         others = other_keys(output, self._reader)
         stale = [
             key
             for key, value in self._others.items()
-            if key not in others or not _same(value, others[key])
+            if key not in others or not alike(value, others[key])
         ]
         if keep < self._sent and self._form is not None:
             yield self._form.chunk(_BREAK)
@@ -249,14 +250,7 @@ def _moved(evaluation: Evaluation, by: int) -> Evaluation:
     return evaluation.model_copy(update={"claims": claims})
 
 
-def _alike(one: str, other: str) -> int:
+def _in_common(one: str, other: str) -> int:
     """How many characters two texts begin with in common."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
-
-
-def _same(one: object, other: object) -> bool:
-    try:
-        return one is other or bool(one == other)
-    except Exception:  # arrays and tables compare into something that is no truth
-        return False

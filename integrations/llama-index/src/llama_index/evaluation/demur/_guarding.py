@@ -68,8 +68,12 @@ class Answer:
 
     @property
     def sources(self) -> list[ToolOutput]:
-        """Of a chat, what tools returned; it may hold what the engine said, if that is the text."""
-        return getattr(self.reply.response, "sources", []) if self.unedited else []
+        """Of a chat, what tools returned; it may hold what the engine said, if that is the text.
+
+        What an engine that was asked again asked them is not there: it quotes the rejected answer.
+        """
+        found = getattr(self.reply.response, "sources", []) if self.unedited else []
+        return found if self.first else [one.model_copy(update={"raw_input": {}}) for one in found]
 
     @property
     def metadata(self) -> dict[str, Any]:

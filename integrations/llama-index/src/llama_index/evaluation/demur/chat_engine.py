@@ -332,7 +332,8 @@ def _response(answer: Answer) -> AgentChatResponse:
     metadata = {**answer.metadata, KEY: GuardResult.of(answer.trace)}
     if answer.unedited and isinstance(given, AgentChatResponse):
         nodes = given.source_nodes if answer.first else answer.nodes
-        copied: AgentChatResponse = changed(given, metadata=metadata, source_nodes=nodes)
+        changes = {"sources": answer.sources, "source_nodes": nodes, "metadata": metadata}
+        copied: AgentChatResponse = changed(given, **changes)
         return copied
     return AgentChatResponse(answer.text, answer.sources, answer.nodes, metadata=metadata)
 

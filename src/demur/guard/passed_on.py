@@ -1,0 +1,79 @@
+"""What a chain passes on of its input, where that was told of a rejected answer.
+
+What `with_feedback` makes of the input quotes the answer. Many chains give their input out again:
+`RunnablePassthrough.assign`, retrieval chains, agents with their messages.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+Swap = tuple[Any, Any]
+"""What was told, and what stands in its place."""
+
+_NOTHING = object()
+
+
+def as_given(output: Any, told: Any, given: Any, kept: Sequence[object]) -> Any:
+    """An output that holds the input as the guard was given it.
+
+    Args:
+        output: The chain's. Only mappings, and lists in them, pass anything on.
+        told: The input with feedback.
+        given: The guard's input.
+        kept: Keys of the output that stay where they hold documents: those quote no answer.
+    """
+    if not isinstance(output, Mapping):
+        return output
+    swaps = [*_swaps(told, given)]
+    new = {
+        key: value if key in kept and not isinstance(value, str) else _back(value, swaps)
+        for key, value in output.items()
+    }
+    if all(new[key] is value for key, value in output.items()):
+        return output
+    changed = copy.copy(output) if isinstance(output, MutableMapping) else dict(output)
+    changed.clear()
+    changed.update((key, value) for key, value in new.items() if value is not _NOTHING)
+    return changed
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Whether two values say the same. A message's id, which graphs give it, says nothing."""
+    if isinstance(one, BaseMessage) and isinstance(other, BaseMessage):
+        return (one.type, one.content) == (other.type, other.content)
+    try:
+        return one is other or bool(one == other)
+    except Exception:  # arrays and tables compare into something that is no truth
+        return False
+
+
+def _swaps(told: Any, given: Any) -> Iterator[Swap]:
+    """Of all that was changed: it, and what it was before."""
+    if alike(told, given) or not isinstance(told, (str, Mapping, list, tuple, BaseMessage)):
+        return  # numbers quote nothing, and the same one may stand anywhere
+    yield told, given
+    if isinstance(told, Mapping) and isinstance(given, Mapping):
+        for key, value in told.items():
+            yield from _swaps(value, given.get(key, _NOTHING))
+    elif isinstance(told, (list, tuple)):
+        before = given if isinstance(given, (list, tuple)) else ()
+        for at, value in enumerate(told):
+            if not any(alike(value, one) for one in before):
+                yield from _swaps(value, before[at] if len(before) == len(told) else _NOTHING)
+
+
+def _back(value: Any, swaps: Sequence[Swap]) -> Any:
+    for told, given in swaps:
+        if alike(value, told):
+            return given
+    if not isinstance(value, list):
+        return value
+    new = [_back(one, swaps) for one in value]
+    if all(one is other for one, other in zip(new, value, strict=True)):
+        return value
+    return [one for one in new if one is not _NOTHING]

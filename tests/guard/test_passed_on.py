@@ -1,0 +1,157 @@
+"""Chains that give their input out again, where that was told of a rejected answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
+
+from demur import Evaluation, Guard, Regenerate, Sample
+from demur.guard import Feedback
+
+QUESTION, WRONG, RIGHT = "How tall is the tower?", "It is 97 metres tall.", "It is 84 metres tall."
+FOUND = Document("The tower is 84 metres tall.")
+
+
+def judge(sample: Sample) -> Evaluation:
+    passed = sample.answer == RIGHT
+    return Evaluation(name="judge", passed=passed, explanation=f"Nobody says: {sample.answer}")
+
+
+def answers() -> Callable[[Any], str]:
+    said = iter([WRONG, RIGHT])
+    return lambda given: next(said)
+
+
+def told(question: str, feedback: Feedback) -> str:
+    assert WRONG in feedback.text
+    return f"{question}\n{feedback.text}"
+
+
+def heard(way: str, guard: Guard[Any, Any], given: Any) -> tuple[Any, str]:
+    """What comes of a call, and all that a client sees of it."""
+
+    async def stream() -> list[Any]:
+        return [chunk async for chunk in guard.astream(given)]
+
+    async def events() -> list[Any]:
+        seen = guard.astream_events(given, version="v2", exclude_tags=["nostream"])
+        return [event async for event in seen]
+
+    if way == "invoke":
+        output = guard.invoke(given)
+        return output, repr(output)
+    if way == "ainvoke":
+        output = asyncio.run(guard.ainvoke(given))
+        return output, repr(output)
+    if way == "events":
+        seen = asyncio.run(events())
+        return seen[-1]["data"]["output"], repr(seen)
+    chunks = list(guard.stream(given)) if way == "stream" else asyncio.run(stream())
+    total = chunks[0]
+    for chunk in chunks[1:]:
+        total += chunk
+    return total, repr(chunks)
+
+
+WAYS = ("invoke", "ainvoke", "stream", "astream", "events")
+
+
+def guarded(chain: Runnable[Any, Any], with_feedback: Any) -> Guard[Any, Any]:
+    return Guard(chain, RunnableLambda(judge), on_fail=Regenerate(), with_feedback=with_feedback)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_key_of_the_input_is_passed_on_as_it_was_given(way: str) -> None:
+    chain: Any = RunnablePassthrough.assign(answer=answers(), again=itemgetter("input"))
+    guard = guarded(chain, lambda given, why: {**given, "input": told(given["input"], why)})
+    output, seen = heard(way, guard, {"input": QUESTION, "language": "en"})
+    assert output == {"input": QUESTION, "language": "en", "answer": RIGHT, "again": QUESTION}
+    assert "97" not in seen
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_key_that_the_feedback_added_is_not_passed_on(way: str) -> None:
+    chain: Any = RunnablePassthrough.assign(answer=answers())
+    guard = guarded(chain, lambda given, why: {**given, "problems": why.text, "retries": 1})
+    output, seen = heard(way, guard, {"input": QUESTION})
+    assert output == {"input": QUESTION, "answer": RIGHT, "retries": 1}
+    assert "97" not in seen
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_input_that_is_a_text_is_passed_on_as_it_was_given(way: str) -> None:
+    chain: Any = {"question": RunnablePassthrough()} | RunnablePassthrough.assign(answer=answers())
+    output, seen = heard(way, guarded(chain, told), QUESTION)
+    assert output == {"question": QUESTION, "answer": RIGHT}
+    assert "97" not in seen
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_an_input_that_is_passed_on_as_a_whole_is_the_given_one(way: str) -> None:
+    chain: Any = {"given": RunnablePassthrough(), "answer": RunnableLambda(answers())}
+    guard = guarded(
+        RunnablePassthrough() | chain, lambda given, why: {"input": told(given["input"], why)}
+    )
+    output, seen = heard(way, guard, {"input": QUESTION})
+    assert output == {"given": {"input": QUESTION}, "answer": RIGHT}
+    assert "97" not in seen
+
+
+def test_messages_that_tell_of_the_answer_are_left_out() -> None:
+    say = answers()
+
+    def state(given: Any) -> Any:  # as a graph gives it: with ids
+        asked = [one.model_copy(update={"id": str(at)}) for at, one in enumerate(given["messages"])]
+        answer = say(given)
+        return {"messages": [*asked, AIMessage(answer)], "answer": answer}
+
+    def tell(given: Any, why: Feedback) -> Any:
+        return {"messages": [*given["messages"], HumanMessage(told("Again.", why))]}
+
+    guard = guarded(RunnableLambda(state), tell)
+    output = guard.invoke({"messages": [HumanMessage(QUESTION)]})
+    assert [one.content for one in output["messages"]] == [QUESTION, RIGHT]
+
+
+def test_a_message_that_was_worded_anew_is_the_given_one() -> None:
+    chain: Any = RunnablePassthrough.assign(answer=answers())
+    history = [HumanMessage("Hello."), AIMessage("Hello!")]
+
+    def tell(given: Any, why: Feedback) -> Any:
+        return {"messages": [*given["messages"][:-1], HumanMessage(told(QUESTION, why))]}
+
+    given = [*history, HumanMessage(QUESTION)]
+    output = guarded(chain, tell).invoke({"messages": given})
+    assert output["messages"] == given
+
+
+def test_documents_that_were_found_stay() -> None:
+    chain: Any = RunnablePassthrough.assign(answer=answers())
+    guard = guarded(chain, lambda given, why: {**given, "context": [*given["context"], FOUND]})
+    output = guard.invoke({"input": QUESTION, "context": [Document("Lund")]})
+    assert output["context"] == [Document("Lund"), FOUND]
+
+
+def test_a_context_that_tells_of_the_answer_is_the_given_one() -> None:
+    chain: Any = RunnablePassthrough.assign(answer=answers())
+    guard = guarded(chain, lambda given, why: {**given, "context": told("Lund", why)})
+    assert guard.invoke({"input": QUESTION, "context": "Lund"})["context"] == "Lund"
+
+
+def test_what_the_chain_makes_itself_stays() -> None:
+    numbers = np.arange(3)
+    chain: Any = RunnablePassthrough.assign(
+        answer=answers(), numbers=lambda given: numbers, tries=lambda given: given["try"]
+    )
+    guard = guarded(chain, lambda given, why: {**given, "try": 2})
+    output = guard.invoke({"input": QUESTION, "try": 1})
+    assert output["numbers"] is numbers
+    assert output["tries"] == 2
