@@ -41,18 +41,30 @@ def plain(text: str) -> Plain | None:
     """The text in plain letters; None where it is already. Any string will do."""
     if text.isascii() or unicodedata.is_normalized("NFKC", text):
         return None
+    # Most signs stay as they are, also in texts of which some do not.
+    others = {sign for sign in set(text) if _belongs(sign) or _plain(sign) != sign}
     pieces: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
-    begin = 0
-    while begin < len(text):
-        end = begin + 1
+    done = 0
+
+    def keep(stop: int) -> None:
+        pieces.append(text[done:stop])
+        starts.extend(range(done, stop))
+        ends.extend(range(done + 1, stop + 1))
+
+    for at in (at for at, sign in enumerate(text) if sign in others):
+        if at < done:
+            continue  # a part of the sign before it, and done with that
+        begin, end = max(done, at - _belongs(text[at])), at + 1
         while end < len(text) and _belongs(text[end]):
             end += 1
+        keep(begin)
         pieces.append(piece := _plain(text[begin:end]))
         starts += [begin] * len(piece)
         ends += [end] * len(piece)
-        begin = end
+        done = end
+    keep(len(text))
     changed = "".join(pieces)
     return None if changed == text else Plain(changed, tuple(starts), tuple(ends))
 
