@@ -146,6 +146,16 @@ def test_a_context_that_tells_of_the_answer_is_the_given_one() -> None:
     assert guard.invoke({"input": QUESTION, "context": "Lund"})["context"] == "Lund"
 
 
+def test_a_text_that_happens_to_be_one_of_the_feedback_stays() -> None:
+    chain: Any = RunnablePassthrough.assign(answer=answers(), supported=lambda given: "yes")
+    guard = guarded(chain, lambda given, why: {**given, "retry": "yes", "notes": ["yes"]})
+    assert guard.invoke({"input": QUESTION}) == {
+        "input": QUESTION,
+        "answer": RIGHT,
+        "supported": "yes",
+    }
+
+
 def test_what_the_chain_makes_itself_stays() -> None:
     numbers = np.arange(3)
     chain: Any = RunnablePassthrough.assign(

@@ -29,17 +29,22 @@ def as_given(output: Any, told: Any, given: Any, kept: Sequence[object]) -> Any:
     """
     if not isinstance(output, Mapping):
         return output
-    swaps = [*_swaps(told, given)]
-    new = {
-        key: value if key in kept and not isinstance(value, str) else _back(value, swaps)
-        for key, value in output.items()
-    }
+    # What was added is looked for under its own key only: elsewhere a short text may be another's.
+    changed = [(now, before) for now, before in _swaps(told, given) if before is not _NOTHING]
+    new: dict[Any, Any] = {}
+    for key, value in output.items():
+        if key in kept and not isinstance(value, str):
+            new[key] = value
+            continue
+        here = isinstance(told, Mapping) and isinstance(given, Mapping) and key in told
+        own = _swaps(told[key], given.get(key, _NOTHING)) if here else ()
+        new[key] = _back(value, [*own, *changed])
     if all(new[key] is value for key, value in output.items()):
         return output
-    changed = copy.copy(output) if isinstance(output, MutableMapping) else dict(output)
-    changed.clear()
-    changed.update((key, value) for key, value in new.items() if value is not _NOTHING)
-    return changed
+    copied = copy.copy(output) if isinstance(output, MutableMapping) else dict(output)
+    copied.clear()
+    copied.update((key, value) for key, value in new.items() if value is not _NOTHING)
+    return copied
 
 
 def alike(one: Any, other: Any) -> bool:
