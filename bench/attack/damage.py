@@ -10,12 +10,12 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from demur import Sample, cli
 from demur.cli.methods import METHODS, Maker, Method
 from demur.observe import Record
-from support.records import found, jsonl, refuted, scored, several, sqlite  # the tests'
+from support.damage import damaged_bytes, damaged_line  # the tests', which are no package's
+from support.records import found, jsonl, refuted, scored, several, sqlite
 
 from .play import Judge
 from .truth import Hung, Tally, time_limit
@@ -23,12 +23,6 @@ from .truth import Hung, Tally, time_limit
 _LIMIT = 30.0
 _FINE = (0, 1, 2, 64)
 """Exit codes: passed, failed, undetermined or unreadable, wrong usage. 70 is a fault of demur's."""
-_DEEP = 3_000
-
-_ODD: Sequence[Any] = (
-    None, True, -1, 0.5, 10**400, "", "x" * 10_000, [], {}, [[]], "\ud800", "1e999", "NaN",
-    {"self": 1}, {"page_content": 3}, {"": {"": []}},
-)  # fmt: skip
 
 
 def attack(count: int, seed: int = 0) -> Iterator[Tally]:
@@ -75,12 +69,12 @@ def _database(count: int, draw: random.Random, folder: Path) -> Tally:
         for suffix in ("", "-wal", "-shm"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
         if draw.random() < 0.5:
-            path.write_bytes(_torn(good, draw))
+            path.write_bytes(damaged_bytes(good, draw))
             left = set()
         else:
             path.write_bytes(good)
             spoiled = draw.choice(runs)
-            text = _restructured(json.loads(spoiled.as_json()), draw)
+            text = damaged_line(spoiled.as_json().encode(), draw).decode(errors="replace")
             with contextlib.closing(sqlite3.connect(path)) as database, database:
                 database.execute("update runs set record = ? where id = ?", (text, spoiled.id))
             left = {one.id for one in runs} - {spoiled.id}
@@ -108,69 +102,14 @@ def _rows(count: int, draw: random.Random, folder: Path) -> Tally:
     return tally
 
 
-# --- Damage ---------------------------------------------------------------------------------------
-
-
 def _spoiled(content: bytes, draw: random.Random) -> bytes:
     """Lines of JSON, of which one or more are not what they were."""
     if draw.random() < 0.4:
-        return _torn(content, draw)
+        return damaged_bytes(content, draw)
     lines = content.splitlines()
-    for _ in range(draw.randint(1, 3)):
-        at = draw.randrange(len(lines))
-        with contextlib.suppress(ValueError, RecursionError):  # it is spoiled already
-            lines[at] = _restructured(json.loads(lines[at]), draw).encode(errors="surrogatepass")
+    for at in draw.sample(range(len(lines)), draw.randint(1, 3)):
+        lines[at] = damaged_line(lines[at], draw)
     return b"\n".join(lines) + b"\n"
-
-
-def _torn(content: bytes, draw: random.Random) -> bytes:
-    """Bytes that are cut, turned, moved, doubled or put in."""
-    spoiled = bytearray(content)
-    for _ in range(draw.randint(1, 4)):
-        at = draw.randrange(max(1, len(spoiled)))
-        length = draw.choice((1, 8, 100, 4096))
-        what = draw.randrange(6)
-        if what == 0:
-            del spoiled[at:]
-        elif what == 1 and spoiled:
-            spoiled[min(at, len(spoiled) - 1)] ^= 1 << draw.randrange(8)
-        elif what == 2:
-            del spoiled[at : at + length]
-        elif what == 3:
-            spoiled[at:at] = spoiled[at : at + length]
-        elif what == 4:
-            spoiled[at : at + length] = bytes(length)
-        else:
-            odd = (b"\0", b"\xff\xfe", b"\n", b'{"', b"]", draw.randbytes(9))
-            spoiled[at:at] = draw.choice(odd)
-    return bytes(spoiled)
-
-
-def _restructured(value: Any, draw: random.Random) -> str:
-    """JSON with something else in one of its places."""
-    holder, key = draw.choice([*_places(value)])
-    what = draw.randrange(5)
-    mark = "\x00deep\x00"
-    if what == 0:
-        del holder[key]
-    elif what == 1 and isinstance(holder, dict):
-        holder["self"] = holder.pop(key)
-    elif what == 2 and isinstance(holder, dict):
-        holder[draw.choice(("self", "model_config", "", "a" * 999))] = draw.choice(_ODD)
-    elif what == 3:
-        holder[key] = mark
-    else:
-        holder[key] = draw.choice(_ODD)
-    deep = draw.choice(("[" * _DEEP + "]" * _DEEP, '{"a":' * _DEEP + "1" + "}" * _DEEP, "NaN"))
-    return json.dumps(value).replace(json.dumps(mark), deep)
-
-
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Where something stands: the holder, and the key or the number."""
-    keys: Any = value if isinstance(value, dict) else ()
-    for key in range(len(value)) if isinstance(value, list) else keys:
-        yield value, key
-        yield from _places(value[key])
 
 
 # --- The commands ---------------------------------------------------------------------------------

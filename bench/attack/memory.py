@@ -6,7 +6,6 @@ import asyncio
 import gc
 import tracemalloc
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from demur import Block, Guard
@@ -97,30 +96,18 @@ def _measure(way: str, count: int, loop: asyncio.AbstractEventLoop) -> Tally:
 
     with tally:
         run(_WARM)
-        gc.collect()
-        resident = _resident()
-        traced = min(count, 3000)
-        run(count - traced)  # half of them or more without tracing, which is slow
-        gc.collect()
-        grown = _resident() - resident
         tracemalloc.start()
-        run(traced // 3)
+        run(count // 3)
         gc.collect()
         before = tracemalloc.get_traced_memory()[0]
-        run(traced - traced // 3)
+        run(count - count // 3)
         gc.collect()
         after = tracemalloc.get_traced_memory()[0]
         tracemalloc.stop()
     tally.tried = _WARM + count
-    calls = traced - traced // 3
+    calls = count - count // 3
     each = (after - before) / max(1, calls)
-    tally.notes.append(f"{each:.1f} bytes stay of a call; RSS grew by {grown / 1024:.0f} KB in all")
+    tally.notes.append(f"{each:.1f} bytes stay of a call")
     if after - before > _MOST * calls + _ONCE:
         tally.add("wrong", f"{each:.0f} bytes stay of each call")
     return tally
-
-
-def _resident() -> int:
-    """Bytes of memory that the process has now; 0 where the system does not tell."""
-    statm = Path("/proc/self/statm")
-    return int(statm.read_text().split()[1]) * 4096 if statm.exists() else 0
