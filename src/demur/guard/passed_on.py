@@ -1,7 +1,7 @@
-"""What a chain passes on of its input, where that was told of a rejected answer.
+"""The guard's own input, in the place of what `with_feedback` made of it.
 
-What `with_feedback` makes of the input quotes the answer. Many chains give their input out again:
-`RunnablePassthrough.assign`, retrieval chains, agents with their messages.
+Many chains give their input out again: `RunnablePassthrough.assign`, retrieval chains, agents with
+their messages. What `with_feedback` made of the input quotes the rejected answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NOTHING = object()
 
 
 def as_given(output: Any, told: Any, given: Any, kept: Sequence[object]) -> Any:
-    """An output that holds the input as the guard was given it.
+    """The output, with the input in it as the guard was given it.
 
     Args:
         output: The chain's. Only mappings, and lists in them, pass anything on.
@@ -58,7 +58,7 @@ def alike(one: Any, other: Any) -> bool:
 
 
 def _swaps(told: Any, given: Any) -> Iterator[Swap]:
-    """Of all that was changed: it, and what it was before."""
+    """Each value that was changed, with what it was before."""
     if alike(told, given) or not isinstance(told, (str, Mapping, list, tuple, BaseMessage)):
         return  # numbers quote nothing, and the same one may stand anywhere
     yield told, given

@@ -70,7 +70,8 @@ class Answer:
     def sources(self) -> list[ToolOutput]:
         """Of a chat, what tools returned; it may hold what the engine said, if that is the text.
 
-        What an engine that was asked again asked them is not there: it quotes the rejected answer.
+        When the engine was asked again, what it asked the tools is left out: that quotes the answer
+        that was rejected.
         """
         found = getattr(self.reply.response, "sources", []) if self.unedited else []
         return found if self.first else [one.model_copy(update={"raw_input": {}}) for one in found]
