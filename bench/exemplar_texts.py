@@ -14,8 +14,8 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
-from demur.models.embeddings import MiniLM
-from demur.models.fingerprints import fingerprint
+from demur._fingerprints import fingerprint
+from demur.local import MiniLM
 
 CANDIDATES = 3
 """Answers to each question."""

@@ -37,7 +37,7 @@ from bench import exemplar_texts as made
 from bench.fewl import Clock, load
 
 from demur import DemurError, ExampleStore, FEWLExampleSelector
-from demur.models.embeddings import MiniLM
+from demur.local import MiniLM
 
 _RATIO_GOAL, _GROWTH_GOAL, _BUILD_GOAL = 1.2, 16.0, 4.0
 _BARE = "bare"

@@ -37,10 +37,10 @@ from langchain_core.outputs import ChatResult
 
 from demur import DemurError
 from demur.benchmarks import chale
-from demur.evaluators.fewl import FEWL, NeighborStore
+from demur.evaluators import FEWL, NeighborStore
 from demur.evaluators.fewl.references import References
-from demur.models.embeddings import MiniLM
-from demur.models.similarity import Similarity, resolve_similarity
+from demur.local import MiniLM
+from demur.similarity import Similarity, resolve_similarity
 
 _FLAT_GOAL, _MB_GOAL, _LOOKUP_GOAL, _PAIRS_GOAL = 1.25, 2048, 2.5, 0.55
 _PART = 200

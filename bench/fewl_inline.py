@@ -29,7 +29,7 @@ from langchain_core.runnables import Runnable
 from langchain_openai import ChatOpenAI
 
 from demur import Evaluation
-from demur.evaluators.fewl import FEWL, NeighborStore
+from demur.evaluators import FEWL, NeighborStore
 from demur.evaluators.fewl.prompts import ANSWER
 
 _GOAL = 1.5

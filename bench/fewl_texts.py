@@ -20,7 +20,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
-from demur.evaluators.fewl import Pairs
+from demur.evaluators import Pairs
 from demur.evaluators.fewl.neighbors import Asked
 
 N, R, K = 5, 25, 25

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from demur.text import count_tokens
+from demur._text import count_tokens
 
 # What the chat format adds to the tokens of the texts, by message and by reply.
 _PER_MESSAGE = 4

@@ -24,7 +24,7 @@ os.environ.setdefault("DEMUR_SECRET", "bench.injection")
 
 from demur import ClaimLabel, RefChecker
 from demur.benchmarks.claim_checking import Item, judge
-from demur.models.local import ChatLocal
+from demur.local import ChatLocal
 from support.injections import CASES, INJECTIONS, Case, Injection, bland, placed
 
 CHECKERS = ("joint", "per_claim", "logprobs")

@@ -23,7 +23,7 @@ os.environ.setdefault("DEMUR_SECRET", "bench.long_contexts")
 from bench.texts import samples
 
 from demur import RefChecker, Sample
-from demur.share import Share
+from demur._share import Share
 from support.answers import STATING, Answer
 
 

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from demur._share import Share
 from demur.evaluators.refchecker.quantities import missing_quantities
-from demur.share import Share
 
 _WORDS = (
     *("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),

@@ -24,10 +24,9 @@ from typing import Any
 from langchain_core.documents import Document
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, Span, Usage
-from demur.guard.trace import Attempt
+from demur.guard import Attempt
+from demur.observe import Record, SQLiteSink
 from demur.observe.log import open_log
-from demur.observe.records import Record
-from demur.observe.sinks import SQLiteSink
 from demur.report import write_report
 
 _OPEN_GOAL, _STEP_GOAL = 3.0, 0.2

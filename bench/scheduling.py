@@ -31,7 +31,7 @@ from langchain_core.messages import BaseMessage
 from langchain_openai import ChatOpenAI
 
 from demur import Evaluation, RefChecker, Sample, Usage
-from demur.evaluators.base import Evaluator
+from demur.evaluators import Evaluator
 
 # Times the wall of the bare calls, ms of CPU above theirs; and tokens for an answer.
 _WALL_GOAL, _CPU_GOAL = 1.1, 1.5

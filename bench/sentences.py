@@ -18,10 +18,10 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.runnables.utils import AddableDict
 
 from demur import Evaluation, Guard, Sample
-from demur.evaluators.base import Evaluator
+from demur.evaluators import Evaluator
 from demur.guard.loop import GuardedCall
 from demur.guard.streamed import StreamedAnswer
-from demur.models.calls import Steps, drive
+from demur.runtime import Steps, drive
 
 ANSWERS = {
     "ordinary": "The Amber Tower is 84 metres tall. It was opened in 1911, on a Monday. ",

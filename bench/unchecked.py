@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 os.environ.setdefault("DEMUR_SECRET", "bench.unchecked")
 
 from demur import RefChecker, Sample
-from demur.share import Share
+from demur._share import Share
 from support.answers import ANSWERS, EMPTY, STATING, Answer, let_through, unchecked
 
 Row = Mapping[str, Any]

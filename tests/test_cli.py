@@ -30,7 +30,7 @@ from demur import (
     Usage,
     cli,
 )
-from demur.models.weights import EVERY, Manifest
+from demur.local import EVERY, Manifest
 from support.fakes import scripted
 from support.openai_server import openai_server
 
@@ -391,7 +391,7 @@ def test_pull_prints_the_paths_and_reports_on_stderr(
             progress("registry", done * 1000, 100_000)
         return Path("models") / manifest.file
 
-    monkeypatch.setattr("demur.models.weights.pull", pull)
+    monkeypatch.setattr("demur.local.weights.pull", pull)
     assert cli.run(["models", "pull"]) == 0
     out, err = capsys.readouterr()
     assert out.splitlines() == [str(Path("models") / manifest.file) for manifest in EVERY]
@@ -463,7 +463,8 @@ def test_without_its_packages_it_names_the_extra(package: str) -> None:
 
 def test_an_import_that_fails_is_a_fault() -> None:
     done = _demur(
-        code="import sys; import demur.__main__ as m;sys.modules['demur.display'] = None; m.main()"
+        code="import sys; import demur.__main__ as m\n"
+        "sys.modules['demur.views.terminal'] = None; m.main()"
     )
     assert done.returncode == 70
 

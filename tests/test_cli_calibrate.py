@@ -17,9 +17,9 @@ from rich.console import Console
 
 from demur import Evaluation, Sample, Threshold, cli
 from demur.calibration import best_f1, calibrate, percentile
-from demur.guard.trace import Trace
+from demur.guard import Trace
+from demur.observe import Record
 from demur.observe.log import open_log
-from demur.observe.records import Record
 from support import records
 from support.evaluators import Scripted
 from support.records import HOSTILE, found, guarded, jsonl, refuted, sqlite, undetermined

@@ -23,9 +23,8 @@ from rich.console import Console
 
 from demur import cli
 from demur.cli import console, logged
+from demur.observe import JSONLSink, Record, Sink, SQLiteSink
 from demur.observe.log import Filters, find, open_log, select, summarise
-from demur.observe.records import Record
-from demur.observe.sinks import JSONLSink, Sink, SQLiteSink
 from support.logs import RUNS, matches
 from support.records import (
     BEGIN,

@@ -23,7 +23,7 @@ import pytest
 
 from demur import Evaluation, Sample, Usage, cli
 from demur.cli.methods import METHODS, Maker, Method
-from demur.evaluators.fewl import Fitted
+from demur.evaluators import Fitted
 from support.evaluators import Scripted, undetermined
 from support.openai_server import Answer, OpenAIServer, openai_server
 

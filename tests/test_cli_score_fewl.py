@@ -22,8 +22,8 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from demur import FEWL, LocalModelError, cli
 from demur.cli import methods
 from demur.errors import MissingExtraError
-from demur.models.embeddings import MiniLM
-from demur.models.similarity import Similarity
+from demur.local import MiniLM
+from demur.similarity import Similarity
 from support.openai_server import Answer, OpenAIServer, openai_server
 
 pytest.importorskip("chromadb")

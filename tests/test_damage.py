@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from demur import Sample, Usage, cli
-from demur.observe.log import open_log, records
-from demur.observe.log.exports import export
-from demur.observe.records import Record
+from demur.observe import Record
+from demur.observe.log import export, open_log, records
 from demur.report import page
 from demur.scoring import Data, ScoringError, read_input, summarise
 from support.damage import damaged_bytes, damaged_line

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from demur import Annotate, Cascade, Evaluation, Guard, RefChecker, Sample
-from demur.evaluators.baselines import ZeroShot
-from demur.frozen import FrozenRunnable
+from demur._frozen import FrozenRunnable
+from demur.evaluators import ZeroShot
 from support.fakes import ScriptedModel
 
 SAMPLE = Sample(question="How tall is it?", answer="84 metres.", contexts=["It is 84 metres tall."])

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur import jsonl
-from demur.jsonl import as_json, new_files, read_lines, write_lines
-from demur.text import replace_surrogates
+from demur import _jsonl as jsonl
+from demur._jsonl import as_json, new_files, read_lines, write_lines
+from demur._text import replace_surrogates
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

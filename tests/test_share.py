@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.share import Share
+from demur._share import Share
 
 shares = st.integers(1, 500).flatmap(
     lambda total: st.builds(Share, st.integers(0, total), st.just(total))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from demur.text import count_tokens, replace_surrogates, sentences, windows, words
+from demur._text import count_tokens, replace_surrogates, sentences, windows, words
 
 ANY_TEXT = st.text(st.characters(), max_size=60)
 # fmt: off

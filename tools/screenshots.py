@@ -17,14 +17,13 @@ from typing import Literal
 from playwright.sync_api import Page, sync_playwright
 
 from demur import ScoreCallbackHandler
+from demur._resolve import resolve_model
 from demur.demo.chain import guarded, rag_chain
 from demur.demo.corpus import passages
 from demur.demo.index import open_index
 from demur.demo.play import RETRIEVED
 from demur.guard import widen
-from demur.models.embeddings import MiniLM
-from demur.models.resolve import resolve_model
-from demur.models.weights import MINILM, model_dir
+from demur.local import MINILM, MiniLM, model_dir
 from demur.observe.log import open_log, read_labels, records
 from demur.report import write_report
 

@@ -14,8 +14,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.utils import AddableDict
 
 from demur import Abstain, Guard
-from demur.guard.events import REPLACE
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL, REPLACE
 
 from .guards import LIMIT
 from .listening import GIVEN

@@ -14,9 +14,9 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 
 from demur import Claim, ClaimLabel, Evaluation, Guard, Sample, ScoreCallbackHandler
-from demur.evaluators.base import Evaluator
-from demur.models.calls import RunnableCall, Steps, ask
+from demur.evaluators import Evaluator
 from demur.observe import Record
+from demur.runtime import RunnableCall, Steps, ask
 
 from .truth import Tally, is_wrong, marks, wrong
 

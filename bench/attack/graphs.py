@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from demur import Block, DemurError, Guard
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL
 from langchain_demur import HallucinationMiddleware, guarded_node
 
 from .guards import LIMIT

@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from demur import Abstain, Annotate, Block, Guard, Regenerate, Repair, Retrieve
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL
 
 from .listening import LISTENERS, Heard, where
 from .play import JUDGES, SHAPES, Broken, Judge, Script, Speaker, judges

@@ -10,7 +10,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from demur import Guard
-from demur.guard.events import REPLACE
+from demur.guard import REPLACE
 
 from .play import Shape
 from .truth import QUESTION

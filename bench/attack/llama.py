@@ -20,7 +20,7 @@ from pydantic import PrivateAttr
 from pydantic_core import to_json
 
 from demur import Abstain, Block
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL
 from fake_llm import ScriptedLLM  # the tests' model, which is no package's
 from llama_index.evaluation.demur import GuardedChatEngine, GuardedQueryEngine
 from llama_index.evaluation.demur.events import (

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from demur import Block, Guard
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL
 
 from .listening import GIVEN
 from .play import SHAPES, Judge, Script

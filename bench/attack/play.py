@@ -25,8 +25,8 @@ from langchain_core.runnables.utils import AddableDict
 from pydantic import BaseModel, Field
 
 from demur import Claim, ClaimLabel, Evaluation, Sample
-from demur.evaluators.base import Evaluator
-from demur.models.calls import Steps
+from demur.evaluators import Evaluator
+from demur.runtime import Steps
 from demur.schema import ABSTAIN
 
 from .truth import DOCUMENT, RIGHT, is_wrong

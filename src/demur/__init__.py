@@ -4,11 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from demur._resolve import resolve_model
     from demur.errors import DemurError, LocalModelError, MissingExtraError, ModelCallError
-    from demur.evaluators.cascade import Cascade
-    from demur.evaluators.fewl import FEWL
-    from demur.evaluators.refchecker import RefChecker
-    from demur.evaluators.reverse_validation import ReverseValidation
+    from demur.evaluators import FEWL, Cascade, NeighborStore, RefChecker, ReverseValidation
     from demur.exemplars import ExampleStore, FEWLExampleSelector
     from demur.guard import (
         Abstain,
@@ -21,10 +19,10 @@ if TYPE_CHECKING:
         Regenerate,
         Repair,
         Retrieve,
+        widen,
     )
-    from demur.models.resolve import resolve_model
-    from demur.models.retry import CallPolicy
     from demur.observe import AsyncScoreCallbackHandler, ScoreCallbackHandler
+    from demur.runtime import CallPolicy
     from demur.schema import (
         Claim,
         ClaimLabel,
@@ -62,6 +60,7 @@ __all__ = [
     "LocalModelError",
     "MissingExtraError",
     "ModelCallError",
+    "NeighborStore",
     "RefChecker",
     "Regenerate",
     "Repair",
@@ -74,22 +73,20 @@ __all__ = [
     "Usage",
     "__version__",
     "resolve_model",
+    "widen",
 ]
 
 
 _MODULES = {
     "errors": ("DemurError", "LocalModelError", "MissingExtraError", "ModelCallError"),
-    "evaluators.cascade": ("Cascade",),
-    "evaluators.fewl": ("FEWL",),
-    "evaluators.refchecker": ("RefChecker",),
-    "evaluators.reverse_validation": ("ReverseValidation",),
+    "evaluators": ("Cascade", "FEWL", "NeighborStore", "RefChecker", "ReverseValidation"),
     "exemplars": ("ExampleStore", "FEWLExampleSelector"),
     "guard": (
         *("Abstain", "Annotate", "AnswerRejected", "Block", "Budget", "EvaluatorFailed", "Guard"),
-        *("Regenerate", "Repair", "Retrieve"),
+        *("Regenerate", "Repair", "Retrieve", "widen"),
     ),
-    "models.resolve": ("resolve_model",),
-    "models.retry": ("CallPolicy",),
+    "_resolve": ("resolve_model",),
+    "runtime": ("CallPolicy",),
     "observe": ("AsyncScoreCallbackHandler", "ScoreCallbackHandler"),
     "schema": (
         *("Claim", "ClaimLabel", "Evaluation", "Evidence", "Failure", "Sample", "Span"),

@@ -24,10 +24,11 @@ from pydantic import (
 )
 from pydantic_core import to_json
 
-from demur.documents import Contexts
+from demur._documents import Contexts
+from demur._jsonl import write_whole
+from demur._notebook import ShownInNotebooks
+from demur._text import replace_surrogates
 from demur.errors import DemurError
-from demur.jsonl import write_whole
-from demur.text import replace_surrogates
 
 
 def _clean(value: object) -> object:
@@ -202,7 +203,7 @@ Finding = Literal["passed", "failed", "undetermined", "nothing_to_check", "score
 checked; "scored": the evaluator has no threshold."""
 
 
-class Evaluation(_Value):
+class Evaluation(ShownInNotebooks, _Value):
     """What an evaluator found.
 
     Either it is determined (`error` is None), or undetermined (`error` says why, and `score`,
@@ -274,12 +275,6 @@ class Evaluation(_Value):
         if self.passed is not None:
             return "passed" if self.passed is True else "failed"
         return "nothing_to_check" if self.nothing_to_check else "scored"
-
-    def _repr_html_(self) -> str:
-        """How a notebook shows it."""
-        from demur.html import evaluation_html, in_notebook
-
-        return in_notebook(evaluation_html(self))
 
 
 OnAbstain = Literal["pass", "fail"]

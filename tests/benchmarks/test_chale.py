@@ -18,10 +18,10 @@ from langchain_core.messages import BaseMessage
 from demur import DemurError, Evaluation
 from demur.benchmarks import chale
 from demur.benchmarks.agreement import Agreement, share_of_yes
-from demur.evaluators.fewl import NeighborStore, Pairs
+from demur.evaluators import NeighborStore, Pairs
 from demur.evaluators.fewl.neighbors import Asked
 from demur.evaluators.fewl.references import References
-from demur.models.similarity import resolve_similarity
+from demur.similarity import resolve_similarity
 from support.fakes import ScriptedModel, isolated
 from support.openai_server import Answer, openai_server
 

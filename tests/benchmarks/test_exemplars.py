@@ -17,7 +17,7 @@ from demur.benchmarks import chale, exemplars
 from demur.benchmarks.chale import SIDES, Item
 from demur.benchmarks.exemplars import Scored
 from demur.errors import DemurError
-from demur.evaluators.fewl import NeighborStore
+from demur.evaluators import NeighborStore
 from support.fakes import ScriptedModel, isolated
 
 pytest.importorskip("chromadb")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, Span
-from demur.observe.records import Record
+from demur.observe import Record
 from support.records import (
     HOSTILE,
     WRONG,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from demur import Evaluation, Usage
-from demur.observe.records import Record
+from demur.observe import Record
 from support.records import attempt, found, hostile, run
 from support.reports import LAPTOP, PHONE, RUNS, on, texts, write
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.calibration import operating_points
-from demur.calibration.operating import Operating
+from demur.calibration import Operating, operating_points
 
 SCORES = st.one_of(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), st.floats(-1e300, 1e300))
 

@@ -22,11 +22,11 @@ from demur.calibration import (
     best_f1,
     calibrate,
     operating_points,
+    passes_up_to,
     percentile,
     reliability,
     roc,
 )
-from demur.calibration.samples import passes_up_to
 from demur.evaluators.refchecker.aggregation import aggregate
 
 SILENT = Evaluation(name="checker", label="Abstain")

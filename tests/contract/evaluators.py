@@ -21,8 +21,7 @@ from demur import (
     RefChecker,
     ReverseValidation,
 )
-from demur.evaluators.baselines import AllFalse, LMvsLM, SelfCheck, ZeroShot
-from demur.evaluators.fewl import NeighborStore
+from demur.evaluators import AllFalse, LMvsLM, NeighborStore, SelfCheck, ZeroShot
 from support import facts
 from support.fakes import ScriptedModel
 

@@ -34,8 +34,7 @@ from demur import (
     RefChecker,
     Sample,
 )
-from demur.guard import Feedback, Guarded, widen
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL, Feedback, Guarded, widen
 from support import facts
 from support.fakes import ScriptedModel
 

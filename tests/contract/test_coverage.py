@@ -12,7 +12,7 @@ from contract.evaluators import EVALUATORS, refchecker
 from contract.member import Member
 from contract.test_nothing import WAYS, Heard, called
 from demur import Cascade, Evaluation, Guard, Sample
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL
 from support import facts
 
 LEFT_OUT = "The moon is made of old cheese."

@@ -16,9 +16,8 @@ import pytest
 from contract.evaluators import EVALUATORS, _Beginning, refchecker
 from contract.member import Member
 from demur import FEWL, Cascade, Evaluation, RefChecker, ReverseValidation, Threshold
-from demur.evaluators.base import Evaluator
-from demur.evaluators.baselines import AllFalse, LMvsLM, SelfCheck, ZeroShot
-from demur.models.retry import CallPolicy
+from demur.evaluators import AllFalse, Evaluator, LMvsLM, SelfCheck, ZeroShot
+from demur.runtime import CallPolicy
 from support import facts
 from support.fakes import ScriptedModel
 

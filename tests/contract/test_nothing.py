@@ -13,9 +13,8 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from contract.evaluators import EVALUATORS, refchecker
 from contract.member import Member
 from demur import Cascade, Evaluation, Guard, Sample
-from demur.evaluators.baselines import AllFalse
-from demur.guard import Trace
-from demur.guard.recovery import REFUSAL
+from demur.evaluators import AllFalse
+from demur.guard import REFUSAL, Trace
 from demur.schema import OnAbstain
 from support import facts
 

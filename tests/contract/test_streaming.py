@@ -21,8 +21,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnablePassthrough
 
 from demur import Annotate, Guard, RefChecker
-from demur.models.retry import CallPolicy
-from demur.models.scope import current_scope
+from demur.runtime import CallPolicy, current_scope
 from support.openai_server import Answer, OpenAIServer, openai_server
 from support.rag import QUESTION, application, make_retriever
 from support.streams import PATIENCE, Client, await_

@@ -8,8 +8,8 @@ import types
 import pytest
 
 from demur import DemurError
+from demur._text import count_tokens
 from demur.demo import corpus
-from demur.text import count_tokens
 
 
 def _module(monkeypatch: pytest.MonkeyPatch, **members: object) -> None:

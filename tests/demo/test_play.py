@@ -21,7 +21,7 @@ from demur import DemurError, ModelCallError, cli
 from demur.demo import play as played
 from demur.demo.corpus import passages
 from demur.demo.play import QUESTIONS, play
-from demur.guard.trace import Trace
+from demur.guard import Trace
 
 EMBEDDINGS = DeterministicFakeEmbedding(size=8)
 TRIPLET = '("it", "removes", "all directories")'
@@ -189,8 +189,7 @@ def test_real_models_answer_and_are_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The format only: what the model says is its own affair."""
-    from demur.models.embeddings import MiniLM
-    from demur.models.local import ChatLocal
+    from demur.local import ChatLocal, MiniLM
 
     monkeypatch.delenv("DEMUR_MODELS")
     try:

@@ -9,8 +9,7 @@ import pytest
 from langchain_core.documents import Document
 
 from demur.demo import telling
-from demur.guard import Attempt, Feedback, Trace
-from demur.guard.trace import Outcome
+from demur.guard import Attempt, Feedback, Outcome, Trace
 from demur.schema import Claim, ClaimLabel, Evaluation, Usage
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)

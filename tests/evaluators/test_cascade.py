@@ -14,10 +14,9 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import PrivateAttr
 
 from demur import CallPolicy, Cascade, ClaimLabel, Evaluation, RefChecker, Sample
-from demur.evaluators.base import ClaimEvaluator, Evaluator, Found, Labelled
+from demur.evaluators import ClaimEvaluator, Evaluator, Found, Labelled
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate
-from demur.models.calls import Steps
-from demur.models.scope import Scope, within_scope
+from demur.runtime import Scope, Steps, within_scope
 from demur.schema import ABSTAIN, Claim
 from support.fakes import ScriptedModel, isolated, scripted
 

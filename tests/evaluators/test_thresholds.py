@@ -15,11 +15,17 @@ from langchain_core.messages import BaseMessage
 from pydantic import PrivateAttr
 
 from demur import Cascade, Evaluation, Guard, RefChecker, ReverseValidation, Sample, Threshold
-from demur.evaluators.base import Evaluator, as_sample
-from demur.evaluators.refchecker.prompts import RefCheckerPrompts
-from demur.evaluators.reverse_validation.matching import Matcher, exact
-from demur.evaluators.thresholds import AnyThreshold, number, refuse_foreign
-from demur.models.calls import Steps, ask
+from demur.evaluators import (
+    AnyThreshold,
+    Evaluator,
+    Matcher,
+    RefCheckerPrompts,
+    as_sample,
+    number,
+    refuse_foreign,
+)
+from demur.evaluators.reverse_validation.matching import exact
+from demur.runtime import Steps, ask
 from support.fakes import ScriptedModel
 
 

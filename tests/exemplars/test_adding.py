@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 
 from demur import FEWL, ExampleStore
 from demur.errors import DemurError
-from demur.evaluators.fewl import Fitted
+from demur.evaluators import Fitted
 from exemplars.conftest import Open
 from support.exemplars import answers, best, contrary, scored, scorer
 from support.fakes import isolated

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.exemplars.choices import parse_choice
-from demur.models.isolation import isolate
+from demur.prompting import isolate
 
 LETTERS = "ABC"
 FORMS = (

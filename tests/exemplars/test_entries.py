@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demur._text import replace_surrogates
+from demur.exemplars import Candidate, Entry
 from demur.exemplars.entries import (
-    Candidate,
-    Entry,
     as_line,
     candidate_key,
     from_line,
@@ -23,7 +23,6 @@ from demur.exemplars.entries import (
     to_metadata,
     without,
 )
-from demur.text import replace_surrogates
 
 NOW = "2026-11-22T10:00:00+00:00"
 WHOLE = st.characters(exclude_categories=["Cs"])

@@ -16,10 +16,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from demur import jsonl
-from demur.exemplars.entries import Candidate, Entry
-from demur.exemplars.finetuning import Exported, export_finetuning, in_test
-from demur.exemplars.store import ExampleStore
+from demur import _jsonl as jsonl
+from demur.exemplars import Candidate, Entry, ExampleStore, Exported, export_finetuning
+from demur.exemplars.finetuning import in_test
 from support.fakes import ScriptedModel
 from support.vectors import Told
 

@@ -16,10 +16,11 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import ValidationError
 
 from demur import Usage
-from demur.exemplars.judge import Comparison, PairwiseJudge, Reason, Verdict
+from demur.exemplars import Comparison, PairwiseJudge, Verdict
+from demur.exemplars.judge import Reason
 from demur.exemplars.prompts import JUDGE
-from demur.models.calls import JUDGE as JUDGE_TAG
-from demur.models.calls import NO_STREAM
+from demur.runtime import JUDGE as JUDGE_TAG
+from demur.runtime import NO_STREAM
 from support.fakes import ScriptedModel, isolated
 
 PAIR = Comparison(question="How heavy is it?", first="One ton.", second="As heavy as a song.")

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.exemplars.entries import Candidate, Entry, candidate_key
+from demur.exemplars import Candidate, Entry
+from demur.exemplars.entries import candidate_key
 from demur.exemplars.offers import Offer, read_offer, read_offers
-from demur.models.questions import question_id
+from demur.storage import question_id
 
 NOW = "2026-11-22T10:00:00+00:00"
 QUESTIONS = st.sampled_from(["why?", "how?", " how? ", "who?"])

@@ -13,7 +13,8 @@ from langchain_core.example_selectors import BaseExampleSelector
 from langchain_core.messages import BaseMessage
 from langchain_core.output_parsers import StrOutputParser
 
-from demur.exemplars.prompts import INSTRUCTION, JUDGE, few_shot_prompt
+from demur.exemplars import few_shot_prompt
+from demur.exemplars.prompts import INSTRUCTION, JUDGE
 from support.fakes import ScriptedModel, isolated
 
 TROUBLE = (

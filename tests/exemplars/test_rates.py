@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demur._share import Share
 from demur.exemplars import Verdict, win_rates
-from demur.share import Share
 
 FIRST = Verdict(winner="first", reason="consistent", choices=("A", "B"))
 SECOND = Verdict(winner="second", reason="consistent", choices=("B", "A"))

@@ -13,7 +13,7 @@ from demur.errors import DemurError
 from demur.exemplars.entries import candidate_key
 from demur.exemplars.offers import read_offer
 from demur.exemplars.scorer import Scorer
-from demur.models.calls import adrive, drive
+from demur.runtime import adrive, drive
 from support.exemplars import contrary, scored, scorer
 from support.fewl import QUESTION, model
 

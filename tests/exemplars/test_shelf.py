@@ -17,8 +17,9 @@ import pytest
 
 from demur import ExampleStore
 from demur.errors import DemurError
-from demur.exemplars.entries import Candidate, candidate_key, keys_of, to_metadata, without
-from demur.models.questions import Questions, question_id
+from demur.exemplars import Candidate
+from demur.exemplars.entries import candidate_key, keys_of, to_metadata, without
+from demur.storage import Questions, question_id
 from exemplars.conftest import Open
 from support.exemplars import answers, contrary, scorer
 from support.vectors import Told

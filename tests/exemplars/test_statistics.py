@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.exemplars.entries import Candidate, Entry
-from demur.exemplars.statistics import Statistics, statistics
+from demur.exemplars import Candidate, Entry, Statistics
+from demur.exemplars.statistics import statistics
 
 NOW = "2026-11-22T10:00:00+00:00"
 SCORES = st.lists(st.floats(-1e6, 1e6), max_size=4)

@@ -364,7 +364,7 @@ def test_stores_in_memory_are_private_and_gone_with_their_object() -> None:
 
 
 def test_another_embedding_model_and_another_kind_are_refused(tmp_path: Path) -> None:
-    from demur.evaluators.fewl import NeighborStore
+    from demur.evaluators import NeighborStore
 
     ExampleStore(tmp_path, embedding=Told("one")).close()
     with pytest.raises(ValueError, match="made with another embedding model: one, and this one is"):

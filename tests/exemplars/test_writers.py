@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from demur.exemplars.writers import Writer
-from demur.models.questions import Questions
+from demur.storage import Questions
 from support.vectors import Told
 
 pytest.importorskip("chromadb")

@@ -28,16 +28,12 @@ from demur import (
     Sample,
     ScoreCallbackHandler,
 )
-from demur.guard.recovery import REFUSAL
-from demur.models import inherited
-from demur.models.calls import ChatCall, adrive, ask, drive
-from demur.models.limits import PerModel, share
-from demur.models.pairs import Similarity
-from demur.models.recent import Recent
-from demur.models.scope import Account
-from demur.models.tries import Outcome
+from demur._recent import Recent
+from demur.guard import REFUSAL
 from demur.observe.log import open_log, records
+from demur.runtime import Account, ChatCall, Outcome, PerModel, adrive, ask, drive, inherited, share
 from demur.schema import Usage
+from demur.similarity import Similarity
 from support import facts
 from support.chroma_server import chroma_server
 from support.fakes import ScriptedModel

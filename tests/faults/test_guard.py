@@ -13,8 +13,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable
 
 from demur import AnswerRejected, Block, CallPolicy, Guard, RefChecker
-from demur.guard import Guarded
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL, Guarded
 from support import facts
 from support.faults import BROKEN, FAULTS, Faulty
 from support.openai_server import OpenAIServer, openai_server

@@ -11,7 +11,7 @@ import httpx
 import openai
 import pytest
 
-from demur.models.isolation import isolate
+from demur.prompting import isolate
 from support.faults import FAULTS, Faulty
 from support.openai_server import Answer, openai_server
 

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from demur import AnswerRejected, Block, DemurError, Evaluation, EvaluatorFailed, Guard, Sample
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL
 from demur.schema import ABSTAIN
 from support.guarded import Chain, run, traced
 from support.streams import ByClaims, Client, Telling, guard

@@ -12,8 +12,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableLambda
 
 from demur import Annotate, Budget, CallPolicy, Evaluation, Guard, RefChecker, Regenerate, Usage
-from demur.guard import Guarded
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL, Guarded
 from support import facts
 from support.fakes import ScriptedModel
 from support.openai_server import Answer, openai_server

@@ -18,8 +18,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.tools import tool
 
 from demur import Guard, RefChecker, Usage
-from demur.guard.capture import Capture
-from demur.guard.events import USAGE
+from demur.guard import USAGE, Capture
 from support.openai_server import Answer, openai_server
 from support.rag import application
 

@@ -19,7 +19,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnablePassthrough
 
 from demur import Guard, RefChecker
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL
 from support.openai_server import openai_server
 from support.rag import FACTS, QUESTION, REPHRASE, RIGHT, WRONG, application, make_retriever
 

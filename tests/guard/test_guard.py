@@ -33,8 +33,7 @@ from demur import (
     Retrieve,
     Sample,
 )
-from demur.guard import Feedback, Trace
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL, Feedback, Trace
 from support.fakes import ScriptedModel, scripted
 from support.guarded import Chain, judge, run, traced
 from support.openai_server import openai_server

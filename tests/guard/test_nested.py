@@ -17,7 +17,7 @@ from langchain_core.runnables import (
 )
 
 from demur import Guard, Sample
-from demur.guard.events import REPLACE
+from demur.guard import REPLACE
 from support.streams import ByClaims, Client, Telling, guard, not_bad
 
 TAKEN_BACK, BETTER = "One is good.", "All is well. Quite so."

@@ -25,10 +25,9 @@ from demur import (
     Retrieve,
     Sample,
 )
-from demur.guard import Feedback
-from demur.guard.attempts import accepts, verdict_of
-from demur.guard.recovery import REFUSAL
-from demur.models.calls import Steps
+from demur.guard import REFUSAL, Feedback, verdict_of
+from demur.guard.attempts import accepts
+from demur.runtime import Steps
 from demur.schema import ABSTAIN
 from support.fakes import scripted
 from support.guarded import Chain, judge, run, traced

@@ -12,7 +12,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableBranch
 
 from demur import Guard, RefChecker, ReverseValidation, Sample
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL
 from support.fakes import isolated, stage_of
 from support.openai_server import OpenAIServer, openai_server
 from support.rag import QUESTION, RIGHT, WRONG, application, make_retriever

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur import Evaluation
+from demur._text import sentences, words
+from demur.guard import REFUSAL
 from demur.guard.loop import GuardedCall
-from demur.guard.recovery import REFUSAL
 from demur.guard.sentences import Sentences
 from demur.guard.streamed import StreamedAnswer
-from demur.models.calls import drive
-from demur.text import sentences, words
+from demur.runtime import drive
 from support.streams import Telling, guard
 
 Spans = list[tuple[int, int]]

@@ -21,11 +21,10 @@ from demur import (
     Evaluation,
     Sample,
 )
-from demur.guard import EvaluatorFailed
+from demur.guard import REFUSAL, EvaluatorFailed
 from demur.guard.loop import GuardedCall
-from demur.guard.recovery import REFUSAL
 from demur.guard.streamed import StreamedAnswer
-from demur.models.calls import drive
+from demur.runtime import drive
 from demur.schema import Claim, Span
 from support.streams import (
     DOCUMENTS,

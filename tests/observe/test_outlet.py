@@ -20,10 +20,9 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from demur.errors import DemurError
-from demur.observe import feed, spill
+from demur.observe import JSONLSink, Record, Sink, SQLiteSink, feed, spill
 from demur.observe.outlet import Outlet, as_sinks
-from demur.observe.records import Record
-from demur.observe.sinks import FunctionSink, JSONLSink, Sink, SQLiteSink
+from demur.observe.sinks import FunctionSink
 from support import records
 from support.processes import end, forked
 

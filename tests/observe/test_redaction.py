@@ -26,12 +26,11 @@ from demur import (
     Span,
 )
 from demur.errors import DemurError
-from demur.evaluators.baselines import LMvsLM, SelfCheck, ZeroShot
-from demur.evaluators.fewl import NeighborStore
-from demur.models.pairs import Similarity
-from demur.models.weights import MINILM
-from demur.observe.records import Record
-from demur.observe.redaction import Redact, redaction
+from demur.evaluators import LMvsLM, NeighborStore, SelfCheck, ZeroShot
+from demur.local import MINILM
+from demur.observe import Record, Redact
+from demur.observe.redaction import redaction
+from demur.similarity import Similarity
 from support import records
 from support.vectors import Told
 

@@ -13,8 +13,8 @@ from langchain_core.documents import Document
 from langchain_core.runnables import RunnableGenerator
 
 from demur import Evaluation, ScoreCallbackHandler
-from demur.observe.reading import Readers, Said
-from demur.observe.runs import Runs
+from demur.observe import Runs, Said
+from demur.observe.reading import Readers
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from demur.observe.records import Record
+from demur.observe import Record
 from demur.observe.writing import _plain
 from support import records
 

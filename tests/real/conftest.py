@@ -11,7 +11,7 @@ import pytest
 def model() -> Any:
     pytest.importorskip("xllamacpp", reason="the local runtime is not installed: demur[local]")
     from demur.errors import LocalModelError
-    from demur.models.local import ChatLocal
+    from demur.local import ChatLocal
 
     try:
         return ChatLocal()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from langchain_core.language_models import BaseChatModel
 
-from demur.evaluators.baselines import LMvsLM, SelfCheck, ZeroShot
+from demur.evaluators import LMvsLM, SelfCheck, ZeroShot
 
 pytestmark = pytest.mark.real
 

@@ -6,7 +6,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 
 from demur import FEWL
-from demur.evaluators.fewl import NeighborStore
+from demur.evaluators import NeighborStore
 
 pytestmark = pytest.mark.real
 

@@ -10,7 +10,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.prompts import ChatPromptTemplate
 
 from demur import Guard, RefChecker
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL
 
 pytestmark = pytest.mark.real
 

@@ -7,8 +7,8 @@ from langchain_core.language_models import BaseChatModel
 
 from demur import ClaimLabel
 from demur.benchmarks.claim_checking import Item, judge
-from demur.models.isolation import as_shown
-from demur.models.local import ChatLocal
+from demur.local import ChatLocal
+from demur.prompting import as_shown
 from support.injections import CASES, INJECTIONS, placed
 
 pytestmark = pytest.mark.real

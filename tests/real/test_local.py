@@ -9,8 +9,7 @@ import pytest
 pytest.importorskip("xllamacpp", reason="the local runtime is not installed: demur[local]")
 
 from demur.errors import LocalModelError
-from demur.models.local import ChatLocal
-from demur.models.weights import QWEN
+from demur.local import QWEN, ChatLocal
 
 pytestmark = pytest.mark.real
 

@@ -17,14 +17,13 @@ from typing import Any
 import pytest
 from markupsafe import escape
 
-from demur import Threshold, html
+from demur import Threshold
+from demur._text import harmless
 from demur.errors import MissingExtraError
-from demur.observe.log import LogError, Totals, open_log, summarise
-from demur.observe.log.opening import Log, in_memory
-from demur.observe.tables import put
+from demur.observe.log import Log, LogError, Totals, in_memory, open_log, put, summarise
 from demur.report import Written, write_report
 from demur.report.embedding import digest
-from demur.text import harmless
+from demur.views import record_html
 from support.logs import RUNS
 from support.records import (
     attempt,
@@ -113,7 +112,7 @@ def test_every_run_is_in_it_with_its_details(kind: Any, tmp_path: Path) -> None:
     assert rows["verdict"] == [one.attempts[0].verdict for one in RUNS]
     assert rows["attempts"] == [len(one.attempts) for one in RUNS]
     assert rows["outcome"] == [one.outcome for one in RUNS]
-    assert page.details == [str(html.record_html(one)) for one in RUNS]
+    assert page.details == [str(record_html(one)) for one in RUNS]
     _adds_up(page, rows, totals)
 
 
@@ -357,7 +356,7 @@ def test_what_fails_leaves_the_page_that_was_there(tmp_path: Path, monkeypatch: 
         raise LogError("no")
 
     with open_log(jsonl(tmp_path / "log", RUNS[:2])) as log:
-        monkeypatch.setattr(html, "record_html", fail)
+        monkeypatch.setattr("demur.report.page.record_html", fail)
         with pytest.raises(LogError):
             write_report(log, out)
     assert out.read_text() == "before"

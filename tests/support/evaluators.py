@@ -9,9 +9,8 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr
 
 from demur import CallPolicy, Evaluation, Sample, Threshold, Usage
-from demur.evaluators.base import Evaluator
-from demur.models.calls import Steps, ask
-from demur.models.tries import Outcome
+from demur.evaluators import Evaluator
+from demur.runtime import Outcome, Steps, ask
 
 
 class Scripted(Evaluator):

@@ -8,7 +8,7 @@ from typing import Any
 
 from demur import FEWL, ExampleStore
 from demur.exemplars import Entry
-from demur.models.similarity import Similarity
+from demur.similarity import Similarity
 from support.fewl import fewl
 
 

@@ -11,8 +11,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field, PrivateAttr
 
-from demur.evaluators.baselines import LMvsLMPrompts, SelfCheckPrompts, ZeroShotPrompts
-from demur.evaluators.reverse_validation import ReverseValidationPrompts
+from demur.evaluators import (
+    LMvsLMPrompts,
+    ReverseValidationPrompts,
+    SelfCheckPrompts,
+    ZeroShotPrompts,
+)
 from demur.exemplars.prompts import JUDGE
 
 Script = Callable[[str, Sequence[BaseMessage]], "str | AIMessage"]

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 
 from demur import FEWL
-from demur.evaluators.fewl import NeighborStore
+from demur.evaluators import NeighborStore
 from support.fakes import ScriptedModel
 from support.vectors import Told
 

@@ -7,9 +7,9 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
-from demur.guard.trace import Attempt, Outcome
+from demur.guard import Attempt, Outcome
+from demur.observe import Record
 from demur.observe.log import Filters, Judgement
-from demur.observe.records import Record
 from demur.schema import Finding
 from support.records import HOSTILE, hostile, several
 

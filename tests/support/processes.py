@@ -10,7 +10,7 @@ import time
 import traceback
 from collections.abc import Callable
 
-from demur.observe.records import Record
+from demur.observe import Record
 from support import records
 
 

@@ -13,10 +13,9 @@ from typing import Any
 from langchain_core.documents import Document
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, Sample, Span, Usage
-from demur.guard.attempts import feedback_on, verdict_of
-from demur.guard.trace import Attempt, Origin, Outcome
-from demur.observe import tables
-from demur.observe.records import Record
+from demur.guard import Attempt, Origin, Outcome, verdict_of
+from demur.guard.attempts import feedback_on
+from demur.observe import Record, tables
 from demur.schema import ABSTAIN
 
 BEGIN = datetime(2026, 11, 20, 10, tzinfo=timezone.utc)

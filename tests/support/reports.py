@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, Span
+from demur.observe import Record
 from demur.observe.log import open_log
-from demur.observe.records import Record
 from demur.report import write_report
 from support.records import PASSAGE, attempt, found, guarded, jsonl, run, undetermined
 

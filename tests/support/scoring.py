@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from demur import Sample
-from demur.evaluators.base import Evaluator
+from demur.evaluators import Evaluator
 from demur.scoring import Data, Run, open_run, read_input
 from support.evaluators import Scripted
 

@@ -19,10 +19,10 @@ from langchain_core.runnables.utils import AddableDict
 from pydantic import Field
 
 from demur import Evaluation, Guard, Sample
-from demur.evaluators.base import Evaluator
-from demur.guard.chunks import added
-from demur.guard.events import REPLACE
-from demur.models.calls import RunnableCall, Steps, ask
+from demur.evaluators import Evaluator
+from demur.guard import REPLACE
+from demur.runtime import RunnableCall, Steps, ask
+from demur.shapes import added
 
 PATIENCE = 30.0
 """Seconds after which a test says that what it waits for does not come."""

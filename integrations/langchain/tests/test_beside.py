@@ -21,8 +21,7 @@ from pydantic import BaseModel
 
 from agent_server import LETTERS, REJECTED, Calls, make_agent, search, serving, small_search
 from demur import DemurError, Evaluation, Sample
-from demur.guard import Abstain
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL, Abstain
 from langchain_demur import HallucinationMiddleware, guarded_node
 from langchain_demur._clear import holds
 from support.openai_server import openai_server

@@ -32,8 +32,7 @@ from agent_server import (
     speaking,
 )
 from demur import AnswerRejected, DemurError, Evaluation, Sample
-from demur.guard import Annotate, Block, Budget, EvaluatorFailed, Feedback
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL, Annotate, Block, Budget, EvaluatorFailed, Feedback
 from langchain_demur import HallucinationMiddleware
 from support import facts
 from support.evaluators import ForStrictGuards

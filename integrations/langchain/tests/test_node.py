@@ -32,8 +32,7 @@ from agent_server import (
     small_search,
 )
 from demur import AnswerRejected, DemurError, Evaluation, Sample
-from demur.guard import Block, Budget, Feedback
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL, Block, Budget, Feedback
 from langchain_demur import guarded_node
 from support.evaluators import ForStrictGuards
 from support.openai_server import OpenAIServer, openai_server

@@ -18,8 +18,7 @@ from llama_index.embeddings.langchain import LangchainEmbedding
 from pydantic_core import to_json
 
 from demur import Annotate, AnswerRejected, Block, Budget, DemurError, Evaluation
-from demur.guard import Feedback
-from demur.guard.recovery import REFUSAL
+from demur.guard import REFUSAL, Feedback
 from guarded_app import SILENT, build, finds, judge, prompts, silent_judge, speaker
 from llama_index.evaluation.demur._result import trace_of
 from llama_index.evaluation.demur.chat_engine import GuardedChatEngine

@@ -34,7 +34,7 @@ from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from pydantic import BaseModel, PrivateAttr
 
 from demur import CallPolicy, RefChecker
-from demur.models.fingerprints import model_fingerprint
+from demur._fingerprints import model_fingerprint
 from fake_llm import EndpointLLM, ScriptedCompletions, ScriptedLLM
 from llama_index.evaluation.demur._judging import is_judging
 from llama_index.evaluation.demur._llm import LlamaIndexChat, as_chat_model

@@ -189,7 +189,7 @@ def as_typed(python: Path, folder: Path, url: str, key: str = "key") -> Any:
 @pytest.fixture
 def embedding() -> None:
     """The weights of the README's embedding, or a skip that says what is missing."""
-    from demur.models.embeddings import MiniLM
+    from demur.local import MiniLM
 
     try:
         MiniLM()
@@ -233,7 +233,7 @@ def test_the_readmes_examples_run_as_typed(python: Path, tmp_path: Path) -> None
 @pytest.mark.usefixtures("embedding")
 def test_the_readmes_examples_run_on_a_real_model(python: Path, tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp", reason="the local runtime is not installed: demur[local]")
-    from demur.models.local import ChatLocal
+    from demur.local import ChatLocal
 
     try:
         model = ChatLocal()

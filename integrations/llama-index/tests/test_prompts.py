@@ -20,13 +20,10 @@ from llama_index.core.prompts import (
 from pydantic import BaseModel
 
 from demur import Sample
-from demur.evaluators.fewl import FEWLPrompts
+from demur.evaluators import FEWLPrompts, RefCheckerPrompts, ReverseValidationPrompts
 from demur.evaluators.fewl.prompts import numbered
-from demur.evaluators.refchecker import RefCheckerPrompts
 from demur.evaluators.refchecker.prompts import with_preceding
-from demur.evaluators.reverse_validation import ReverseValidationPrompts
-from demur.models.isolation import isolate
-from demur.models.prompts import Prompt
+from demur.prompting import Prompt, isolate
 from fake_llm import ScriptedLLM
 from llama_index.evaluation.demur._evaluating import HallucinationEvaluator
 from llama_index.evaluation.demur._prompts import TemplatePrompt, as_prompt, as_template
@@ -255,8 +252,8 @@ def test_fingerprints_are_the_same_in_every_process(monkeypatch: pytest.MonkeyPa
         return evaluator.fingerprints
 
     before = told()
-    monkeypatch.setattr("demur.models.isolation._SECRET", b"another")
-    from demur.models import prompts
+    monkeypatch.setattr("demur.prompting.isolation._SECRET", b"another")
+    from demur.prompting import prompts
 
     prompts._examples.cache_clear()
     assert told() == before

@@ -25,9 +25,8 @@ from llama_index.core.tools import QueryEngineTool
 from pydantic import BaseModel
 
 from demur import Annotate, AnswerRejected, Block, Budget, Cascade, Evaluation, EvaluatorFailed
-from demur.evaluators.baselines import AllFalse
-from demur.guard import Feedback
-from demur.guard.recovery import REFUSAL
+from demur.evaluators import AllFalse
+from demur.guard import REFUSAL, Feedback
 from guarded_app import (
     BOTH,
     MODES,

@@ -15,7 +15,7 @@ from llama_index.core.schema import QueryBundle
 from llama_index.embeddings.langchain import LangchainEmbedding
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
-from demur.models.embeddings import MiniLM
+from demur.local import MiniLM
 from fake_llm import EndpointLLM
 from guarded_app import Said
 from llama_index.evaluation.demur import (
@@ -40,7 +40,7 @@ def llm() -> LLM:
     """The local model as LlamaIndex reaches it: behind OpenAI's protocol."""
     pytest.importorskip("xllamacpp", reason="the local runtime is not installed: demur[local]")
     from demur.errors import LocalModelError
-    from demur.models.local import ChatLocal
+    from demur.local import ChatLocal
 
     try:
         model = ChatLocal()

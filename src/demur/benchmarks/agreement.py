@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from langchain_core.language_models import BaseChatModel
 
 from demur.errors import DemurError
-from demur.models.calls import ChatCall, ask, drive
-from demur.models.prompts import Prompt
-from demur.models.similarity import Pair
+from demur.prompting import Prompt
+from demur.runtime import ChatCall, ask, drive
+from demur.similarity import Pair
 
 _PROMPT = Prompt(
     system="""\

@@ -30,23 +30,20 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
+from demur._resolve import resolve_model
 from demur.benchmarks import orders
 from demur.benchmarks.agreement import Agreement
 from demur.benchmarks.pairs import PROMPTS
 from demur.errors import DemurError
-from demur.evaluators.fewl import FEWL, NeighborStore, formula, ranking
-from demur.evaluators.fewl.configurations import CONFIGURATIONS
+from demur.evaluators import CONFIGURATIONS, FEWL, FEWLPrompts, NeighborStore, normalized
+from demur.evaluators.fewl import formula, ranking
 from demur.evaluators.fewl.formula import Floats
 from demur.evaluators.fewl.neighbors import Asked
-from demur.evaluators.fewl.parsing import normalized
-from demur.evaluators.fewl.prompts import FEWLPrompts
 from demur.evaluators.fewl.references import References
 from demur.evaluators.fewl.terms import Premise
-from demur.models.calls import ask, drive
-from demur.models.resolve import resolve_model
-from demur.models.similarity import Similarity, resolve_similarity
-from demur.models.tries import Outcome, Reply
+from demur.runtime import Outcome, Reply, ask, drive
 from demur.schema import Evaluation, Sample
+from demur.similarity import Similarity, resolve_similarity
 
 Side: TypeAlias = Literal["non_hallu", "half_hallu", "hallu"]
 SIDES: tuple[Side, ...] = ("non_hallu", "half_hallu", "hallu")

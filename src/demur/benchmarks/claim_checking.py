@@ -24,14 +24,15 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 
+from demur._resolve import resolve_model
 from demur.calibration import roc
-from demur.evaluators.refchecker import RefCheckerPrompts, checking
+from demur.evaluators import RefCheckerPrompts
+from demur.evaluators.refchecker import checking
 from demur.evaluators.refchecker.aggregation import merge
 from demur.evaluators.refchecker.context import Asked
 from demur.evaluators.refchecker.prompts import CALIBRATION
 from demur.evaluators.refchecker.references import pack, passages
-from demur.models.calls import drive
-from demur.models.resolve import resolve_model
+from demur.runtime import drive
 from demur.schema import ClaimLabel
 
 _WINDOW_TOKENS = 700

@@ -30,12 +30,12 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.output_parsers import StrOutputParser
 
+from demur._resolve import resolve_model
+from demur._share import Share
 from demur.benchmarks import chale
 from demur.benchmarks.chale import SIDES, Item, Side
 from demur.errors import DemurError
-from demur.evaluators.fewl import FEWL, NeighborStore
-from demur.evaluators.fewl.configurations import CONFIGURATIONS
-from demur.evaluators.fewl.parsing import normalized
+from demur.evaluators import CONFIGURATIONS, FEWL, NeighborStore, normalized
 from demur.evaluators.fewl.references import References
 from demur.exemplars import (
     ExampleStore,
@@ -46,8 +46,7 @@ from demur.exemplars import (
     few_shot_prompt,
     win_rates,
 )
-from demur.models.resolve import bounded, resolve_model
-from demur.share import Share
+from demur.runtime import bounded
 
 BASELINE = "single"
 """One reference answer, no penalty: the papers' baseline (v2, section 5)."""

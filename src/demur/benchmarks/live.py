@@ -13,17 +13,15 @@ from types import MappingProxyType
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, ValidationError
 
+from demur._fingerprints import model_fingerprint
+from demur._text import replace_surrogates
 from demur.benchmarks.replay import ALL_FALSE, LMVSLM, ZERO_SHOT, Cost, Judging, matchers, rejected
 from demur.datasets.phd import Judged
 from demur.datasets.recorded import VARIANTS, Exchange, Variant
 from demur.errors import DemurError
-from demur.evaluators.base import Evaluator
-from demur.evaluators.baselines import AllFalse, LMvsLM, ZeroShot
-from demur.evaluators.reverse_validation import ReverseValidation
+from demur.evaluators import AllFalse, Evaluator, LMvsLM, ReverseValidation, ZeroShot
 from demur.evaluators.reverse_validation.share import share_met
-from demur.models.fingerprints import model_fingerprint
 from demur.schema import Evaluation, Sample
-from demur.text import replace_surrogates
 
 METHODS: Mapping[str, Callable[[BaseChatModel], Evaluator]] = MappingProxyType(
     {

@@ -7,9 +7,9 @@ from typing import TypeAlias, get_args
 
 import numpy as np
 
+from demur._text import words
 from demur.evaluators.fewl.terms import Premise, Texts
-from demur.models.similarity import Pair, resolve_similarity
-from demur.text import words
+from demur.similarity import Pair, resolve_similarity
 
 Sides: TypeAlias = tuple[str, str]
 """A right answer to a question, and a wrong one."""

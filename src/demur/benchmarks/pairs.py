@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from demur.evaluators.fewl.prompts import PAIRS
-from demur.models.prompts import Example, Prompt
+from demur.prompting import Example, Prompt
 
 # Corrected answers that say what is right, instead of denying the wrong one as the papers' do: a
 # denial is nearly as like to the wrong answer as a reference that repeats it.

@@ -5,7 +5,9 @@ from demur.calibration.curves import Bin, Reliability, Roc, reliability, roc
 from demur.calibration.guarantee import calibrate
 from demur.calibration.operating import Operating, operating_points
 from demur.calibration.repeats import RepeatsWarning, answer_key
+from demur.calibration.repeats import contradiction as contradiction
 from demur.calibration.samples import CalibrationError, differences
+from demur.calibration.samples import passes_up_to as passes_up_to
 
 __all__ = [
     "Bin",

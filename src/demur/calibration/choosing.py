@@ -11,7 +11,7 @@ import numpy as np
 from demur.calibration.operating import Counts, count
 from demur.calibration.repeats import Answers, once
 from demur.calibration.samples import CalibrationError, Labels, Samples, Scores, read
-from demur.evaluators.base import Evaluator
+from demur.evaluators import Evaluator
 from demur.schema import OnAbstain, Threshold, ThresholdMethod
 
 

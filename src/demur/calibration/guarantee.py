@@ -54,7 +54,7 @@ from demur.calibration.binomial import least_samples, most_passing, upper_bound
 from demur.calibration.operating import count, passing
 from demur.calibration.repeats import Answers, once
 from demur.calibration.samples import CalibrationError, Floats, Labels, Samples, Scores, read, share
-from demur.evaluators.base import Evaluator
+from demur.evaluators import Evaluator
 from demur.schema import OnAbstain, Threshold
 
 _UP = Context(prec=3, rounding=ROUND_CEILING)

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from demur.calibration.samples import Bools, CalibrationError, Samples
-from demur.evaluators.base import as_sample
+from demur.evaluators import as_sample
 from demur.schema import Sample
 
 Answers: TypeAlias = Sequence[Sample | Mapping[str, Any] | str | None]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from demur.errors import DemurError
-from demur.evaluators.base import Evaluator
+from demur.evaluators import Evaluator
 from demur.schema import Evaluation, OnAbstain
 
 Floats: TypeAlias = NDArray[np.float64]

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import typer
 from langchain_core.language_models import BaseChatModel
 
-from demur import RefChecker, __version__, display, resolve_model
+from demur import RefChecker, __version__, resolve_model
 from demur.cli import progress
 from demur.cli.bench import bench
 from demur.cli.calibrate import calibrate
@@ -43,6 +43,7 @@ from demur.cli.report import report
 from demur.cli.score import score
 from demur.errors import DemurError
 from demur.schema import Evaluation
+from demur.views import terminal as display
 
 # Newer typer carries a copy of click inside, older typer depends on it: its error class is reached
 # through one that both export. BadParameter < UsageError < ClickException.
@@ -222,8 +223,8 @@ app.command()(calibrate)
 @models.command()
 def pull() -> None:
     """Fetch the files of the local models, 1.1 GB, unless they are here; print where they are."""
-    from demur.models.weights import EVERY
-    from demur.models.weights import pull as pull_file
+    from demur.local import EVERY
+    from demur.local import pull as pull_file
 
     with progress.downloads() as report:
         paths = [pull_file(partial(report, one.file), manifest=one) for one in EVERY]

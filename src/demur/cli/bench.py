@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from demur import display
+from demur._resolve import resolve_model
 from demur.benchmarks import live
 from demur.benchmarks import phd as on_phd
 from demur.benchmarks import wikibio as on_wikibio
@@ -24,7 +24,7 @@ from demur.cli.console import errors, escaped, output, pipe_may_close
 from demur.datasets.phd import Judged, read_passages, read_phd_records
 from demur.datasets.recorded import Records
 from demur.datasets.wikibio import read_biographies, read_wikibio_records
-from demur.models.resolve import resolve_model
+from demur.views import terminal as display
 
 bench = typer.Typer(
     help="Published experiments, repeated from recorded replies or with another model.",

@@ -11,16 +11,15 @@ from typing import Annotated
 
 import typer
 
-from demur import display
+from demur._share import Share
 from demur.calibration import Operating, RepeatsWarning, best_f1, percentile
 from demur.calibration import calibrate as by_guarantee
 from demur.cli import judged
 from demur.cli.console import PASSED, errors, escaped, output, pipe_may_close
 from demur.errors import DemurError
-from demur.observe.log import read_labels
-from demur.observe.log.labels import LABEL
+from demur.observe.log import LABEL, read_labels
 from demur.schema import OnAbstain, Threshold
-from demur.share import Share
+from demur.views import terminal as display
 
 _CONFIDENCE = 0.9
 _MOST_TOLD = 5

@@ -16,10 +16,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from demur import display
 from demur.errors import DemurError
 from demur.observe.log import Damaged
 from demur.schema import Threshold
+from demur.views import terminal as display
 
 PASSED, FAILED, UNDECIDED, USAGE, FAULT, INTERRUPTED = 0, 1, 2, 64, 70, 130
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from rich.console import Console
 
-from demur import display
 from demur.cli.console import table
 from demur.schema import Usage
 from demur.scoring import Summary
+from demur.views import terminal as display
 
 Prices = tuple[float, float]
 """Of a million tokens of prompts, and of replies."""

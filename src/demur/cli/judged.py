@@ -8,15 +8,12 @@ from pathlib import Path
 
 import typer
 
-from demur import display
-from demur.calibration import answer_key, differences
-from demur.calibration.repeats import contradiction
-from demur.calibration.samples import passes_up_to
+from demur.calibration import answer_key, contradiction, differences, passes_up_to
 from demur.errors import DemurError
-from demur.observe.log import Damaged, Judged, answered, open_log
-from demur.observe.log.labels import LABEL
+from demur.observe.log import LABEL, Damaged, Judged, answered, open_log
 from demur.schema import ABSTAIN, Evaluation
-from demur.scoring.results import is_results, read_results
+from demur.scoring import is_results, read_results
+from demur.views import terminal as display
 
 
 @dataclass

@@ -14,10 +14,10 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from demur import display
 from demur.cli import logged
 from demur.cli.console import PASSED, errors, escaped, output, pipe_may_close, say_left_out
-from demur.guard.trace import Outcome
+from demur.guard import Outcome
+from demur.observe import Record
 from demur.observe.log import (
     EVERY,
     By,
@@ -34,8 +34,8 @@ from demur.observe.log import (
     summarise,
     worst,
 )
-from demur.observe.records import Record
 from demur.schema import Finding
+from demur.views import terminal as display
 
 _LAST = 20
 _POLL_SECONDS = 0.5

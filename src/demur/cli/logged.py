@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from demur import display
 from demur.cli.console import line, table
-from demur.guard.trace import Attempt
+from demur.guard import Attempt
+from demur.observe import Record
 from demur.observe.log import By, Group, Judgement, Listed, Log, Totals, short
-from demur.observe.records import Record
 from demur.schema import ClaimLabel, Evaluation
+from demur.views import terminal as display
 
 _STYLES = {"passed": "green", "failed": "red", "undetermined": "magenta"}
 _LONGEST = 400

@@ -13,12 +13,18 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 
 from demur import RefChecker, ReverseValidation, resolve_model
-from demur.evaluators.base import Evaluator
-from demur.evaluators.fewl import FEWL, Fitted, NeighborStore
-from demur.evaluators.fewl.configurations import CONFIGURATIONS, DESCRIPTIONS, default
-from demur.models.retry import CallPolicy, policy_for
-from demur.models.similarity import resolve_similarity
+from demur.evaluators import (
+    CONFIGURATIONS,
+    DESCRIPTIONS,
+    FEWL,
+    Evaluator,
+    Fitted,
+    NeighborStore,
+    default_configuration,
+)
+from demur.runtime import CallPolicy, policy_for
 from demur.schema import Sample, Threshold
+from demur.similarity import resolve_similarity
 
 Options = Mapping[str, Any]
 """What was given on the command line, by the names of the function's arguments."""
@@ -89,7 +95,9 @@ def _has_references(sample: Sample) -> str | None:
 
 def _fewl(options: Options, results: Path) -> Method:
     similarity = resolve_similarity(options.get("similarity", "cosine"))
-    chosen = _configurations(options.get("config", [default(similarity)]), CONFIGURATIONS)
+    chosen = _configurations(
+        options.get("config", [default_configuration(similarity)]), CONFIGURATIONS
+    )
     names = options.get("references", ["local"])
     if len(names) > 1 and "n_answers" in options:
         raise ValueError("n_answers: of several references each gives one answer; leave it out")

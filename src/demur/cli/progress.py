@@ -19,8 +19,8 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-from demur import display
 from demur.cli.console import errors
+from demur.views import terminal as display
 
 Report = Callable[[str, str, int, int], None]
 """Is told the task, what there is to say of it now, how much is done, and how much there is."""

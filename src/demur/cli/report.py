@@ -9,13 +9,11 @@ from typing import Annotated
 
 import typer
 
-from demur import display
 from demur.cli.console import PASSED, errors, output, pipe_may_close, say_left_out
-from demur.observe.log import LogError, open_log
-from demur.observe.log.labels import read_labels
-from demur.report import MOST, write_report
-from demur.report.words import plural
+from demur.observe.log import LogError, open_log, read_labels
+from demur.report import MOST, plural, write_report
 from demur.schema import Threshold
+from demur.views import terminal as display
 
 
 def report(

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from demur import __version__, display
+from demur import __version__
 from demur.cli import figures
 from demur.cli.console import (
     INTERRUPTED,
@@ -33,7 +33,7 @@ from demur.cli.figures import Prices
 from demur.cli.methods import METHODS, Maker, Method, Prepare
 from demur.cli.progress import Report, counts
 from demur.errors import DemurError
-from demur.evaluators.fewl import Fitted
+from demur.evaluators import Fitted
 from demur.schema import Usage
 from demur.scoring import (
     Data,
@@ -45,6 +45,7 @@ from demur.scoring import (
     read_input,
     summarise,
 )
+from demur.views import terminal as display
 
 _ROWS_AT_ONCE = 16
 _MODEL = "local, local:FILE.gguf, openai:NAME or ollama:NAME"

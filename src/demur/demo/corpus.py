@@ -10,8 +10,8 @@ from types import ModuleType
 
 from langchain_core.documents import Document
 
+from demur._text import windows
 from demur.errors import DemurError
-from demur.text import windows
 
 LONGEST = 100
 """Tokens of a passage: the local model reads slowly, and small models lose track in long texts."""

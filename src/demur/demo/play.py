@@ -14,20 +14,20 @@ from langchain_core.retrievers import BaseRetriever
 from rich.console import Console
 from rich.rule import Rule
 
-from demur import Guard, display, private
+from demur import Guard
+from demur import _owner_only as private
 from demur.demo import telling
 from demur.demo.chain import guarded, rag_chain
 from demur.demo.corpus import passages
 from demur.demo.index import open_index
 from demur.errors import DemurError, ModelCallError
-from demur.guard import widen
-from demur.guard.trace import Guarded, Trace
-from demur.models.embeddings import MiniLM
-from demur.models.retry import describe
-from demur.models.weights import MINILM, model_dir
+from demur.guard import Guarded, Trace, widen
+from demur.local import MINILM, MiniLM, model_dir
 from demur.observe.log import open_log
 from demur.report import write_report
+from demur.runtime import describe
 from demur.schema import Usage
+from demur.views import terminal as display
 
 QUESTIONS = (
     "Which clock should I use to measure durations, and can it go backwards?",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from demur.guard.trace import Attempt, Origin, Trace
+from demur.guard import Attempt, Origin, Trace
 from demur.schema import Failure
 
 _WRONG = {

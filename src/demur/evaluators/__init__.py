@@ -1,1 +1,64 @@
-"""The evaluators: Runnables from Sample to Evaluation."""
+"""The evaluators: Runnables from `Sample` to `Evaluation`, and what they are made of.
+
+What the room promises to the others: an evaluator makes no request but through `demur.runtime`, and
+shows no judged text but through a `Prompt`; what could not be decided has an `error` and neither
+score nor label; an evaluation tells by its `fingerprints` what its score depends on.
+"""
+
+from demur.evaluators.base import ClaimEvaluator, Evaluator, Found, Labelled, as_sample
+from demur.evaluators.baselines import (
+    AllFalse,
+    LMvsLM,
+    LMvsLMPrompts,
+    SelfCheck,
+    SelfCheckPrompts,
+    ZeroShot,
+    ZeroShotPrompts,
+)
+from demur.evaluators.cascade import Cascade
+from demur.evaluators.fewl import FEWL, FEWLPrompts, Fitted, NeighborStore, Pairs
+from demur.evaluators.fewl.configurations import CONFIGURATIONS as CONFIGURATIONS
+from demur.evaluators.fewl.configurations import DESCRIPTIONS as DESCRIPTIONS
+from demur.evaluators.fewl.configurations import default_configuration as default_configuration
+from demur.evaluators.fewl.fitting import Learned as Learned
+from demur.evaluators.fewl.fitting import afit as afit
+from demur.evaluators.fewl.fitting import fit as fit
+from demur.evaluators.fewl.parsing import normalized as normalized
+from demur.evaluators.fewl.ranking import Preference as Preference
+from demur.evaluators.fewl.ranking import best_of as best_of
+from demur.evaluators.fewl.ranking import preference as preference
+from demur.evaluators.refchecker import RefChecker, RefCheckerPrompts, Summary, summarize
+from demur.evaluators.reverse_validation import ReverseValidation, ReverseValidationPrompts
+from demur.evaluators.reverse_validation.matching import Matcher
+from demur.evaluators.thresholds import AnyThreshold as AnyThreshold
+from demur.evaluators.thresholds import ShareThreshold as ShareThreshold
+from demur.evaluators.thresholds import number as number
+from demur.evaluators.thresholds import refuse_foreign as refuse_foreign
+
+__all__ = [
+    "FEWL",
+    "AllFalse",
+    "Cascade",
+    "ClaimEvaluator",
+    "Evaluator",
+    "FEWLPrompts",
+    "Fitted",
+    "Found",
+    "LMvsLM",
+    "LMvsLMPrompts",
+    "Labelled",
+    "Matcher",
+    "NeighborStore",
+    "Pairs",
+    "RefChecker",
+    "RefCheckerPrompts",
+    "ReverseValidation",
+    "ReverseValidationPrompts",
+    "SelfCheck",
+    "SelfCheckPrompts",
+    "Summary",
+    "ZeroShot",
+    "ZeroShotPrompts",
+    "as_sample",
+    "summarize",
+]

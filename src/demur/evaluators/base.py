@@ -9,11 +9,10 @@ from typing import Any
 
 from pydantic import PrivateAttr
 
+from demur._text import replace_surrogates
 from demur.evaluators.styled import unstyled
-from demur.models.calls import Ledger, Steps
-from demur.models.stepwise import Stepwise
+from demur.runtime import Ledger, Steps, Stepwise
 from demur.schema import Claim, Evaluation, Sample
-from demur.text import replace_surrogates
 
 
 @dataclass

@@ -10,9 +10,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field, field_validator
 
 from demur.evaluators.base import ClaimEvaluator, Evaluator, Found
-from demur.models.calls import Call, Steps
-from demur.models.retry import CallPolicy
-from demur.models.tries import Outcome
+from demur.runtime import Call, CallPolicy, Outcome, Steps
 from demur.schema import Claim, Evaluation, Sample
 
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from demur.errors import DemurError
-from demur.evaluators.fewl.fitting import Fitted, Learned, afit, fit
+from demur.evaluators import Fitted, Learned, afit, fit
 from demur.exemplars.entries import Entry, candidate_key
 from demur.exemplars.offers import Offer
 from demur.exemplars.scorer import Scored, Scorer
 from demur.exemplars.shelf import Shelf
-from demur.models.calls import Ledger, adrive, drive
-from demur.models.chroma import parts
-from demur.models.questions import question_id
+from demur.runtime import Ledger, adrive, drive
+from demur.storage import parts, question_id
 
 Progress = Callable[[Fitted], None]
 _Find = Callable[[str], Offer]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from demur.models.isolation import without_delimiters, without_echo
+from demur.prompting import without_delimiters, without_echo
 
 Choice = Literal["A", "B", "C"]
 """The answer shown first, the one shown second, or not sure."""

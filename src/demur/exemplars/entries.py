@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from demur.jsonl import as_json
-from demur.text import replace_surrogates
+from demur._jsonl import as_json
+from demur._text import replace_surrogates
 
 KIND = "exemplars-1"
 """Changes when entries take another form."""

@@ -7,8 +7,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from demur._jsonl import read_lines, write_lines
 from demur.exemplars.entries import KIND, Candidate, Entry, as_line, from_line
-from demur.jsonl import read_lines, write_lines
 
 Line = tuple[str, dict[str, Candidate]]
 """A question, and its candidates by their keys."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from demur import private
+from demur import _owner_only as private
+from demur._jsonl import new_files
+from demur._text import replace_surrogates, words
 from demur.exemplars.entries import Candidate, Entry, is_text
-from demur.jsonl import new_files
-from demur.text import replace_surrogates, words
 
 Form = Literal["prompt-completion", "messages", "text-prompt-completion"]
 """What a line holds, in TRL's terms: a conversation cut before the answer, a whole conversation, or

@@ -12,14 +12,11 @@ from typing import Any, Literal
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, ConfigDict, PrivateAttr, field_validator, model_validator
 
+from demur._resolve import resolve_model
 from demur.exemplars.choices import Choice, parse_choice
 from demur.exemplars.prompts import JUDGE
-from demur.models.calls import ChatCall, Ledger, Steps, ask
-from demur.models.isolation import as_shown
-from demur.models.prompts import Prompt
-from demur.models.resolve import bounded, resolve_model
-from demur.models.stepwise import Stepwise
-from demur.models.tries import Outcome
+from demur.prompting import Prompt, as_shown
+from demur.runtime import ChatCall, Ledger, Outcome, Steps, Stepwise, ask, bounded
 from demur.schema import Text, Usage
 
 Reason = Literal["consistent", "inconsistent", "unsure", "same", "undetermined"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from demur.exemplars.entries import Entry, candidate_key, is_score, is_text
-from demur.models.questions import question_id
+from demur.storage import question_id
 
 Offered = (
     tuple[str, Sequence[str]]

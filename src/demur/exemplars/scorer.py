@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
 
+from demur._jsonl import as_json
 from demur.errors import DemurError
-from demur.evaluators.fewl import FEWL
+from demur.evaluators import FEWL
 from demur.exemplars.entries import Candidate
 from demur.exemplars.offers import Offer
-from demur.jsonl import as_json
-from demur.models.calls import RunnableCall, Steps, ask
+from demur.runtime import RunnableCall, Steps, ask
 from demur.schema import Evaluation, Sample, Usage
 
 GIVEN = "given"

@@ -7,15 +7,14 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from demur._forks import lock
 from demur.errors import DemurError
-from demur.evaluators.fewl.parsing import normalized
+from demur.evaluators import normalized
 from demur.exemplars.entries import Candidate, Entry, from_metadata, keys_of, to_metadata, without
 from demur.exemplars.scorer import Scorer
 from demur.exemplars.selection import Found
 from demur.exemplars.writers import Writer
-from demur.forks import lock
-from demur.models.chroma import parts
-from demur.models.questions import Questions, question_id
+from demur.storage import Questions, parts, question_id
 
 COUNTS = "scorer"
 """Under this key the collection says whose scores count."""

@@ -12,8 +12,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
-from demur.evaluators.fewl import FEWL
-from demur.evaluators.fewl.fitting import Fitted
+from demur.evaluators import FEWL, Fitted
 from demur.exemplars.adding import Adding, Progress, whole
 from demur.exemplars.entries import KIND, Candidate, Entry, is_text
 from demur.exemplars.eviction import Eviction
@@ -23,8 +22,7 @@ from demur.exemplars.scorer import Scorer
 from demur.exemplars.selection import Found, check_limits
 from demur.exemplars.shelf import Shelf
 from demur.exemplars.statistics import Statistics, statistics
-from demur.models.chroma import AT_ONCE
-from demur.models.questions import Questions, question_id
+from demur.storage import AT_ONCE, Questions, question_id
 
 _AT_ONCE = 16
 

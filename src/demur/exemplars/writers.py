@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from demur.models.questions import Questions
+from demur.storage import Questions
 
 _KIND = "exemplar-writers-1"
 _ANY = np.ones(1, np.float32)

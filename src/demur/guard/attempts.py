@@ -18,11 +18,8 @@ from demur.guard.feedback import Feedback
 from demur.guard.inside import as_context, inside
 from demur.guard.recovery import Final
 from demur.guard.trace import Attempt, Limited, Origin, Verdict
-from demur.guard.widen import Widening, while_widening
-from demur.models.calls import NO_STREAM
-from demur.models.retry import CallPolicy
-from demur.models.scope import within_scope
-from demur.models.tries import Outcome
+from demur.guard.widening import Widening, while_widening
+from demur.runtime import NO_STREAM, CallPolicy, Outcome, within_scope
 from demur.schema import Evaluation, OnAbstain, Usage
 
 _INTERRUPTED = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from demur.models.scope import Account
+from demur.runtime import Account
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.outputs import ChatGeneration, LLMResult
 
 from demur.guard.events import OUTCOME, USAGE
-from demur.models.calls import JUDGE
-from demur.models.retry import is_interrupt
-from demur.models.tries import reported_usage
+from demur.runtime import JUDGE, is_interrupt, reported_usage
 from demur.schema import Usage
 
 

@@ -10,9 +10,9 @@ from typing import Any
 from demur.guard.attempts import Ended, Tried, best_of, feedback_on
 from demur.guard.plan import Plan
 from demur.guard.recovery import END, Abstain, Annotate, Block, Final
-from demur.guard.shapes import can_edit, edit_answer, only_judged
 from demur.guard.trace import AnswerRejected, EvaluatorFailed, Outcome, Trace
 from demur.schema import Usage
+from demur.shapes import can_edit, edit_answer, only_judged
 
 
 @dataclass(frozen=True)

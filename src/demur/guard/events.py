@@ -18,8 +18,7 @@ from langchain_core.callbacks.base import BaseCallbackManager
 from langchain_core.runnables import RunnableConfig
 
 from demur.guard.trace import Trace, Verdict
-from demur.models.retry import CallPolicy, describe
-from demur.models.tries import Outcome
+from demur.runtime import CallPolicy, Outcome, describe
 from demur.schema import Evaluation, Failure
 
 _log = logging.getLogger(__name__)

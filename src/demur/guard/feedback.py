@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from langchain_core.documents import Document
 from pydantic import BaseModel, ConfigDict
 
-from demur.models.isolation import isolate
+from demur.prompting import isolate
 from demur.schema import Claim, ClaimLabel, Evaluation, Evidence, Failure
 
 _FAILURES = {

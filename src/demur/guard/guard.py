@@ -16,23 +16,21 @@ from langchain_core.utils.pydantic import TypeBaseModel
 from pydantic import BaseModel, PrivateAttr
 from typing_extensions import Self
 
-from demur.frozen import FrozenRunnable
+from demur._frozen import FrozenRunnable
+from demur._resolve import resolve_model
 from demur.guard.attempts import no_verdict
 from demur.guard.budget import Budget
-from demur.guard.chunks import added
 from demur.guard.feedback import Feedback
 from demur.guard.inside import refuse_memory
 from demur.guard.loop import GuardedCall
 from demur.guard.plan import OnError, Plan
 from demur.guard.recovery import Recovery, Repair, make_policy
-from demur.guard.shapes import Reader
 from demur.guard.streaming import astream, stream
 from demur.guard.trace import Guarded
-from demur.guard.widen import in_a_guarded_chain
-from demur.models.calls import adrive, drive
-from demur.models.resolve import resolve_model
-from demur.models.scope import within_scope
+from demur.guard.widening import in_a_guarded_chain
+from demur.runtime import adrive, drive, within_scope
 from demur.schema import Evaluation, OnAbstain, Threshold
+from demur.shapes import Reader, added
 
 
 class Guard(FrozenRunnable[Input, Output]):

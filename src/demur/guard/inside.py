@@ -14,9 +14,7 @@ from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import var_child_runnable_config
 
-from demur.models.calls import Call
-from demur.models.retry import CallPolicy
-from demur.models.tries import Outcome
+from demur.runtime import Call, CallPolicy, Outcome
 
 _STREAMING = {"_StreamingCallbackHandler", "_V2StreamingCallbackHandler"}
 """What LangChain calls handlers that pass on to a client what they hear: those of `astream_events`,

@@ -37,7 +37,12 @@ from demur.guard.passed_on import as_given
 from demur.guard.plan import Plan
 from demur.guard.recovery import Again, Final, Repair, Retrieve, choose, name_of
 from demur.guard.repair import repair_prompt
-from demur.guard.shapes import (
+from demur.guard.trace import Attempt, Guarded, Origin, Verdict
+from demur.guard.widening import Widening
+from demur.prompting import without_delimiters
+from demur.runtime import ChatCall, Limit, RunnableCall, Scope, Steps, ask
+from demur.schema import Evaluation, Sample, Usage
+from demur.shapes import (
     CONTEXT_KEYS,
     as_documents,
     can_edit,
@@ -47,12 +52,6 @@ from demur.guard.shapes import (
     find_question,
     kind_of,
 )
-from demur.guard.trace import Attempt, Guarded, Origin, Verdict
-from demur.guard.widen import Widening
-from demur.models.calls import ChatCall, RunnableCall, Steps, ask
-from demur.models.isolation import without_delimiters
-from demur.models.scope import Limit, Scope
-from demur.schema import Evaluation, Sample, Usage
 
 
 class GuardedCall:

@@ -12,8 +12,8 @@ from langchain_core.runnables import Runnable
 from demur.guard.budget import Budget
 from demur.guard.feedback import Feedback
 from demur.guard.recovery import Policy
-from demur.guard.shapes import Reader
 from demur.schema import OnAbstain
+from demur.shapes import Reader
 
 OnError = Literal["open", "closed", "raise"]
 

@@ -22,7 +22,7 @@ class Retrieve:
     """Search for what failed, and have the question answered again from what is found as well.
 
     The guard's retriever is asked about each failed claim, and retrievers of the chain that
-    `demur.guard.widen` wraps are asked about them too. Where there is neither, it does what
+    `demur.widen` wraps are asked about them too. Where there is neither, it does what
     `Regenerate` does.
     """
 

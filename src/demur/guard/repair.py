@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 
 from demur.guard.feedback import Feedback
-from demur.models.prompts import Prompt
+from demur.prompting import Prompt
 
 REPAIR = Prompt(
     system="""\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from demur.text import sentences, words
+from demur._text import sentences, words
 
 _LINE_BREAK = re.compile(r"[\r\n\u2028\u2029]")
 _FAR = 200
@@ -18,7 +18,7 @@ _PART = 8
 class Sentences:
     """The sentences of a text that grows.
 
-    They are those that `demur.text.sentences` finds in the whole text, whatever the pieces, except
+    They are those that `demur._text.sentences` finds in the whole text, whatever the pieces, except
     that one without a letter, such as the number of a list's item, belongs to the next one. Where
     a quotation is closed long after it was opened, what was already told stays as it was.
 

@@ -12,16 +12,25 @@ from langchain_core.documents import Document
 from langchain_core.runnables.utils import AddableDict
 
 from demur.guard.attempts import Answered, accepts
-from demur.guard.chunks import Form, added, fits, last_chunks, other_keys, read_chunk
 from demur.guard.events import REPLACE, Announcement
 from demur.guard.loop import GuardedCall
 from demur.guard.passed_on import alike
 from demur.guard.recovery import Annotate
 from demur.guard.sentences import Sentences
-from demur.guard.shapes import CONTEXT_KEYS, find_contexts, find_text
 from demur.guard.trace import Guarded
-from demur.models.calls import Steps
+from demur.runtime import Steps
 from demur.schema import Evaluation, Sample
+from demur.shapes import (
+    CONTEXT_KEYS,
+    Form,
+    added,
+    find_contexts,
+    find_text,
+    fits,
+    last_chunks,
+    other_keys,
+    read_chunk,
+)
 
 _AT_ONCE = 16
 """Sentences that are judged at a time."""

@@ -18,15 +18,13 @@ from typing import Any, TypeAlias
 
 from langchain_core.runnables import RunnableConfig
 
-from demur.guard.chunks import added
 from demur.guard.events import Announcement
 from demur.guard.loop import GuardedCall
 from demur.guard.plan import Plan
 from demur.guard.streamed import StreamedAnswer
-from demur.models.calls import adrive, drive
-from demur.models.scope import within_scope
-from demur.models.threads import in_background, take
+from demur.runtime import adrive, drive, in_background, take, within_scope
 from demur.schema import Sample
+from demur.shapes import added
 
 Event: TypeAlias = Callable[[], None]
 """Something that happened."""

@@ -8,10 +8,11 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
-from demur.documents import Contexts
+from demur._documents import Contexts
+from demur._notebook import ShownInNotebooks
 from demur.errors import DemurError
 from demur.guard.feedback import Feedback
-from demur.models.scope import Limit
+from demur.runtime import Limit
 from demur.schema import Evaluation, Usage
 
 Output = TypeVar("Output")
@@ -34,7 +35,7 @@ Outcome = Literal[
 Limited = Literal["attempts"] | Limit
 
 
-class Attempt(BaseModel):
+class Attempt(ShownInNotebooks, BaseModel):
     """One answer, and what the evaluators found of it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -68,14 +69,8 @@ class Attempt(BaseModel):
         """What answering and judging cost together."""
         return sum((evaluation.usage for evaluation in self.evaluations), self.usage)
 
-    def _repr_html_(self) -> str:
-        """How a notebook shows it."""
-        from demur.html import attempt_html, in_notebook
 
-        return in_notebook(attempt_html(self))
-
-
-class Trace(BaseModel):
+class Trace(ShownInNotebooks, BaseModel):
     """What one guarded call did."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -101,32 +96,15 @@ class Trace(BaseModel):
     seconds: float = Field(ge=0, allow_inf_nan=False)
     """Time that went by."""
 
-    def _repr_html_(self) -> str:
-        """How a notebook shows it."""
-        from demur.html import in_notebook, trace_html
-
-        return in_notebook(trace_html(self))
-
 
 @dataclass(frozen=True)
-class Guarded(Generic[Output]):
+class Guarded(ShownInNotebooks, Generic[Output]):
     """What `guard.with_trace()` returns."""
 
     output: Output
     """What the guard alone would have returned."""
     trace: Trace
     """How it came about."""
-
-    def _repr_html_(self) -> str:
-        """How a notebook shows it: the trace, and the output where it is none of its answers."""
-        from demur.guard.shapes import find_answer
-        from demur.html import in_notebook, trace_html
-
-        try:
-            output = find_answer(self.output)
-        except DemurError:  # found by a reader of the guard's own; the trace has the answer
-            output = None
-        return in_notebook(trace_html(self.trace, output))
 
 
 class _WithTrace(DemurError):  # noqa: N818  # a base

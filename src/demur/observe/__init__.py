@@ -13,7 +13,9 @@ from demur.observe.reading import Said
 from demur.observe.recorder import Counts, Recorder, is_scoring
 from demur.observe.records import Record
 from demur.observe.redaction import Redact
+from demur.observe.redaction import evaluation_redaction as evaluation_redaction
 from demur.observe.runs import Runs
+from demur.observe.secret_names import is_secret_name as is_secret_name
 from demur.observe.sinks import JSONLSink, OpenTelemetrySink, Sink, SQLiteSink
 
 __all__ = [

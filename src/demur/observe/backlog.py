@@ -18,8 +18,7 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
-from demur.models.retry import describe
-from demur.models.threads import in_background, settle
+from demur.runtime import describe, in_background, settle
 
 Job = TypeVar("Job")
 Loop = asyncio.AbstractEventLoop
@@ -367,7 +366,7 @@ def begin(work: Callable[[], None]) -> Future[None]:
 def wait(future: Future[None], timeout: float | None) -> bool:
     """Wait for a future, at most so many seconds: whether it is done.
 
-    In pieces, so that an interrupt is heard (see `demur.models.threads.take`).
+    In pieces, so that an interrupt is heard (see `demur.runtime.threads.take`).
     """
     until = math.inf if timeout is None else time.monotonic() + timeout
     while True:

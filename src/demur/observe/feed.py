@@ -8,14 +8,14 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 
-from demur.forks import in_child
-from demur.models.retry import describe
+from demur._forks import in_child
 from demur.observe.records import Record
 from demur.observe.sinks.base import Sink
 from demur.observe.sinks.function import FunctionSink
 from demur.observe.sinks.jsonl import JSONLSink
 from demur.observe.sinks.sqlite import SQLiteSink
 from demur.observe.spill import Spill
+from demur.runtime import describe
 
 _log = logging.getLogger("demur.observe")
 _now = time.monotonic

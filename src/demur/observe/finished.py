@@ -11,7 +11,7 @@ from typing import Any
 from langchain_core.outputs import ChatGeneration, LLMResult
 from pydantic import JsonValue
 
-from demur.guard.trace import Trace
+from demur.guard import Trace
 from demur.observe.reading import Said
 from demur.schema import Evaluation, Usage
 

@@ -16,9 +16,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables.base import Runnable, RunnableLike
 from typing_extensions import Self
 
-from demur.guard.events import EVALUATION, told_evaluation
-from demur.guard.shapes import Reader
-from demur.guard.trace import Trace
+from demur.guard import EVALUATION, Trace, told_evaluation
 from demur.observe.backlog import Loop, OnFull
 from demur.observe.finished import Finished
 from demur.observe.outlet import SinkLike
@@ -27,6 +25,7 @@ from demur.observe.recorder import Counts, Recorder
 from demur.observe.redaction import Redact
 from demur.observe.runs import Runs
 from demur.schema import Evaluation
+from demur.shapes import Reader
 
 Evaluator = Runnable[Any, Evaluation] | RunnableLike[Any, Evaluation]
 

@@ -11,11 +11,18 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import ValidationError
 
 from demur.errors import DemurError
-from demur.evaluators.base import as_sample
-from demur.guard.messages import last_written, sources, this_turn
-from demur.guard.shapes import Reader, find_answer, find_contexts, find_question
-from demur.models.retry import describe
+from demur.evaluators import as_sample
+from demur.runtime import describe
 from demur.schema import Evaluation, Sample
+from demur.shapes import (
+    Reader,
+    find_answer,
+    find_contexts,
+    find_question,
+    last_written,
+    sources,
+    this_turn,
+)
 
 
 @dataclass(frozen=True)

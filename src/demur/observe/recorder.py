@@ -21,8 +21,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.base import Runnable, RunnableLike, coerce_to_runnable
 
-from demur.forks import in_child
-from demur.models.calls import JUDGE, adrive, drive
+from demur._forks import in_child
 from demur.observe.backlog import Backlog, Loop, OnFull, await_for, begin, is_serving, wait
 from demur.observe.finished import Finished
 from demur.observe.outlet import Outlet, SinkLike, as_sinks
@@ -30,6 +29,7 @@ from demur.observe.records import Record
 from demur.observe.redaction import Redact, redaction
 from demur.observe.runs import Tally
 from demur.observe.scoring import score
+from demur.runtime import JUDGE, adrive, drive
 from demur.schema import Evaluation
 
 _log = logging.getLogger("demur.observe")

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from langchain_core.documents import Document
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from demur.guard.trace import Attempt, Limited, Outcome, Time, Verdict
+from demur._notebook import ShownInNotebooks
+from demur.guard import Attempt, Limited, Outcome, Time, Verdict
 from demur.observe.writing import as_json
 from demur.schema import Evaluation, Finding, Text, Usage
 
 
-class Record(BaseModel):
+class Record(ShownInNotebooks, BaseModel):
     """One run of a chain, or one call of a guard inside it, with what was found of its answers.
 
     Frozen, and survives JSON: `Record.model_validate_json(record.as_json())`. It holds no key and
@@ -93,12 +94,6 @@ class Record(BaseModel):
     def as_json(self) -> str:
         """The record on one line of JSON; what JSON cannot hold (in documents) as a string."""
         return as_json(self)
-
-    def _repr_html_(self) -> str:
-        """How a notebook shows it."""
-        from demur.html import in_notebook, record_html
-
-        return in_notebook(record_html(self))
 
 
 WORST_FIRST: tuple[Finding, ...] = (

@@ -17,15 +17,14 @@ from uuid import UUID
 from langchain_core.outputs import LLMResult
 from langchain_core.runnables.config import var_child_runnable_config
 
-from demur.forks import renewed
-from demur.guard.capture import Capture
-from demur.guard.shapes import find_question
-from demur.guard.trace import Trace
-from demur.models.calls import JUDGE
+from demur._forks import renewed
+from demur.guard import Capture, Trace
 from demur.observe.finished import About, Finished, author_of, plain
 from demur.observe.reading import Readers, Said, read
 from demur.observe.spans import current_span_ids
+from demur.runtime import JUDGE
 from demur.schema import Evaluation
+from demur.shapes import find_question
 
 _MOST_OPEN = 50_000
 """Runs under way at a time; of more, the oldest are given up. A stream that nobody reads to its end

@@ -13,13 +13,10 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, R
 from langchain_core.runnables.base import RunnableBindingBase
 
 from demur.errors import DemurError
-from demur.guard.attempts import as_evaluation, verdict_of
-from demur.guard.trace import Attempt
-from demur.models.calls import RunnableCall, Steps, ask
-from demur.models.retry import CallPolicy
-from demur.models.tries import Outcome
+from demur.guard import Attempt, as_evaluation, verdict_of
 from demur.observe.finished import Finished
 from demur.observe.records import Record
+from demur.runtime import CallPolicy, Outcome, RunnableCall, Steps, ask
 from demur.schema import Evaluation, Usage
 
 Named = tuple[str, Runnable[Any, Any]]

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 from demur.errors import DemurError
-from demur.models.retry import describe
 from demur.observe.records import Record
 from demur.observe.sinks.jsonl import JSONLSink
+from demur.runtime import describe
 
 _log = logging.getLogger("demur.observe")
 _now = time.monotonic

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sqlite3
 from datetime import datetime, timezone
 
+from demur._text import replace_surrogates
 from demur.observe.records import Record
 from demur.schema import Usage
-from demur.text import replace_surrogates
 
 VERSION = 1
 """Of the tables (`pragma user_version`)."""

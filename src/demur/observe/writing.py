@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
 
-from demur.text import replace_surrogates
+from demur._text import replace_surrogates
 
 
 def as_json(value: BaseModel) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-# Variables of demur.html's style, which the page's script turns into colours.
+# Variables of demur.views's style, which the page's script turns into colours.
 INK, GRID, PAPER = "var(--demur-ink)", "var(--demur-line)", "var(--demur-page)"
 POINT, QUIET = "var(--demur-good-line)", "var(--demur-open-line)"
 

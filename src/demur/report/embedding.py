@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from demur.text import replace_surrogates
+from demur._text import replace_surrogates
 
 # Inside <script>, where HTML's own escapes are not read; and what reorders the text around it.
 _SIGNS = (*map(ord, "<>&"), *range(0x2028, 0x202F), *range(0x2066, 0x206A))

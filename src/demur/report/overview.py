@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 from demur import __version__
-from demur.guard.trace import Outcome, Verdict
+from demur._text import one_line
+from demur.guard import Outcome, Verdict
 from demur.observe.log import Damaged, Group, Totals
 from demur.report.rows import Rows
 from demur.report.words import interval, percent, plural, score
 from demur.schema import Finding, Threshold, Usage
-from demur.text import one_line
 
 Prices = tuple[float, float]
 _MOST_TOLD = 5

@@ -14,16 +14,16 @@ from typing import Any
 
 from markupsafe import Markup
 
-from demur import html, private
+from demur import _owner_only as private
+from demur._text import harmless, replace_surrogates
 from demur.errors import MissingExtraError
-from demur.observe.log import Damaged, Log, summarise
-from demur.observe.log.answers import answered
+from demur.observe.log import Damaged, Log, answered, summarise
 from demur.report.embedding import as_code, as_data, digest, packed
 from demur.report.overview import overview
 from demur.report.rows import Rows, chunks, newest, size
 from demur.report.thresholds import tell
 from demur.schema import Threshold
-from demur.text import harmless, replace_surrogates
+from demur.views import record_html, stylesheet
 
 MOST = 10_000
 """Runs in a report, unless it is told another number."""
@@ -138,7 +138,7 @@ def _read(log: Log, path: Path, labels: Mapping[str, bool]) -> _Read:
                 damaged.append(found)
             else:
                 rows.add(found)
-                yield html.record_html(found.record)
+                yield record_html(found.record)
 
     with path.open("wb") as out:
         for some in chunks(details(), _TOGETHER, _SIGNS):
@@ -205,7 +205,7 @@ def _shown(value: Any) -> Any:
 def _static(charts: bool) -> dict[str, Any]:
     """The page's style and scripts, and the policy that lets no other script run."""
     files = resources.files("demur.report") / "templates"
-    style = html.stylesheet() + (files / "page.css").read_text(encoding="utf-8")
+    style = stylesheet() + (files / "page.css").read_text(encoding="utf-8")
     scripts = [(files / "page.js").read_text(encoding="utf-8")]
     if charts:
         try:

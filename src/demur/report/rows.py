@@ -7,13 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from demur.observe.log import Log, records
-from demur.observe.log.answers import Answered
-from demur.observe.log.opening import in_memory
-from demur.observe.records import Record
-from demur.observe.tables import put
+from demur._text import one_line
+from demur.observe import Record
+from demur.observe.log import Answered, Log, in_memory, put, records
 from demur.schema import Finding
-from demur.text import one_line
 
 
 @dataclass

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
+from demur._share import Share
 from demur.schema import Threshold
-from demur.share import Share
 
 _DIGITS = 3
 """Of a threshold, at least."""

@@ -1,7 +1,7 @@
 """Data sets of answers, scored: rows of a file in, lines of results out, resumable at any point."""
 
 from demur.scoring.ledger import Ledger
-from demur.scoring.results import Found, Results, ScoringError
+from demur.scoring.results import Found, Results, ScoringError, is_results, read_results
 from demur.scoring.rows import Data, Row, read_fields
 from demur.scoring.run import Input, Progress, Run, open_run, read_input
 from demur.scoring.summary import Above, Figures, Summary, summarise
@@ -19,8 +19,10 @@ __all__ = [
     "Run",
     "ScoringError",
     "Summary",
+    "is_results",
     "open_run",
     "read_fields",
     "read_input",
+    "read_results",
     "summarise",
 ]

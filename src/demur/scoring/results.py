@@ -21,10 +21,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from demur import private
+from demur import _owner_only as private
+from demur._text import replace_surrogates
 from demur.errors import DemurError, MissingExtraError
 from demur.schema import Evaluation, Usage
-from demur.text import replace_surrogates
 
 _KIND = "demur_scores"
 _VERSION = 1

@@ -12,8 +12,8 @@ from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
+from demur._text import replace_surrogates
 from demur.schema import Sample
-from demur.text import replace_surrogates
 
 _SAMPLE = ("question", "contexts", "reference", "preceding", "metadata")
 FIELDS = ("id", "answer", "answers", *_SAMPLE)

@@ -21,10 +21,9 @@ from typing import Any, TypeAlias
 
 from demur.calibration import answer_key
 from demur.errors import DemurError
-from demur.evaluators.base import Evaluator
-from demur.models.retry import cause_of, describe
-from demur.models.threads import in_background, take
-from demur.observe.redaction import evaluation_redaction
+from demur.evaluators import Evaluator
+from demur.observe import evaluation_redaction
+from demur.runtime import cause_of, describe, in_background, take
 from demur.schema import Evaluation, Sample, Usage
 from demur.scoring.ledger import Ledger
 from demur.scoring.results import Results, ScoringError

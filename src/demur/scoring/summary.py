@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from demur.evaluators.fewl.ranking import Preference, best_of, preference
+from demur.evaluators import Preference, best_of, preference
 from demur.schema import Usage
 from demur.scoring.ledger import Ledger
 

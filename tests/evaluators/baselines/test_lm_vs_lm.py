@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from demur import Failure, Sample
-from demur.evaluators.baselines import LMvsLM
+from demur.evaluators import LMvsLM
 from support.fakes import ScriptedModel, isolated
 
 ANSWER = "Ilse Korn made the clock in 1911. It hangs in the hall."

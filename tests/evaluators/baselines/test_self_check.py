@@ -19,13 +19,12 @@ from langchain_core.outputs import ChatResult
 from pydantic import Field
 
 from demur import Failure, Sample
-from demur.evaluators.baselines import SelfCheck
+from demur._text import sentences
+from demur.evaluators import SelfCheck
 from demur.evaluators.baselines.bertscore import load_bertscore
 from demur.evaluators.baselines.consistency import NGrams
-from demur.models.nli import load_nli
-from demur.models.pairs import Pair
 from demur.schema import ClaimLabel
-from demur.text import sentences
+from demur.similarity import Pair, load_nli
 from support.fakes import ScriptedModel, isolated
 from support.recorded import shared
 from support.tiny import tiny_bi_encoder, tiny_cross_encoder

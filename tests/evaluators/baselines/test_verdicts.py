@@ -8,8 +8,8 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage
 
 from demur import Failure, Sample
-from demur.evaluators.baselines import AllFalse, ZeroShot, ZeroShotPrompts
-from demur.models.prompts import Prompt
+from demur.evaluators import AllFalse, ZeroShot, ZeroShotPrompts
+from demur.prompting import Prompt
 from support.fakes import ScriptedModel, isolated
 
 ANSWER = "Ilse Korn made the clock in 1911. It hangs in the hall."

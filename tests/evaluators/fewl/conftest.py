@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from demur.evaluators.fewl import NeighborStore
+from demur.evaluators import NeighborStore
 from support.chroma_server import chroma_server
 from support.vectors import Told
 

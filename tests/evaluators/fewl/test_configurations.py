@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from demur.evaluators.fewl.configurations import CONFIGURATIONS, DESCRIPTIONS
+from demur.evaluators import CONFIGURATIONS, DESCRIPTIONS
 from support.fewl import fewl, store
 
 _MAIN = {

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from demur.evaluators.fewl import NeighborStore, Pairs
+from demur.evaluators import NeighborStore, Pairs
 from demur.evaluators.fewl.drafts import Draft
 
 pytest.importorskip("chromadb")

@@ -14,8 +14,8 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 
 from demur import FEWL, Evaluation, Failure, Guard
-from demur.evaluators.fewl import FEWLPrompts, NeighborStore
-from demur.models.retry import CallPolicy
+from demur.evaluators import FEWLPrompts, NeighborStore
+from demur.runtime import CallPolicy
 from support.fakes import ScriptedModel, isolated
 from support.fewl import HIGH, LOW, PAIRS, QUESTION, fewl, half, model, store
 from support.vectors import Told

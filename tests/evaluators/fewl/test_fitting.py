@@ -18,7 +18,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from demur import FEWL
-from demur.evaluators.fewl import Fitted, NeighborStore
+from demur.evaluators import Fitted, NeighborStore
 from support.fakes import isolated
 from support.fewl import PAIRS, QUESTION, fewl, model, store
 from support.openai_server import Answer, openai_server

@@ -13,7 +13,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from demur import FEWL, Evaluation
-from demur.evaluators.fewl import Pairs
+from demur.evaluators import Pairs
 from demur.evaluators.fewl.drafts import Draft
 from support.fewl import ANSWERS, HIGH, LOW, PAIRS, QUESTION, fewl, model, store
 from support.streams import PATIENCE

@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from demur import jsonl
+from demur import _jsonl as jsonl
+from demur import _recent as recent
 from demur.errors import DemurError, LocalModelError, MissingExtraError
+from demur.evaluators import NeighborStore, Pairs
 from demur.evaluators.fewl.drafts import Draft
-from demur.evaluators.fewl.neighbors import Asked, Neighbor, NeighborStore
-from demur.evaluators.fewl.parsing import Pairs
-from demur.models import recent
+from demur.evaluators.fewl.neighbors import Asked, Neighbor
 from support.chroma_server import chroma_server
 from support.vectors import Told
 

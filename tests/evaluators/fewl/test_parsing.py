@@ -9,14 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.evaluators.fewl.parsing import (
-    Pairs,
-    normalized,
-    parse_agreement,
-    parse_answers,
-    parse_pairs,
-)
-from demur.models.isolation import isolate
+from demur.evaluators import Pairs, normalized
+from demur.evaluators.fewl.parsing import parse_agreement, parse_answers, parse_pairs
+from demur.prompting import isolate
 
 # --- Pairs ---------------------------------------------------------------------------------------
 

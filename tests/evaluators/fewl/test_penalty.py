@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from demur import FEWL, Threshold
-from demur.evaluators.fewl import NeighborStore
-from demur.models.similarity import Similarity
+from demur.evaluators import NeighborStore
+from demur.similarity import Similarity
 from support.fewl import QUESTION, fewl, half, model, store
 from support.vectors import Told
 

@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demur.evaluators import Preference, best_of, preference
 from demur.evaluators.fewl.ranking import (
     PairwiseAgreement,
-    Preference,
-    best_of,
     kendall_tau,
     pairwise_agreement,
-    preference,
     rank_answers,
     rank_models,
     tqa_metric,

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 from langchain_openai import ChatOpenAI
 
-from demur.evaluators.fewl.parsing import Pairs
-from demur.evaluators.fewl.prompts import FEWLPrompts
+from demur.evaluators import FEWLPrompts, Pairs
 from demur.evaluators.fewl.references import References
-from demur.models.tries import Outcome, Reply
+from demur.runtime import Outcome, Reply
 from support.fakes import ScriptedModel, stage_of
 from support.fewl import model
 

@@ -5,13 +5,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from demur.evaluators.refchecker.aggregation import (
-    Aggregation,
-    Summary,
-    aggregate,
-    merge,
-    summarize,
-)
+from demur.evaluators import Summary, summarize
+from demur.evaluators.refchecker.aggregation import Aggregation, aggregate, merge
 from demur.schema import ABSTAIN, Claim, ClaimLabel, Evaluation
 
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION

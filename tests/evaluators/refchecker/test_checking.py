@@ -14,8 +14,8 @@ from demur.evaluators.refchecker.checking import Findings, logprobs
 from demur.evaluators.refchecker.context import Asked
 from demur.evaluators.refchecker.prompts import LOGPROBS
 from demur.evaluators.refchecker.references import pack, passages
-from demur.models.calls import drive
-from demur.models.logprobs import Calibration
+from demur.prompting import Calibration
+from demur.runtime import drive
 from demur.schema import ClaimLabel
 from support.fakes import ScriptedModel, isolated
 

@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from demur import Evaluation, RefChecker, Sample
-from demur.models.scope import Scope, within_scope
+from demur.runtime import Scope, within_scope
 from support.fakes import ScriptedModel, isolated
 
 ANSWER = "Ilse Korn was a clockmaker. She lived in Graz. She made its clock. Graz is old enough."

@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from demur import Evaluation, RefChecker, Sample
-from demur.evaluators.base import as_sample
+from demur.evaluators import as_sample
 from support.fakes import ScriptedModel, isolated
 
 E, N = "Entailment", "Neutral"

@@ -15,8 +15,9 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import ValidationError
 
 from demur import CallPolicy, ClaimLabel, Evaluation, RefChecker, Sample
-from demur.evaluators.refchecker import Prompt, RefCheckerPrompts
-from demur.text import count_tokens
+from demur._text import count_tokens
+from demur.evaluators import RefCheckerPrompts
+from demur.evaluators.refchecker import Prompt
 from support.fakes import ScriptedModel, isolated, scripted
 
 E, N, C = "Entailment", "Neutral", "Contradiction"

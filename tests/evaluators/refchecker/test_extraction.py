@@ -10,12 +10,11 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from demur import Evaluation, RefChecker, Sample
-from demur.evaluators.refchecker import RefCheckerPrompts
+from demur._text import count_tokens
+from demur.evaluators import RefCheckerPrompts
 from demur.evaluators.refchecker.extraction import ClaimForm, Extraction, extract
 from demur.evaluators.refchecker.prompts import STATEMENTS, TRIPLETS, with_preceding
-from demur.models.calls import ChatCall, drive
-from demur.models.scope import Scope, within_scope
-from demur.text import count_tokens
+from demur.runtime import ChatCall, Scope, drive, within_scope
 from support.fakes import ScriptedModel, isolated, scripted
 
 BEFORE = "Ilse Korn was a clockmaker in Graz."

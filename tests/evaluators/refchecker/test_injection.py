@@ -19,7 +19,7 @@ from demur.evaluators.refchecker.prompts import (
     TRIPLETS,
     for_small_model,
 )
-from demur.models.isolation import as_shown
+from demur.prompting import as_shown
 from support.fakes import ScriptedModel, isolated
 from support.injections import CASES, INJECTIONS, bland, placed
 

@@ -3,10 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
+from demur._text import replace_surrogates
 from demur.evaluators.refchecker.localization import find_evidence, index, locate, word_set
 from demur.evaluators.refchecker.references import Passage, passages
 from demur.schema import ClaimLabel, Span
-from demur.text import replace_surrogates
 
 # fmt: off
 PIECES = [

@@ -10,8 +10,8 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 
 from demur import RefChecker, Sample
+from demur._text import count_tokens, sentences
 from demur.evaluators.refchecker.references import nearest
-from demur.text import count_tokens, sentences
 from support.answers import STATING
 from support.fakes import ScriptedModel, isolated
 

@@ -7,17 +7,12 @@ from typing import Any
 
 import pytest
 
+from demur._text import count_tokens
+from demur.evaluators import RefCheckerPrompts
+from demur.evaluators.refchecker import Prompt
 from demur.evaluators.refchecker.extraction import ClaimForm, extract
-from demur.evaluators.refchecker.prompts import (
-    JOINT,
-    STATEMENTS,
-    TRIPLETS,
-    Prompt,
-    RefCheckerPrompts,
-    for_small_model,
-)
-from demur.models.calls import ChatCall
-from demur.text import count_tokens
+from demur.evaluators.refchecker.prompts import JOINT, STATEMENTS, TRIPLETS, for_small_model
+from demur.runtime import ChatCall
 from support.fakes import scripted
 
 OWN = replace(TRIPLETS, system="List the facts.")

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
+from demur._text import count_tokens, replace_surrogates
 from demur.evaluators.refchecker.references import (
     Passage,
     pack,
@@ -13,7 +14,6 @@ from demur.evaluators.refchecker.references import (
     passages,
     window_text,
 )
-from demur.text import count_tokens, replace_surrogates
 
 TEXT = st.text(st.characters(), max_size=60) | st.text("ab. é漢\r\n\ud800😀", max_size=200)
 

@@ -13,7 +13,7 @@ from langchain_core.caches import InMemoryCache
 from langchain_core.messages import AIMessage, BaseMessage
 
 from demur import ClaimLabel, Evaluation, RefChecker, Sample
-from demur.models.scope import Scope, current_scope, within_scope
+from demur.runtime import Scope, current_scope, within_scope
 from support.fakes import ScriptedModel, isolated
 
 MODES = ["joint", "per_claim", "logprobs"]

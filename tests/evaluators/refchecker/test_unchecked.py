@@ -18,7 +18,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 
 from demur import Evaluation, Guard, RefChecker
-from demur.evaluators.refchecker.prompts import RefCheckerPrompts
+from demur.evaluators import RefCheckerPrompts
 from demur.guard import AnswerRejected, Block
 from support.answers import ANSWERS, EMPTY, STATING, Answer, let_through
 from support.fakes import ScriptedModel, isolated

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demur._text import word_set
 from demur.evaluators.refchecker.units import units
-from demur.text import word_set
 
 
 def texts(answer: str) -> list[str]:

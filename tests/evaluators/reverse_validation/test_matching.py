@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demur.evaluators import normalized
 from demur.evaluators.reverse_validation.matching import (
     MATCHERS,
     Decision,
     exact,
-    normalized,
     published_em,
     published_qg,
     same_entity,
     wikibio_name,
     with_share,
 )
-from demur.models.isolation import isolate
+from demur.prompting import isolate
 
 ANYTHING = st.text(max_size=80)
 NAME = st.from_regex(r"[A-Z][a-z]{4,9}( [A-Z][a-z]{3,9}){0,2}", fullmatch=True)

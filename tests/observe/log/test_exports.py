@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demur.observe import Record, SQLiteSink
 from demur.observe.log import EVERY, Exported, Filters, LogError, export, open_log, records
 from demur.observe.log.exports import COLUMNS
-from demur.observe.records import Record
-from demur.observe.sinks import SQLiteSink
 from support.logs import RUNS
 from support.records import HOSTILE, attempt, found, hostile, jsonl, run, scored, sqlite
 

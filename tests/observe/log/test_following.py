@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from demur.observe import JSONLSink, Record, Sink, SQLiteSink
 from demur.observe.log import Filters, Following, open_log, records, select
-from demur.observe.records import Record
-from demur.observe.sinks import JSONLSink, Sink, SQLiteSink
 from support.records import jsonl, scored, sqlite
 
 SINKS = {"a.jsonl": JSONLSink, "a.sqlite": SQLiteSink}

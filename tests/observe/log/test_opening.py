@@ -13,10 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.observe import tables
+from demur.observe import Record, SQLiteSink, tables
 from demur.observe.log import Damaged, Filters, Following, LogError, open_log, records
-from demur.observe.records import Record
-from demur.observe.sinks import SQLiteSink
 from support.records import found, hostile, jsonl, refuted, scored, several, sqlite
 
 RUNS = [*several(30), hostile()]

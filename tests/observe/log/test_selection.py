@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from demur.observe import Record
 from demur.observe.log import (
     EVERY,
     Filters,
@@ -23,7 +24,6 @@ from demur.observe.log import (
     short,
     worst,
 )
-from demur.observe.records import Record
 from support.logs import RUNS, judgements, matches, some_filters
 from support.records import (
     ANSWER,

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur import Usage
+from demur.observe import Record
 from demur.observe.log import By, Filters, Group, Log, open_log, summarise
-from demur.observe.records import Record
 from support.logs import RUNS, judgements, matches, some_filters
 from support.records import (
     ANSWERING,

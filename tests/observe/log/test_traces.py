@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from demur import Evaluation
-from demur.guard.trace import Trace
+from demur.guard import Trace
+from demur.observe import Record
 from demur.observe.log import LogError, open_log, records
-from demur.observe.records import Record
 from support.records import found, guarded, refuted
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)

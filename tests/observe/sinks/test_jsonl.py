@@ -15,9 +15,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from demur.errors import DemurError
-from demur.observe.records import Record
+from demur.observe import JSONLSink, Record
 from demur.observe.sinks import jsonl, locking
-from demur.observe.sinks.jsonl import JSONLSink
 from support import records
 from support.processes import end, forked, killed_at_random, together
 

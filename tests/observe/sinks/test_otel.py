@@ -26,8 +26,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from demur import AsyncScoreCallbackHandler, Evaluation, Sample, ScoreCallbackHandler
 from demur.errors import DemurError, MissingExtraError
-from demur.observe.records import Record
-from demur.observe.sinks.otel import OpenTelemetrySink
+from demur.observe import OpenTelemetrySink, Record
 from demur.observe.spans import current_span_ids
 from support import records
 from support.otlp_receiver import OTLPReceiver, attributes_of, otlp_receiver

@@ -16,10 +16,8 @@ from pathlib import Path
 import pytest
 
 from demur.errors import DemurError
-from demur.observe import tables
-from demur.observe.records import Record
+from demur.observe import Record, SQLiteSink, tables
 from demur.observe.sinks import sqlite
-from demur.observe.sinks.sqlite import SQLiteSink
 from support import records
 from support.processes import end, forked, killed_at_random, together
 

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage
 
 from demur.guard import Feedback
-from demur.guard.messages import last_written
+from demur.shapes import last_written
 
 MARK = "demur"
 """The key of `response_metadata` under which demur writes."""

@@ -13,7 +13,7 @@ from langchain_core.runnables.base import RunnableLike
 
 from demur import DemurError, Evaluation, Guard, resolve_model
 from demur.guard import Budget, Feedback, Recovery
-from demur.guard.messages import this_turn
+from demur.shapes import this_turn
 from langchain_demur._messages import MARK, marked
 
 OnFail = Mapping[str, Recovery | str] | Recovery | str | None

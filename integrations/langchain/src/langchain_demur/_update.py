@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langgraph.types import Command
 
 from demur import DemurError
-from demur.guard.messages import last_written
+from demur.shapes import last_written
 from langchain_demur._clear import CLEARED, sent_on, swapped
 from langchain_demur._messages import calls_tools, only_text, without_text
 from langchain_demur._run import Call, NoAnswerYet, is_own, kind_of, view_of

@@ -15,7 +15,7 @@ from pydantic_core import from_json, to_json
 
 from demur import DemurError
 from demur.guard import Budget, Feedback
-from demur.guard.messages import last_written, sources
+from demur.shapes import last_written, sources
 from langchain_demur._messages import (
     calls_tools,
     only_last_speaks,

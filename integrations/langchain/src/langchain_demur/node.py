@@ -14,9 +14,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from pydantic import BaseModel
 
-from demur.guard import Budget, Feedback
-from demur.guard.inside import refuse_memory
-from demur.guard.messages import sources
+from demur.guard import Budget, Feedback, refuse_memory
+from demur.shapes import sources
 from langchain_demur._messages import tell
 from langchain_demur._run import (
     Call,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.verdicts import EMPTY, evaluation, is_empty
-from demur.models.calls import Steps, ask
+from demur.runtime import Steps, ask
 from demur.schema import Evaluation, Sample
 
 

@@ -12,9 +12,7 @@ from itertools import chain
 from typing import Any
 
 from demur.errors import DemurError, MissingExtraError
-from demur.models.encoders import weights_fingerprint
-from demur.models.pairs import Similarity
-from demur.models.scorers import Pair
+from demur.similarity import Pair, Similarity, weights_fingerprint
 
 _LAYERS = {"roberta-large": 17, "roberta-base": 10, "bert-base-uncased": 9}
 """Of which layer the vectors are, as the paper chose by how well they go with human judgement."""

@@ -11,14 +11,12 @@ from statistics import fmean
 from langchain_core.language_models import BaseChatModel
 from pydantic import JsonValue
 
+from demur._text import sentences
 from demur.evaluators.baselines.consistency import NGrams, contradiction, mean, unlike
 from demur.evaluators.baselines.parsing import parse_yes_no
-from demur.models.calls import ChatCall, LocalCall, Steps, ask
-from demur.models.nli import NLI
-from demur.models.pairs import Similarity
-from demur.models.prompts import Prompt
-from demur.models.resolve import bounded
-from demur.text import sentences
+from demur.prompting import Prompt
+from demur.runtime import ChatCall, LocalCall, Steps, ask, bounded
+from demur.similarity import NLI, Similarity
 
 _WORD_TOKENS = 16
 

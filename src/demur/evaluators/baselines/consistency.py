@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 
+from demur._text import words
 from demur.schema import ClaimLabel
-from demur.text import words
 
 
 def mean(values: Iterable[float | None]) -> float | None:

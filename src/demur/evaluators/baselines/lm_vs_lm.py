@@ -8,6 +8,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import Field, JsonValue, PrivateAttr
 
+from demur._fingerprints import digest, model_fingerprint
+from demur._resolve import resolve_model
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.parsing import parse_questions, parse_verdict, parse_yes_no
 from demur.evaluators.baselines.prompts import LMvsLMPrompts
@@ -17,10 +19,8 @@ from demur.evaluators.baselines.verdicts import (
     evaluation,
     is_empty,
 )
-from demur.models.calls import ChatCall, Steps
-from demur.models.fingerprints import digest, model_fingerprint
-from demur.models.isolation import isolate, without_delimiters
-from demur.models.resolve import bounded, resolve_model
+from demur.prompting import isolate, without_delimiters
+from demur.runtime import ChatCall, Steps, bounded
 from demur.schema import Evaluation, Sample
 
 _QUESTION_TOKENS, _ANSWER_TOKENS, _WORD_TOKENS = 256, 512, 64

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from demur.evaluators.hedges import DOUBT, PART
-from demur.models.isolation import without_delimiters, without_echo
+from demur.prompting import without_delimiters, without_echo
 
 # The bad word stands first: the good one is a part of it, and where only that is looked for, every
 # "non-factual" reads as its opposite.

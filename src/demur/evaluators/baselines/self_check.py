@@ -11,6 +11,9 @@ from typing import Any, Literal
 from langchain_core.language_models import BaseChatModel
 from pydantic import Field, JsonValue, PrivateAttr
 
+from demur._fingerprints import digest, model_fingerprint
+from demur._resolve import resolve_model
+from demur._text import sentences, words
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.bertscore import load_bertscore
 from demur.evaluators.baselines.comparing import (
@@ -26,14 +29,10 @@ from demur.evaluators.baselines.verdicts import (
     is_empty,
 )
 from demur.evaluators.thresholds import AnyThreshold, number, refuse_foreign
-from demur.models.calls import ChatCall, Steps
-from demur.models.fingerprints import digest, model_fingerprint
-from demur.models.isolation import without_delimiters
-from demur.models.nli import NLI, load_nli
-from demur.models.resolve import bounded, resolve_model
-from demur.models.similarity import Similarity, resolve_similarity
+from demur.prompting import without_delimiters
+from demur.runtime import ChatCall, Steps, bounded
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample
-from demur.text import sentences, words
+from demur.similarity import NLI, Similarity, load_nli, resolve_similarity
 
 _SAMPLE_TOKENS = 256
 

@@ -9,8 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import JsonValue
 
-from demur.models.calls import ChatCall, Steps
-from demur.models.resolve import bounded
+from demur.runtime import ChatCall, Steps, bounded
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample
 
 T = TypeVar("T")

@@ -7,6 +7,8 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from pydantic import Field, JsonValue, PrivateAttr
 
+from demur._fingerprints import digest, model_fingerprint
+from demur._resolve import resolve_model
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.parsing import parse_verdict
 from demur.evaluators.baselines.prompts import ZeroShotPrompts
@@ -16,9 +18,7 @@ from demur.evaluators.baselines.verdicts import (
     evaluation,
     is_empty,
 )
-from demur.models.calls import Steps
-from demur.models.fingerprints import digest, model_fingerprint
-from demur.models.resolve import resolve_model
+from demur.runtime import Steps
 from demur.schema import Evaluation, Sample
 
 _REPLY_TOKENS = 32

@@ -30,7 +30,7 @@ from itertools import product
 from types import MappingProxyType
 from typing import Any
 
-from demur.models.similarity import COSINE, Similarity
+from demur.similarity import COSINE, Similarity
 
 _BASES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "single": ("one reference answer", {"weighting": "first", "penalty": False}),
@@ -102,6 +102,6 @@ DESCRIPTIONS: Mapping[str, str] = MappingProxyType({name: text for name, text, _
 """From the names to what they mean, in a few words."""
 
 
-def default(similarity: Similarity) -> str:
+def default_configuration(similarity: Similarity) -> str:
     """The name of what `FEWL` takes by default with a similarity."""
     return "multi-weighted-mean-one" if similarity.name == COSINE else "fewl-mean-one"

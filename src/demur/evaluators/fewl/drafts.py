@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 from pydantic import TypeAdapter
 
+from demur._jsonl import as_json
 from demur.evaluators.fewl.parsing import Pairs
-from demur.jsonl import as_json
-from demur.models.chroma import Chroma
-from demur.models.questions import question_id
+from demur.storage import Chroma, question_id
 
 _KIND = "fewl-drafts-1"
 _ANSWERS = TypeAdapter(tuple[str, ...])

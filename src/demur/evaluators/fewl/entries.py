@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from demur._jsonl import as_json, read_lines, write_lines
 from demur.evaluators.fewl.parsing import Pairs
-from demur.jsonl import as_json, read_lines, write_lines
 
 KIND = "fewl-neighbors-1"
 """Changes when entries take another form."""

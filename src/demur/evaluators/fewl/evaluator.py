@@ -11,6 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, JsonValue, PrivateAttr, field_validator
 
+from demur._resolve import resolve_model
 from demur.evaluators.base import Evaluator
 from demur.evaluators.fewl import refusals, terms, told
 from demur.evaluators.fewl.fitting import Fitted, Learned, afit, fit
@@ -21,10 +22,9 @@ from demur.evaluators.fewl.prompts import FEWLPrompts
 from demur.evaluators.fewl.references import References
 from demur.evaluators.fewl.terms import Premise, Similarities, Texts, Weighting
 from demur.evaluators.thresholds import AnyThreshold, number, refuse_foreign
-from demur.models.calls import Steps, adrive, drive
-from demur.models.resolve import resolve_model
-from demur.models.similarity import COSINE, Similarity, resolve_similarity
+from demur.runtime import Steps, adrive, drive
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Sample
+from demur.similarity import COSINE, Similarity, resolve_similarity
 
 Expertise = Literal["similarity", "agreement"]
 NeighborChoice = Literal["nearest", "random"]

@@ -7,10 +7,9 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from demur.models.calls import Ledger
-from demur.models.questions import question_id
-from demur.models.threads import as_completed
+from demur.runtime import Ledger, as_completed
 from demur.schema import Usage
+from demur.storage import question_id
 
 
 @dataclass(frozen=True)

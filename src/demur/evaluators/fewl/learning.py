@@ -15,12 +15,21 @@ from demur.evaluators.fewl.entries import Asked
 from demur.evaluators.fewl.neighbors import NeighborStore
 from demur.evaluators.fewl.parsing import Pairs
 from demur.evaluators.fewl.references import References
-from demur.models.calls import Ledger, LocalCall, Steps, adrive, ask, drive
-from demur.models.limits import ashare, share
-from demur.models.questions import question_id
-from demur.models.retry import CallPolicy
-from demur.models.tries import Outcome, purse
+from demur.runtime import (
+    CallPolicy,
+    Ledger,
+    LocalCall,
+    Outcome,
+    Steps,
+    adrive,
+    ashare,
+    ask,
+    drive,
+    purse,
+    share,
+)
 from demur.schema import Usage
+from demur.storage import question_id
 
 
 @dataclass(frozen=True)

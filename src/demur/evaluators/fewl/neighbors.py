@@ -13,6 +13,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
+from demur._recent import Recent
 from demur.errors import DemurError
 from demur.evaluators.fewl.drafts import Drafts
 from demur.evaluators.fewl.entries import (
@@ -25,9 +26,7 @@ from demur.evaluators.fewl.entries import (
     write_entries,
 )
 from demur.evaluators.fewl.parsing import Pairs
-from demur.models.chroma import AT_ONCE, parts
-from demur.models.questions import Questions, question_id
-from demur.models.recent import Recent
+from demur.storage import AT_ONCE, Questions, parts, question_id
 
 __all__ = ["Asked", "Neighbor", "NeighborStore"]
 

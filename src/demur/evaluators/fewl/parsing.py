@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from demur.models.isolation import without_delimiters
+from demur.prompting import without_delimiters
 
 # --- Answers ------------------------------------------------------------------------------------
 

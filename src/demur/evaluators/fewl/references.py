@@ -8,12 +8,10 @@ from dataclasses import dataclass, field
 
 from langchain_core.language_models import BaseChatModel
 
+from demur._fingerprints import digest, model_fingerprint
 from demur.evaluators.fewl.parsing import Pairs, parse_agreement, parse_answers, parse_pairs
 from demur.evaluators.fewl.prompts import FEWLPrompts, numbered
-from demur.models.calls import ChatCall
-from demur.models.fingerprints import digest, model_fingerprint
-from demur.models.resolve import bounded
-from demur.models.tries import Outcome
+from demur.runtime import ChatCall, Outcome, bounded
 
 # What an item may take at most, so that a small model does not run on.
 _ANSWER_TOKENS, _PAIR_TOKENS, _LINE_TOKENS = 48, 64, 6

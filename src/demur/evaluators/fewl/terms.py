@@ -10,7 +10,7 @@ import numpy as np
 
 from demur.evaluators.fewl import formula
 from demur.evaluators.fewl.formula import DivergenceName, Floats, Normalization
-from demur.models.similarity import Pair
+from demur.similarity import Pair
 
 Weighting = Literal["expertise", "uniform", "best", "ideal", "first"]
 Premise = Literal["answer", "reference"]

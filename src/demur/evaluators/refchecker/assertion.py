@@ -11,9 +11,9 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
+from demur._text import word_set, words
 from demur.evaluators.refchecker.phrases import APOLOGY, LANGUAGES
 from demur.evaluators.refchecker.word_lists import CLAUSAL, FUNCTION_WORDS, VERBS
-from demur.text import word_set, words
 
 # A longer sentence, or a longer clause of one, is taken to state something.
 _LONGEST = 400

@@ -12,19 +12,22 @@ from itertools import product
 
 from langchain_core.language_models import BaseChatModel
 
+from demur._text import count_tokens
 from demur.evaluators.refchecker.context import Asked
 from demur.evaluators.refchecker.labels import parse_label, parse_numbered_labels
 from demur.evaluators.refchecker.references import Window, window_text
-from demur.models import kept
-from demur.models.calls import ChatCall, LocalCall, Steps, ask
-from demur.models.isolation import without_echo
-from demur.models.limits import PerModel
-from demur.models.logprobs import Calibration, label_logprobs, mean_bias, probabilities
-from demur.models.nli import NLI
-from demur.models.prompts import Prompt
-from demur.models.tries import Outcome, Reply
+from demur.local import load_measured, save_measured
+from demur.prompting import (
+    Calibration,
+    Prompt,
+    label_logprobs,
+    mean_bias,
+    probabilities,
+    without_echo,
+)
+from demur.runtime import ChatCall, LocalCall, Outcome, PerModel, Reply, Steps, ask
 from demur.schema import ClaimLabel
-from demur.text import count_tokens
+from demur.similarity import NLI
 
 # More claims in one request, or longer ones, and models begin to skip some.
 _GROUP_CLAIMS = 20
@@ -147,7 +150,7 @@ def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> 
                 return [[error] * len(claims) for _ in windows]
             found_bias = mean_bias([found for found in measured if not isinstance(found, str)])
             bias = _kept_biases.setdefault(model, kept_under, lambda: found_bias)
-            kept.save(model, kept_under, {str(label): value for label, value in bias.items()})
+            save_measured(model, kept_under, {str(label): value for label, value in bias.items()})
         findings = [
             _logprob_finding(_logprobs(outcome), bias) for outcome in outcomes[len(fixed) :]
         ]
@@ -161,7 +164,7 @@ def _known_bias(model: BaseChatModel, key: Hashable) -> Mapping[ClaimLabel, floa
     known = _kept_biases.get(model, key)
     if (
         known is None
-        and (found := kept.load(model, key))
+        and (found := load_measured(model, key))
         and found.keys() == {*map(str, ClaimLabel)}
     ):
         stored = {label: found[str(label)] for label in ClaimLabel}

@@ -11,9 +11,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from demur._text import windows
 from demur.evaluators.refchecker.units import Unit, units
 from demur.schema import Claim, Sample
-from demur.text import windows
 
 # How many units back a reference may lead, and how much of a text before the answer is searched.
 _MOST_BACK = 3

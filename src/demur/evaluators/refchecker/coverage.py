@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from demur._text import word_set
 from demur.evaluators.refchecker.assertion import content_words, states_nothing, too_short
 from demur.evaluators.refchecker.context import refers, said_before
 from demur.evaluators.refchecker.units import Unit, units
 from demur.evaluators.refchecker.word_lists import DENIAL, NUMBER_WORDS
 from demur.schema import Claim, Sample, Span
-from demur.text import word_set
 
 # The share of a unit's content words that its claims may leave out: what a paraphrase drops.
 _LEFT_OUT = 1 / 4

@@ -13,6 +13,9 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from pydantic import Field, PrivateAttr, field_validator
 
+from demur._fingerprints import digest, model_fingerprint
+from demur._resolve import resolve_model
+from demur._text import count_tokens
 from demur.evaluators.base import ClaimEvaluator, Found, Labelled
 from demur.evaluators.refchecker import checking
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate
@@ -31,13 +34,9 @@ from demur.evaluators.refchecker.references import Reading, Window, nearest, pas
 from demur.evaluators.refchecker.remembering import Same, check_unknown, stable_windows
 from demur.evaluators.styled import unstyled
 from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
-from demur.models.calls import RunnableCall, Steps, ask
-from demur.models.fingerprints import digest, model_fingerprint
-from demur.models.nli import NLI, load_nli
-from demur.models.resolve import is_local, resolve_model
-from demur.models.together import side_by_side
+from demur.runtime import RunnableCall, Steps, ask, is_local, side_by_side
 from demur.schema import ABSTAIN, Claim, Evaluation, Sample, Threshold
-from demur.text import count_tokens
+from demur.similarity import NLI, load_nli
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder

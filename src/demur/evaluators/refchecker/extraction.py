@@ -9,6 +9,7 @@ from typing import Any, Literal
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
+from demur._text import count_tokens, sentences, windows, word_set
 from demur.evaluators.refchecker.localization import Sentence, index_sentences, locate
 from demur.evaluators.refchecker.parsing import Extracted, parse_statements, parse_triplets
 from demur.evaluators.refchecker.prompts import (
@@ -21,13 +22,9 @@ from demur.evaluators.refchecker.prompts import (
 )
 from demur.evaluators.refchecker.remembering import Same, memory
 from demur.evaluators.refchecker.units import units
-from demur.models.calls import ChatCall, Steps, ask
-from demur.models.isolation import as_shown
-from demur.models.prompts import Prompt
-from demur.models.together import side_by_side
-from demur.models.tries import Reply
+from demur.prompting import Prompt, as_shown
+from demur.runtime import ChatCall, Reply, Steps, ask, side_by_side
 from demur.schema import Claim
-from demur.text import count_tokens, sentences, windows, word_set
 
 ClaimForm = Literal["triplets", "statements"]
 """What a model writes as claims."""

@@ -10,9 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from demur._text import sentences, word_set, words
 from demur.evaluators.refchecker.references import Passage
 from demur.schema import ClaimLabel, Evidence, Span
-from demur.text import sentences, word_set, words
 
 # A word that stands in more sentences than this tells nothing, unless there is no other.
 _COMMON = 200

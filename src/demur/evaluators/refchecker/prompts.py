@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from demur.models.logprobs import Calibration
-from demur.models.prompts import Example, Prompt
+from demur.prompting import Calibration, Example, Prompt
 
 _NO_FACTS = """\
 If the answer states no fact (it refuses, asks, greets or does not know), reply only: No claims

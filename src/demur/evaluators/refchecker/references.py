@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from langchain_core.documents import Document
 
+from demur._text import count_tokens, windows
 from demur.evaluators.refchecker.assertion import content_words
-from demur.text import count_tokens, windows
 
 # Of long references so many tokens are one passage, for nearness to tell where it stands.
 _PASSAGE_TOKENS = 180

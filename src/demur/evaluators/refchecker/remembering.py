@@ -1,6 +1,6 @@
 """What was found out within a guarded call is not paid for again.
 
-The call's scope (`demur.models.scope`) keeps it; outside of a guarded call nothing is kept.
+The call's scope (`demur.runtime.scope`) keeps it; outside of a guarded call nothing is kept.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from typing import Any
 from demur.evaluators.refchecker.checking import Checker, Finding, Findings
 from demur.evaluators.refchecker.context import Asked
 from demur.evaluators.refchecker.references import Passage, Window, pack_again, window_text
-from demur.models.calls import Steps
-from demur.models.scope import current_scope
-from demur.models.together import side_by_side
+from demur.runtime import Steps, current_scope, side_by_side
 from demur.schema import ClaimLabel
 
 

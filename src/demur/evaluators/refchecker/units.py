@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from demur._text import sentences
 from demur.evaluators.refchecker.assertion import stated_from, states_nothing, too_short
-from demur.text import sentences
 
 Kind = Literal["sentence", "item", "heading", "row", "value", "code"]
 

@@ -10,6 +10,8 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from pydantic import Field, JsonValue, PrivateAttr, field_validator
 
+from demur._fingerprints import digest, function_fingerprint, model_fingerprint
+from demur._resolve import resolve_model
 from demur.evaluators.base import Evaluator
 from demur.evaluators.reverse_validation.matching import (
     MATCHERS,
@@ -28,9 +30,7 @@ from demur.evaluators.reverse_validation.stages import (
     match_by_model,
 )
 from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
-from demur.models.calls import LocalCall, Steps, ask
-from demur.models.fingerprints import digest, function_fingerprint, model_fingerprint
-from demur.models.resolve import resolve_model
+from demur.runtime import LocalCall, Steps, ask
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample, Threshold
 
 _LLM = "llm"
@@ -162,7 +162,7 @@ class ReverseValidation(Evaluator):
         """What its scores depend on, in texts: scores of other ones cannot be compared with them.
 
         The models, the variant, the matcher, and the prompts. A function for `matcher` or `entity`
-        is told by its name, see `demur.models.fingerprints.function_fingerprint`.
+        is told by its name, see `demur._fingerprints.function_fingerprint`.
         """
         finder = {} if self.entity is None else {"entity": function_fingerprint(self.entity)}
         return {

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from demur._text import words
 from demur.evaluators.reverse_validation.names import (
     ARTICLES,
     PARTICLES,
@@ -26,7 +27,6 @@ from demur.evaluators.reverse_validation.names import (
     words_of,
 )
 from demur.evaluators.reverse_validation.parts import parts
-from demur.text import words
 
 HIDDEN = "[hidden]"
 """What stands in a query in place of a name."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from demur._text import words
 from demur.evaluators.reverse_validation.names import ARTICLES, PARTICLES, RANKS, SHORT, fold
-from demur.text import words
 
 # What comes after these tells where somebody is from or what something is part of.
 _LINKS = {"of", "in", "on", "at", "for", "and", "to", "from", "by", "with"}

@@ -22,9 +22,7 @@ from demur.evaluators.reverse_validation.parsing import (
     parse_requirements,
 )
 from demur.evaluators.reverse_validation.prompts import ReverseValidationPrompts, again
-from demur.models.calls import ChatCall, Steps, ask
-from demur.models.resolve import bounded
-from demur.models.tries import Outcome, Reply
+from demur.runtime import ChatCall, Outcome, Reply, Steps, ask, bounded
 from demur.schema import Sample
 
 Variant = Literal["qg", "em"]

@@ -4,8 +4,8 @@ from demur.observe.log.answers import Answered, Judged, answered
 from demur.observe.log.errors import LogError
 from demur.observe.log.exports import Exported, export
 from demur.observe.log.following import Following
-from demur.observe.log.labels import read_labels
-from demur.observe.log.opening import Log, open_log
+from demur.observe.log.labels import LABEL, read_labels
+from demur.observe.log.opening import Log, in_memory, open_log
 from demur.observe.log.reading import Damaged
 from demur.observe.log.selection import (
     EVERY,
@@ -19,9 +19,11 @@ from demur.observe.log.selection import (
     worst,
 )
 from demur.observe.log.totals import By, Group, Totals, summarise
+from demur.observe.tables import put
 
 __all__ = [
     "EVERY",
+    "LABEL",
     "Answered",
     "By",
     "Damaged",
@@ -38,7 +40,9 @@ __all__ = [
     "answered",
     "export",
     "find",
+    "in_memory",
     "open_log",
+    "put",
     "read_labels",
     "records",
     "select",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from demur.guard.trace import Attempt
+from demur.guard import Attempt
 from demur.observe.log.labels import LABEL
 from demur.observe.log.opening import Log
 from demur.observe.log.reading import Damaged

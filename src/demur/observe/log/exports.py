@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from demur import private
+from demur import _owner_only as private
 from demur.observe.log.errors import LogError
 from demur.observe.log.opening import Log
 from demur.observe.log.reading import Damaged

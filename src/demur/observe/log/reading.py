@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from demur.guard.trace import Trace
+from demur._text import one_line
+from demur.guard import Trace
 from demur.observe.log.errors import reason
 from demur.observe.records import Record
-from demur.text import one_line
 
 T = TypeVar("T")
 

@@ -10,14 +10,14 @@ from typing import Any, get_args
 
 from pydantic.dataclasses import dataclass as validated
 
-from demur.guard.trace import Outcome, Verdict
+from demur._text import replace_surrogates
+from demur.guard import Outcome, Verdict
 from demur.observe.log.errors import LogError
 from demur.observe.log.opening import Log
 from demur.observe.log.reading import Damaged, read_record
 from demur.observe.records import WORST_FIRST, Record
 from demur.observe.tables import moment
 from demur.schema import Finding
-from demur.text import replace_surrogates
 
 MERGED = "case {} else '{}' end".format(
     " ".join(f"when max(e.finding = '{one}') then '{one}'" for one in WORST_FIRST[:-1]),

@@ -8,11 +8,11 @@ from typing import Any, Literal, get_args
 
 from pydantic.dataclasses import dataclass
 
-from demur.guard.trace import Outcome, Verdict
+from demur._share import Share
+from demur.guard import Outcome, Verdict
 from demur.observe.log.opening import Log
 from demur.observe.log.selection import EVERY, MERGED, Filters, as_time, conditions
 from demur.schema import Finding, Usage
-from demur.share import Share
 
 By = Literal["evaluator", "model", "day"]
 

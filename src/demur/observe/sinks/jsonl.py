@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
-from demur import private
+from demur import _owner_only as private
 from demur.errors import DemurError
 from demur.observe.records import Record
 from demur.observe.sinks.base import Sink

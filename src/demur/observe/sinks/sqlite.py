@@ -12,9 +12,9 @@ import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
-from demur import private
+from demur import _owner_only as private
+from demur._forks import leave
 from demur.errors import DemurError
-from demur.forks import leave
 from demur.observe.records import Record
 from demur.observe.sinks.base import Sink
 from demur.observe.sinks.locking import locked

@@ -14,8 +14,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.runnables.utils import AddableDict
 from llama_index.core.schema import NodeWithScore
 
-from demur.guard import Feedback
-from demur.guard.events import USAGE
+from demur.guard import USAGE, Feedback
 from llama_index.evaluation.demur._metering import Meter
 from llama_index.evaluation.demur._nodes import as_documents, as_nodes
 from llama_index.evaluation.demur._reply import Reply

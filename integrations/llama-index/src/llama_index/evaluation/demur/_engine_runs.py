@@ -28,7 +28,7 @@ from llama_index.core.schema import NodeWithScore, QueryType
 from llama_index_instrumentation.events.span import SpanDropEvent
 
 from demur import DemurError
-from demur.guard.events import told_evaluation
+from demur.guard import told_evaluation
 from demur.observe import Finished, Runs, Said, is_scoring
 from llama_index.evaluation.demur import _spans
 from llama_index.evaluation.demur._judging import is_evaluating, is_judging

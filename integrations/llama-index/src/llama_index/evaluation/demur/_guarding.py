@@ -16,8 +16,7 @@ from llama_index.core.tools import ToolOutput
 from llama_index_instrumentation import get_dispatcher
 
 from demur import Guard
-from demur.guard import Budget, Feedback, Recovery, Trace
-from demur.guard.events import DECISION, EVALUATION, OUTCOME, REPLACE
+from demur.guard import DECISION, EVALUATION, OUTCOME, REPLACE, Budget, Feedback, Recovery, Trace
 from llama_index.evaluation.demur._asking import Ask, AskedEngine, Asks, Call, Opened, config_around
 from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._nodes import as_nodes

@@ -17,9 +17,9 @@ from llama_index.core.settings import Settings
 from pydantic import Field, InstanceOf, PrivateAttr
 
 from demur import resolve_model
-from demur.forks import lock
-from demur.models.fingerprints import digest, function_fingerprint
-from demur.observe.secret_names import is_secret_name
+from demur._fingerprints import digest, function_fingerprint
+from demur._forks import lock
+from demur.observe import is_secret_name
 from llama_index.evaluation.demur._judging import while_judging
 from llama_index.evaluation.demur._usage import metadata_of, tokens_of
 

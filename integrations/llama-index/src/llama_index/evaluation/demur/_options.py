@@ -11,11 +11,13 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.llms import LLM
 
 from demur import CallPolicy, Sample, Threshold
-from demur.evaluators.fewl import NeighborStore
-from demur.evaluators.fewl.prompts import FEWLPrompts
-from demur.evaluators.refchecker.prompts import RefCheckerPrompts
-from demur.evaluators.reverse_validation import ReverseValidationPrompts
-from demur.evaluators.reverse_validation.matching import Matcher
+from demur.evaluators import (
+    FEWLPrompts,
+    Matcher,
+    NeighborStore,
+    RefCheckerPrompts,
+    ReverseValidationPrompts,
+)
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder

@@ -12,9 +12,8 @@ from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 from llama_index.core.prompts import BasePromptTemplate, ChatPromptTemplate, PromptTemplate
 from llama_index.core.prompts.utils import get_template_vars
 
-from demur.models.fingerprints import function_fingerprint
-from demur.models.isolation import isolate
-from demur.models.prompts import Prompt
+from demur._fingerprints import function_fingerprint
+from demur.prompting import Prompt, isolate
 
 Template: TypeAlias = ChatPromptTemplate | PromptTemplate
 

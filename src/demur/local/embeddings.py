@@ -1,0 +1,142 @@
+"""Sentence embeddings in this process without torch: all-MiniLM-L6-v2 on ONNX Runtime."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+from numpy.typing import NDArray
+
+from demur._forks import end_abruptly, in_child, leave, lock
+from demur._text import replace_surrogates
+from demur.errors import LocalModelError, MissingExtraError
+from demur.local.weights import MINILM, MINILM_TOKENIZER, find_fetched
+
+_LONGEST = 256
+"""Tokens that the model reads of a text, as its authors set it."""
+
+_lock = lock()
+_sessions: dict[tuple[Path, Path], tuple[Any, Any]] = {}
+"""Tokenizers and models that are loaded, by their files."""
+
+
+@dataclass(frozen=True)
+class MiniLM(Embeddings):
+    """all-MiniLM-L6-v2: vectors of 384 numbers and length 1, of the first 256 tokens of each text.
+
+    Making one looks for the files; the first text loads them, once per process. Safe in threads.
+
+    Raises:
+        MissingExtraError: ONNX Runtime or tokenizers is not installed.
+        LocalModelError: The files are missing or wrong.
+        ValueError: `batch_size` is not positive.
+    """
+
+    batch_size: int = 32
+    """Texts that are computed together."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells its vectors from those of other models: its weights' sha256."""
+        return f"MiniLM {MINILM.sha256}"
+
+    def __post_init__(self) -> None:
+        if self.batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {self.batch_size}")
+        _packages()
+        _files()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """The vector of each text."""
+        tokenizer, session = _loaded(*_files())
+        encodings = tokenizer.encode_batch([replace_surrogates(text) for text in texts])
+        # Neighbours in length are computed together, so that little is spent on padding.
+        order = sorted(range(len(texts)), key=lambda at: len(encodings[at].ids))
+        vectors: dict[int, list[float]] = {}
+        for start in range(0, len(order), self.batch_size):
+            batch = order[start : start + self.batch_size]
+            found = _embed(session, [encodings[at].ids for at in batch])
+            vectors.update(zip(batch, found.tolist(), strict=True))
+        return [vectors[at] for at in range(len(texts))]
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a text."""
+        return self.embed_documents([text])[0]
+
+
+def _embed(session: Any, tokens: Sequence[Sequence[int]]) -> NDArray[np.float32]:
+    """The vectors of texts that are padded to the longest."""
+    shape = len(tokens), max(map(len, tokens))
+    ids, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)  # the padding's id is 0
+    for at, one in enumerate(tokens):
+        ids[at, : len(one)], mask[at, : len(one)] = one, 1
+    inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+    (states,) = session.run(None, inputs)
+    return mean_direction(states, mask)
+
+
+def mean_direction(states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The mean of each text's states over its tokens, without the padding, scaled to length 1."""
+    weights = mask[..., np.newaxis].astype(np.float32)
+    means = (states * weights).sum(axis=1) / weights.sum(axis=1)
+    scaled: NDArray[np.float32] = means / np.linalg.norm(means, axis=1, keepdims=True)
+    return scaled
+
+
+def _files() -> tuple[Path, Path]:
+    return find_fetched(MINILM_TOKENIZER), find_fetched(MINILM)
+
+
+def _packages() -> tuple[Any, Any]:
+    try:
+        import onnxruntime
+        import tokenizers
+    except ImportError as error:
+        raise MissingExtraError(
+            error.name or "onnxruntime", "chroma", "computing sentence embeddings"
+        ) from error
+    return tokenizers, onnxruntime
+
+
+def _loaded(tokenizer: Path, weights: Path) -> tuple[Any, Any]:
+    with _lock:  # else threads that come first would each load them
+        if (tokenizer, weights) not in _sessions:
+            _sessions[tokenizer, weights] = _load(tokenizer, weights)
+        return _sessions[tokenizer, weights]
+
+
+def _forked() -> None:
+    """Load anew: the parent's sessions would wait for their threads, and also when they end."""
+    leave(dict(_sessions))
+    _sessions.clear()
+    if "onnxruntime" in sys.modules:
+        end_abruptly()
+
+
+in_child(_forked)
+
+
+def _load(tokenizer_file: Path, weights: Path) -> tuple[Any, Any]:
+    tokenizers, onnxruntime = _packages()
+    tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_file))
+    # In place of what the file says: 128 tokens, and every text padded to them.
+    tokenizer.enable_truncation(_LONGEST)
+    tokenizer.no_padding()
+    options = onnxruntime.SessionOptions()
+    # Threads that spin while they wait take the cores from the language model.
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        session = onnxruntime.InferenceSession(
+            str(weights), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # the library has many, and no base of its own
+        raise LocalModelError(
+            f"ONNX Runtime could not load {weights}: {error}. A newer one may: "
+            "pip install --upgrade onnxruntime"
+        ) from error
+    return tokenizer, session

@@ -1,1 +1,0 @@
-"""How models are named, called and read."""

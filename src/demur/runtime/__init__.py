@@ -1,0 +1,70 @@
+"""Running calls: the one place through which every request to a model goes.
+
+Work is written once, as a generator that yields calls (`Steps`), and driven by `drive` in threads
+or by `adrive` in the event loop; `Stepwise` is a Runnable around one. What the room promises to the
+others: no request is made but here; each has its tries, its time limit and its slot (`CallPolicy`),
+identical ones in flight are asked once, what a failure was comes back as text and class and never
+as a label, cancelling leaves nothing behind, a guarded call's budget is kept (`Scope`), and both
+drivers do the same in the same order.
+"""
+
+from demur.runtime.calls import (
+    JUDGE,
+    NO_STREAM,
+    Call,
+    ChatCall,
+    Ledger,
+    LocalCall,
+    RunnableCall,
+    Steps,
+    adrive,
+    ask,
+    drive,
+)
+from demur.runtime.in_process import bounded, is_local
+from demur.runtime.limits import PerModel, ashare, share
+from demur.runtime.retry import CallPolicy, cause_of, describe, is_interrupt, policy_for
+from demur.runtime.scope import Account, Limit, Scope, current_scope, within_scope
+from demur.runtime.stepwise import Stepwise
+from demur.runtime.threads import as_completed, in_background, settle, take
+from demur.runtime.together import side_by_side
+from demur.runtime.tries import Outcome, Reply, purse, reported_usage
+
+__all__ = [
+    "JUDGE",
+    "NO_STREAM",
+    "Account",
+    "Call",
+    "CallPolicy",
+    "ChatCall",
+    "Ledger",
+    "Limit",
+    "LocalCall",
+    "Outcome",
+    "PerModel",
+    "Reply",
+    "RunnableCall",
+    "Scope",
+    "Steps",
+    "Stepwise",
+    "adrive",
+    "as_completed",
+    "ashare",
+    "ask",
+    "bounded",
+    "cause_of",
+    "current_scope",
+    "describe",
+    "drive",
+    "in_background",
+    "is_interrupt",
+    "is_local",
+    "policy_for",
+    "purse",
+    "reported_usage",
+    "settle",
+    "share",
+    "side_by_side",
+    "take",
+    "within_scope",
+]

@@ -1,0 +1,154 @@
+"""Shared limits on model calls: slots per model, and one call for identical requests in flight."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections.abc import Awaitable, Callable, Hashable
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from langchain_core.language_models import BaseChatModel
+
+from demur._forks import in_child, lock
+
+T = TypeVar("T")
+
+
+class PerModel(Generic[T]):
+    """Values kept for each model object while it lives. Chat models are not hashable."""
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[int, Hashable], tuple[weakref.ref[BaseChatModel], T]] = {}
+        self._lock = lock()
+
+    def get(self, model: BaseChatModel, key: Hashable) -> T | None:
+        """The value kept for `model` under `key`, or None."""
+        kept = self._values.get((id(model), key))
+        return None if kept is None else kept[1]
+
+    def setdefault(self, model: BaseChatModel, key: Hashable, make: Callable[[], T]) -> T:
+        """The value kept for `model` under `key`, made first if there is none."""
+        at = (id(model), key)
+        with self._lock:
+            if at not in self._values:
+                # The callback runs before the id can be given to another object. It is kept here,
+                # not with the model, so that it goes with the values.
+                gone = weakref.ref(model, lambda _: self._values.pop(at, None))
+                self._values[at] = (gone, make())
+            return self._values[at][1]
+
+    def clear(self) -> None:
+        """Keep nothing any longer."""
+        self._values.clear()
+
+
+@dataclass
+class _Flight:
+    task: asyncio.Task[Any]
+    waiters: int = field(default=0)
+
+
+@dataclass(frozen=True)
+class _Loop:
+    """What is shared by the tasks of one event loop."""
+
+    slots: PerModel[asyncio.Semaphore] = field(default_factory=PerModel)
+    flights: dict[Hashable, _Flight] = field(default_factory=dict)
+
+
+_loops: dict[asyncio.AbstractEventLoop, _Loop] = {}
+
+
+def _running_loop() -> _Loop:
+    """What the running loop's tasks share; what loops shared that have ended goes.
+
+    It would not go by itself: a semaphore that was waited for keeps its loop.
+    """
+    running = asyncio.get_running_loop()
+    if running not in _loops:
+        for loop in tuple(_loops):
+            if loop.is_closed():
+                _loops.pop(loop, None)
+    return _loops.setdefault(running, _Loop())
+
+
+_thread_slots: PerModel[threading.BoundedSemaphore] = PerModel()
+
+
+def thread_slot(model: BaseChatModel, limit: int) -> AbstractContextManager[Any]:
+    """One of `limit` slots for calls to `model`, shared by all threads."""
+    return _thread_slots.setdefault(model, limit, lambda: threading.BoundedSemaphore(limit))
+
+
+def loop_slot(model: BaseChatModel, limit: int) -> AbstractAsyncContextManager[Any]:
+    """One of `limit` slots for calls to `model`, shared by all tasks of the running loop."""
+    return _running_loop().slots.setdefault(model, limit, lambda: asyncio.Semaphore(limit))
+
+
+_thread_flights: dict[Hashable, Future[Any]] = {}
+_flights_lock = lock()
+
+
+def share(key: Hashable, run: Callable[[], T]) -> tuple[T, bool]:
+    """Run `run`, or wait for the one that another thread runs under the same key.
+
+    Returns:
+        The result, and whether it was another thread's.
+    """
+    with _flights_lock:
+        future = _thread_flights.get(key)
+        if future is None:
+            own: Future[Any] = Future()
+            _thread_flights[key] = own
+    if future is not None:
+        return future.result(), True
+    try:
+        result = run()
+    except BaseException as error:
+        own.set_exception(error)
+        raise
+    else:
+        own.set_result(result)
+        return result, False
+    finally:
+        with _flights_lock:
+            _thread_flights.pop(key, None)  # not there where `run` forked, in the child
+
+
+async def ashare(key: Hashable, run: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
+    """As `share`, among the tasks of the running loop.
+
+    The call goes on while anyone waits for it: cancelling the one who began it does not fail the
+    others, and cancelling the last one cancels it.
+    """
+    flights = _running_loop().flights
+    flight = flights.get(key)
+    joined = flight is not None
+    if flight is None:
+        flight = flights[key] = _Flight(asyncio.ensure_future(run()))
+    flight.waiters += 1
+    try:
+        return await asyncio.shield(flight.task), joined
+    finally:
+        flight.waiters -= 1
+        if not flight.waiters:
+            if flights.get(key) is flight:
+                del flights[key]
+            if not flight.task.done():
+                # Nothing of it is left running when the cancelled caller goes on.
+                flight.task.cancel()
+                await asyncio.wait([flight.task])
+
+
+def _forked() -> None:
+    """Free all slots and know of no request: the parent's are not under way here."""
+    _loops.clear()
+    _thread_slots.clear()
+    _thread_flights.clear()
+
+
+in_child(_forked)

@@ -1,0 +1,167 @@
+"""One request to a model from try to try, and what comes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+
+from demur.runtime.retry import (
+    CallPolicy,
+    cause_of,
+    delay_before_retry,
+    describe,
+    is_control_flow,
+)
+from demur.runtime.scope import Account, current_scope
+from demur.schema import Usage
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a chat model said."""
+
+    text: str
+    """The text of the message."""
+    truncated: bool = False
+    """Whether it was cut at the token limit."""
+    first_token: Mapping[str, float] | None = None
+    """Log-probabilities of the likeliest first tokens; None where the endpoint gives none."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a call ended: with a value, or with an error that says why there is none."""
+
+    value: Any = None
+    error: str | None = None
+    cause: str | None = None
+    """What kind of error it is, in words that anyone may see."""
+    usage: Usage = field(default_factory=Usage)
+
+    @classmethod
+    def failed(cls, error: BaseException, seconds: float = 0.0) -> Outcome:
+        """Of a call that raised."""
+        return cls(error=describe(error), cause=cause_of(error), usage=Usage(seconds=seconds))
+
+
+def purse() -> Account | None:
+    """The account of the guarded call in which this runs, if it does and has one."""
+    scope = current_scope()
+    return None if scope is None else scope.account
+
+
+class Tries:
+    """The state of one request from try to try: entered around each, it catches and counts."""
+
+    def __init__(self, policy: CallPolicy, tokens: int) -> None:
+        self.policy = policy
+        self.message: Any = None
+        self.delay: float | None = None
+        self._calls = 0
+        self._spent = 0.0
+        self._started = 0.0
+        self._timeout = 0.0
+        self._error: str | None = None
+        self._cause: str | None = None
+        self._account = purse()
+        self._reserved = tokens
+        self._refused: str | None = None
+
+    def reserve(self) -> bool:
+        """Whether the budget has another try."""
+        if self._account is not None:
+            self._refused = self._account.reserve(self._reserved)
+        return self._refused is None
+
+    def __enter__(self) -> float:
+        self._calls += 1
+        self._started = time.monotonic()
+        self._timeout = min(self.policy.timeout, self.policy.deadline - self._spent)
+        left = None if self._account is None else self._account.remaining_seconds()
+        if left is not None:
+            self._timeout = min(self._timeout, left)
+        return self._timeout
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        self._spent += time.monotonic() - self._started
+        self.delay = None
+        self._error = None
+        self._settle()
+        if not isinstance(error, Exception) or is_control_flow(error):
+            return False
+        self.delay = delay_before_retry(error, self._calls, self._spent, self.policy)
+        self._error, self._cause = describe(error), cause_of(error)
+        if isinstance(error, (TimeoutError, FutureTimeout, asyncio.TimeoutError)) and not str(
+            error
+        ):
+            self._error = f"no reply within {self._timeout:.3g} s"
+        return True
+
+    def wait(self) -> float:
+        """The pause before the next try, which counts towards the deadline."""
+        assert self.delay is not None
+        self._spent += self.delay
+        return self.delay
+
+    def _settle(self) -> None:
+        if self._account is not None:
+            one = Usage(calls=1)
+            usage = reported_usage(self.message, one) if self.message is not None else one
+            self._account.settle(self._reserved, usage)
+
+    def outcome(self) -> Outcome:
+        """How the request ended."""
+        usage = Usage(calls=self._calls, seconds=self._spent)
+        if self._refused is not None:
+            before = f" (after {self._error})" if self._error else ""
+            return Outcome(error=f"{self._refused}{before}", cause=self._refused, usage=usage)
+        if self._error is not None:
+            tries = f" (after {self._calls} tries)" if self._calls > 1 else ""
+            why = f"the model call failed{tries}: {self._error}"
+            return Outcome(error=why, cause=self._cause, usage=usage)
+        if not isinstance(self.message, AIMessage):
+            kind = type(self.message).__name__
+            return Outcome(error=f"the model returned a {kind}, not a message", usage=usage)
+        return Outcome(_reply(self.message), usage=reported_usage(self.message, usage))
+
+
+def reported_usage(message: BaseMessage, usage: Usage) -> Usage:
+    """`usage` of one call, with the tokens that the reply reports."""
+    reported: Mapping[str, Any] = getattr(message, "usage_metadata", None) or {}
+    if "total_cost" in reported:
+        # LangChain marks a message that came from its cache by a cost of 0.
+        return usage.model_copy(update={"calls": usage.calls - 1, "cached": 1})
+    return usage.model_copy(
+        update={
+            "input_tokens": int(reported.get("input_tokens") or 0),
+            "output_tokens": int(reported.get("output_tokens") or 0),
+        }
+    )
+
+
+def _reply(message: AIMessage) -> Reply:
+    metadata = message.response_metadata
+    reason = metadata.get("finish_reason") or metadata.get("stop_reason")
+    return Reply(
+        text=str(message.text),
+        truncated=reason in ("length", "max_tokens", "MAX_TOKENS"),
+        first_token=_first_token(metadata.get("logprobs")),
+    )
+
+
+def _first_token(logprobs: object) -> Mapping[str, float] | None:
+    """The first token's alternatives, out of the shape that OpenAI's protocol gives them."""
+    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    if not content:
+        return None
+    first = content[0]
+    found = {first["token"]: float(first["logprob"])}
+    for token in first.get("top_logprobs") or ():
+        found[token["token"]] = max(float(token["logprob"]), found.get(token["token"], -1e9))
+    return found

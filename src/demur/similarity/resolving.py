@@ -1,0 +1,175 @@
+"""How alike two texts are: the similarity that a name, a model or a function stands for."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from langchain_core.embeddings import Embeddings
+
+from demur._fingerprints import fingerprint, function_fingerprint
+from demur._forks import lock
+from demur.local import MiniLM
+from demur.similarity.encoders import (
+    HHEM,
+    HHEM_1_0,
+    HHEM_2_1,
+    load_cross_encoder,
+    load_hhem,
+    weights_fingerprint,
+)
+from demur.similarity.nli import NLI, load_nli
+from demur.similarity.pairs import Similarity
+from demur.similarity.scorers import Cosine, CrossEncoder, Entailment, Pair, load_bleu, load_rouge
+
+__all__ = ["COSINE", "Pair", "Similarity", "resolve_similarity"]
+
+COSINE = "cosine"
+"""The name of every similarity that is the cosine of embeddings, whatever the model."""
+
+
+class _Named(Similarity):
+    """A similarity made from a name, and found by it again where it is unpickled."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return resolve_similarity, (self.name,)
+
+
+_lock = lock()
+_named: dict[str, _Named] = {}
+"""Those made from a name, once per process: who asks for the same one shares what it remembers."""
+
+
+def resolve_similarity(similarity: object) -> Similarity:
+    """The similarity that a name, a model or a function stands for.
+
+    Args:
+        similarity: "cosine" (of the embedded MiniLM), "hhem" (HHEM-2.1-Open), "hhem-1.0", "rouge"
+            (ROUGE-L), "bleu"; "org/name" or a folder: a cross-encoder with one output, or with the
+            three classes of NLI (the probability of entailment). Or an object: a sentence-
+            transformers `CrossEncoder` or `SentenceTransformer`, LangChain `Embeddings` (cosine),
+            a torch model with a `predict` for pairs (as HHEM's), an `NLI`, a `Similarity`, or a
+            function from a list of (premise, hypothesis) to as many numbers in [0, 1]. "hhem" runs
+            code that the pinned commit brings.
+
+    Raises:
+        ValueError: The name is unknown, or the model is none that scores pairs.
+        TypeError: It is nothing of the kind.
+        MissingExtraError: A package is not installed.
+        DemurError: A model cannot be had.
+    """
+    if isinstance(similarity, Similarity):
+        return similarity
+    if not isinstance(similarity, (str, os.PathLike)):
+        return _from_object(similarity)
+    name = os.fspath(similarity)
+    with _lock:  # else threads that come first would each load the model
+        if name not in _BY_NAME and os.path.isdir(name):
+            name = str(Path(name).resolve())
+        if name not in _named:
+            _named[name] = _Named(*_from_name(name).given)
+        return _named[name]
+
+
+def _from_name(name: str) -> Similarity:
+    if name in _BY_NAME:
+        return _BY_NAME[name]()
+    if "/" not in name and not os.path.isdir(name):
+        raise ValueError(
+            f"unknown similarity {name!r}: expected one of {', '.join(map(repr, _BY_NAME))}; the "
+            "name of a cross-encoder such as 'org/name', or its folder; or a model or a function, "
+            "given as an object"
+        )
+    encoder = load_cross_encoder(name)
+    if encoder.num_labels == 3:
+        return _from_nli(load_nli(name), name)  # which checkers share, and its lock
+    return _from_cross_encoder(encoder, name)
+
+
+def _hhem() -> Similarity:
+    return Similarity(load_hhem().predict, "hhem", f"{HHEM}@{HHEM_2_1}", batch_size=32)
+
+
+def _hhem_1_0() -> Similarity:
+    score = CrossEncoder(load_cross_encoder(HHEM, HHEM_1_0))
+    return Similarity(score, "hhem-1.0", f"{HHEM}@{HHEM_1_0}", batch_size=32)
+
+
+def _rouge() -> Similarity:
+    made = f"rapidfuzz=={version('rapidfuzz')}"
+    return Similarity(load_rouge(), "rouge", f"rouge-l:{made}", batch_size=256, symmetric=True)
+
+
+def _bleu() -> Similarity:
+    return Similarity(
+        load_bleu(), "bleu", f"bleu:sacrebleu=={version('sacrebleu')}", batch_size=256
+    )
+
+
+def _from_embeddings(embeddings: Embeddings) -> Similarity:
+    return _cosine(embeddings.embed_documents, fingerprint(embeddings))
+
+
+def _cosine(embed: Callable[[list[str]], Any], made: str) -> Similarity:
+    # Without a memory of pairs: once the texts are embedded, a product costs less than a look-up.
+    return Similarity(
+        Cosine(embed), COSINE, f"cosine:{made}", batch_size=2048, kept=0, symmetric=True
+    )
+
+
+def _from_cross_encoder(encoder: Any, name: str) -> Similarity:
+    classes = encoder.num_labels
+    if classes == 1:
+        made = f"cross-encoder:{weights_fingerprint(encoder)}"
+        return Similarity(CrossEncoder(encoder), name, made, batch_size=32)
+    if classes == 3:
+        return _from_nli(NLI(encoder), name)
+    raise ValueError(
+        f"the cross-encoder {name!r} has {classes} classes; expected one output, or the three "
+        "classes of NLI. Of another give a function from pairs to numbers in [0, 1]"
+    )
+
+
+def _from_nli(nli: NLI, name: str) -> Similarity:
+    made = f"entailment:{weights_fingerprint(nli.encoder)}"
+    return Similarity(Entailment(nli), name, made, batch_size=32)
+
+
+def _from_object(model: Any) -> Similarity:
+    if isinstance(model, NLI):
+        return _from_nli(model, "nli")
+    if isinstance(model, Embeddings):
+        return _from_embeddings(model)
+    # Who has such an object has imported its library, which takes seconds.
+    library = sys.modules.get("sentence_transformers")
+    if library is not None and isinstance(model, library.CrossEncoder):
+        return _from_cross_encoder(model, "cross-encoder")
+    if library is not None and isinstance(model, library.SentenceTransformer):
+        encode = partial(model.encode, show_progress_bar=False)
+        return _cosine(encode, f"sentence-transformer:{weights_fingerprint(model)}")
+    if hasattr(model, "predict") and hasattr(model, "named_parameters"):
+        name = type(model).__name__
+        made = f"{name}:{weights_fingerprint(model)}"
+        return Similarity(model.predict, name, made, batch_size=32)
+    if callable(model):
+        made = function_fingerprint(model)
+        return Similarity(model, made.rpartition(".")[2], made)
+    raise TypeError(
+        f"expected a similarity's name ({', '.join(map(repr, _BY_NAME))}), a model that scores "
+        "pairs or embeds texts, or a function from a list of (premise, hypothesis) to numbers in "
+        f"[0, 1]; got {type(model).__name__}"
+    )
+
+
+_BY_NAME: dict[str, Callable[[], Similarity]] = {
+    COSINE: lambda: _from_embeddings(MiniLM()),
+    "hhem": _hhem,
+    "hhem-1.0": _hhem_1_0,
+    "rouge": _rouge,
+    "bleu": _bleu,
+}

@@ -1,0 +1,170 @@
+"""Ways to score pairs of texts: each takes some pairs and returns a number in [0, 1] for each.
+
+What they all need (each pair once, batches, checks, threads) is in `pairs.py`, which calls a
+scorer from one thread at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from demur._recent import Recent
+from demur._text import words
+from demur.errors import DemurError, MissingExtraError
+from demur.schema import ClaimLabel
+from demur.similarity.nli import NLI
+
+Pair = tuple[str, str]
+"""Premise and hypothesis, in that order."""
+Scorer = Callable[[list[Pair]], ArrayLike]
+
+
+class Cosine:
+    """Cosines of embeddings, those below 0 counted as 0. A text is embedded once while it is kept.
+
+    Args:
+        embed: The vectors of some texts, of any length but 0.
+        room: Bytes of vectors that are kept, those of the texts that were asked for last.
+        at_once: Texts that are given to `embed` together.
+    """
+
+    def __init__(
+        self,
+        embed: Callable[[list[str]], ArrayLike],
+        room: int = 256 << 20,
+        at_once: int = 256,
+    ) -> None:
+        """See the class."""
+        self._given = embed, room, at_once
+        self._kept: Recent[NDArray[np.float32]] = Recent(room)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle without the vectors."""
+        return Cosine, self._given
+
+    def __call__(self, pairs: list[Pair]) -> NDArray[np.float64]:
+        """The cosine of each pair."""
+        rows = {text: at for at, text in enumerate(dict.fromkeys(chain.from_iterable(pairs)))}
+        vectors = np.stack(self._vectors(list(rows)))
+        left = vectors[[rows[premise] for premise, _ in pairs]]
+        right = vectors[[rows[hypothesis] for _, hypothesis in pairs]]
+        cosines: NDArray[np.float64] = np.einsum("ij,ij->i", left, right).astype(np.float64)
+        return cosines.clip(0, 1)
+
+    def _vectors(self, texts: list[str]) -> list[NDArray[np.float32]]:
+        keys = [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
+        kept = self._kept.get(keys)
+        found = {at: kept[key] for at, key in enumerate(keys) if key in kept}
+        # Neighbours in length are embedded together, so that little is spent on padding.
+        new = sorted(
+            (at for at in range(len(texts)) if at not in found), key=lambda at: len(texts[at])
+        )
+        at_once = self._given[-1]
+        for start in range(0, len(new), at_once):
+            some = new[start : start + at_once]
+            for at, vector in zip(some, self._embed([texts[at] for at in some]), strict=True):
+                found[at] = vector.copy()  # else it would keep the whole batch
+                self._kept.put(keys[at], found[at], weight=vector.nbytes)
+        return [found[at] for at in range(len(texts))]
+
+    def _embed(self, texts: list[str]) -> NDArray[np.float32]:
+        vectors = np.asarray(self._given[0](texts), dtype=np.float64)
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise DemurError(
+                f"the embedding model returned an array of shape {vectors.shape} for {len(texts)} "
+                "texts; expected one vector for each"
+            )
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        for text, length in zip(texts, lengths[:, 0], strict=True):
+            if not 0 < length < np.inf:
+                raise DemurError(
+                    f"the embedding model returned a vector of length {length} for {text!r:.200}; "
+                    "a cosine needs one that is finite and not 0"
+                )
+        scaled: NDArray[np.float32] = (vectors / lengths).astype(np.float32)
+        return scaled
+
+
+class CrossEncoder:
+    """The single output of a `sentence_transformers.CrossEncoder`, brought into [0, 1]."""
+
+    def __init__(self, encoder: Any, batch_size: int = 32) -> None:
+        """Wrap an encoder, which is not changed."""
+        self.encoder, self.batch_size = encoder, batch_size
+
+    def __call__(self, pairs: list[Pair]) -> ArrayLike:
+        """Its own activation where it has one, else the sigmoid."""
+        import torch
+
+        own = self.encoder.activation_fn
+        scores: ArrayLike = self.encoder.predict(
+            pairs,
+            batch_size=self.batch_size,
+            activation_fn=torch.nn.Sigmoid() if isinstance(own, torch.nn.Identity) else own,
+            show_progress_bar=False,
+        )
+        return scores
+
+
+class Entailment:
+    """The probability by NLI that the premise entails the hypothesis."""
+
+    def __init__(self, nli: NLI) -> None:
+        """See the class."""
+        self.nli = nli
+
+    def __call__(self, pairs: list[Pair]) -> list[float]:
+        """The probability for each pair."""
+        return [found[ClaimLabel.ENTAILMENT] for found in self.nli.predict(pairs)]
+
+
+def load_rouge() -> Scorer:
+    """ROUGE-L: the F1 of the longest common subsequence of words, which knows no direction.
+
+    That is the normalised Indel similarity of the two lists of words, to the last digit, and
+    rapidfuzz computes it thirty times as fast as the `rouge-score` package, with wheels for every
+    Python. Words are case-folded, not stemmed, and not only those in ASCII.
+    """
+    try:
+        from rapidfuzz.distance import Indel
+    except ImportError as error:
+        raise MissingExtraError("rapidfuzz", "similarity", "ROUGE") from error
+
+    def score(pairs: list[Pair]) -> list[float]:
+        tokens = {
+            text: [word for word, _, _ in words(text)]
+            for text in dict.fromkeys(chain.from_iterable(pairs))
+        }
+        return [_f1(tokens[premise], tokens[hypothesis]) for premise, hypothesis in pairs]
+
+    def _f1(premise: Sequence[str], hypothesis: Sequence[str]) -> float:
+        if not premise or not hypothesis:
+            return 0.0  # where the library says that two empty lists are alike
+        return float(Indel.normalized_similarity(premise, hypothesis))
+
+    return score
+
+
+def load_bleu() -> Scorer:
+    """BLEU of the hypothesis as a sentence, with the premise as its one reference, over 100.
+
+    As sacrebleu has it: smoothed, and over the n-grams that so short a text can have.
+    """
+    try:
+        from sacrebleu.metrics import BLEU
+    except ImportError as error:
+        raise MissingExtraError("sacrebleu", "similarity", "BLEU") from error
+    bleu = BLEU(effective_order=True)
+
+    def score(pairs: list[Pair]) -> list[float]:
+        return [
+            bleu.sentence_score(hypothesis, [premise]).score / 100 for premise, hypothesis in pairs
+        ]
+
+    return score

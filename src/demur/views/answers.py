@@ -1,0 +1,129 @@
+"""An answer with what evaluators found of it, and what it was held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from demur.guard import Attempt
+from demur.schema import Evaluation
+from demur.views.claims import Numbered, View, numbered, reference_names, tooltip
+from demur.views.elements import Element, element, prefix_of
+from demur.views.evaluations import evaluation_block
+from demur.views.marking import Mark, marked
+from demur.views.references import places_of, reference_list
+from demur.views.words import claim_look
+
+
+class _Judged(NamedTuple):
+    """What one evaluator found; of an answer that was streamed, sentence by sentence."""
+
+    evaluations: list[tuple[Evaluation, list[Numbered]]]
+    marks: list[Mark]
+    """The claims that have a place in the answer."""
+
+
+def attempt_html(attempt: Attempt) -> Element:
+    """An attempt by itself: question, answer, evaluations, references."""
+    return element("article", *answer_view(attempt), class_="demur demur-attempt")
+
+
+def answer_view(
+    attempt: Attempt,
+    salt: str = "",
+    *,
+    trusted: int | None = None,
+    before: Attempt | None = None,
+) -> Iterator[Element | None]:
+    """The parts of an attempt's view, in order.
+
+    The answer is shown once for each evaluator with claims that have a place in it, followed by
+    what that one found; else once and plain. Numbers of claims count through the attempt.
+
+    Args:
+        attempt: What to show.
+        salt: Tells its ids from those of other attempts that are the same.
+        trusted: How much of the answer's begin is as it was judged; offsets behind it are not
+            believed. None: all of it.
+        before: The attempt before: its question is not told again, and references that it had not
+            are called new.
+    """
+    claims = numbered(attempt.evaluations)
+    every = list(chain.from_iterable(claims))
+    end = len(attempt.answer) if trusted is None else min(trusted, len(attempt.answer))
+    shown = {
+        one.number: one.claim.span
+        for one in every
+        if one.claim.span is not None and one.claim.span.start < one.claim.span.end <= end
+    }
+    view = View(
+        _prefix(attempt, salt),
+        names=reference_names(attempt.contexts),
+        marked=shown.keys(),
+        places=places_of(every, attempt.contexts),
+    )
+    by_name: dict[str, _Judged] = {}
+    for evaluation, of_it in zip(attempt.evaluations, claims, strict=True):
+        judged = by_name.setdefault(evaluation.name, _Judged([], []))
+        judged.evaluations.append((evaluation, of_it))
+        for one in of_it:
+            if (span := shown.get(one.number)) is not None:
+                mark = Mark(
+                    start=span.start,
+                    end=span.end,
+                    number=one.number,
+                    look=claim_look(one.claim),
+                    id=view.in_answer(one.number),
+                    note=view.in_list(one.number),
+                    target=view.target(one),
+                    tip=tooltip(one, view),
+                )
+                judged.marks.append(mark)
+    if attempt.question is not None and (before is None or before.question != attempt.question):
+        yield _block("Question", [attempt.question], "demur-question")
+    known = {one.page_content for one in before.contexts} if before is not None else None
+    new = {
+        at
+        for at, one in enumerate(attempt.contexts)
+        if known is not None and one.page_content not in known
+    }
+    yield element(
+        "div",
+        element("div", *_judgements(attempt, by_name, view)),
+        reference_list(attempt.contexts, every, view, new),
+        class_="demur-columns",
+    )
+
+
+def _judgements(attempt: Attempt, by_name: dict[str, _Judged], view: View) -> Iterator[Element]:
+    in_places = [name for name, judged in by_name.items() if judged.marks]
+    if not in_places:
+        yield _block("Answer", [attempt.answer], "demur-answer")
+    for name in (*in_places, *(name for name in by_name if name not in in_places)):
+        judged = by_name[name]
+        if judged.marks:
+            head = "Answer" if len(in_places) == 1 else f"Answer, as {name} reads it"
+            yield _block(head, marked(attempt.answer, judged.marks), "demur-answer")
+        total = len(judged.evaluations)
+        for at, (evaluation, claims) in enumerate(judged.evaluations, 1):
+            yield evaluation_block(
+                evaluation, claims, view, f"{at} of {total}" if total > 1 else ""
+            )
+    if not attempt.evaluations:
+        yield element("p", "No evaluator judged it.", class_="demur-quiet")
+
+
+def _block(title: str, content: Sequence[str], class_: str) -> Element:
+    return element(
+        "div",
+        element("p", title, class_="demur-title"),
+        element("div", *content, class_="demur-text", dir="auto"),
+        class_=class_,
+    )
+
+
+def _prefix(attempt: Attempt, salt: str) -> str:
+    texts = [one.page_content for one in attempt.contexts]
+    found = [repr(one) for one in attempt.evaluations]
+    return prefix_of(("attempt", salt, attempt.question, attempt.answer, *texts, *found))

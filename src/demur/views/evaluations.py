@@ -1,0 +1,62 @@
+"""What one evaluator found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from demur.schema import Evaluation
+from demur.views.claims import Numbered, View, claim_list, numbered
+from demur.views.elements import Element, element, joined, prefix_of, separated
+from demur.views.words import Look, evaluation_look, usage_line
+
+
+def evaluation_html(evaluation: Evaluation) -> Element:
+    """An evaluation by itself: verdict, score, explanation, the claims with their evidence, cost.
+
+    It knows neither the answer nor the references, so that nothing is highlighted in them.
+    """
+    view = View(prefix_of(("evaluation", repr(evaluation))))
+    (claims,) = numbered((evaluation,))
+    return element("article", evaluation_block(evaluation, claims, view), class_="demur")
+
+
+def evaluation_block(
+    evaluation: Evaluation, claims: Sequence[Numbered], view: View, which: str = ""
+) -> Element:
+    """An evaluation as part of a view.
+
+    Args:
+        evaluation: What was found.
+        claims: Its claims with their numbers.
+        view: Of the answer.
+        which: Tells it from others by the same evaluator, such as "1 of 3".
+    """
+    label = evaluation.label
+    told = None if label is None or evaluation.nothing_to_check else label
+    score = None if evaluation.score is None else f"score {evaluation.score:.2f}"
+    return element(
+        "section",
+        element(
+            "p",
+            element("strong", evaluation.name, class_="demur-name"),
+            element("span", which, class_="demur-quiet") if which else None,
+            pill(evaluation_look(evaluation)),
+            element("span", separated((told, score), " · ")),
+            class_="demur-head",
+        ),
+        _paragraph(evaluation.error, "demur-why"),
+        _paragraph(evaluation.explanation, "demur-explanation"),
+        claim_list(claims, view),
+        element("p", usage_line(evaluation.usage), class_="demur-quiet"),
+        class_="demur-evaluation",
+    )
+
+
+def pill(look: Look) -> Element:
+    """A verdict as a sign and a word."""
+    sign = element("span", look.sign, class_="demur-sign", aria_hidden="true")
+    return element("span", joined(sign, " ", look.word), class_=f"demur-label {look.css}")
+
+
+def _paragraph(text: str | None, class_: str) -> Element | None:
+    return element("p", text, class_=class_, dir="auto") if text else None

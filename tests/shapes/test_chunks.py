@@ -1,0 +1,281 @@
+"""Chunks of every shape, cut and put together."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.output_parsers import JsonOutputParser
+from langchain_core.runnables import RunnableLambda
+from langchain_core.runnables.utils import AddableDict
+
+from demur import (
+    AnswerRejected,
+    DemurError,
+)
+from demur.guard import REFUSAL
+from demur.shapes import added
+from support.streams import (
+    DOCUMENTS,
+    GOOD,
+    ByClaims,
+    Client,
+    Telling,
+    by_words,
+    guard,
+    under,
+)
+
+
+@pytest.fixture(params=["sync", "async"])
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def message_chunks(text: str) -> list[AIMessageChunk]:
+    words = by_words(text)
+    chunks = [AIMessageChunk(word, id="run-1") for word in words]
+    last = AIMessageChunk(
+        "",
+        id="run-1",
+        response_metadata={"finish_reason": "stop"},
+        usage_metadata={"input_tokens": 3, "output_tokens": 5, "total_tokens": 8},
+        chunk_position="last",
+    )
+    return [*chunks, last]
+
+
+def test_a_messages_chunks_add_up_to_the_message(mode: str) -> None:
+    client = Client().read(guard(Telling(message_chunks(GOOD))), "why?", mode)
+    assert len(client.chunks) == 4
+    assert client.total == reduce(added, message_chunks(GOOD))
+
+
+def test_a_corrected_message_is_one_message(mode: str) -> None:
+    judged = threading.Event()
+    judge = ByClaims(hold=lambda answer: judged if "bad" in answer else None)
+    client = Client()
+    client.on_text = lambda text: judged.set()
+    chain = Telling(message_chunks("One is good. Two is bad."), [AIMessage("Fine.", id="other")])
+    client.read(guard(chain, judge), "why?", mode)
+    assert client.text == "Fine."
+    assert {chunk.id for chunk in client.chunks} == {"run-1"}
+    assert client.chunks[-1].chunk_position == "last"
+
+
+def test_a_message_in_one_piece_leaves_as_it_is(mode: str) -> None:
+    message = AIMessage("One is good. Two is good.", id="1", response_metadata={"a": 1})
+    client = Client().read(guard(RunnableLambda(lambda given: message)), "why?", mode)
+    assert client.chunks == [message]
+
+
+def test_other_keys_leave_with_the_answer_and_contexts_at_once(mode: str) -> None:
+    got = threading.Event()
+    chain = Telling(
+        [
+            AddableDict(input="why?"),
+            AddableDict(context=DOCUMENTS),
+            *under("answer", GOOD),
+            AddableDict(more=1),
+        ]
+    )
+    chain.hold = lambda chunk: got if chunk == {"answer": "One"} else None
+    client = Client()
+    client.on_text = lambda text: got.set()
+    client.read(guard(chain, contexts=None), {"input": "why?"}, mode)
+    assert client.text == GOOD
+    assert client.others == {"input": "why?", "context": DOCUMENTS, "more": 1}
+    assert {"context": DOCUMENTS} in client.chunks[:2]
+
+
+def test_other_keys_that_a_correction_changes_are_sent_anew(mode: str) -> None:
+    better = [Document("Something else.")]
+    chain = Telling(
+        [AddableDict(input="why?", context=DOCUMENTS), *under("answer", "One is bad.")],
+        [AddableDict(input="why?", context=better), AddableDict(answer="Fine.")],
+    )
+    client = Client().read(guard(chain, contexts=None), {"input": "why?"}, mode)
+    assert client.replaced == [{"keep": 0, "keys": ["context"]}]
+    assert client.text == "Fine."
+    assert client.others == {"input": "why?", "context": better}
+
+
+UNSPLIT: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "a function": ([{"said": "One is good."}], {"answer": lambda output: output["said"]}),
+    "a message under a key": ([{"answer": AIMessage("One is good.")}], {}),
+    "what does not add up": (
+        [("One",), {"said": "One is good."}],
+        {"answer": lambda output: output["said"]},
+    ),
+}
+
+
+@pytest.mark.parametrize(("chunks", "options"), UNSPLIT.values(), ids=UNSPLIT)
+def test_what_cannot_be_split_is_judged_and_leaves_as_a_whole(
+    chunks: list[Any], options: dict[str, Any], mode: str
+) -> None:
+    judge = ByClaims()
+    client = Client().read(guard(Telling(chunks), judge, **options), "why?", mode)
+    assert judge.answers == ["One is good."]
+    assert client.chunks == chunks[-1:]
+    refused = Client()
+    refusing = guard(Telling(chunks), ByClaims(passes=lambda sample: False), **options)
+    if "answer" in options:
+        with pytest.raises(AnswerRejected):  # no other text can be put there
+            refused.read(refusing, "why?", mode)
+        assert refused.chunks == []
+    else:
+        refused.read(refusing, "why?", mode)
+        assert refused.text == REFUSAL
+
+
+def test_an_answer_that_cannot_be_found_is_an_error_and_lets_nothing_out(mode: str) -> None:
+    client = Client()
+    guarded = guard(Telling([AddableDict(prose="One is good."), AddableDict(context=DOCUMENTS)]))
+    with pytest.raises(DemurError, match="no answer can be found"):
+        client.read(guarded, "why?", mode)
+    assert client.chunks == [{"context": DOCUMENTS}]  # the other may have been meant for it
+
+
+@pytest.mark.parametrize("chunks", [[""], [" \n"]])
+def test_an_answer_without_a_sentence_is_judged_as_it_is(chunks: list[str], mode: str) -> None:
+    judge = ByClaims()
+    client = Client().read(guard(Telling(chunks), judge), "why?", mode)
+    assert judge.answers == chunks
+    assert client.chunks == chunks
+
+
+# --- What adds up --------------------------------------------------------------------------------
+
+CHUNKS = st.lists(
+    st.one_of(
+        st.text(max_size=3),
+        st.dictionaries(st.sampled_from("ab"), st.text(max_size=2) | st.integers(), max_size=2),
+        st.dictionaries(st.sampled_from("ab"), st.text(max_size=2) | st.integers(), max_size=2).map(
+            AddableDict
+        ),
+        st.text(max_size=3).map(lambda text: AIMessageChunk(text, id="1")),
+        st.integers(),
+        st.lists(st.integers(), max_size=2),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(CHUNKS)
+@example([{"a": "How"}, {"a": "How tall"}])
+@example(["a", AddableDict(a="b")])
+def test_chunks_are_put_together_as_langchain_does_it(chunks: list[Any]) -> None:
+    chain = Telling(chunks) | RunnableLambda(lambda whole: whole)
+
+    def either(whole: Callable[[], Any]) -> Any:
+        try:
+            return whole()
+        except Exception as error:  # a string and an AddableDict, say
+            return type(error)
+
+    langchains = either(lambda: [*chain.stream("why?")])
+    assert either(lambda: [reduce(added, chunks)]) == langchains
+
+
+JSON = st.dictionaries(
+    st.sampled_from(["input", "question", "note"]),
+    st.text(max_size=20) | st.integers() | st.lists(st.text(max_size=5), max_size=3),
+    min_size=1,
+)
+
+
+@given(JSON, st.data())
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+def test_a_chain_is_asked_what_a_parser_of_json_has_read_in_the_end(
+    streaming: str, asked: dict[str, Any], data: st.DataObject
+) -> None:
+    mode = data.draw(st.sampled_from(["sync", "async"]))
+    chain = Telling("One is good.")
+    pieces = [*json.dumps(asked, ensure_ascii=data.draw(st.booleans()))]
+    parsed = Telling(pieces) | JsonOutputParser()
+    client = Client().read(parsed | guard(chain, streaming=streaming), "why?", mode)
+    assert client.text == "One is good."
+    assert chain.inputs == [asked]
+
+
+@pytest.mark.parametrize("said", ["One is good. Two is good.", "One is good. Two is bad."])
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+def test_an_answer_in_json_is_judged_and_leaves_as_a_whole(
+    said: str, streaming: str, mode: str
+) -> None:
+    output = {"answer": said, "sources": ["a", "b"], "n": 3}
+    judge = ByClaims()
+    chain = Telling(json.dumps(output)) | JsonOutputParser()
+    client = Client().read(guard(chain, judge, streaming=streaming, on_fail="abstain"), "?", mode)
+    left = said if "bad" not in said else REFUSAL
+    assert client.chunks == [{**output, "answer": left}]
+    assert judge.answers == [said]
+
+
+def test_of_plain_mappings_only_the_last_is_an_answer(mode: str) -> None:
+    chunks = [{"answer": "One is good. So"}, {"answer": "Two is bad."}]
+    client = Client().read(guard(Telling(chunks), on_fail="abstain"), "why?", mode)
+    assert client.chunks == [{"answer": REFUSAL}]
+
+
+class State(AddableDict):
+    """As graphs have them: the values of one come in the place of those of the other."""
+
+    def __add__(self, other: Any) -> Any:
+        return State({**self, **other})
+
+
+def test_so_it_is_with_mappings_that_replace_each_other(mode: str) -> None:
+    chunks = [State(answer="One is good. So"), State(answer="One is good. So it is.")]
+    client = Client().read(guard(Telling(chunks)), "why?", mode)
+    assert client.chunks == chunks[1:]
+
+
+# --- Several answers -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("second", ["Two is bad.", AIMessageChunk("Two is bad."), {"text": "bad"}])
+@pytest.mark.parametrize("at_once", [True, False], ids=["in one chunk", "in another"])
+def test_of_a_second_answer_nothing_leaves(second: Any, at_once: bool, mode: str) -> None:
+    first, *rest = under("answer", "One is good. So it is.")
+    chunks = [first | {"output": second}, *rest] if at_once else [first, *rest]
+    chunks += [] if at_once else [AddableDict(output=second)]
+    client = Client()
+    with pytest.raises(DemurError, match="several answers"):
+        client.read(guard(Telling([AddableDict(context=DOCUMENTS), *chunks])), "why?", mode)
+    assert "bad" not in str(client.chunks)
+    assert "So it" not in client.received
+
+
+def test_an_answer_that_goes_on_under_another_key_is_an_error(mode: str) -> None:
+    chunks = [*under("answer", "One is good. So"), *under("result", " it is. Two is bad. Three.")]
+    client = Client()
+    with pytest.raises(DemurError, match="several answers"):
+        client.read(guard(Telling(chunks)), "why?", mode)
+    assert client.text in ("", "One is good.")
+
+
+def test_a_key_without_an_answer_does_not_stand_in_the_way_of_one_that_has_it(mode: str) -> None:
+    chunks = [AddableDict(answer=None, note="so"), *under("output", "One is good. Two is good.")]
+    client = Client().read(guard(Telling(chunks)), "why?", mode)
+    assert reduce(added, client.chunks) == {
+        "answer": None,
+        "output": "One is good. Two is good.",
+        "note": "so",
+    }
+
+
+def test_other_keys_that_do_not_add_up_are_those_of_the_last_chunk(mode: str) -> None:
+    chunks = [*under("answer", "One is good. So"), AddableDict(n={"a": 1}), AddableDict(n={"b": 2})]
+    with pytest.raises(DemurError, match="no answer can be found"):  # as LangChain adds them
+        Client().read(guard(Telling(chunks)), "why?", mode)

@@ -1,0 +1,138 @@
+"""NLI by a cross-encoder: a real one, tiny, with weights that the test makes itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from demur import DemurError, RefChecker, Sample
+from demur.schema import ClaimLabel
+from demur.similarity import NLI, load_nli, weights_fingerprint
+from support.fakes import scripted
+from support.tiny import tiny_cross_encoder
+
+pytest.importorskip("sentence_transformers")
+
+SAMPLE = Sample(
+    answer="Oslo is in Norway. Oslo is old.",
+    contexts=["Oslo lies in Norway. " * 200, "It was founded a long time ago."],
+)
+TRIPLETS = '("Oslo", "is in", "Norway")\n("Oslo", "is", "old")'
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return tiny_cross_encoder(
+        tmp_path_factory.mktemp("nli"), ["CONTRADICTION", "entailment", "neutral"]
+    )
+
+
+def test_probabilities_are_the_models_own_by_the_names_of_its_classes(folder: str) -> None:
+    from sentence_transformers import CrossEncoder
+    from torch.nn import Softmax
+
+    pairs = [("oslo is old", "oslo is in norway"), ("oslo", "old"), ("oslo", "old")]
+    expected = CrossEncoder(folder).predict(pairs, activation_fn=Softmax(dim=-1))
+    found = load_nli(folder).predict(pairs)
+    order = [ClaimLabel.CONTRADICTION, ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL]
+    for given, wanted in zip(found, expected, strict=True):
+        assert [given[label] for label in order] == pytest.approx(list(wanted), abs=1e-5)
+        assert sum(given.values()) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("given", ["name", "object"])
+def test_refchecker_labels_by_it_in_one_pass_and_in_windows(folder: str, given: str) -> None:
+    from sentence_transformers import CrossEncoder
+
+    checker: Any = folder if given == "name" else CrossEncoder(folder)
+    model = scripted(TRIPLETS)
+    evaluator = RefChecker(model, checker=checker)
+    found = evaluator.invoke(SAMPLE)
+    assert found.details["checker"] == "nli"
+    assert found.details["windows"] > 2
+    assert model.stages == ["extraction"]
+    assert found.error is None
+    for claim in found.claims:
+        assert claim.label is max(claim.probabilities, key=claim.probabilities.__getitem__)
+    assert asyncio.run(evaluator.ainvoke(SAMPLE)).claims == found.claims
+
+
+@pytest.mark.parametrize("classes", [["yes", "no"], ["a", "b", "c"], ["entailment"]])
+def test_a_model_with_other_classes_is_refused(classes: list[str], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="three-way NLI"):
+        RefChecker(scripted(""), checker=tiny_cross_encoder(tmp_path, classes))
+
+
+def test_a_model_that_cannot_be_had_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(DemurError, match="no-such-org/no-such-model"):
+        load_nli("no-such-org/no-such-model")
+
+
+class FakeEncoder:
+    """What NLI asks of a cross-encoder, with a function for its scores."""
+
+    def __init__(self, score: Callable[[int], Any]) -> None:
+        classes = {0: "entailment", 1: "neutral", 2: "contradiction"}
+        self.model = SimpleNamespace(config=SimpleNamespace(id2label=classes))
+        self.scored = 0
+        self._score = score
+
+    def predict(self, pairs: Any, **options: Any) -> Any:
+        self.scored += len(pairs)
+        return self._score(len(pairs))
+
+
+def test_a_failing_model_leaves_the_evaluation_undetermined() -> None:
+    def fail(_: int) -> Any:
+        raise RuntimeError("out of memory")
+
+    found = RefChecker(scripted(TRIPLETS), checker=FakeEncoder(fail)).invoke(SAMPLE)
+    assert found.undetermined
+    assert "out of memory" in found.error
+
+
+def test_equal_pairs_are_scored_once() -> None:
+    encoder = FakeEncoder(lambda count: np.tile([0.5, 0.3, 0.2], (count, 1)))
+    found = NLI(encoder).predict([("a", "b"), ("c", "d"), ("a", "b")])
+    assert encoder.scored == 2
+    expected = {
+        ClaimLabel.ENTAILMENT: 0.5,
+        ClaimLabel.NEUTRAL: 0.3,
+        ClaimLabel.CONTRADICTION: 0.2,
+    }
+    assert found[0] == found[2] == expected
+
+
+def test_it_is_known_by_its_weights() -> None:
+    import torch
+
+    class Weighed(FakeEncoder):
+        def __init__(self, weight: float) -> None:
+            super().__init__(lambda count: np.zeros((count, 3)))
+            self.weight = torch.nn.Parameter(torch.tensor([weight]))
+
+        def named_parameters(self) -> Any:
+            return [("weight", self.weight)]
+
+    first, again, other = NLI(Weighed(1.0)), NLI(Weighed(1.0)), NLI(Weighed(2.0))
+    assert first.fingerprint == again.fingerprint != other.fingerprint
+    assert first.fingerprint == weights_fingerprint(first.encoder)
+
+
+def test_a_checker_is_known_whether_it_is_named_or_given(folder: str) -> None:
+    from sentence_transformers import CrossEncoder
+
+    told = {
+        RefChecker(scripted(TRIPLETS), checker=one).fingerprints["checker"]
+        for one in (folder, CrossEncoder(folder))
+    }
+    (one,) = told
+    assert one == f"nli {load_nli(folder).fingerprint}"
+    assert folder not in one

@@ -1,0 +1,211 @@
+"""What a name, a model or a function stands for as a similarity."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.embeddings import Embeddings
+
+from demur.errors import LocalModelError, MissingExtraError
+from demur.similarity import NLI, Pair, Similarity, resolve_similarity
+from demur.similarity import resolving as module
+from support.tiny import tiny_bi_encoder, tiny_cross_encoder
+
+PAIRS = [("oslo is old", "oslo is in norway"), ("it", "old"), ("old", "it"), ("", "oslo .")]
+NLI_CLASSES = ["contradiction", "entailment", "neutral"]
+
+
+def half(pairs: list[Pair]) -> list[float]:
+    return [0.5] * len(pairs)
+
+
+class Half:
+    def __call__(self, pairs: list[Pair]) -> list[float]:
+        return half(pairs)
+
+
+class Vectors(Embeddings):
+    """Embeds a text as its length and one."""
+
+    model = "lengths-1"
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[float(len(text)), 1.0] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "ending"),
+    [
+        (half, "half", "test_similarity.half"),
+        (Half(), "Half", "test_similarity.Half"),
+        (functools.partial(half), "half", "test_similarity.half"),
+    ],
+    ids=["function", "object", "partial"],
+)
+def test_a_function_is_known_by_where_it_is_defined(function: Any, name: str, ending: str) -> None:
+    found = resolve_similarity(function)
+    assert found.scores(PAIRS).tolist() == [0.5] * 4
+    assert found.name == name
+    assert found.fingerprint.endswith(ending)
+
+
+def test_a_similarity_is_itself() -> None:
+    one = Similarity(half, "x", "y")
+    assert resolve_similarity(one) is one
+
+
+def test_embeddings_are_compared_by_their_cosine() -> None:
+    found = resolve_similarity(Vectors())
+    assert found.name == "cosine"
+    assert "lengths-1" in found.fingerprint
+    a, b = np.array([3.0, 1.0]), np.array([1.0, 1.0])
+    expected = a @ b / np.linalg.norm(a) / np.linalg.norm(b)
+    assert found.scores([("abc", "a"), ("a", "abc")]) == pytest.approx([expected] * 2, abs=1e-6)
+    assert found.evaluated == 1
+
+
+@pytest.mark.parametrize("name", ["rouge", "bleu"])
+def test_a_name_is_the_same_similarity_everywhere_in_a_process(name: str) -> None:
+    pytest.importorskip("sacrebleu")
+    pytest.importorskip("rapidfuzz")
+    found = resolve_similarity(name)
+    assert resolve_similarity(name) is found
+    assert pickle.loads(pickle.dumps(found)) is found
+    assert found.name == name
+    scores = found.scores([("oslo is old", "oslo is old"), ("oslo", "it")])
+    assert scores == pytest.approx([1.0, 0.0])
+
+
+def test_a_name_is_found_again_in_another_process() -> None:
+    pytest.importorskip("rapidfuzz")
+    code = (
+        "import pickle, sys\n"
+        "found = pickle.load(sys.stdin.buffer)\n"
+        "print(found.name, found.scores([('a b', 'a')])[0])"
+    )
+    given = pickle.dumps(resolve_similarity("rouge"))
+    ran = subprocess.run([sys.executable, "-c", code], input=given, capture_output=True, check=True)
+    name, score = ran.stdout.split()
+    assert name == b"rouge"
+    assert float(score) == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("unknown", ["cosines", "", "hhem-3"])
+def test_an_unknown_name_is_answered_with_those_that_are_known(unknown: str) -> None:
+    with pytest.raises(ValueError, match=r"unknown similarity .*'cosine', 'hhem', .*org/name"):
+        resolve_similarity(unknown)
+
+
+def test_what_is_no_similarity_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"expected a similarity's name .* got int"):
+        resolve_similarity(7)
+
+
+# --- Models of torch ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def one_output(tmp_path: Path) -> str:
+    pytest.importorskip("sentence_transformers")
+    return tiny_cross_encoder(tmp_path, ["consistent"])
+
+
+@pytest.fixture
+def three_classes(tmp_path: Path) -> str:
+    pytest.importorskip("sentence_transformers")
+    return tiny_cross_encoder(tmp_path, NLI_CLASSES)
+
+
+@pytest.mark.parametrize("given", ["name", "path", "object"])
+@pytest.mark.parametrize("activation", ["own", "none"])
+def test_a_cross_encoder_with_one_output(one_output: str, given: str, activation: str) -> None:
+    from sentence_transformers import CrossEncoder
+    from torch.nn import Identity, Sigmoid
+
+    encoder = CrossEncoder(one_output)
+    expected = encoder.predict(PAIRS, activation_fn=Sigmoid())
+    if activation == "none":
+        encoder.activation_fn = Identity()
+    similarity: Any = {"name": one_output, "path": Path(one_output), "object": encoder}[given]
+    found = resolve_similarity(similarity)
+    assert found.scores(PAIRS) == pytest.approx(expected, abs=1e-5)
+    assert found.evaluated == 4
+    assert found.fingerprint == resolve_similarity(CrossEncoder(one_output)).fingerprint
+    if given != "object":
+        assert resolve_similarity(one_output) is found
+        assert pickle.loads(pickle.dumps(found)) is found
+
+
+def test_the_activation_of_a_model_is_kept(one_output: str) -> None:
+    from sentence_transformers import CrossEncoder
+    from torch.nn import Hardsigmoid
+
+    encoder = CrossEncoder(one_output, activation_fn=Hardsigmoid())
+    expected = encoder.predict(PAIRS)
+    assert resolve_similarity(encoder).scores(PAIRS) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("given", ["name", "object", "nli"])
+def test_of_an_nli_model_it_is_the_probability_of_entailment(
+    three_classes: str, given: str
+) -> None:
+    from sentence_transformers import CrossEncoder
+    from torch.nn import Softmax
+
+    encoder = CrossEncoder(three_classes)
+    expected = encoder.predict(PAIRS, activation_fn=Softmax(dim=-1))[:, 1]
+    similarity = {"name": three_classes, "object": encoder, "nli": NLI(encoder)}[given]
+    assert resolve_similarity(similarity).scores(PAIRS) == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_classifier_with_other_classes_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers")
+    with pytest.raises(ValueError, match="has 2 classes; expected one output"):
+        resolve_similarity(tiny_cross_encoder(tmp_path, ["yes", "no"]))
+
+
+def test_a_bi_encoder_given_as_an_object(tmp_path: Path) -> None:
+    pytest.importorskip("sentence_transformers")
+    from sentence_transformers import SentenceTransformer
+
+    encoder = SentenceTransformer(tiny_bi_encoder(tmp_path))
+    found = resolve_similarity(encoder)
+    vectors = encoder.encode([text for pair in PAIRS for text in pair], normalize_embeddings=True)
+    expected = [float(vectors[at] @ vectors[at + 1]) for at in range(0, len(vectors), 2)]
+    assert found.scores(PAIRS) == pytest.approx(np.clip(expected, 0, 1), abs=1e-5)
+    assert found.name == "cosine"
+
+
+# --- The embedded model ------------------------------------------------------------------------
+
+
+def test_cosine_is_of_the_embedded_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_named", {})
+    monkeypatch.setattr(module, "MiniLM", Vectors)
+    assert resolve_similarity("cosine").scores([("a", "a")]) == pytest.approx([1.0])
+
+
+@pytest.mark.real
+def test_cosine_tells_what_is_alike_from_what_is_not() -> None:
+    try:
+        found = resolve_similarity("cosine")
+    except (LocalModelError, MissingExtraError) as error:
+        pytest.skip(f"no sentence embeddings: {error}")
+    alike, unlike, same = found.scores(
+        [
+            ("Oslo is in Norway.", "Oslo lies in Norway."),
+            ("Oslo is in Norway.", "Bread is baked from flour."),
+            ("Oslo is in Norway.", "Oslo is in Norway."),
+        ]
+    )
+    assert unlike + 0.3 < alike < same == pytest.approx(1.0)

@@ -1,0 +1,259 @@
+"""A real Chroma in memory, in folders and served: opening, refusing, and finding what is near."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from demur.errors import DemurError, MissingExtraError
+from demur.storage import Chroma, chroma, parts
+from demur.storage.chroma import nearest, open_client
+
+pytest.importorskip("chromadb")
+pytest.importorskip("filelock")
+
+
+def name() -> str:
+    return f"test-{uuid.uuid4().hex}"
+
+
+def add(collection: Any, vectors: dict[str, list[float]]) -> None:
+    metadatas = [{"of": id_} for id_ in vectors]
+    collection.upsert(list(vectors), embeddings=list(vectors.values()), metadatas=metadatas)
+
+
+def count_elsewhere(folder: Path, collection: str) -> subprocess.CompletedProcess[str]:
+    """Another process counts what a collection holds."""
+    code = (
+        "import sys; from demur.storage.chroma import open_client; "
+        "print(open_client(sys.argv[1], 'a test').collection(sys.argv[2], 'k', 'e').count())"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, str(folder), collection], capture_output=True, text=True
+    )
+
+
+def test_a_folder_keeps_what_is_in_it(tmp_path: Path) -> None:
+    opened = open_client(tmp_path / "new" / "folder", "a test")
+    add(opened.collection("abc", "k", "e"), {"x": [1, 0]})
+    opened.close()
+    again = open_client(str(tmp_path / "new" / "folder"), "a test")
+    assert again.collection("abc", "k", "e").count() == 1
+    again.close()
+
+
+def test_a_folder_belongs_to_one_process_until_it_is_closed(tmp_path: Path) -> None:
+    first, second = open_client(tmp_path, "a test"), open_client(tmp_path, "a test")
+    add(first.collection("abc", "k", "e"), {"x": [1, 0]})
+    first.close()
+    first.close()  # does not close the second
+    refused = count_elsewhere(tmp_path, "abc")
+    assert refused.returncode == 1
+    assert f"{tmp_path} is in use by another process" in refused.stderr
+    assert f"chroma run --path {tmp_path}" in refused.stderr
+    assert second.collection("abc", "k", "e").count() == 1
+    second.close()
+    assert count_elsewhere(tmp_path, "abc").stdout == "1\n"
+
+
+def test_what_was_closed_says_so(tmp_path: Path) -> None:
+    opened = open_client(tmp_path, "a test")
+    opened.close()
+    with pytest.raises(DemurError, match="was closed here: open it again"):
+        opened.collection("abc", "k", "e")
+
+
+def test_memory_goes_with_clients_that_the_user_makes() -> None:
+    import chromadb
+
+    before = chromadb.EphemeralClient()
+    opened = open_client(None, "a test")
+    after = chromadb.EphemeralClient()
+    opened.collection(shared := name(), "k", "e")
+    for client in (before, after):
+        assert client.get_collection(shared, embedding_function=None).metadata["demur"] == "k"
+
+
+def test_a_client_is_used_as_it_is_and_left_open() -> None:
+    import chromadb
+
+    mine = chromadb.EphemeralClient()
+    opened = open_client(mine, "a test")
+    opened.close()
+    assert opened.collection(name(), "k", "e").count() == 0
+    assert opened.client is mine
+
+
+def test_other_vectors_and_other_kinds_are_refused() -> None:
+    opened = open_client(None, "a test")
+    opened.collection(taken := name(), "answers-1", "model one")
+    with pytest.raises(ValueError, match=r"with another embedding model: model one, and .* two"):
+        opened.collection(taken, "answers-1", "model two")
+    with pytest.raises(ValueError, match=r"holds something else \(answers-1, where examples-1"):
+        opened.collection(taken, "examples-1", "model one")
+    opened.client.create_collection(foreign := name(), embedding_function=None)
+    with pytest.raises(ValueError, match="nothing of demur"):
+        opened.collection(foreign, "answers-1", "model one")
+
+
+def test_a_name_that_chroma_does_not_take_is_told() -> None:
+    with pytest.raises(DemurError, match=r"Chroma in memory cannot be used: .*3-512 characters"):
+        open_client(None, "a test").collection("?", "k", "e")
+
+
+def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(DemurError, match=r"Chroma in .*file cannot be used: "):
+        open_client(tmp_path / "file", "a test")
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "chroma.sqlite3").write_text("no database" * 100)
+    for _ in range(2):  # the lock is let go
+        with pytest.raises(DemurError, match=r"Chroma in .*folder cannot be used: "):
+            open_client(folder, "a test")
+    assert folder.resolve() not in chroma._locks
+
+
+@pytest.mark.parametrize(
+    "url", ["http://", "http://me:secret@host:1", "http://host:1/deep", "http://host?x=1"]
+)
+def test_a_url_that_says_more_than_an_address_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="expected a Chroma server's URL as http://host:port"):
+        open_client(url, "a test")
+
+
+def test_a_server_that_is_not_there_is_named() -> None:
+    with pytest.raises(DemurError, match=r"Chroma in http://127\.0\.0\.1:9 cannot be used"):
+        open_client("http://127.0.0.1:9", "a test")
+
+
+@pytest.mark.parametrize("package", ["chromadb", "filelock"])
+def test_without_its_packages_it_names_the_extra(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtraError, match=r"a test needs .*pip install 'demur\[chroma\]'"):
+        open_client(None, "a test")
+
+
+def test_parts_and_requests_are_whole_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chroma, "AT_ONCE", 3)
+    monkeypatch.setattr(chroma, "_WRITTEN", 10)
+    assert list(parts("abcde", 2)) == [["a", "b"], ["c", "d"], ["e"]]
+    sizes = {"a": 4, "b": 6, "c": 1, "d": 99, "e": 1, "f": 1, "g": 1, "h": 1}
+    rows = {id_: {"text": "x" * size} for id_, size in sizes.items()}
+    made = [list(part) for part in chroma._requests(rows)]
+    assert made == [["a", "b"], ["c"], ["d"], ["e", "f", "g"], ["h"]]
+    assert {id_: row for part in chroma._requests(rows) for id_, row in part.items()} == rows
+    assert list(chroma._requests({})) == []
+
+
+def test_a_vector_that_is_there_is_not_written_again(
+    opened: Chroma, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chroma, "AT_ONCE", 2)
+    kept, asked = opened.collection(name(), "k", "e"), []
+
+    def vectors_of(ids: list[str]) -> dict[str, Any]:
+        asked.append(ids)
+        return {id_: np.array([len(asked), 1], np.float32) for id_ in ids}
+
+    opened.write(kept, {"a": {"said": "1", "more": "x"}, "b": {"said": "2"}}, vectors_of)
+    opened.write(kept, {"b": {"said": "3"}, "c": {"said": "4"}, "a": {"said": "5"}}, vectors_of)
+    opened.write(kept, {}, vectors_of)
+    assert asked == [["a", "b"], ["c"]]
+    found = kept.get(include=["metadatas", "embeddings"])
+    assert dict(zip(found["ids"], found["metadatas"], strict=True)) == {
+        "a": {"said": "5", "more": "x"},
+        "b": {"said": "3"},
+        "c": {"said": "4"},
+    }
+    first, *others = found["embeddings"]
+    assert [np.allclose(first, other) for other in others] == [True, False]
+
+
+def test_what_computes_vectors_raises_its_own_error(opened: Chroma) -> None:
+    def fail(ids: list[str]) -> dict[str, Any]:
+        raise ValueError("no such model")
+
+    with pytest.raises(ValueError, match=r"^no such model$"):
+        opened.write(opened.collection(name(), "k", "e"), {"a": {"said": "1"}}, fail)
+
+
+# --- Nearest --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def opened() -> Chroma:
+    return open_client(None, "a test")
+
+
+def test_nearest_are_those_of_brute_force(opened: Chroma) -> None:
+    collection = opened.collection(name(), "k", "e")
+    vectors = np.random.default_rng(5).normal(size=(300, 8)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows = {str(at): vector for at, vector in enumerate(vectors)}
+    add(collection, {id_: (vector * 3).tolist() for id_, vector in rows.items()})
+    found = nearest(collection, rows, 10, 0.8)
+    cosines = vectors @ vectors.T
+    right = 0
+    for at, row in enumerate(cosines):
+        under = [other for other in np.argsort(-row) if other != at and row[other] < 0.8]
+        ranked = found[str(at)]
+        right += len({id_ for id_, _ in ranked} & {str(other) for other in under[:10]})
+        assert [score for _, score in ranked] == sorted((s for _, s in ranked), reverse=True)
+        for id_, score in ranked:
+            assert score == pytest.approx(row[int(id_)], abs=1e-5)
+    assert right >= 0.98 * 10 * len(vectors)  # an index may miss one
+
+
+def test_it_asks_for_more_until_there_are_enough_under_the_ceiling(
+    opened: Chroma, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chroma, "_RESULTS", 40)  # so that vectors are asked about in parts
+    collection = opened.collection(name(), "k", "e")
+    same = {f"same{at}": [1.0, at / 1000] for at in range(100)}
+    add(collection, {**same, "far": [0, 1], "farther": [-1, 1]})
+    vectors = {id_: np.array([1, 0], np.float32) for id_ in ("q", "r", "s")}
+    found = nearest(collection, vectors, 2, 0.8)
+    assert list(found) == ["q", "r", "s"]
+    for ranked in found.values():
+        assert ranked == [("far", pytest.approx(0)), ("farther", pytest.approx(-(0.5**0.5)))]
+    assert [len(one) for one in nearest(collection, vectors, 200, 0.8).values()] == [2, 2, 2]
+
+
+def test_of_an_empty_collection_nothing_is_near(opened: Chroma) -> None:
+    vectors = {"q": np.array([1, 0], np.float32)}
+    assert nearest(opened.collection(name(), "k", "e"), vectors, 2, 0.8) == {"q": []}
+
+
+def _failing(times: int, message: str) -> tuple[list[int], Any]:
+    calls: list[int] = []
+
+    def ask() -> str:
+        calls.append(len(calls))
+        if len(calls) <= times:
+            raise RuntimeError(message)
+        return "found"
+
+    return calls, ask
+
+
+def test_a_search_waits_for_the_first_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chroma, "_PAUSES", (0.0, 0.0, 0.0))
+    opened = open_client(None, "a test")
+    unwritten = "Error creating hnsw segment reader: Nothing found on disk"
+    calls, ask = _failing(3, unwritten)
+    assert opened.search(ask) == "found"
+    assert len(calls) == 4
+    for times, message, made in ((9, unwritten, 4), (1, "Disk full", 1)):
+        calls, ask = _failing(times, message)
+        with pytest.raises(DemurError, match=message):
+            opened.search(ask)
+        assert len(calls) == made

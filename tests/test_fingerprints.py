@@ -1,0 +1,267 @@
+"""What tells one model from another."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_openai import ChatOpenAI
+
+from demur._fingerprints import (
+    digest,
+    fingerprint,
+    function_fingerprint,
+    model_fingerprint,
+)
+from demur.evaluators import ZeroShotPrompts
+from demur.local import MINILM, MiniLM
+from demur.local import chat as local
+from demur.local.weights import Weights
+from demur.runtime import is_local
+from support.fakes import ScriptedModel
+
+
+class Served:
+    def __init__(self, **fields: object) -> None:
+        self.__dict__.update(fields)
+
+
+def test_the_embedded_model_is_known_by_its_weights() -> None:
+    # As it is where the files are not fetched.
+    assert fingerprint(MiniLM.__new__(MiniLM)) == f"MiniLM {MINILM.sha256}"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"model": "e-3"}, "Served model=e-3"),
+        ({"model_name": "bge", "revision": "v2"}, "Served model_name=bge revision=v2"),
+        ({"model": "e-3", "dimensions": 256}, "Served model=e-3 dimensions=256"),
+        ({"model": "e-3", "dimensions": None, "api_key": "s"}, "Served model=e-3"),
+        ({"model": object()}, "Served"),
+        ({"fingerprint": "mine 7", "model": "e-3"}, "mine 7"),
+        ({"fingerprint": print, "model": "e-3"}, "Served model=e-3"),
+        ({"underlying_embeddings": SimpleNamespace(model="e-3")}, "SimpleNamespace model=e-3"),
+    ],
+    ids=["model", "name", "dimensions", "no key", "object", "own", "method", "cache"],
+)
+def test_others_are_known_by_what_they_say(fields: dict[str, object], expected: str) -> None:
+    assert fingerprint(Served(**fields)) == expected
+
+
+def test_one_of_langchains_own() -> None:
+    assert fingerprint(DeterministicFakeEmbedding(size=8)) == "DeterministicFakeEmbedding size=8"
+
+
+# --- Chat models ----------------------------------------------------------------------------------
+
+
+def _openai(**options: Any) -> ChatOpenAI:
+    return ChatOpenAI(**{"model": "m", "api_key": "sk-hush", **options})
+
+
+def test_chat_models_that_answer_otherwise_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    models = [
+        _openai(),
+        _openai(model="other"),
+        _openai(temperature=0.5),
+        _openai(max_tokens=7),
+        _openai(base_url="http://here:1/v1"),
+        _openai(base_url="http://here:2/v1"),
+    ]
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://there/v1")
+    models.append(_openai())
+    told = [model_fingerprint(one) for one in models]
+    assert len(set(told)) == len(told)
+    assert told[0].startswith("ChatOpenAI m (")
+
+
+def test_the_same_chat_model_is_known_again_whatever_its_key() -> None:
+    told = {
+        model_fingerprint(_openai(base_url="http://u:hush@here/v1", api_key=key, max_retries=n))
+        for key, n in (("sk-hush", 0), ("sk-new", 3))
+    }
+    (one,) = told
+    assert "hush" not in one
+    assert "here" not in one
+
+
+class _Weighed(ChatOpenAI):
+    """As the local model: another port each time, and known by its weights."""
+
+    weights: str
+
+    @property
+    def fingerprint(self) -> str:
+        return self.weights
+
+
+def test_a_model_with_a_fingerprint_of_its_own_is_known_by_it() -> None:
+    def told(weights: str, port: int, temperature: float = 0) -> str:
+        url = f"http://127.0.0.1:{port}/v1"
+        return model_fingerprint(
+            _Weighed(model="m", api_key="k", base_url=url, weights=weights, temperature=temperature)
+        )
+
+    assert told("a", 1) == told("a", 2)
+    assert told("a", 1) != told("b", 1)
+    assert told("a", 1) != told("a", 1, temperature=1)
+
+
+def test_the_local_model_is_known_by_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = []
+    for sha256 in ("aa", "bb", "aa"):
+        weights = Weights(Path("m.gguf"), sha256)
+        monkeypatch.setattr(local, "verified_weights", lambda *_, found=weights: found)
+        model = local.ChatLocal()
+        assert is_local(model)
+        told.append(model_fingerprint(model))
+    assert told[0] == told[2] != told[1]
+
+
+def test_a_class_of_ones_own_is_known_by_its_name() -> None:
+    assert model_fingerprint(ScriptedModel(script=lambda stage, messages: "")).startswith(
+        "ScriptedModel ("
+    )
+
+
+class _Telling(ScriptedModel):
+    """Tells LangChain what a test says."""
+
+    model_name: str = ""
+    params: Any = None
+
+    @property
+    def _identifying_params(self) -> Any:
+        return self.params
+
+
+def _telling(params: Any, name: str = "") -> str:
+    return model_fingerprint(_Telling(script=lambda *_: "", params=params, model_name=name))
+
+
+def test_a_fingerprint_is_what_it_always_was() -> None:
+    """Stores of neighbours were made with it, and compare."""
+    digits = hashlib.sha256(b'\0{"a": 1, "b": "dict"}').hexdigest()[:12]
+    assert _telling({"b": "dict", "a": 1}, "org/m:7b") == f"_Telling org/m:7b ({digits})"
+
+
+def test_parameters_that_json_cannot_hold_tell_models_apart() -> None:
+    circle: dict[str, Any] = {"a": 1}
+    circle["self"] = circle
+    told = [_telling({1: "x", "a": 1}), _telling({1: "y", "a": 1}), _telling(circle)]
+    assert len(set(told)) == 3
+    assert _telling({1: "x", "a": 1}) == told[0]
+
+
+class _Mode(Enum):
+    FAST = 1
+    SLOW = 2
+
+
+def test_no_address_gets_into_a_fingerprint() -> None:
+    kept = [_Mode, _Mode]  # objects that lie at different places
+    for one, other in ((object(), object()), (lambda: kept, lambda: kept)):
+        assert _telling({1: one, "a": 2}) == _telling({1: other, "a": 2})
+        assert _telling({"a": {one}}) == _telling({"a": {other}})
+        assert digest([one, "a"]) == digest([other, "a"])
+    deep: list[Any] = []
+    for _ in range(100_000):  # deeper than any Python's limit
+        deep = [deep]
+    assert _telling(deep)
+
+
+def test_sets_and_choices_tell_models_apart() -> None:
+    told = [_telling({"a": one}) for one in ({"x"}, {"y"}, _Mode.FAST, _Mode.SLOW)]
+    told += [_telling({_Mode.FAST: 1}), _telling({_Mode.SLOW: 1})]
+    assert len(set(told)) == len(told)
+    assert _telling({"a": {"x", "y", "z"}}) == _telling({"a": {"z", "y", "x"}})
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("http://here:1/v1", True),
+        ("http://me:hush@here/v1", False),
+        ("see http://here/m?key=hush now", False),
+        ("http://[hush@::1", False),
+    ],
+)
+def test_no_url_with_credentials_is_told_in_clear(name: str, shown: bool) -> None:
+    for told in (_telling({}, name), fingerprint(Served(model=name))):
+        assert (name in told) is shown
+        assert "hush" not in told
+    assert _telling({}, f"{name}2") != _telling({}, name)
+
+
+@given(st.text(), st.text())
+def test_any_name_makes_a_fingerprint(name: str, other: str) -> None:
+    for text in (_telling({"x": other}, name), fingerprint(Served(model=name)), digest(name)):
+        assert text
+
+
+# --- Functions and prompts ------------------------------------------------------------------------
+
+
+def _one(x: str = "") -> str:
+    return x
+
+
+class _Callable:
+    def __call__(self) -> None: ...
+
+    def method(self) -> None: ...
+
+
+class _Named(_Callable):
+    fingerprint = "mine 7"
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (_one, f"{__name__}._one"),
+        (partial(partial(_one)), f"{__name__}._one"),
+        (_Callable(), f"{__name__}._Callable"),
+        (_Callable().method, f"{__name__}._Callable.method"),
+        (_Named(), "mine 7"),
+        (len, "builtins.len"),
+        (str.strip, "str.strip"),
+    ],
+    ids=["function", "partial", "object", "method", "own", "builtin", "method of C"],
+)
+def test_functions_are_known_by_their_place(function: Callable[..., Any], expected: str) -> None:
+    assert function_fingerprint(function) == expected
+
+
+def test_a_partial_is_known_by_its_arguments() -> None:
+    told = [
+        function_fingerprint(one)
+        for one in (_one, partial(_one, "a"), partial(_one, "b"), partial(_one, x="a"))
+    ]
+    assert len(set(told)) == 4
+    assert function_fingerprint(partial(_one, "a")) == told[1]
+    assert function_fingerprint(partial(_one, object())) == (
+        function_fingerprint(partial(_one, object()))
+    )
+
+
+def test_prompts_are_known_by_what_they_say() -> None:
+    ours = ZeroShotPrompts()
+    same, other = (
+        ZeroShotPrompts(judge=ours.judge),
+        ZeroShotPrompts(judge=replace(ours.judge, closing="Now:")),
+    )
+    assert digest(ours) == digest(same) != digest(other)
+    assert digest(ours) == hashlib.sha256(repr(ours).encode()).hexdigest()[:12]

@@ -1,0 +1,248 @@
+"""Whatever texts say, the page has our elements alone, and shows every text as text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from html.parser import HTMLParser
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from markupsafe import Markup
+
+from demur import Claim, ClaimLabel, Evaluation, Evidence, Span, Usage
+from demur._text import harmless, replace_surrogates
+from demur.guard import Attempt, Feedback, Guarded, Trace
+from demur.guard.attempts import feedback_on
+from demur.observe import Record
+from demur.views import stylesheet
+
+ATTACKS = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "</style><svg onload=alert(1)>",
+    "</details></div></article>",
+    "javascript:alert(1)",
+    "<!-- ", "-->", "<![CDATA[", "&lt;b&gt;", "&#0;", "&", "<", "{0}", "%s",
+    "\x00", "\x1b]0;x\x07", "\u202e", "\u2066", "\ud800", "\udfff", "\u2028", "\r\n", "\x85",
+    "\ufffe", "سلام", "a word ",
+)  # fmt: skip
+ELEMENTS = {
+    *("style", "article", "section", "div", "p", "span", "strong", "ol", "li", "blockquote"),
+    *("a", "mark", "sup", "cite", "details", "summary", "dl", "dt", "dd", "time"),
+}
+ATTRIBUTES = {
+    *("class", "id", "href", "title", "dir", "role", "tabindex", "datetime"),
+    *("aria-label", "aria-hidden", "data-claim"),
+}
+TEXTS = st.lists(st.sampled_from(ATTACKS), min_size=1, max_size=6).map("".join)
+# As an application that makes its texts by a template engine has them.
+MARKUP = TEXTS.map(lambda text: Markup(replace_surrogates(text)))
+LABELS = st.sampled_from([None, *ClaimLabel])
+SPANS = st.tuples(st.integers(0, 60), st.integers(0, 60)).map(
+    lambda pair: Span(start=min(pair), end=max(pair))
+)
+
+
+@st.composite
+def claims(draw: Any) -> Claim:
+    quotes = draw(st.lists(st.tuples(st.none() | st.integers(0, 4), SPANS, TEXTS), max_size=2))
+    label = draw(LABELS)
+    return Claim(
+        text=draw(TEXTS),
+        triplet=draw(st.none() | st.tuples(TEXTS, TEXTS, TEXTS)),
+        span=draw(st.none() | SPANS),
+        label=label,
+        probabilities=draw(st.none() | st.just(dict.fromkeys(ClaimLabel, 1 / 3))),
+        error=draw(TEXTS) if label is None else None,
+        evidence=tuple(
+            Evidence(context=at, span=span, text=text, label=label or ClaimLabel.NEUTRAL)
+            for at, span, text in quotes
+        ),
+        missing_quantities=tuple(draw(st.lists(TEXTS, max_size=2))),
+    )
+
+
+@st.composite
+def evaluations(draw: Any) -> Evaluation:
+    if draw(st.booleans()):
+        return Evaluation(name=draw(TEXTS), error=draw(TEXTS), details={"x": draw(TEXTS)})
+    return Evaluation(
+        name=draw(TEXTS),
+        score=draw(st.none() | st.floats(-2, 2)),
+        label=draw(st.none() | TEXTS),
+        passed=draw(st.none() | st.booleans()),
+        explanation=draw(TEXTS),
+        claims=tuple(draw(st.lists(claims(), max_size=4))),
+    )
+
+
+@st.composite
+def attempts(draw: Any) -> Attempt:
+    contexts = draw(st.lists(st.tuples(TEXTS, MARKUP | TEXTS), max_size=3))
+    return Attempt(
+        origin=draw(st.sampled_from(("chain", "feedback", "repair"))),
+        recovery=draw(st.none() | TEXTS),
+        question=draw(st.none() | TEXTS),
+        answer=draw(TEXTS | MARKUP),
+        contexts=tuple(
+            Document(page_content=text, metadata={"source": source}) for text, source in contexts
+        ),
+        evaluations=tuple(draw(st.lists(evaluations(), max_size=3))),
+        verdict=draw(st.sampled_from(("passed", "failed", "undetermined", "scored"))),
+        usage=Usage(),
+    )
+
+
+@st.composite
+def tried(draw: Any) -> tuple[Attempt, ...]:
+    first, *rest = draw(st.lists(attempts(), min_size=1, max_size=3))
+    found = [first]
+    for one in rest:
+        told = feedback_on(found[-1], 1) if found[-1].evaluations else _told(draw)
+        found.append(one.model_copy(update={"feedback": told}))
+    return tuple(found)
+
+
+def _told(draw: Any) -> Feedback:
+    documents = (Document(page_content=draw(TEXTS), metadata={"title": draw(MARKUP)}),)
+    return Feedback(
+        question=None,
+        answer=draw(TEXTS),
+        evaluations=(draw(evaluations()),),
+        documents=documents,
+        errors=(draw(TEXTS),),
+        instruction=draw(TEXTS),
+    )
+
+
+class Strict(HTMLParser):
+    """Reads only what is well-formed, and remembers it."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.texts: list[str] = []
+        self.styles: list[str] = []
+        self._open: list[str] = []
+        self.feed(html)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._open.append(tag)
+        self.tags.add(tag)
+        for name, value in attrs:
+            self.attributes.add(name)
+            if name == "id":
+                self.ids.append(value or "")
+            if name == "href":
+                self.links.append(value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        (self.styles if self._open[-1] == "style" else self.texts).append(data)
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data!r}")
+
+    handle_decl = handle_pi = unknown_decl = handle_comment  # type: ignore[assignment]  # other names
+
+
+def check(html: str, texts: Iterator[str]) -> None:
+    html.encode()  # no surrogate
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", html)
+    page = Strict(html)
+    assert page.tags <= ELEMENTS
+    assert page.attributes <= ATTRIBUTES
+    assert page.styles == [stylesheet()]
+    assert len(page.ids) == len(set(page.ids))
+    assert all(re.fullmatch(r"demur-[0-9a-f]{12}-[ace][0-9-]+", one) for one in page.ids)
+    assert {link[1:] for link in page.links} <= set(page.ids)
+    assert all(link.startswith("#") for link in page.links)
+    shown = "".join("".join(page.texts).split())
+    for text in texts:
+        assert "".join(harmless(text).split()) in shown
+
+
+def of(evaluation: Evaluation) -> Iterator[str]:
+    yield evaluation.name
+    yield from filter(None, (evaluation.error, evaluation.explanation))
+    if evaluation.label and not evaluation.nothing_to_check:
+        yield evaluation.label
+    for claim in evaluation.claims:
+        yield claim.text
+        yield from claim.triplet or ()
+        yield from filter(None, (claim.error, *(one.text for one in claim.evidence)))
+
+
+def told(attempt: Attempt) -> Iterator[str]:
+    for one in attempt.evaluations:
+        yield from of(one)
+    for document in attempt.contexts:
+        yield document.metadata["source"]
+
+
+@settings(max_examples=60)
+@given(evaluations())
+def test_an_evaluation(evaluation: Evaluation) -> None:
+    check(evaluation._repr_html_(), of(evaluation))
+
+
+@settings(max_examples=60)
+@given(attempts())
+def test_an_attempt(attempt: Attempt) -> None:
+    check(attempt._repr_html_(), told(attempt))
+
+
+@settings(max_examples=40)
+@given(tried(), TEXTS, MARKUP)
+def test_a_trace_and_what_was_returned(
+    attempts: tuple[Attempt, ...], reason: str, output: str
+) -> None:
+    trace = Trace(
+        outcome="blocked",
+        reason=reason,
+        attempts=attempts,
+        usage=Usage(),
+        time=datetime.now(timezone.utc),
+        seconds=1,
+    )
+
+    def texts() -> Iterator[str]:
+        yield reason
+        for attempt in attempts:
+            yield from told(attempt)
+
+    check(trace._repr_html_(), texts())
+    check(Guarded(output, trace)._repr_html_(), iter((output,)))
+
+
+@settings(max_examples=40)
+@given(tried(), st.lists(TEXTS, min_size=8, max_size=8), st.booleans())
+def test_a_record(attempts: tuple[Attempt, ...], said: list[str], redacted: bool) -> None:
+    id, name, tag, model, response, reason, key, value = said
+    record = Record(
+        id=id,
+        root=name,
+        time=datetime.now(timezone.utc),
+        name=name,
+        tags=(tag,),
+        metadata={key: value},
+        model=model,
+        response=response,
+        attempts=attempts,
+        reason=reason,
+        seconds=1,
+        redacted=redacted,
+    )
+    check(record._repr_html_(), iter(said))

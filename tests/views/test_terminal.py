@@ -1,0 +1,103 @@
+"""How evaluations look: whole lines in a pipe, a table on a terminal, no text of others obeyed."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from demur import Claim, ClaimLabel, Evaluation, Evidence, Span, Usage
+from demur.views import terminal as display
+
+CLAIMS = (
+    Claim(text="Paris is the capital of France", label=ClaimLabel.ENTAILMENT),
+    Claim(text="Paris has 90 arrondissements", label=ClaimLabel.NEUTRAL),
+    Claim(text="Paris is old", error="the reply had no label for it"),
+)
+
+
+def _evaluation(claims: tuple[Claim, ...] = CLAIMS, explanation: str = "") -> Evaluation:
+    return Evaluation(
+        name="RefChecker",
+        score=0.5,
+        label="Neutral",
+        passed=False,
+        explanation=explanation,
+        claims=claims,
+    )
+
+
+def _shown(evaluation: Evaluation, *, terminal: bool, width: int = 100) -> str:
+    to = io.StringIO()
+    console = Console(
+        file=to,
+        force_terminal=terminal,
+        width=width,
+        color_system="standard" if terminal else None,
+        highlight=False,
+    )
+    display.show(console, evaluation)
+    return to.getvalue()
+
+
+def test_long_evidence_is_whole_in_a_pipe_and_short_on_a_terminal() -> None:
+    text = "word " * 400 + "end"
+    span = Span(start=0, end=len(text))
+    evidence = Evidence(context=None, span=span, text=text, label=ClaimLabel.CONTRADICTION)
+    claim = Claim(text="x", label=ClaimLabel.CONTRADICTION, evidence=(evidence,))
+    assert text in _shown(_evaluation(claims=(claim,)), terminal=False)
+    shown = _shown(_evaluation(claims=(claim,)), terminal=True)
+    assert "[…]" in shown
+    assert shown.count("word") < 100
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_quantities_that_are_not_in_the_references_are_told(terminal: bool) -> None:
+    bad = Claim(text="It opened in 1851", missing_quantities=("1851", "3\x1b May"))
+    shown = _shown(_evaluation(claims=(*CLAIMS, bad)), terminal=terminal, width=200)
+    assert shown.count("not in the references") == 1
+    assert "not in the references: 1851; 3␛ May" in shown
+
+
+def test_colour_follows_terminal_and_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[3" in _shown(_evaluation(), terminal=True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]", _shown(_evaluation(), terminal=True))
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_markup_and_control_sequences_are_shown_not_obeyed(
+    terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    bad = "[red]x[/red] [/] :smile: \x1b[2J\x1b]0;title\x07 \x9b31m \u202eevil\rover\nline"
+    evidence = Evidence(context=0, span=Span(start=0, end=3), text=bad, label=ClaimLabel.ENTAILMENT)
+    claims = (
+        Claim(text=bad, label=ClaimLabel.ENTAILMENT, evidence=(evidence,)),
+        Claim(text=bad, error=bad),
+    )
+    out = _shown(_evaluation(claims=claims, explanation=bad), terminal=terminal, width=400)
+    out = re.sub(r"\x1b\[[0-9;]*m", "", out)  # what rich itself writes
+    assert out.count("[red]x[/red] [/] :smile: ␛[2J␛]0;title␇") == 5
+    assert not set(out) & set("\x1b\x07\x9b\u202e\r")
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_harmless_text_has_no_control_characters(text: str) -> None:
+    shown = display.harmless(text)
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e]", shown)
+    shown.encode()
+    assert display.harmless(shown) == shown
+    assert "\n" not in display.one_line(text)
+
+
+def test_what_it_cost_is_told_in_numbers_that_can_be_read() -> None:
+    spent = Usage(calls=12_000, cached=1_500, input_tokens=10**6, output_tokens=999, seconds=3601)
+    told = "12,000 calls (1,500 more answered from a cache), 1,000,000 + 999 tokens, 3,601.0 s"
+    assert display.usage_line(spent) == told
+    assert display.usage_line(Usage(calls=1)) == "1 call, 0 + 0 tokens, 0.0 s"
