@@ -21,7 +21,7 @@ from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
 from demur.evaluators import Pairs
-from demur.evaluators.fewl.neighbors import Asked
+from demur.evaluators.fewl.neighbors import KnownQuestion
 
 N, R, K = 5, 25, 25
 """Reference answers, pairs and neighbours, as in the papers."""
@@ -35,7 +35,7 @@ _COMMON = ["the", "of", "in", "and", "was", "by", "to", "a", "from", "with", "fo
 class Item:
     """A question with all that is known of it, and the answers to be scored."""
 
-    asked: Asked
+    asked: KnownQuestion
     answers: tuple[str, ...]
 
 
@@ -68,7 +68,7 @@ def item(number: int, among: int) -> Item:
     pairs = Pairs(tuple((sentence(12), right) for right in corrected))
     wrong = sentence(30)
     second = wrong if number % EQUAL_WRONG == 0 else sentence(30)
-    return Item(Asked(question, tuple(said), pairs), (sentence(30), wrong, second))
+    return Item(KnownQuestion(question, tuple(said), pairs), (sentence(30), wrong, second))
 
 
 def _words(chance: random.Random, count: int) -> list[str]:

@@ -12,8 +12,8 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from demur import Evaluation, ExampleStore
 from demur.demo.play import _save
 from demur.observe import JSONLSink, SQLiteSink
+from demur.observe.fallback import FallbackFile
 from demur.observe.log import export, open_log
-from demur.observe.spill import Spill
 from demur.report import write_report
 from support.evaluators import Scripted
 from support.records import jsonl, scored
@@ -37,7 +37,7 @@ def _logs(folder: Path) -> None:
     for sink in (SQLiteSink(folder / "a.sqlite"), JSONLSink(folder / "a.jsonl")):
         sink.write(scored())
         sink.close()
-    Spill(folder / "spilled.jsonl").write(scored())
+    FallbackFile(folder / "fallback.jsonl").write(scored())
 
 
 def _exports(folder: Path) -> None:

@@ -19,7 +19,7 @@ from demur import DemurError, Evaluation
 from demur.benchmarks import chale
 from demur.benchmarks.agreement import Agreement, share_of_yes
 from demur.evaluators import NeighborStore, Pairs
-from demur.evaluators.fewl.neighbors import Asked
+from demur.evaluators.fewl.neighbors import KnownQuestion
 from demur.evaluators.fewl.references import References
 from demur.similarity import resolve_similarity
 from support.fakes import ScriptedModel, isolated
@@ -288,10 +288,12 @@ def test_expertise_by_pairs_is_held_against_that_by_labels() -> None:
     item = chale.Item("c", "Who?", "Ada", {**labelled})
     good, bad = Pairs(usable=(("wrong", "corrected"),)), Pairs(usable=(("corrected", "wrong"),))
     answers = ("ann", "bob")
-    asked = [Asked("Who?", answers, pairs) for pairs in (good, good, good, bad, Pairs(), None)]
+    asked = [
+        KnownQuestion("Who?", answers, pairs) for pairs in (good, good, good, bad, Pairs(), None)
+    ]
     told = chale.weighing(asked, [item] * len(asked), similarity)
     assert "0.50 +- 0.98 (95 %, 4 questions)" in told
-    alike = [Asked("Who?", ("ann", "ann"), good)] * 3
+    alike = [KnownQuestion("Who?", ("ann", "ann"), good)] * 3
     assert "too few questions" in chale.weighing(alike, [item] * 3, similarity)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.benchmarks.detection import Counts, Ratio, detection, f1_difference, share
+from demur.benchmarks.detection import Confusion, Ratio, detection, f1_difference, share
 
 DECISIONS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=30)
 PAIRS = st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), max_size=30)
@@ -22,7 +22,7 @@ def columns(rows: list[tuple[bool, ...]], n: int) -> list[list[bool]]:
 def test_figures_are_those_of_the_counts() -> None:
     rows = [(True, True)] * 38 + [(False, True)] * 56 + [(True, False)] * 11
     found = detection(*columns([*rows, *[(False, False)] * 82], 2))
-    assert found.counts == Counts(tp=38, fp=56, fn=11, tn=82)
+    assert found.counts == Confusion(tp=38, fp=56, fn=11, tn=82)
     assert found.counts.total == 187
     values = (found.f1.value, found.precision.value, found.recall.value)
     assert [round(value or 0, 2) for value in values] == [53.15, 40.43, 77.55]

@@ -13,7 +13,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 
 from contract.member import Member
-from demur.exemplars import PairwiseJudge, Verdict
+from demur.exemplars import PairwiseJudge, PairwiseVerdict
 from support import facts
 from support.fakes import ScriptedModel, isolated
 
@@ -36,11 +36,11 @@ def _judge() -> Runnable[Any, Any]:
     return PairwiseJudge(ScriptedModel(script=_choose))
 
 
-def _without_usage(verdict: Verdict) -> Any:
+def _without_usage(verdict: PairwiseVerdict) -> Any:
     return verdict.model_dump(exclude={"usage"})
 
 
-def _is_right(number: int, found: Verdict) -> bool:
+def _is_right(number: int, found: PairwiseVerdict) -> bool:
     winner, choices = ("first", ("A", "B")) if number % 2 == 0 else ("second", ("B", "A"))
     return (found.winner, found.choices, found.reason) == (winner, choices, "consistent")
 

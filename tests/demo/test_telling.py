@@ -9,7 +9,7 @@ import pytest
 from langchain_core.documents import Document
 
 from demur.demo import telling
-from demur.guard import Attempt, Feedback, Outcome, Trace
+from demur.guard import Attempt, Feedback, Trace, TraceOutcome
 from demur.schema import Claim, ClaimLabel, Evaluation, Usage
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=timezone.utc)
@@ -56,7 +56,7 @@ def test_a_contradiction_is_told() -> None:
     )
 
 
-@pytest.mark.parametrize("outcome", get_args(Outcome))
+@pytest.mark.parametrize("outcome", get_args(TraceOutcome))
 def test_every_outcome_has_words_and_its_reason(outcome: Any) -> None:
     assert telling.ending(_trace(outcome)).endswith(": why")
     assert telling.tally([_trace(outcome)]) == f"1 question: 1 {outcome.replace('_', ' ')}"

@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableLambda
 from pydantic import PrivateAttr
 
 from demur import CallPolicy, Cascade, ClaimLabel, Evaluation, RefChecker, Sample
-from demur.evaluators import ClaimEvaluator, Evaluator, Found, Labelled
+from demur.evaluators import ClaimEvaluator, Evaluator, ExtractedClaims, LabelledClaims
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate
 from demur.runtime import Scope, Steps, within_scope
 from demur.schema import ABSTAIN, Claim
@@ -37,20 +37,20 @@ class Stage(ClaimEvaluator):
 
     _asked: list[str] = PrivateAttr(default_factory=list)
 
-    def _find(self, sample: Sample) -> Steps[Found | Evaluation]:
+    def _find(self, sample: Sample) -> Steps[ExtractedClaims | Evaluation]:
         yield from ()
-        return Found(sample, tuple(Claim(text=str(at)) for at in range(len(self.labels))))
+        return ExtractedClaims(sample, tuple(Claim(text=str(at)) for at in range(len(self.labels))))
 
-    def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[Labelled]:
+    def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[LabelledClaims]:
         yield from ()
         self._asked.extend(claim.text for claim in claims)
         said = [self.labels[int(claim.text)] for claim in claims]
-        return Labelled(
+        return LabelledClaims(
             tuple(
                 claim.model_copy(update={"label": label, "error": None if label else "silent"})
                 for claim, (label, _) in zip(claims, said, strict=True)
             ),
-            tuple(sureness if label else 0.0 for label, sureness in said),
+            tuple(confidence if label else 0.0 for label, confidence in said),
         )
 
     def _conclude(self, claims: Sequence[Claim], details: Mapping[str, Any]) -> Evaluation:
@@ -99,8 +99,8 @@ def test_the_verdict_is_that_of_all_labels_and_nothing_settled_or_idle_is_asked_
         expected = [] if over else [at for at, label in enumerate(settled) if label is None]
         assert stage._asked == list(map(str, expected))
         last = number == len(stages) - 1
-        for at, (label, sureness) in enumerate(said):
-            if settled[at] is None and (last or sureness >= 0.9):
+        for at, (label, confidence) in enumerate(said):
+            if settled[at] is None and (last or confidence >= 0.9):
                 settled[at] = label
         over = over or aggregate(settled, aggregation, 0.5).determined
     verdict = aggregate(settled, aggregation, 0.5)
@@ -238,7 +238,7 @@ def test_a_first_stage_that_finds_no_claims_leaves_them_to_the_second() -> None:
 class Silent(Stage):
     """Judges claim by claim, and finds none."""
 
-    def _find(self, sample: Sample) -> Steps[Found | Evaluation]:
+    def _find(self, sample: Sample) -> Steps[ExtractedClaims | Evaluation]:
         yield from ()
         return Evaluation(name="Silent", label=ABSTAIN)
 

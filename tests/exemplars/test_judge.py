@@ -16,7 +16,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from pydantic import ValidationError
 
 from demur import Usage
-from demur.exemplars import Comparison, PairwiseJudge, Verdict
+from demur.exemplars import Comparison, PairwiseJudge, PairwiseVerdict
 from demur.exemplars.judge import Reason
 from demur.exemplars.prompts import JUDGE
 from demur.runtime import JUDGE as JUDGE_TAG
@@ -122,7 +122,7 @@ async def test_what_need_not_be_asked_costs_no_call(
     asked = judge(lambda a, b: "A")
     pair = {"question": PAIR.question, "first": first, "second": second}
     for found in (asked.invoke(pair), await asked.ainvoke(pair)):
-        assert found == Verdict(winner=None, reason=reason, error=error)
+        assert found == PairwiseVerdict(winner=None, reason=reason, error=error)
         assert found.usage == Usage()
     assert asked.model.requests == []
 
@@ -214,13 +214,13 @@ def test_copies_ask_the_model_that_they_are_given() -> None:
 
 # --- Verdicts and win rates ----------------------------------------------------------------------
 
-FIRST = Verdict(winner="first", reason="consistent", choices=("A", "B"))
-SECOND = Verdict(winner="second", reason="consistent", choices=("B", "A"))
-ALWAYS_A = Verdict(winner=None, reason="inconsistent", choices=("A", "A"))
-ALWAYS_B = Verdict(winner=None, reason="inconsistent", choices=("B", "B"))
-UNSURE = Verdict(winner=None, reason="unsure", choices=("C", "A"))
-SAME = Verdict(winner=None, reason="same")
-FAILED = Verdict(winner=None, reason="undetermined", choices=(None, "B"), error="away")
+FIRST = PairwiseVerdict(winner="first", reason="consistent", choices=("A", "B"))
+SECOND = PairwiseVerdict(winner="second", reason="consistent", choices=("B", "A"))
+ALWAYS_A = PairwiseVerdict(winner=None, reason="inconsistent", choices=("A", "A"))
+ALWAYS_B = PairwiseVerdict(winner=None, reason="inconsistent", choices=("B", "B"))
+UNSURE = PairwiseVerdict(winner=None, reason="unsure", choices=("C", "A"))
+SAME = PairwiseVerdict(winner=None, reason="same")
+FAILED = PairwiseVerdict(winner=None, reason="undetermined", choices=(None, "B"), error="away")
 
 
 @pytest.mark.parametrize(
@@ -234,9 +234,9 @@ FAILED = Verdict(winner=None, reason="undetermined", choices=(None, "B"), error=
 )
 def test_a_verdict_that_contradicts_itself_is_refused(fields: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match=r"expected a(n error| winner) exactly where"):
-        Verdict(**fields)
+        PairwiseVerdict(**fields)
 
 
 @pytest.mark.parametrize("verdict", [FIRST, ALWAYS_A, UNSURE, SAME, FAILED])
-def test_a_verdict_survives_json(verdict: Verdict) -> None:
-    assert Verdict.model_validate_json(verdict.model_dump_json()) == verdict
+def test_a_verdict_survives_json(verdict: PairwiseVerdict) -> None:
+    assert PairwiseVerdict.model_validate_json(verdict.model_dump_json()) == verdict

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur._share import Share
-from demur.exemplars import Verdict, win_rates
+from demur.exemplars import PairwiseVerdict, win_rates
 
-FIRST = Verdict(winner="first", reason="consistent", choices=("A", "B"))
-SECOND = Verdict(winner="second", reason="consistent", choices=("B", "A"))
-ALWAYS_A = Verdict(winner=None, reason="inconsistent", choices=("A", "A"))
-ALWAYS_B = Verdict(winner=None, reason="inconsistent", choices=("B", "B"))
-UNSURE = Verdict(winner=None, reason="unsure", choices=("A", "C"))
-SAME = Verdict(winner=None, reason="same")
-FAILED = Verdict(winner=None, reason="undetermined", choices=("B", None), error="away")
+FIRST = PairwiseVerdict(winner="first", reason="consistent", choices=("A", "B"))
+SECOND = PairwiseVerdict(winner="second", reason="consistent", choices=("B", "A"))
+ALWAYS_A = PairwiseVerdict(winner=None, reason="inconsistent", choices=("A", "A"))
+ALWAYS_B = PairwiseVerdict(winner=None, reason="inconsistent", choices=("B", "B"))
+UNSURE = PairwiseVerdict(winner=None, reason="unsure", choices=("A", "C"))
+SAME = PairwiseVerdict(winner=None, reason="same")
+FAILED = PairwiseVerdict(winner=None, reason="undetermined", choices=("B", None), error="away")
 
 
 def test_win_rates_tell_what_was_removed_and_what_was_tied() -> None:
@@ -36,13 +36,13 @@ def test_win_rates_tell_what_was_removed_and_what_was_tied() -> None:
     ("verdicts", "bias"), [([ALWAYS_A] * 3, 1.0), ([ALWAYS_B] * 3, 0.0), ([FIRST, SECOND], 0.5)]
 )
 def test_position_bias_is_the_share_of_what_stood_first(
-    verdicts: list[Verdict], bias: float
+    verdicts: list[PairwiseVerdict], bias: float
 ) -> None:
     assert win_rates(verdicts).position_bias.value == bias
 
 
 @pytest.mark.parametrize("verdicts", [[], [FAILED.model_copy(update={"choices": (None, None)})]])
-def test_nothing_gives_no_rate_and_no_number(verdicts: list[Verdict]) -> None:
+def test_nothing_gives_no_rate_and_no_number(verdicts: list[PairwiseVerdict]) -> None:
     found = win_rates(verdicts)
     for one in (found.decided, *found.with_ties, found.position_bias):
         assert (one.value, one.interval) == (None, None)
@@ -50,7 +50,7 @@ def test_nothing_gives_no_rate_and_no_number(verdicts: list[Verdict]) -> None:
 
 
 @given(st.lists(st.sampled_from([FIRST, SECOND, ALWAYS_A, ALWAYS_B, UNSURE, SAME, FAILED])))
-def test_every_verdict_is_counted_once(verdicts: list[Verdict]) -> None:
+def test_every_verdict_is_counted_once(verdicts: list[PairwiseVerdict]) -> None:
     found = win_rates(verdicts)
     told = Counter(verdict.winner or verdict.reason for verdict in verdicts)
     assert (found.wins, found.losses) == (told["first"], told["second"])

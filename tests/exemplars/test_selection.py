@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from demur.exemplars.selection import Found, check_limits, choose
+from demur.exemplars.selection import Exemplar, check_limits, choose
 
 SHARE = st.sampled_from([0.0, 0.25, 0.5, 0.9, 1.0])
 # Steps, so that some are equal.
@@ -19,35 +19,35 @@ STEPS = st.integers(-4, 4).map(lambda step: step / 4)
 
 
 @st.composite
-def founds(draw: st.DrawFn) -> tuple[list[Found], NDArray[np.float32]]:
+def founds(draw: st.DrawFn) -> tuple[list[Exemplar], NDArray[np.float32]]:
     """Questions that were found, and their vectors."""
     rows = draw(st.lists(st.tuples(STEPS, STEPS, STEPS, STEPS), max_size=9))
-    found = [Found(f"id{at}", f"q{at}", f"a{at}", row[0], row[1]) for at, row in enumerate(rows)]
+    found = [Exemplar(f"id{at}", f"q{at}", f"a{at}", row[0], row[1]) for at, row in enumerate(rows)]
     vectors = np.array([[row[2], row[3], 1.0] for row in rows], np.float32).reshape(-1, 3)
     return found, vectors
 
 
 def worths(
-    found: list[Found],
+    found: list[Exemplar],
     vectors: list[list[float]],
-    shown: list[Found],
+    shown: list[Exemplar],
     score_weight: float,
     diversity: float,
 ) -> dict[str, float]:
     """What each that is not shown yet is worth by the letters of the definition, by its id."""
 
-    def place(one: Found) -> float:
+    def place(one: Exemplar) -> float:
         others = [other for other in found if other is not one]
         beaten = sum(other.score < one.score for other in others)
         equal = sum(other.score == one.score for other in others)
         return (beaten + equal / 2) / len(others) if others else 0.0
 
-    def cosine(one: Found, other: Found) -> float:
+    def cosine(one: Exemplar, other: Exemplar) -> float:
         a, b = (vectors[found.index(which)] for which in (one, other))
         product = math.fsum(x * y for x, y in zip(a, b, strict=True))
         return product / (math.hypot(*a) * math.hypot(*b))
 
-    def worth(one: Found) -> float:
+    def worth(one: Exemplar) -> float:
         relevance = (1 - score_weight) * one.similarity + score_weight * place(one)
         alike = max((cosine(one, other) for other in shown), default=0.0)
         return (1 - diversity) * relevance - diversity * alike
@@ -57,7 +57,7 @@ def worths(
 
 @given(founds(), st.integers(1, 10), SHARE, SHARE)
 def test_each_is_worth_most_of_those_that_are_left(
-    told: tuple[list[Found], NDArray[np.float32]], k: int, score_weight: float, diversity: float
+    told: tuple[list[Exemplar], NDArray[np.float32]], k: int, score_weight: float, diversity: float
 ) -> None:
     found, vectors = told
     chosen = choose(found, k, score_weight, diversity, vectors)
@@ -68,7 +68,7 @@ def test_each_is_worth_most_of_those_that_are_left(
 
 @given(founds(), st.integers(1, 10), SHARE, SHARE, st.randoms())
 def test_some_of_those_found_each_once_whatever_their_order(
-    told: tuple[list[Found], NDArray[np.float32]],
+    told: tuple[list[Exemplar], NDArray[np.float32]],
     k: int,
     score_weight: float,
     diversity: float,
@@ -87,7 +87,7 @@ def test_some_of_those_found_each_once_whatever_their_order(
 
 @given(founds(), st.integers(1, 10), SHARE)
 def test_without_shares_the_nearest_come_first(
-    told: tuple[list[Found], NDArray[np.float32]], k: int, share: float
+    told: tuple[list[Exemplar], NDArray[np.float32]], k: int, share: float
 ) -> None:
     found, vectors = told
     nearest = sorted(found, key=lambda one: (-one.similarity, one.id))
@@ -100,10 +100,10 @@ def test_without_shares_the_nearest_come_first(
 
 @given(founds(), st.integers(1, 10), SHARE, SHARE)
 def test_only_the_order_of_the_scores_counts_and_no_vectors_length(
-    told: tuple[list[Found], NDArray[np.float32]], k: int, score_weight: float, diversity: float
+    told: tuple[list[Exemplar], NDArray[np.float32]], k: int, score_weight: float, diversity: float
 ) -> None:
     found, vectors = told
-    warped = [Found(f.id, f.question, f.answer, 7 * f.score**3 + 2, f.similarity) for f in found]
+    warped = [Exemplar(f.id, f.question, f.answer, 7 * f.score**3 + 2, f.similarity) for f in found]
     ids = [one.id for one in choose(found, k, score_weight, diversity, vectors)]
     # By a power of two: nothing is rounded.
     lengths = 2.0 ** np.arange(len(found), dtype=np.float32)[:, None]
@@ -112,13 +112,13 @@ def test_only_the_order_of_the_scores_counts_and_no_vectors_length(
 
 
 def test_diversity_prefers_what_is_not_shown_yet() -> None:
-    found = [Found(name, name, name, 0.0, near) for name, near in [("a", 0.9), ("b", 0.89)]]
-    found.append(Found("c", "c", "c", 0.0, 0.6))
+    found = [Exemplar(name, name, name, 0.0, near) for name, near in [("a", 0.9), ("b", 0.89)]]
+    found.append(Exemplar("c", "c", "c", 0.0, 0.6))
     vectors = np.array([[1, 0], [1, 0.01], [0, 1]], np.float32)
     assert [one.id for one in choose(found, 2)] == ["a", "b"]
     assert [one.id for one in choose(found, 2, 0.0, 0.5, vectors)] == ["a", "c"]
     # Of equal ones the nearest, then the first by its id.
-    same = [Found(name, name, name, 0.0, 0.5) for name in "cab"]
+    same = [Exemplar(name, name, name, 0.0, 0.5) for name in "cab"]
     apart = np.eye(3, dtype=np.float32)
     assert [one.id for one in choose(same, 3, 0.5, 0.5, apart)] == ["a", "b", "c"]
     # A vector without a direction is like nothing.

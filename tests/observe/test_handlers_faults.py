@@ -229,7 +229,7 @@ def test_a_handler_never_raises_into_the_chain(caplog: pytest.LogCaptureFixture)
     def no_sink(record: Record) -> None:
         raise OSError("full")
 
-    handler = ScoreCallbackHandler(echo, sink=no_sink, question=raises, spill="/dev/null")
+    handler = ScoreCallbackHandler(echo, sink=no_sink, question=raises, fallback="/dev/null")
     assert rag().invoke("q", {"callbacks": [handler]}) == "A good answer."
     handler.flush(30)
     assert handler.counts.recorded == 1

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from demur.errors import DemurError
-from demur.observe import JSONLSink, Record, Sink, SQLiteSink, feed, spill
+from demur.observe import JSONLSink, Record, Sink, SQLiteSink, fallback, feed
 from demur.observe.outlet import Outlet, as_sinks
 from demur.observe.sinks import FunctionSink
 from support import records
@@ -65,7 +65,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
         now += seconds
 
     monkeypatch.setattr(feed, "_now", lambda: now)
-    monkeypatch.setattr(spill, "_now", lambda: now)
+    monkeypatch.setattr(fallback, "_now", lambda: now)
     monkeypatch.setattr(feed, "_WAITS", (0.0, 0.0, 0.0, 0.0))
     return go_on
 
@@ -81,7 +81,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "spilled.jsonl"
+    return tmp_path / "fallback.jsonl"
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_every_sink_has_every_record(tmp_path: Path) -> None:
     assert called == written
     assert (tmp_path / "b.SQLITE").exists()
     assert (sink.flushed, sink.closed) == (1, 1)
-    assert (outlet.spilled, outlet.lost) == (0, 0)
+    assert (outlet.to_fallback, outlet.lost) == (0, 0)
 
 
 def test_a_sink_is_asked_by_one_thread_at_a_time_whichever_outlet_it_is_of() -> None:
@@ -162,7 +162,7 @@ def test_a_record_is_tried_again(
             raise error
         taken.append(record.id)
 
-    outlet = Outlet([FunctionSink(write)], spill=path)
+    outlet = Outlet([FunctionSink(write)], fallback=path)
     outlet.write(records.scored(id="1"))
     assert taken == ["1"]
     assert said() == []
@@ -174,11 +174,11 @@ def test_tries_take_about_a_second_in_all() -> None:
     assert [*feed._WAITS] == sorted(feed._WAITS)
 
 
-def test_a_sink_that_is_down_is_spilled_for_and_comes_back(
+def test_a_sink_that_is_down_is_fallbacked_for_and_comes_back(
     path: Path, clock: Callable[[float], None], said: Callable[[], list[str]]
 ) -> None:
     sink, other = Moody(error=OSError("no\nroute")), Moody()
-    outlet = Outlet([sink, other], spill=path)
+    outlet = Outlet([sink, other], fallback=path)
     names = [str(number) for number in range(20)]
     for name in names[:10]:
         outlet.write(records.scored(id=name))
@@ -196,7 +196,7 @@ def test_a_sink_that_is_down_is_spilled_for_and_comes_back(
     outlet.write(records.scored(id=names[12]))
     assert sink.tries == 7
     assert ids(path) == names[:13]
-    assert outlet.spilled == 13
+    assert outlet.to_fallback == 13
     sink.error = None
     clock(5.1)
     for name in names[13:]:
@@ -218,7 +218,7 @@ def test_one_record_that_a_sink_cannot_take_costs_the_others_nothing(
         taken.append(record.id)
 
     (sink,) = as_sinks(write)
-    outlet = Outlet([sink], spill=path)
+    outlet = Outlet([sink], fallback=path)
     for at in range(10):
         outlet.write(records.scored(id=f"bad {at}"))
         outlet.write(records.scored(id=f"good {at}"))
@@ -243,7 +243,7 @@ def test_a_sink_that_fails_slowly_is_asked_more_seldom(
         clock(3)
         raise TimeoutError
 
-    outlet = Outlet(as_sinks(slow), spill=path)
+    outlet = Outlet(as_sinks(slow), fallback=path)
     outlet.write(records.scored())
     assert sink.tries == 1  # no patience for five of these
     outlet.write(records.scored())
@@ -259,7 +259,7 @@ def test_a_sink_that_fails_slowly_is_asked_more_seldom(
 def test_close_ends_the_waiting(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed, "_WAITS", (60.0,))
     sink = Moody(error=OSError())
-    outlet = Outlet([sink], spill=path)
+    outlet = Outlet([sink], fallback=path)
     writing = threading.Thread(target=outlet.write, args=(records.scored(id="1"),))
     writing.start()
     while not sink.tries:
@@ -284,7 +284,7 @@ def test_a_sink_that_hangs_stops_nobody(
         taken.append(record.id)
 
     other = Moody()
-    outlet = Outlet([*as_sinks(hang), other], spill=path)
+    outlet = Outlet([*as_sinks(hang), other], fallback=path)
     hanging = threading.Thread(target=outlet.write, args=(records.scored(id="0"),))
     hanging.start()
     for name in ("1", "2", "3"):
@@ -304,7 +304,7 @@ def test_an_interrupt_goes_through_and_the_sink_is_asked_again(
     path: Path, clock: Callable[[float], None]
 ) -> None:
     sink = Moody(error=OSError())
-    outlet = Outlet([sink], spill=path)
+    outlet = Outlet([sink], fallback=path)
     outlet.write(records.scored())
     for error in (KeyboardInterrupt(), SystemExit()):
         sink.error = error
@@ -319,7 +319,7 @@ def test_an_interrupt_goes_through_and_the_sink_is_asked_again(
 
 def test_what_fails_at_the_end_is_logged(path: Path, said: Callable[[], list[str]]) -> None:
     sink = Moody(error=OSError("gone"))
-    outlet = Outlet([sink, Moody()], spill=path)
+    outlet = Outlet([sink, Moody()], fallback=path)
     outlet.flush()
     outlet.close()
     assert said() == [
@@ -330,19 +330,19 @@ def test_what_fails_at_the_end_is_logged(path: Path, said: Callable[[], list[str
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 @given(st.lists(st.tuples(st.booleans(), st.floats(0, 20)), max_size=40))
-def test_every_record_is_in_the_sink_or_in_the_spill(
+def test_every_record_is_in_the_sink_or_in_the_fallback(
     tmp_path: Path, clock: Callable[[float], None], moods: list[tuple[bool, float]]
 ) -> None:
-    sink, path = Moody(), tmp_path / "spilled.jsonl"
+    sink, path = Moody(), tmp_path / "fallback.jsonl"
     path.write_bytes(b"")
-    outlet = Outlet([sink], spill=path)
+    outlet = Outlet([sink], fallback=path)
     for at, (fails, seconds) in enumerate(moods):
         sink.error = OSError() if fails else None
         outlet.write(records.scored(id=str(at)))
         clock(seconds)
     kept = ids(path)
     assert sorted(map(int, [*sink.taken, *kept])) == [*range(len(moods))]
-    assert (outlet.spilled, outlet.lost) == (len(kept), 0)
+    assert (outlet.to_fallback, outlet.lost) == (len(kept), 0)
 
 
 def test_threads_lose_nothing_while_a_sink_comes_and_goes(
@@ -355,18 +355,18 @@ def test_threads_lose_nothing_while_a_sink_comes_and_goes(
             raise OSError
         taken.append(record.id)
 
-    outlet, written = Outlet(as_sinks(write), spill=path), records.several(300)
+    outlet, written = Outlet(as_sinks(write), fallback=path), records.several(300)
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(outlet.write, written))
     kept = ids(path) if path.exists() else []
     assert sorted([*taken, *kept]) == sorted(record.id for record in written)
-    assert outlet.spilled == len(kept)
+    assert outlet.to_fallback == len(kept)
 
 
-# --- The spill -----------------------------------------------------------------------------------
+# --- The fallback file ---------------------------------------------------------------------------
 
 
-def test_without_a_place_the_spill_is_a_temporary_file(
+def test_without_a_place_the_fallback_is_a_temporary_file(
     temporary: Path, clock: Callable[[float], None], said: Callable[[], list[str]]
 ) -> None:
     sink = Moody(error=OSError())
@@ -375,7 +375,7 @@ def test_without_a_place_the_spill_is_a_temporary_file(
     outlet.write(records.scored(id="1"))
     outlet.write(records.scored(id="2"))
     (made,) = temporary.iterdir()
-    assert made.name.startswith("demur-spilled-")
+    assert made.name.startswith("demur-fallback-")
     assert made.suffix == ".jsonl"
     assert ids(made) == ["1", "2"]
     if os.name != "nt":
@@ -383,36 +383,36 @@ def test_without_a_place_the_spill_is_a_temporary_file(
     assert str(made) in said()[0]
 
 
-def test_a_spill_that_cannot_be_is_told_at_once(tmp_path: Path) -> None:
+def test_a_fallback_that_cannot_be_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(DemurError, match="there is no folder"):
-        Outlet([], spill=tmp_path / "missing" / "a.jsonl")
+        Outlet([], fallback=tmp_path / "missing" / "a.jsonl")
     with pytest.raises(DemurError, match="that is a folder, expected a file"):
-        Outlet([], spill=tmp_path)
+        Outlet([], fallback=tmp_path)
 
 
-def test_a_spill_that_fails_loses_records_and_counts_them(
+def test_a_fallback_that_fails_loses_records_and_counts_them(
     temporary: Path, clock: Callable[[float], None], said: Callable[[], list[str]]
 ) -> None:
     temporary.rmdir()
     outlet = Outlet([Moody(error=OSError("gone"))])
     for _ in range(5):
         outlet.write(records.scored())
-    assert (outlet.spilled, outlet.lost) == (0, 5)
+    assert (outlet.to_fallback, outlet.lost) == (0, 5)
     down, lost = said()
     assert "they go to nowhere, as no file can be written (FileNotFoundError" in down
     assert lost.startswith("ERROR records are lost, 1 so far: the file for what a sink")
     temporary.mkdir()
     outlet.write(records.scored())
-    assert (outlet.spilled, outlet.lost) == (1, 5)
+    assert (outlet.to_fallback, outlet.lost) == (1, 5)
 
 
-def test_a_spill_that_fails_later_does_not_raise(
+def test_a_fallback_that_fails_later_does_not_raise(
     path: Path,
     clock: Callable[[float], None],
     monkeypatch: pytest.MonkeyPatch,
     said: Callable[[], list[str]],
 ) -> None:
-    outlet = Outlet([Moody(error=OSError("gone"))], spill=path)
+    outlet = Outlet([Moody(error=OSError("gone"))], fallback=path)
     outlet.write(records.scored(id="1"))
     said()
 
@@ -425,7 +425,7 @@ def test_a_spill_that_fails_later_does_not_raise(
     outlet.flush()
     monkeypatch.undo()
     assert ids(path) == ["1"]
-    assert (outlet.spilled, outlet.lost) == (1, 1)
+    assert (outlet.to_fallback, outlet.lost) == (1, 1)
     lost, _, flushing = said()
     assert "cannot be written (OSError: [Errno 28] No space left on device)" in lost
     assert "JSONLSink" in flushing
@@ -435,9 +435,9 @@ def test_a_spill_that_fails_later_does_not_raise(
 @pytest.mark.skipif(os.name == "nt", reason="no forks on Windows")
 def test_a_forked_process_is_stopped_by_no_lock_of_its_parents(path: Path, tmp_path: Path) -> None:
     sink = JSONLSink(tmp_path / "scores.jsonl")
-    outlet = Outlet([sink], spill=path)
+    outlet = Outlet([sink], fallback=path)
     with feed._lock_of(sink):  # as if another thread wrote
-        child = forked(lambda: Outlet([sink], spill=path).write(records.scored(id="1")))
+        child = forked(lambda: Outlet([sink], fallback=path).write(records.scored(id="1")))
         end(child)
     outlet.write(records.scored(id="2"))
     assert ids(sink.path) == ["1", "2"]
@@ -458,7 +458,7 @@ def test_no_key_of_a_sink_is_logged(
             raise OSError("gone")
 
     for given_as in (Moody(error=OSError("gone")), Poster(), partial(Poster(), "sk-secret")):
-        outlet = Outlet(as_sinks(given_as), spill=path)
+        outlet = Outlet(as_sinks(given_as), fallback=path)
         outlet.write(records.scored())
         outlet.flush()
         outlet.close()
@@ -486,7 +486,7 @@ def test_no_text_of_a_record_is_logged(
     def write(record: Record) -> None:
         raise error(record)
 
-    outlet = Outlet(as_sinks(write), spill=path)
+    outlet = Outlet(as_sinks(write), fallback=path)
     outlet.write(records.scored())
     (line,) = said()
     assert "whose words quote the record" in line
@@ -563,11 +563,11 @@ def test_what_is_async_runs_to_its_end(
     assert taken == ["1"]
 
 
-def test_what_is_async_and_fails_is_spilled(path: Path, clock: Callable[[float], None]) -> None:
+def test_what_is_async_and_fails_is_fallbacked(path: Path, clock: Callable[[float], None]) -> None:
     async def fail(record: Record) -> None:
         await asyncio.sleep(0)
         raise OSError("gone")
 
-    outlet = Outlet(as_sinks(fail), spill=path)
+    outlet = Outlet(as_sinks(fail), fallback=path)
     outlet.write(records.scored(id="1"))
     assert ids(path) == ["1"]

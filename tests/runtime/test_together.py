@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.runnables import RunnableLambda
 
-from demur.runtime import Ledger, RunnableCall, Steps, ask, drive, side_by_side
+from demur.runtime import Costs, RunnableCall, Steps, ask, drive, side_by_side
 
 ECHO = RunnableLambda(lambda value: value)
 
@@ -50,4 +50,4 @@ def test_each_part_gets_its_own_outcomes_and_rounds_are_made_together(
 
 
 def test_no_parts_need_no_calls() -> None:
-    assert drive(side_by_side([]), {}, None) == ([], Ledger())
+    assert drive(side_by_side([]), {}, None) == ([], Costs())

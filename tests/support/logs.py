@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from hypothesis import strategies as st
 
-from demur.guard import Attempt, Outcome
+from demur.guard import Attempt, TraceOutcome
 from demur.observe import Record
 from demur.observe.log import Filters, Judgement
 from demur.schema import Finding
@@ -75,7 +75,7 @@ CHOICES: dict[str, st.SearchStrategy[Any]] = {
     "evaluator": st.sampled_from(["RefChecker", "FEWL", HOSTILE, "nobody", ""]),
     "model": st.sampled_from(["gpt-4o-mini", "llama3", HOSTILE, "x' or 1 --"]),
     "finding": st.sampled_from(get_args(Finding)),
-    "outcome": st.sampled_from(get_args(Outcome)),
+    "outcome": st.sampled_from(get_args(TraceOutcome)),
     "name": st.sampled_from(["rag", "guard", HOSTILE, "%"]),
     "since": TIMES,
     "until": TIMES,

@@ -13,7 +13,7 @@ from typing import Any
 from langchain_core.documents import Document
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, Sample, Span, Usage
-from demur.guard import Attempt, Origin, Outcome, verdict_of
+from demur.guard import Attempt, Origin, TraceOutcome, verdict_of
 from demur.guard.attempts import feedback_on
 from demur.observe import Record, tables
 from demur.schema import ABSTAIN
@@ -105,7 +105,7 @@ def scored(*evaluations: Evaluation, at: float = 0, answer: str = ANSWER, **fiel
 
 
 def guarded(
-    *evaluations: Evaluation, outcome: Outcome = "recovered", at: float = 0, **fields: Any
+    *evaluations: Evaluation, outcome: TraceOutcome = "recovered", at: float = 0, **fields: Any
 ) -> Record:
     """A guard's run, of an attempt for each evaluation."""
     attempts: list[Attempt] = []
@@ -154,7 +154,7 @@ def several(count: int = 60, seed: int = 8) -> list[Record]:
         given: dict[str, Any] = {"model": draw.choice(("gpt-4o-mini", "llama3", None)), "at": at}
         kind = draw.random()
         if kind < 0.25:
-            outcome: Outcome = draw.choice(
+            outcome: TraceOutcome = draw.choice(
                 ("recovered", "nothing_to_check", "abstained", "best_effort")
             )
             tries = [refuted(), *(judged("RefChecker", True) for _ in range(draw.randint(0, 2)))]

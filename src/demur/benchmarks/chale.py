@@ -38,7 +38,7 @@ from demur.errors import DemurError
 from demur.evaluators import CONFIGURATIONS, FEWL, FEWLPrompts, NeighborStore, normalized
 from demur.evaluators.fewl import formula, ranking
 from demur.evaluators.fewl.formula import Floats
-from demur.evaluators.fewl.neighbors import Asked
+from demur.evaluators.fewl.neighbors import KnownQuestion
 from demur.evaluators.fewl.references import References
 from demur.evaluators.fewl.terms import Premise
 from demur.runtime import Outcome, Reply, ask, drive
@@ -90,7 +90,7 @@ def record(
     return {**told, **dict(zip(calls, replies, strict=True))}
 
 
-def record_agreement(key: str, asked: Asked, references: References) -> dict[str, Any]:
+def record_agreement(key: str, asked: KnownQuestion, references: References) -> dict[str, Any]:
     """With which pairs each reference answer agrees; nothing where there are too few of them."""
     replies: list[dict[str, Any]] = []
     if asked.pairs is not None and len(asked.pairs.usable) >= _MIN_PAIRS:
@@ -118,7 +118,7 @@ def recorded(path: Path) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, file)
 
 
-def said(item: Item, row: Mapping[str, Any], references: References) -> Asked:
+def said(item: Item, row: Mapping[str, Any], references: References) -> KnownQuestion:
     """What the replies of a recording's row say."""
     if row["question_sha256"] != _sha256(item.question):
         raise DemurError(f"the recording of {item.key} is of another question than the data's")
@@ -130,7 +130,7 @@ def said(item: Item, row: Mapping[str, Any], references: References) -> Asked:
     agreement = references.agreement(list(map(_again, kept)), pairs) if kept else None
     if isinstance(agreement, str):
         raise DemurError(f"the recording of {item.key} cannot be read: {agreement}")
-    return Asked(item.question, answers, pairs, agreement)
+    return KnownQuestion(item.question, answers, pairs, agreement)
 
 
 def _sha256(text: str) -> str:
@@ -273,7 +273,7 @@ def _record(options: argparse.Namespace, wanted: Sequence[Item]) -> int:
     return 0
 
 
-def _usable(asked: Sequence[Asked]) -> str:
+def _usable(asked: Sequence[KnownQuestion]) -> str:
     """How good the recorded replies are, in a line."""
     pairs = [one.pairs for one in asked if one.pairs is not None]
     usable = sum(len(one.usable) for one in pairs) / len(asked)
@@ -289,7 +289,7 @@ def _usable(asked: Sequence[Asked]) -> str:
     )
 
 
-def weighing(asked: Sequence[Asked], chosen: Sequence[Item], similarity: Similarity) -> str:
+def weighing(asked: Sequence[KnownQuestion], chosen: Sequence[Item], similarity: Similarity) -> str:
     """In a line: does expertise by the pairs rank reference answers as labelled answers do?"""
     taus = []
     for one, item in zip(asked, chosen, strict=True):
@@ -329,7 +329,7 @@ class Recorded(BaseChatModel):
         raise DemurError("the recording holds no reply to this: record it with --record")
 
 
-def _without_alike(asked: Asked, similarity: Similarity, most: float) -> Asked:
+def _without_alike(asked: KnownQuestion, similarity: Similarity, most: float) -> KnownQuestion:
     """Without the pairs whose sides are as alike as `most`, or more."""
     if asked.pairs is None or most >= 1:
         return asked

@@ -29,7 +29,7 @@ from demur.calibration import roc
 from demur.evaluators import RefCheckerPrompts
 from demur.evaluators.refchecker import checking
 from demur.evaluators.refchecker.aggregation import merge
-from demur.evaluators.refchecker.context import Asked
+from demur.evaluators.refchecker.context import AskedClaim
 from demur.evaluators.refchecker.prompts import CALIBRATION
 from demur.evaluators.refchecker.references import pack, passages
 from demur.runtime import drive
@@ -127,7 +127,7 @@ def judge(item: Item, mode: str, model: BaseChatModel) -> list[dict[str, Any]]:
     """One row per claim: its label, and how sure the checker is that it is supported."""
     contexts = [Document(page_content=item.reference)]
     windows = pack(passages(contexts, None, _WINDOW_TOKENS, 80), _WINDOW_TOKENS)
-    texts = [Asked(claim, claim) for claim, _ in item.claims]
+    texts = [AskedClaim(claim, claim) for claim, _ in item.claims]
     started = time.monotonic()
     steps = _checker(mode, model)(texts, windows, None)
     findings, ledger = drive(steps, {}, None)

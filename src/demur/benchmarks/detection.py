@@ -22,7 +22,7 @@ _MOST_UNDEFINED = 0.05
 
 
 @dataclass(frozen=True)
-class Counts:
+class Confusion:
     """Passages by what they are and what a method made of them."""
 
     tp: int
@@ -53,7 +53,7 @@ class Ratio:
 class Detection:
     """The figures of a method."""
 
-    counts: Counts
+    counts: Confusion
     f1: Ratio
     precision: Ratio
     recall: Ratio
@@ -75,7 +75,7 @@ def detection(wrong: Sequence[bool], rejected: Sequence[bool], seed: int = 0) ->
     drawn = _drawn(counts[0], seed)
     f1, precision, recall = (_ratio(_of(name, counts), _of(name, drawn)) for name in _RATIOS)
     tn, fp, fn, tp = (int(count) for count in counts[0])
-    return Detection(Counts(tp, fp, fn, tn), f1, precision, recall)
+    return Detection(Confusion(tp, fp, fn, tn), f1, precision, recall)
 
 
 def f1_difference(

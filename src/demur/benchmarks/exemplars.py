@@ -41,7 +41,7 @@ from demur.exemplars import (
     ExampleStore,
     FEWLExampleSelector,
     PairwiseJudge,
-    Verdict,
+    PairwiseVerdict,
     WinRates,
     few_shot_prompt,
     win_rates,
@@ -206,7 +206,7 @@ def tables(rows: Sequence[Mapping[str, Any]], questions: Mapping[str, Scored]) -
     yield f"{len(rows)} test questions\n"
     yield HEAD
     for name in PAIRS:
-        verdicts = [Verdict.model_validate(row["verdicts"][name]) for row in rows]
+        verdicts = [PairwiseVerdict.model_validate(row["verdicts"][name]) for row in rows]
         yield line(name, win_rates(verdicts))
     yield "\n| answers | with the short answer in them, % |\n|---|---|"
     for arm in ARMS:

@@ -8,7 +8,7 @@ from numbers import Real
 
 import numpy as np
 
-from demur.calibration.operating import Counts, count
+from demur.calibration.operating import PassCounts, count
 from demur.calibration.repeats import Answers, once
 from demur.calibration.samples import CalibrationError, Labels, Samples, Scores, read
 from demur.evaluators import Evaluator
@@ -116,7 +116,7 @@ def percentile(
 
 def _threshold(
     samples: Samples,
-    counts: Counts,
+    counts: PassCounts,
     at: int,
     on_abstain: OnAbstain,
     method: ThresholdMethod,

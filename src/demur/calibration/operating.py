@@ -93,7 +93,7 @@ def operating_points(
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class PassCounts:
     """What passes at each score that occurs, and at a hair above them where that is asked for."""
 
     thresholds: Floats
@@ -104,7 +104,7 @@ class Counts:
     """Hallucinated ones among them; None without labels."""
 
 
-def count(samples: Samples, above: bool = False) -> Counts:
+def count(samples: Samples, above: bool = False) -> PassCounts:
     """Count what passes at each score that occurs, and at a threshold a hair above them all.
 
     Raises:
@@ -119,7 +119,7 @@ def count(samples: Samples, above: bool = False) -> Counts:
     if above:
         thresholds = np.append(thresholds, np.nextafter(thresholds[-1], np.inf))
     wrong = None if samples.hallucinated is None else passing(samples.wrong, thresholds)
-    return Counts(thresholds, passing(samples.scores, thresholds), wrong)
+    return PassCounts(thresholds, passing(samples.scores, thresholds), wrong)
 
 
 def passing(scores: Floats, thresholds: Floats) -> NDArray[np.int64]:

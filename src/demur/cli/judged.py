@@ -10,7 +10,7 @@ import typer
 
 from demur.calibration import answer_key, contradiction, differences, passes_up_to
 from demur.errors import DemurError
-from demur.observe.log import LABEL, Damaged, Judged, answered, open_log
+from demur.observe.log import LABEL, Damaged, JudgedAnswer, answered, open_log
 from demur.schema import ABSTAIN, Evaluation
 from demur.scoring import is_results, read_results
 from demur.views import terminal as display
@@ -21,7 +21,7 @@ class Held:
     """What a file holds."""
 
     path: Path
-    judged: dict[str, dict[str, Judged]] = field(default_factory=dict)
+    judged: dict[str, dict[str, JudgedAnswer]] = field(default_factory=dict)
     """By what evaluators are chosen by, and by the answers' ids."""
     labels: dict[str, bool] = field(default_factory=dict)
     """By the answers' ids."""
@@ -58,7 +58,7 @@ def _read_results(held: Held, labels: Mapping[str, bool]) -> None:
     for found in read_results(held.path):
         held.same[found.key] = found.same
         # The last one counts.
-        held.judged.setdefault(found.evaluator, {})[found.key] = Judged((found.evaluation,))
+        held.judged.setdefault(found.evaluator, {})[found.key] = JudgedAnswer((found.evaluation,))
     held.labels = {id: label for id, label in labels.items() if id in held.same}
 
 
@@ -196,7 +196,7 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
     return Kept(taken, left_out, sum(len(judged[id].parts) > 1 for id in taken), same)
 
 
-def _as_one(said: Judged) -> Evaluation:
+def _as_one(said: JudgedAnswer) -> Evaluation:
     """What was said of the answer's sentences, as if it were said of the whole."""
     if len(said.parts) == 1:
         return said.parts[0]

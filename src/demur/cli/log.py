@@ -16,7 +16,7 @@ import typer
 
 from demur.cli import logged
 from demur.cli.console import PASSED, errors, escaped, output, pipe_may_close, say_left_out
-from demur.guard import Outcome
+from demur.guard import TraceOutcome
 from demur.observe import Record
 from demur.observe.log import (
     EVERY,
@@ -60,7 +60,7 @@ def log(
     min_score: Annotated[float | None, typer.Option(help="The least score.")] = None,
     max_score: Annotated[float | None, typer.Option(help="The greatest score.")] = None,
     outcome: Annotated[
-        str | None, typer.Option(help=f"How a guard ended: {', '.join(get_args(Outcome))}.")
+        str | None, typer.Option(help=f"How a guard ended: {', '.join(get_args(TraceOutcome))}.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Runs of this name.")] = None,
     id: Annotated[str | None, typer.Option(help="Runs whose id begins like this.")] = None,

@@ -5,7 +5,13 @@ shows no judged text but through a `Prompt`; what could not be decided has an `e
 score nor label; an evaluation tells by its `fingerprints` what its score depends on.
 """
 
-from demur.evaluators.base import ClaimEvaluator, Evaluator, Found, Labelled, as_sample
+from demur.evaluators.base import (
+    ClaimEvaluator,
+    Evaluator,
+    ExtractedClaims,
+    LabelledClaims,
+    as_sample,
+)
 from demur.evaluators.baselines import (
     AllFalse,
     LMvsLM,
@@ -41,12 +47,12 @@ __all__ = [
     "Cascade",
     "ClaimEvaluator",
     "Evaluator",
+    "ExtractedClaims",
     "FEWLPrompts",
     "Fitted",
-    "Found",
     "LMvsLM",
     "LMvsLMPrompts",
-    "Labelled",
+    "LabelledClaims",
     "Matcher",
     "NeighborStore",
     "Pairs",

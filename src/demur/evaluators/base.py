@@ -11,7 +11,7 @@ from pydantic import PrivateAttr
 
 from demur._text import replace_surrogates
 from demur.evaluators.styled import unstyled
-from demur.runtime import Ledger, Steps, Stepwise
+from demur.runtime import Costs, Steps, Stepwise
 from demur.schema import Claim, Evaluation, Sample
 
 
@@ -60,7 +60,7 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
     def _undetermined(self, error: str, **fields: Any) -> Evaluation:
         return Evaluation(name=self.get_name(), error=error, explanation=error, **fields)
 
-    def _accounted(self, output: Evaluation, ledger: Ledger) -> Evaluation:
+    def _accounted(self, output: Evaluation, ledger: Costs) -> Evaluation:
         stages = {stage: spent.model_dump() for stage, spent in ledger.usage.items()}
         details = {**output.details, "usage_by_stage": stages}
         told = self._fingerprints() or output.fingerprints
@@ -77,7 +77,7 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
 
 
 @dataclass(frozen=True)
-class Found:
+class ExtractedClaims:
     """The claims of an answer, and what they are to be held against."""
 
     sample: Sample
@@ -91,11 +91,11 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledClaims:
     """Claims with their labels."""
 
     claims: tuple[Claim, ...]
-    sureness: tuple[float, ...]
+    confidence: tuple[float, ...]
     """For each claim how sure its label is, in [0, 1]: 1 where the evaluator gives no probability,
     0 where there is no label."""
     details: Mapping[str, Any] = field(default_factory=dict)
@@ -118,11 +118,11 @@ class ClaimEvaluator(Evaluator):
         return self._conclude((*labelled.claims, *found.unfit), details)
 
     @abstractmethod
-    def _find(self, sample: Sample) -> Steps[Found | Evaluation]:
+    def _find(self, sample: Sample) -> Steps[ExtractedClaims | Evaluation]:
         """Find the claims; or the evaluation, if there are none to label."""
 
     @abstractmethod
-    def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[Labelled]:
+    def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[LabelledClaims]:
         """Label claims of a sample that has references, whatever labels they have."""
 
     @abstractmethod

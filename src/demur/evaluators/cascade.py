@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, field_validator
 
-from demur.evaluators.base import ClaimEvaluator, Evaluator, Found
+from demur.evaluators.base import ClaimEvaluator, Evaluator, ExtractedClaims
 from demur.runtime import Call, CallPolicy, Outcome, Steps
 from demur.schema import Claim, Evaluation, Sample
 
@@ -107,14 +107,14 @@ class Cascade(Evaluator):
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         deciding = [stage for stage in self.stages if isinstance(stage, ClaimEvaluator)]
-        found: Found | None = None
+        found: ExtractedClaims | None = None
         ended: Evaluation | None = None
         told: list[dict[str, Any]] = []
         for number, stage in enumerate(self.stages, 1):
             about: dict[str, Any] = {"name": stage.get_name(), "claims": None}
             if isinstance(stage, ClaimEvaluator):
                 begun = found or (yield from _of_stage(number, stage, stage._find(sample)))
-                if isinstance(begun, Found):
+                if isinstance(begun, ExtractedClaims):
                     found = yield from self._settle(number, stage, begun, about)
                     claims = (*found.claims, *found.unfit)
                     said = deciding[-1]._conclude(claims, found.details)
@@ -132,24 +132,26 @@ class Cascade(Evaluator):
         return ended.model_copy(update={"name": self.get_name(), "details": details})
 
     def _settle(
-        self, number: int, stage: ClaimEvaluator, found: Found, about: dict[str, Any]
-    ) -> Steps[Found]:
+        self, number: int, stage: ClaimEvaluator, found: ExtractedClaims, about: dict[str, Any]
+    ) -> Steps[ExtractedClaims]:
         """The claims, with the labels that the stage is sure of where there were none."""
         open_at = [at for at, claim in enumerate(found.claims) if claim.label is None]
         asked = [found.claims[at] for at in open_at]
         labelled = yield from _of_stage(number, stage, stage._label(found.sample, asked))
         claims = list(found.claims)
-        for at, claim, sureness in zip(open_at, labelled.claims, labelled.sureness, strict=True):
-            final = number == len(self.stages) or sureness >= self.sure
-            claims[at] = claim if final or claim.label is None else _left_open(claim, sureness)
+        for at, claim, confidence in zip(
+            open_at, labelled.claims, labelled.confidence, strict=True
+        ):
+            final = number == len(self.stages) or confidence >= self.sure
+            claims[at] = claim if final or claim.label is None else _left_open(claim, confidence)
         about.update(labelled.details, claims=len(asked))
         return replace(found, claims=tuple(claims))
 
 
-def _left_open(claim: Claim, sureness: float) -> Claim:
+def _left_open(claim: Claim, confidence: float) -> Claim:
     why = (
-        f"{claim.label} is likely but not sure ({sureness:.2f}), and no later stage was asked: the "
-        "label could not change the decision"
+        f"{claim.label} is likely but not sure ({confidence:.2f}), and no later stage was asked: "
+        "the label could not change the decision"
     )
     return claim.model_copy(update={"label": None, "evidence": (), "error": why})
 

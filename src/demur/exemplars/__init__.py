@@ -2,7 +2,7 @@
 
 from demur.exemplars.entries import Candidate, Entry
 from demur.exemplars.finetuning import Exported, export_finetuning
-from demur.exemplars.judge import Comparison, PairwiseJudge, Verdict
+from demur.exemplars.judge import Comparison, PairwiseJudge, PairwiseVerdict
 from demur.exemplars.prompts import few_shot_prompt
 from demur.exemplars.rates import WinRates, win_rates
 from demur.exemplars.selector import FEWLExampleSelector
@@ -17,8 +17,8 @@ __all__ = [
     "Exported",
     "FEWLExampleSelector",
     "PairwiseJudge",
+    "PairwiseVerdict",
     "Statistics",
-    "Verdict",
     "WinRates",
     "export_finetuning",
     "few_shot_prompt",

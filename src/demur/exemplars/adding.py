@@ -13,7 +13,7 @@ from demur.exemplars.entries import Entry, candidate_key
 from demur.exemplars.offers import Offer
 from demur.exemplars.scorer import Scored, Scorer
 from demur.exemplars.shelf import Shelf
-from demur.runtime import Ledger, adrive, drive
+from demur.runtime import Costs, adrive, drive
 from demur.storage import parts, question_id
 
 Progress = Callable[[Fitted], None]
@@ -149,14 +149,14 @@ class Adding:
         try:
             return _learned(question, self.add(find(question))[1])
         except DemurError as error:
-            return question, str(error), Ledger()
+            return question, str(error), Costs()
 
     async def _alearn(self, find: _Find, question: str) -> Learned:
         try:
             offer = await asyncio.to_thread(find, question)
             return _learned(question, (await self.aadd(offer))[1])
         except DemurError as error:
-            return question, str(error), Ledger()
+            return question, str(error), Costs()
 
     def take_over(self) -> list[str]:
         """Have this scorer's scores count, and tell the questions that lack some.
@@ -191,7 +191,7 @@ def whole(entry: Entry, scored: Scored) -> Entry:
 
 
 def _learned(question: str, scored: Scored) -> Learned:
-    return question, "; ".join(scored.failed) or None, Ledger({"scoring": scored.usage})
+    return question, "; ".join(scored.failed) or None, Costs({"scoring": scored.usage})
 
 
 def _check(at_once: int) -> None:

@@ -16,7 +16,7 @@ from demur._resolve import resolve_model
 from demur.exemplars.choices import Choice, parse_choice
 from demur.exemplars.prompts import JUDGE
 from demur.prompting import Prompt, as_shown
-from demur.runtime import ChatCall, Ledger, Outcome, Steps, Stepwise, ask, bounded
+from demur.runtime import ChatCall, Costs, Outcome, Steps, Stepwise, ask, bounded
 from demur.schema import Text, Usage
 
 Reason = Literal["consistent", "inconsistent", "unsure", "same", "undetermined"]
@@ -44,7 +44,7 @@ class Comparison(BaseModel):
         return question
 
 
-class Verdict(BaseModel):
+class PairwiseVerdict(BaseModel):
     """What a judge says of two answers, asked in both orders."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -64,7 +64,7 @@ class Verdict(BaseModel):
     """Why it is undetermined; None if it is not."""
 
     @model_validator(mode="after")
-    def _is_sound(self) -> Verdict:
+    def _is_sound(self) -> PairwiseVerdict:
         if (self.winner is not None) is not (self.reason == "consistent"):
             raise ValueError(
                 f"expected a winner exactly where the reason is 'consistent', got {self.winner!r} "
@@ -78,7 +78,7 @@ class Verdict(BaseModel):
         return self
 
 
-class PairwiseJudge(Stepwise[Comparison | Mapping[str, Any], Verdict]):
+class PairwiseJudge(Stepwise[Comparison | Mapping[str, Any], PairwiseVerdict]):
     """Ask a model which of two answers is better, once in each order.
 
     The two calls are made side by side. A winner is the answer that is better in both orders; a
@@ -126,16 +126,16 @@ class PairwiseJudge(Stepwise[Comparison | Mapping[str, Any], Verdict]):
     def _read(self, input: Comparison | Mapping[str, Any]) -> Comparison:
         return input if isinstance(input, Comparison) else Comparison.model_validate(input)
 
-    def _accounted(self, output: Verdict, ledger: Ledger) -> Verdict:
+    def _accounted(self, output: PairwiseVerdict, ledger: Costs) -> PairwiseVerdict:
         return output.model_copy(update={"usage": ledger.total})
 
-    def _steps(self, pair: Comparison) -> Steps[Verdict]:
+    def _steps(self, pair: Comparison) -> Steps[PairwiseVerdict]:
         empty = [name for name in ("first", "second") if _is_empty(getattr(pair, name))]
         if empty:
             error = f"nothing to compare: the {' and the '.join(empty)} answer is empty"
-            return Verdict(winner=None, reason="undetermined", error=error)
+            return PairwiseVerdict(winner=None, reason="undetermined", error=error)
         if as_shown(pair.first).split() == as_shown(pair.second).split():
-            return Verdict(winner=None, reason="same")
+            return PairwiseVerdict(winner=None, reason="same")
         orders = ((pair.first, pair.second), (pair.second, pair.first))
         asked = [self.prompt.messages(question=pair.question, a=a, b=b) for a, b in orders]
         options = bounded(self._chat, _REPLY_TOKENS)
@@ -150,7 +150,7 @@ def _is_empty(text: str) -> bool:
     return not as_shown(text).strip()
 
 
-def _verdict(outcomes: Sequence[Outcome], shown: Sequence[str]) -> Verdict:
+def _verdict(outcomes: Sequence[Outcome], shown: Sequence[str]) -> PairwiseVerdict:
     """What two outcomes say: undetermined before unsure, and that before inconsistent."""
     there, back = (
         None if found.error is not None else parse_choice(found.value.text, shown)
@@ -163,13 +163,15 @@ def _verdict(outcomes: Sequence[Outcome], shown: Sequence[str]) -> Verdict:
             for name, found, choice in zip(("first", "second"), outcomes, choices, strict=True)
             if (problem := _problem(found, choice)) is not None
         ]
-        return Verdict(winner=None, reason="undetermined", choices=choices, error="; ".join(errors))
+        return PairwiseVerdict(
+            winner=None, reason="undetermined", choices=choices, error="; ".join(errors)
+        )
     if "C" in choices:
-        return Verdict(winner=None, reason="unsure", choices=choices)
+        return PairwiseVerdict(winner=None, reason="unsure", choices=choices)
     if there == back:
-        return Verdict(winner=None, reason="inconsistent", choices=choices)
+        return PairwiseVerdict(winner=None, reason="inconsistent", choices=choices)
     winner: Literal["first", "second"] = "first" if there == "A" else "second"
-    return Verdict(winner=winner, reason="consistent", choices=choices)
+    return PairwiseVerdict(winner=winner, reason="consistent", choices=choices)
 
 
 def _problem(outcome: Outcome, choice: Choice | None) -> str | None:

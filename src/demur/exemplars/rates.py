@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from demur._share import Share
-from demur.exemplars.judge import Verdict
+from demur.exemplars.judge import PairwiseVerdict
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class WinRates:
         return Share(self.shown_first, self.letters)
 
 
-def win_rates(verdicts: Sequence[Verdict]) -> WinRates:
+def win_rates(verdicts: Sequence[PairwiseVerdict]) -> WinRates:
     """How often the first answer wins, and what is removed to say so: one verdict per question."""
     reasons = Counter(verdict.reason for verdict in verdicts)
     winners = Counter(verdict.winner for verdict in verdicts)

@@ -13,7 +13,7 @@ from demur.exemplars.entries import is_score
 
 
 @dataclass(frozen=True)
-class Found:
+class Exemplar:
     """A question near the one that was asked, with its best answer."""
 
     id: str
@@ -40,12 +40,12 @@ def check_limits(k: int, max_similarity: float | None, min_score: float | None) 
 
 
 def choose(
-    found: Sequence[Found],
+    found: Sequence[Exemplar],
     k: int,
     score_weight: float = 0.0,
     diversity: float = 0.0,
     vectors: NDArray[np.float32] | None = None,
-) -> list[Found]:
+) -> list[Exemplar]:
     """The `k` to be shown, the most relevant first.
 
     Relevance is nearness mixed with the score's place among those found, since a score has no scale
@@ -72,7 +72,7 @@ def choose(
     return [found[order[at]] for at in drawn]
 
 
-def _relevance(found: Sequence[Found], score_weight: float) -> NDArray[np.float64]:
+def _relevance(found: Sequence[Exemplar], score_weight: float) -> NDArray[np.float64]:
     nearness = np.array([one.similarity for one in found], np.float64)
     scores = np.array([one.score for one in found], np.float64)
     # The share of the others that score less, and half of those that score the same.

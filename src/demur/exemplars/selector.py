@@ -12,7 +12,7 @@ from langchain_core.example_selectors import BaseExampleSelector
 
 from demur.errors import DemurError
 from demur.exemplars.entries import is_score
-from demur.exemplars.selection import Found, check_limits, choose
+from demur.exemplars.selection import Exemplar, check_limits, choose
 from demur.exemplars.store import ExampleStore
 
 _QUESTION_KEYS = ("question", "input", "query")
@@ -137,7 +137,7 @@ class FEWLExampleSelector(BaseExampleSelector):
             )
         return told[0]
 
-    def _example(self, found: Found) -> dict[str, str]:
+    def _example(self, found: Exemplar) -> dict[str, str]:
         example = {"question": found.question, "answer": found.answer}
         if self.escape_braces:
             return {key: text.translate(_BRACES) for key, text in example.items()}

@@ -12,7 +12,7 @@ from demur.errors import DemurError
 from demur.evaluators import normalized
 from demur.exemplars.entries import Candidate, Entry, from_metadata, keys_of, to_metadata, without
 from demur.exemplars.scorer import Scorer
-from demur.exemplars.selection import Found
+from demur.exemplars.selection import Exemplar
 from demur.exemplars.writers import Writer
 from demur.storage import Questions, parts, question_id
 
@@ -171,7 +171,7 @@ class Shelf:
         max_similarity: float | None,
         min_score: float | None,
         vectors: bool,
-    ) -> list[Found]:
+    ) -> list[Exemplar]:
         """See `ExampleStore.nearest`."""
         own = question_id(question)
         vector = self.questions.new_vectors({own: question})[own]
@@ -180,7 +180,7 @@ class Shelf:
         least = -math.inf if min_score is None else min_score
         while True:
             self.check()
-            found: list[Found] = []
+            found: list[Exemplar] = []
             texts, others = {normalized(question)}, False
             for id_, cosine, metadata in self.questions.by_nearness(vector, wide, vectors):
                 if max_similarity is not None and cosine >= max_similarity:
@@ -191,7 +191,7 @@ class Shelf:
                 if best is None or text in texts or best.score < least:
                     continue
                 texts.add(text)
-                found.append(Found(id_, entry.question, best.answer, best.score, cosine))
+                found.append(Exemplar(id_, entry.question, best.answer, best.score, cosine))
                 if len(found) == k:
                     break
             # Other scores may count since a rescore elsewhere: then all is looked up again.

@@ -19,7 +19,7 @@ from demur.exemplars.eviction import Eviction
 from demur.exemplars.files import read_entries, write_entries
 from demur.exemplars.offers import Offered, read_offer, read_offers
 from demur.exemplars.scorer import Scorer
-from demur.exemplars.selection import Found, check_limits
+from demur.exemplars.selection import Exemplar, check_limits
 from demur.exemplars.shelf import Shelf
 from demur.exemplars.statistics import Statistics, statistics
 from demur.storage import AT_ONCE, Questions, question_id
@@ -235,7 +235,7 @@ class ExampleStore:
         max_similarity: float | None = None,
         min_score: float | None = None,
         vectors: bool = False,
-    ) -> list[Found]:
+    ) -> list[Exemplar]:
         """The questions that are most alike, each with its best answer.
 
         Args:
@@ -258,7 +258,7 @@ class ExampleStore:
         check_limits(k, max_similarity, min_score)
         return self._shelf.nearest(question, k, max_similarity, min_score, vectors)
 
-    def vectors(self, found: Sequence[Found]) -> NDArray[np.float32]:
+    def vectors(self, found: Sequence[Exemplar]) -> NDArray[np.float32]:
         """The vectors of questions that `nearest` found, of shape (found, dimensions).
 
         Of one that was evicted in the meantime, too.

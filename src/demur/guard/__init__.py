@@ -5,7 +5,7 @@ from demur.guard.attempts import verdict_of as verdict_of
 from demur.guard.budget import Budget
 from demur.guard.capture import Capture as Capture
 from demur.guard.events import DECISION, EVALUATION, OUTCOME, REPLACE, USAGE
-from demur.guard.events import told_evaluation as told_evaluation
+from demur.guard.events import evaluation_of_event as evaluation_of_event
 from demur.guard.feedback import Feedback, Problem
 from demur.guard.guard import Guard
 from demur.guard.inside import refuse_memory as refuse_memory
@@ -28,9 +28,9 @@ from demur.guard.trace import (
     Guarded,
     Limited,
     Origin,
-    Outcome,
     Time,
     Trace,
+    TraceOutcome,
     Verdict,
 )
 from demur.guard.widening import widen
@@ -55,7 +55,6 @@ __all__ = [  # what is not named here serves other rooms, and is not promised
     "Guarded",
     "Limited",
     "Origin",
-    "Outcome",
     "Policy",
     "Problem",
     "Recovery",
@@ -64,6 +63,7 @@ __all__ = [  # what is not named here serves other rooms, and is not promised
     "Retrieve",
     "Time",
     "Trace",
+    "TraceOutcome",
     "Verdict",
     "widen",
 ]

@@ -10,7 +10,7 @@ from typing import Any
 from demur.guard.attempts import Ended, Tried, best_of, feedback_on
 from demur.guard.plan import Plan
 from demur.guard.recovery import END, Abstain, Annotate, Block, Final
-from demur.guard.trace import AnswerRejected, EvaluatorFailed, Outcome, Trace
+from demur.guard.trace import AnswerRejected, EvaluatorFailed, Trace, TraceOutcome
 from demur.schema import Usage
 from demur.shapes import can_edit, edit_answer, only_judged
 
@@ -67,7 +67,7 @@ def conclude(
     return Ending(trace, edit_answer(held.output, plan.answer, lambda t: f"{t}{noted}", mark))
 
 
-def _outcome(tried: Sequence[Tried], ended: Ended, final: Final) -> Outcome:
+def _outcome(tried: Sequence[Tried], ended: Ended, final: Final) -> TraceOutcome:
     verdict = tried[-1].attempt.verdict
     if verdict == "abstained" or verdict == "nothing_to_check":
         return verdict

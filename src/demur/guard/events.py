@@ -102,7 +102,7 @@ def evaluation_event(attempt: int, found: Evaluation) -> Event:
     return EVALUATION, {"attempt": attempt, **{name: getattr(found, name) for name in told}}
 
 
-def told_evaluation(data: Mapping[str, Any]) -> Evaluation:
+def evaluation_of_event(data: Mapping[str, Any]) -> Evaluation:
     """The evaluation of which such an event told, as far as it did."""
     told = {name: data[name] for name in ("name", "score", "label", "passed", "cause")}
     # Its words are in the trace alone, and there is none of a guard that was cut short.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from demur.guard.feedback import Feedback
-from demur.guard.trace import Outcome
+from demur.guard.trace import TraceOutcome
 from demur.schema import Failure
 
 REFUSAL = "I cannot give an answer that the sources I have support."
@@ -54,7 +54,7 @@ class Repair:
 class Abstain:
     """Put a refusal in the answer's place."""
 
-    outcome: ClassVar[Outcome] = "abstained"
+    outcome: ClassVar[TraceOutcome] = "abstained"
 
     text: str = REFUSAL
 
@@ -67,7 +67,7 @@ class Annotate:
     scores.
     """
 
-    outcome: ClassVar[Outcome] = "best_effort"
+    outcome: ClassVar[TraceOutcome] = "best_effort"
 
     note: Callable[[Feedback], str] | None = None
     """From the feedback to the note; None for ours. An empty note changes nothing."""
@@ -83,7 +83,7 @@ class Annotate:
 class Block:
     """Let nothing through: raise `AnswerRejected`."""
 
-    outcome: ClassVar[Outcome] = "blocked"
+    outcome: ClassVar[TraceOutcome] = "blocked"
 
 
 Again = Retrieve | Regenerate | Repair

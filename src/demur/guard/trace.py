@@ -23,7 +23,7 @@ Time = Annotated[AwareDatetime, Field(ge=_FIRST, lt=_LAST)]
 
 Verdict = Literal["passed", "failed", "undetermined", "nothing_to_check", "abstained", "scored"]
 Origin = Literal["chain", "feedback", "repair"]
-Outcome = Literal[
+TraceOutcome = Literal[
     "passed",
     "recovered",
     "nothing_to_check",
@@ -75,7 +75,7 @@ class Trace(ShownInNotebooks, BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    outcome: Outcome
+    outcome: TraceOutcome
     """"passed": the first answer went through. "recovered": a later one did.
     "nothing_to_check": one went through, the first or a later one, that states nothing that could
     be checked. "abstained": a refusal took its place. "blocked": `AnswerRejected` was raised.

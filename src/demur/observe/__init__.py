@@ -10,7 +10,7 @@ from demur.observe.finished import Finished
 from demur.observe.handlers import AsyncScoreCallbackHandler, ScoreCallbackHandler
 from demur.observe.outlet import SinkLike
 from demur.observe.reading import Said
-from demur.observe.recorder import Counts, Recorder, is_scoring
+from demur.observe.recorder import Recorder, RunCounts, is_scoring
 from demur.observe.records import Record
 from demur.observe.redaction import Redact
 from demur.observe.redaction import evaluation_redaction as evaluation_redaction
@@ -20,7 +20,6 @@ from demur.observe.sinks import JSONLSink, OpenTelemetrySink, Sink, SQLiteSink
 
 __all__ = [
     "AsyncScoreCallbackHandler",
-    "Counts",
     "Finished",
     "JSONLSink",
     "OnFull",
@@ -28,6 +27,7 @@ __all__ = [
     "Record",
     "Recorder",
     "Redact",
+    "RunCounts",
     "Runs",
     "SQLiteSink",
     "Said",

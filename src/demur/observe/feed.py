@@ -9,12 +9,12 @@ import weakref
 from collections.abc import Callable, Iterator
 
 from demur._forks import in_child
+from demur.observe.fallback import FallbackFile
 from demur.observe.records import Record
 from demur.observe.sinks.base import Sink
 from demur.observe.sinks.function import FunctionSink
 from demur.observe.sinks.jsonl import JSONLSink
 from demur.observe.sinks.sqlite import SQLiteSink
-from demur.observe.spill import Spill
 from demur.runtime import describe
 
 _log = logging.getLogger("demur.observe")
@@ -39,16 +39,16 @@ class _Down(Exception):  # noqa: N818  # a state
 
 
 class Feed:
-    """Gives one sink its records, and spills what it does not take. Safe in threads.
+    """Gives one sink its records, and the fallback file what it does not take. Safe in threads.
 
     Args:
         sink: The sink. Several feeds may have the same.
-        spill: Takes what the sink does not.
+        fallback: Takes what the sink does not.
         closed: Ends all waiting when it is set.
     """
 
-    def __init__(self, sink: Sink, spill: Spill, closed: threading.Event) -> None:
-        self._sink, self._spill, self._closed = sink, spill, closed
+    def __init__(self, sink: Sink, fallback: FallbackFile, closed: threading.Event) -> None:
+        self._sink, self._fallback, self._closed = sink, fallback, closed
         self._name = _name(sink)
         self._asking = _lock_of(sink)
         self._state = threading.Lock()
@@ -61,13 +61,13 @@ class Feed:
         self._quiet_until = float("-inf")
 
     def write(self, record: Record) -> None:
-        """Give the sink a record, else the spill."""
+        """Give the sink a record, else the fallback file."""
         try:
             self._ask(record)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException:  # such as CancelledError, out of a function that was cancelled
-            self._spill.write(record)
+            self._fallback.write(record)
 
     def flush(self) -> None:
         """Flush the sink; an error is logged."""
@@ -79,7 +79,7 @@ class Feed:
         with self._state:
             missed, self._missed = self._missed, 0
         if missed:
-            place = self._spill.place
+            place = self._fallback.place
             _log.warning("%s did not take %s; see %s", self._name, _records(missed), place)
 
     # --- Asking --------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class Feed:
         if tell:
             _log.warning(
                 "%s does not take records (%s): until it does, they go to %s",
-                *(self._name, _words(error, record), self._spill.place),
+                *(self._name, _words(error, record), self._fallback.place),
             )
 
     def _rose(self) -> None:
@@ -167,7 +167,7 @@ class Feed:
             if tell:
                 self._missed = 0
         if tell:
-            place = self._spill.place
+            place = self._fallback.place
             _log.warning(
                 "%s takes records again; %s went to %s", self._name, _records(missed), place
             )

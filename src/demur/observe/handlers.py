@@ -16,12 +16,12 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables.base import Runnable, RunnableLike
 from typing_extensions import Self
 
-from demur.guard import EVALUATION, Trace, told_evaluation
+from demur.guard import EVALUATION, Trace, evaluation_of_event
 from demur.observe.backlog import Loop, OnFull
 from demur.observe.finished import Finished
 from demur.observe.outlet import SinkLike
 from demur.observe.reading import Readers
-from demur.observe.recorder import Counts, Recorder
+from demur.observe.recorder import Recorder, RunCounts
 from demur.observe.redaction import Redact
 from demur.observe.runs import Runs
 from demur.schema import Evaluation
@@ -51,7 +51,7 @@ class _Listening:
         question: Reader | None = None,
         answer: Reader | None = None,
         contexts: Reader | None = None,
-        spill: str | Path | None = None,
+        fallback: str | Path | None = None,
     ) -> None:
         super().__init__()
         self._runs = Runs(Readers(question, answer, contexts), sample_rate, names, tags)
@@ -62,7 +62,7 @@ class _Listening:
             on_full=on_full,
             max_concurrency=max_concurrency,
             redact=redact,
-            spill=spill,
+            fallback=fallback,
         )
         self._loops: weakref.WeakSet[Loop] = weakref.WeakSet()
         """Those that events came from, of an asynchronous handler."""
@@ -71,7 +71,7 @@ class _Listening:
         self.run_inline = self._is_async or on_full == "drop"
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> RunCounts:
         """What became of the runs so far."""
         return self._recorder.counts(self._runs.tally)
 
@@ -131,7 +131,7 @@ class _Listening:
 
     def _event(self, name: str, data: Any, run_id: UUID) -> None:
         if name == EVALUATION:
-            self._runs.found(run_id, data["attempt"], told_evaluation(data))
+            self._runs.found(run_id, data["attempt"], evaluation_of_event(data))
 
 
 class ScoreCallbackHandler(_Listening, BaseCallbackHandler):
@@ -173,7 +173,7 @@ class ScoreCallbackHandler(_Listening, BaseCallbackHandler):
         answer: Where the answer is: a key of the output, or a function of the output.
         contexts: Where the contexts are: a key of the output or the input, or a function of the
             output.
-        spill: The file for records that a sink does not take; None for a new one in the system's
+        fallback: The file for records that a sink does not take; None for a new one in the system's
             temporary folder when it is needed.
 
     Raises:

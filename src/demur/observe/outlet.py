@@ -1,4 +1,4 @@
-"""Outlet: the last step of a record's way, to every sink; what one does not take is spilled."""
+"""Outlet: the last step of a record's way, to every sink; what one does not take goes to a file."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias, Union
 
+from demur.observe.fallback import FallbackFile
 from demur.observe.feed import Feed
 from demur.observe.records import Record
 from demur.observe.sinks.base import Sink
 from demur.observe.sinks.function import FunctionSink
 from demur.observe.sinks.jsonl import JSONLSink
 from demur.observe.sinks.sqlite import SQLiteSink
-from demur.observe.spill import Spill
 
 _One: TypeAlias = Union[str, Path, Sink, Callable[[Record], object]]  # noqa: UP007  # of Python 3.10
 SinkLike: TypeAlias = Union[_One, Sequence[_One]]  # noqa: UP007  # of Python 3.10
@@ -32,41 +32,41 @@ class Outlet:
     """Gives records to sinks. Safe in threads; each sink is asked by one at a time.
 
     A sink that fails is asked again for about a second; then the record is appended to a local
-    file, the spill, in the form of `JSONLSink`, and a warning says so. While a sink is down, the
+    file, the fallback, in the form of `JSONLSink`, and a warning says so. While a sink is down, the
     records meant for it go there at once, and it is asked again every few seconds. Where several
-    sinks fail, the spill has a record once for each.
+    sinks fail, the fallback file has a record once for each.
 
     Warnings go to the logger "demur.observe". They name the sink, its error and the file, and
     never hold a record's text.
 
     Args:
         sinks: Where the records go.
-        spill: The file for what a sink does not take: by default one in the system's folder for
+        fallback: The file for what a sink does not take: by default one in the system's folder for
             temporary files, made when it is needed.
 
     Raises:
-        DemurError: There is no folder for `spill`.
+        DemurError: There is no folder for `fallback`.
     """
 
-    def __init__(self, sinks: Sequence[Sink], *, spill: Path | None = None) -> None:
-        self._spill = Spill(spill)
+    def __init__(self, sinks: Sequence[Sink], *, fallback: Path | None = None) -> None:
+        self._fallback = FallbackFile(fallback)
         self._closed = threading.Event()
-        self._feeds = [Feed(sink, self._spill, self._closed) for sink in sinks]
+        self._feeds = [Feed(sink, self._fallback, self._closed) for sink in sinks]
 
     @property
-    def spilled(self) -> int:
-        """Records that went to the spill; once for each sink that did not take it."""
-        return self._spill.kept
+    def to_fallback(self) -> int:
+        """Records that went to the fallback file; once for each sink that did not take it."""
+        return self._fallback.kept
 
     @property
     def lost(self) -> int:
-        """Records that the spill did not take either; once for each sink."""
-        return self._spill.lost
+        """Records that the fallback file did not take either; once for each sink."""
+        return self._fallback.lost
 
     def write(self, record: Record) -> None:
         """Give a record to every sink. Raises nothing but an interrupt.
 
-        When this returns, each sink has it, or the spill has, or it counts as lost.
+        When this returns, each sink has it, or the fallback file has, or it counts as lost.
         """
         for feed in self._feeds:
             feed.write(record)
@@ -75,7 +75,7 @@ class Outlet:
         """Have every sink send on what it holds. What fails is logged."""
         for feed in self._feeds:
             feed.flush()
-        self._spill.flush()
+        self._fallback.flush()
 
     def close(self) -> None:
         """Close the sinks, and wait for none any longer. What fails is logged.
@@ -85,7 +85,7 @@ class Outlet:
         self._closed.set()
         for feed in self._feeds:
             feed.close()
-        self._spill.flush()
+        self._fallback.flush()
 
 
 def as_sinks(given: SinkLike) -> tuple[Sink, ...]:

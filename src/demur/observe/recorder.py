@@ -54,7 +54,7 @@ class Recorder:
         on_full: OnFull,
         max_concurrency: int,
         redact: Redact,
-        spill: str | Path | None,
+        fallback: str | Path | None,
     ) -> None:
         """See `demur.ScoreCallbackHandler`."""
         if max_queue < 1:
@@ -67,8 +67,8 @@ class Recorder:
         self.evaluators = tuple((one.get_name(), one) for one in runnables)
         self._redact = redaction(redact)
         self._sinks = as_sinks(sink)
-        self._spill = None if spill is None else Path(spill)
-        self._outlet = Outlet(self._sinks, spill=self._spill)
+        self._fallback = None if fallback is None else Path(fallback)
+        self._outlet = Outlet(self._sinks, fallback=self._fallback)
         self._backlog = Backlog(self._work, self._awork, max_queue, on_full, max_concurrency)
         self._recorded = self._failed = 0
         self._counting = threading.Lock()
@@ -119,11 +119,11 @@ class Recorder:
                 self._failed += 1
             raise
 
-    # --- Counts --------------------------------------------------------------------------------
+    # --- Counts -----------------------------------------------------------------------------------
 
     @property
     def recorded(self) -> int:
-        """Runs that went to the sinks, or were spilled."""
+        """Runs that went to the sinks, or to the fallback file."""
         return self._recorded
 
     @property
@@ -137,23 +137,23 @@ class Recorder:
         return len(self._backlog)
 
     @property
-    def spilled(self) -> int:
+    def to_fallback(self) -> int:
         """Records that a sink did not take, and that went to a file instead; once for each sink."""
-        return self._outlet.spilled
+        return self._outlet.to_fallback
 
     @property
     def lost(self) -> int:
         """Records that no file took either, once for each sink; and runs that give no record."""
         return self._outlet.lost + self._failed
 
-    def counts(self, tally: Tally) -> Counts:
+    def counts(self, tally: Tally) -> RunCounts:
         """What became of the runs of which these are the tally."""
-        return Counts(
+        return RunCounts(
             **asdict(tally),
             waiting=self.waiting,
             dropped=self.dropped,
             recorded=self.recorded,
-            spilled=self.spilled,
+            to_fallback=self.to_fallback,
             lost=self.lost,
         )
 
@@ -197,7 +197,7 @@ class Recorder:
         """What is under way belongs to the parent process, and so do the locks."""
         self._counting = threading.Lock()
         self._backlog.reset()
-        self._outlet = Outlet(self._sinks, spill=self._spill)
+        self._outlet = Outlet(self._sinks, fallback=self._fallback)
 
 
 def is_scoring() -> bool:
@@ -245,7 +245,7 @@ in_child(_forked)
 
 
 @dataclass(frozen=True)
-class Counts:
+class RunCounts:
     """What became of the runs that a handler saw."""
 
     runs: int
@@ -262,7 +262,7 @@ class Counts:
     """Not scored: there was no room in the queue, or no time at the end."""
     recorded: int
     """Given to the sinks, calls of guards included."""
-    spilled: int
+    to_fallback: int
     """Records that a sink did not take, and that went to a file instead; once for each sink."""
     lost: int
     """Records that no file took either, once for each sink; and runs that give no record."""

@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from demur._notebook import ShownInNotebooks
-from demur.guard import Attempt, Limited, Outcome, Time, Verdict
+from demur.guard import Attempt, Limited, Time, TraceOutcome, Verdict
 from demur.observe.writing import as_json
 from demur.schema import Evaluation, Finding, Text, Usage
 
@@ -45,7 +45,7 @@ class Record(ShownInNotebooks, BaseModel):
     attempts: tuple[Attempt, ...] = Field(min_length=1)
     """The answers with their evaluations, at least one: of a run that was scored one, of a guard's
     all of its attempts."""
-    outcome: Outcome | None = None
+    outcome: TraceOutcome | None = None
     """How a guard's call ended; None where no guard was, or where it did not come to its end."""
     reason: Text | None = None
     """What ended a guard's call, in a sentence."""

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from demur import __version__
 from demur._text import one_line
-from demur.guard import Outcome, Verdict
+from demur.guard import TraceOutcome, Verdict
 from demur.observe.log import Damaged, Group, Totals
 from demur.report.rows import Rows
 from demur.report.words import interval, percent, plural, score
@@ -139,7 +139,7 @@ def _choices(rows: Rows) -> dict[str, list[tuple[str, str]]]:
     found: dict[str, tuple[Sequence[str], set[Any]]] = {
         "verdict": (get_args(Verdict), set(rows.verdicts)),
         "finding": (get_args(Finding), findings),
-        "outcome": (get_args(Outcome), set(rows.outcomes)),
+        "outcome": (get_args(TraceOutcome), set(rows.outcomes)),
     }
     chosen = {
         name: [(one, one.replace("_", " ")) for one in known if one in there]

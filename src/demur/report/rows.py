@@ -9,7 +9,7 @@ from typing import Any
 
 from demur._text import one_line
 from demur.observe import Record
-from demur.observe.log import Answered, Log, in_memory, put, records
+from demur.observe.log import Log, LoggedAnswer, in_memory, put, records
 from demur.schema import Finding
 
 
@@ -58,7 +58,7 @@ class Rows:
     """Whether the first answer is hallucinated."""
     evaluators: dict[str, Column] = field(default_factory=dict)
 
-    def add(self, found: Answered) -> None:
+    def add(self, found: LoggedAnswer) -> None:
         """Take in the next run."""
         record, first = found.record, found.record.attempts[0]
         before = len(self.ids)

@@ -13,7 +13,7 @@ from demur.runtime.calls import (
     NO_STREAM,
     Call,
     ChatCall,
-    Ledger,
+    Costs,
     LocalCall,
     RunnableCall,
     Steps,
@@ -28,7 +28,7 @@ from demur.runtime.scope import Account, Limit, Scope, current_scope, within_sco
 from demur.runtime.stepwise import Stepwise
 from demur.runtime.threads import as_completed, in_background, settle, take
 from demur.runtime.together import side_by_side
-from demur.runtime.tries import Outcome, Reply, purse, reported_usage
+from demur.runtime.tries import Outcome, Reply, current_account, reported_usage
 
 __all__ = [
     "JUDGE",
@@ -37,7 +37,7 @@ __all__ = [
     "Call",
     "CallPolicy",
     "ChatCall",
-    "Ledger",
+    "Costs",
     "Limit",
     "LocalCall",
     "Outcome",
@@ -53,6 +53,7 @@ __all__ = [
     "ask",
     "bounded",
     "cause_of",
+    "current_account",
     "current_scope",
     "describe",
     "drive",
@@ -60,7 +61,6 @@ __all__ = [
     "is_interrupt",
     "is_local",
     "policy_for",
-    "purse",
     "reported_usage",
     "settle",
     "share",

@@ -25,7 +25,7 @@ from demur.runtime.inherited import refusal
 from demur.runtime.limits import ashare, loop_slot, share, thread_slot
 from demur.runtime.retry import CallPolicy, is_control_flow, policy_for
 from demur.runtime.threads import in_background, settle, within
-from demur.runtime.tries import Outcome, Tries, purse
+from demur.runtime.tries import Outcome, Tries, current_account
 from demur.schema import Usage
 
 T = TypeVar("T")
@@ -131,11 +131,17 @@ class ChatCall:
     def _key(self, policy: CallPolicy) -> Hashable:
         # With policy and budget: who is patient, or can pay, must not get another's failure.
         prompt = tuple((message.type, str(message.content)) for message in self.messages)
-        return id(self.model), prompt, str(sorted(self.options.items())), policy, id(purse())
+        return (
+            id(self.model),
+            prompt,
+            str(sorted(self.options.items())),
+            policy,
+            id(current_account()),
+        )
 
     def _tokens(self) -> int:
         """What the call may cost, as far as it is known before it is made."""
-        account = purse()
+        account = current_account()
         if account is None or not account.counts_tokens:
             return 0
         prompt = sum(count_tokens(str(message.content)) for message in self.messages)
@@ -226,7 +232,7 @@ def ask(calls: Sequence[Call]) -> Steps[list[Outcome]]:
 
 
 @dataclass
-class Ledger:
+class Costs:
     """What the calls of an evaluation came to."""
 
     usage: dict[str, Usage] = field(default_factory=dict)
@@ -246,9 +252,9 @@ class Ledger:
             self.causes[outcome.cause] = None
 
 
-def drive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy | None) -> tuple[T, Ledger]:
+def drive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy | None) -> tuple[T, Costs]:
     """Run an evaluation in this thread; the calls of a batch run side by side in others."""
-    ledger = Ledger()
+    ledger = Costs()
     outcomes: Sequence[Outcome] | None = None
     while True:
         # Only around the generator: a guarded chain may raise a StopIteration of its own.
@@ -263,9 +269,9 @@ def drive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy | None) ->
 
 async def adrive(
     steps: Steps[T], config: RunnableConfig, policy: CallPolicy | None
-) -> tuple[T, Ledger]:
+) -> tuple[T, Costs]:
     """As `drive`, with the calls of a batch as tasks of the running loop."""
-    ledger = Ledger()
+    ledger = Costs()
     outcomes: Sequence[Outcome] | None = None
     while True:
         try:

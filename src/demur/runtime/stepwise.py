@@ -12,7 +12,7 @@ from langchain_core.runnables.utils import Input, Output
 from typing_extensions import Self
 
 from demur._frozen import FrozenRunnable
-from demur.runtime.calls import Ledger, Steps, adrive, drive
+from demur.runtime.calls import Costs, Steps, adrive, drive
 from demur.runtime.retry import CallPolicy
 
 
@@ -40,7 +40,7 @@ class Stepwise(FrozenRunnable[Input, Output], ABC):
         return self._steps(read)
 
     @abstractmethod
-    def _accounted(self, output: Any, ledger: Ledger) -> Output:
+    def _accounted(self, output: Any, ledger: Costs) -> Output:
         """The output with what it cost."""
 
     def __deepcopy__(self, memo: Any = None) -> Self:

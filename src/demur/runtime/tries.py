@@ -50,7 +50,7 @@ class Outcome:
         return cls(error=describe(error), cause=cause_of(error), usage=Usage(seconds=seconds))
 
 
-def purse() -> Account | None:
+def current_account() -> Account | None:
     """The account of the guarded call in which this runs, if it does and has one."""
     scope = current_scope()
     return None if scope is None else scope.account
@@ -69,7 +69,7 @@ class Tries:
         self._timeout = 0.0
         self._error: str | None = None
         self._cause: str | None = None
-        self._account = purse()
+        self._account = current_account()
         self._reserved = tokens
         self._refused: str | None = None
 

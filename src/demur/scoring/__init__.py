@@ -1,7 +1,7 @@
 """Data sets of answers, scored: rows of a file in, lines of results out, resumable at any point."""
 
 from demur.scoring.ledger import Ledger
-from demur.scoring.results import Found, Results, ScoringError, is_results, read_results
+from demur.scoring.results import Result, Results, ScoringError, is_results, read_results
 from demur.scoring.rows import Data, Row, read_fields
 from demur.scoring.run import Input, Progress, Run, open_run, read_input
 from demur.scoring.summary import Above, Figures, Summary, summarise
@@ -10,10 +10,10 @@ __all__ = [
     "Above",
     "Data",
     "Figures",
-    "Found",
     "Input",
     "Ledger",
     "Progress",
+    "Result",
     "Results",
     "Row",
     "Run",

@@ -39,7 +39,7 @@ class ScoringError(DemurError, ValueError):
 
 
 @dataclass(frozen=True)
-class Found:
+class Result:
     """What one evaluator found of one answer."""
 
     key: str
@@ -105,7 +105,7 @@ class Results:
                 if error is None:  # one that is on its way says more
                     raise
 
-    def lines(self) -> Iterator[Found | Usage]:
+    def lines(self) -> Iterator[Result | Usage]:
         """What each line holds, in the order in which it was written."""
         with self.path.open("rb") as file:
             next(file)
@@ -227,7 +227,7 @@ def is_results(path: Path) -> bool:
         raise ScoringError(f"cannot read {path}: {error.strerror}") from error
 
 
-def read_results(path: Path) -> Iterator[Found]:
+def read_results(path: Path) -> Iterator[Result]:
     """The findings in a file of results, as they are read, in the order in which they were made.
 
     Of one answer by one evaluator the last counts. The file is not locked and not changed.
@@ -253,7 +253,7 @@ def read_results(path: Path) -> Iterator[Found]:
                         "it. The demur score command that wrote it goes on, and mends it"
                     )
                 held = _read(path, raw, number, "mend it, or take it out")
-                if isinstance(held, Found):
+                if isinstance(held, Result):
                     yield held
     except OSError as error:
         raise ScoringError(f"cannot read {path}: {error.strerror}") from error
@@ -267,7 +267,7 @@ def _version(first: bytes) -> Any:
         return None
 
 
-def _read(path: Path, raw: bytes, number: int, remedy: str) -> Found | Usage:
+def _read(path: Path, raw: bytes, number: int, remedy: str) -> Result | Usage:
     try:
         line = json.loads(raw)
         if "spent" in line:
@@ -275,7 +275,7 @@ def _read(path: Path, raw: bytes, number: int, remedy: str) -> Found | Usage:
         evaluation = Evaluation.model_validate(line["evaluation"])
         key, evaluator = (replace_surrogates(str(line[name])) for name in ("key", "evaluator"))
         same = line.get("same")
-        return Found(key, evaluator, evaluation, None if same is None else str(same))
+        return Result(key, evaluator, evaluation, None if same is None else str(same))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise ScoringError(f"{path}, line {number} is no finding ({why}): {remedy}") from error

@@ -16,7 +16,7 @@ from demur._forks import renewed
 from demur._recent import Recent
 from demur._text import replace_surrogates
 from demur.errors import DemurError
-from demur.similarity.scorers import Pair, Scorer
+from demur.similarity.scorers import Pair, PairScorer
 
 _BLOCK = 8192
 """Pairs that are looked at together, of one caller or of several."""
@@ -55,7 +55,7 @@ class Similarity:
 
     def __init__(
         self,
-        score: Scorer,
+        score: PairScorer,
         name: str,
         fingerprint: str,
         batch_size: int = 64,

@@ -22,7 +22,7 @@ from demur.similarity.nli import NLI
 
 Pair = tuple[str, str]
 """Premise and hypothesis, in that order."""
-Scorer = Callable[[list[Pair]], ArrayLike]
+PairScorer = Callable[[list[Pair]], ArrayLike]
 
 
 class Cosine:
@@ -124,7 +124,7 @@ class Entailment:
         return [found[ClaimLabel.ENTAILMENT] for found in self.nli.predict(pairs)]
 
 
-def load_rouge() -> Scorer:
+def load_rouge() -> PairScorer:
     """ROUGE-L: the F1 of the longest common subsequence of words, which knows no direction.
 
     That is the normalised Indel similarity of the two lists of words, to the last digit, and
@@ -151,7 +151,7 @@ def load_rouge() -> Scorer:
     return score
 
 
-def load_bleu() -> Scorer:
+def load_bleu() -> PairScorer:
     """BLEU of the hypothesis as a sentence, with the premise as its one reference, over 100.
 
     As sacrebleu has it: smoothed, and over the n-grams that so short a text can have.

@@ -22,7 +22,7 @@ from demur import _recent as recent
 from demur.errors import DemurError, LocalModelError, MissingExtraError
 from demur.evaluators import NeighborStore, Pairs
 from demur.evaluators.fewl.drafts import Draft
-from demur.evaluators.fewl.neighbors import Asked, Neighbor
+from demur.evaluators.fewl.neighbors import KnownQuestion, Neighbor
 from support.chroma_server import chroma_server
 from support.vectors import Told
 
@@ -39,7 +39,7 @@ def store() -> NeighborStore:
 
 
 def fill(store: NeighborStore, questions: list[str]) -> None:
-    store.add_many([Asked(question, (f"of {question}",)) for question in questions])
+    store.add_many([KnownQuestion(question, (f"of {question}",)) for question in questions])
 
 
 def names(found: list[Neighbor]) -> list[str]:
@@ -53,8 +53,10 @@ def test_what_is_added_is_read_again(anywhere: Callable[[], NeighborStore]) -> N
     anywhere().add("1 0 | why?", ["because", ""], PAIRS, [0.25, -1])
     anywhere().add("0 1 | how?", ["so"])
     again = anywhere()
-    assert again.get("1 0 | why?") == Asked("1 0 | why?", ("because", ""), PAIRS, (0.25, -1.0))
-    assert again.get("0 1 | how?") == Asked("0 1 | how?", ("so",))
+    assert again.get("1 0 | why?") == KnownQuestion(
+        "1 0 | why?", ("because", ""), PAIRS, (0.25, -1.0)
+    )
+    assert again.get("0 1 | how?") == KnownQuestion("0 1 | how?", ("so",))
     assert again.get("who?") is None
     assert again.get_many(["who?", "0 1 | how?", "who?"])[1:] == [again.get("0 1 | how?"), None]
     assert (len(again), sorted(again.questions())) == (2, ["0 1 | how?", "1 0 | why?"])
@@ -69,7 +71,7 @@ def test_strange_texts_come_back_with_lone_surrogates_replaced(
 ) -> None:
     anywhere().add(STRANGE, [STRANGE, "x" * 50_000], Pairs(((STRANGE, "b"),)))
     expected = STRANGE.replace("\ud800", "\ufffd")
-    assert anywhere().get(STRANGE) == Asked(
+    assert anywhere().get(STRANGE) == KnownQuestion(
         expected, (expected, "x" * 50_000), Pairs(((expected, "b"),))
     )
     assert names(anywhere().nearest("0 1 | q", 3, 0.8)) == [expected]
@@ -78,7 +80,7 @@ def test_strange_texts_come_back_with_lone_surrogates_replaced(
 def test_a_question_is_known_whatever_its_white_space_and_form(store: NeighborStore) -> None:
     store.add("1 0 | Who is  Ren\u00e9e?\n", ["an astronaut"])
     for same in ("1 0 | Who is Rene\u0301e?", " 1 0 | Who  is\tRen\u00e9e? "):
-        assert store.get(same) == Asked("1 0 | Who is  Ren\u00e9e?\n", ("an astronaut",))
+        assert store.get(same) == KnownQuestion("1 0 | Who is  Ren\u00e9e?\n", ("an astronaut",))
         assert store.nearest(same, 3, 1.0) == []
     assert store.get("1 0 | who is Ren\u00e9e?") is None
     store.add("1 0 | Who is Ren\u00e9e?", ["nobody"])
@@ -92,15 +94,15 @@ def test_a_later_add_keeps_pairs_and_agreement_of_the_same_answers_only(
     store.add("1 0 | q", ["a", "b"], PAIRS)
     store.add("1 0 | q", ["a", "b"], agreement=[0, 1])
     store.add("1 0 | q", ["a", "b"])
-    assert store.get("1 0 | q") == Asked("1 0 | q", ("a", "b"), PAIRS, (0, 1))
+    assert store.get("1 0 | q") == KnownQuestion("1 0 | q", ("a", "b"), PAIRS, (0, 1))
     store.add("1 0 | q", ["a", "c"])
-    assert store.get("1 0 | q") == Asked("1 0 | q", ("a", "c"))
+    assert store.get("1 0 | q") == KnownQuestion("1 0 | q", ("a", "c"))
     store.add("1 0 | q", ["a", "c"], Pairs(same=4))
-    assert store.get("1 0 | q") == Asked("1 0 | q", ("a", "c"), Pairs(same=4))
+    assert store.get("1 0 | q") == KnownQuestion("1 0 | q", ("a", "c"), Pairs(same=4))
 
 
 def test_of_a_question_given_twice_at_once_the_last_counts(store: NeighborStore) -> None:
-    store.add_many([Asked("1 0 | q", ("first",)), Asked("1 0 |  q", ("last",))])
+    store.add_many([KnownQuestion("1 0 | q", ("first",)), KnownQuestion("1 0 |  q", ("last",))])
     assert [one.answers for one in store.entries()] == [("last",)]
     store.add_many([])
     assert len(store) == 1
@@ -322,7 +324,7 @@ def test_a_store_of_a_folder_or_server_is_pickled_and_one_in_memory_not(
         first = NeighborStore(path, collection="pickled", embedding=Told())
         first.add("1 0 | q", ["a"])
         again = pickle.loads(pickle.dumps(first))
-        assert again.get("1 0 | q") == Asked("1 0 | q", ("a",))
+        assert again.get("1 0 | q") == KnownQuestion("1 0 | q", ("a",))
         assert repr(again) == repr(first)
         first.close()
         again.close()
@@ -368,7 +370,7 @@ def test_threads_add_and_look_up_at_once(anywhere: Callable[[], NeighborStore]) 
         for at in range(12):
             question = f"{thread + 1} {at - 5} | {thread} {at}"
             store.add(question, ["a", question])
-            assert store.get(question) == Asked(question, ("a", question))
+            assert store.get(question) == KnownQuestion(question, ("a", question))
             assert question not in names(store.nearest(question, 5, 1.0))
             assert question not in names(store.random(question, 5, 1.0))
 
@@ -442,7 +444,7 @@ def test_a_kill_loses_nothing_that_was_told_as_kept(
         found = set(store.questions())
         assert found >= {*told, "0 1 | both"}
         for question, one in zip(told, store.get_many(told), strict=True):
-            assert one == Asked(question, (f"answer to {question}",))
+            assert one == KnownQuestion(question, (f"answer to {question}",))
         assert {*names(store.nearest("-1 0 | q", len(found) + 9, 1.0))} == found
         store.close()
 

@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage
 
 from demur.evaluators.refchecker.checking import Findings, logprobs
-from demur.evaluators.refchecker.context import Asked
+from demur.evaluators.refchecker.context import AskedClaim
 from demur.evaluators.refchecker.prompts import LOGPROBS
 from demur.evaluators.refchecker.references import pack, passages
 from demur.prompting import Calibration
@@ -37,7 +37,7 @@ def model(shares: dict[str, dict[ClaimLabel, float]]) -> ScriptedModel:
 
 
 def check(chat: ScriptedModel, claims: Sequence[str]) -> Findings:
-    asked = [Asked(claim, claim) for claim in claims]
+    asked = [AskedClaim(claim, claim) for claim in claims]
     return drive(logprobs(chat, LOGPROBS, CALIBRATION)(asked, WINDOWS, None), {}, None)[0]
 
 

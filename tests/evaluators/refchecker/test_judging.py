@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from demur.evaluators.refchecker.checking import Finding
+from demur.evaluators.refchecker.checking import WindowFinding
 from demur.evaluators.refchecker.judging import judged
 from demur.evaluators.refchecker.references import Passage
 from demur.schema import Claim, ClaimLabel
@@ -12,13 +12,13 @@ from demur.schema import Claim, ClaimLabel
 E, N, C = ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION
 
 
-def found(entailed: float, neutral: float, contradicted: float) -> Finding:
+def found(entailed: float, neutral: float, contradicted: float) -> WindowFinding:
     shares = {E: entailed, N: neutral, C: contradicted}
-    return Finding(max(shares, key=shares.__getitem__), shares)
+    return WindowFinding(max(shares, key=shares.__getitem__), shares)
 
 
 @pytest.mark.parametrize(
-    ("findings", "label", "sureness"),
+    ("findings", "label", "confidence"),
     [
         ([found(0.9, 0.1, 0.0)], E, 0.9),
         ([found(0.9, 0.1, 0.0), found(0.0, 0.0, 1.0)], E, 0.9),
@@ -29,14 +29,16 @@ def found(entailed: float, neutral: float, contradicted: float) -> Finding:
         ([found(0.0, 0.05, 0.95), found(0.45, 0.55, 0.0)], C, 0.55),
         ([found(0.0, 0.05, 0.95), found(0.01, 0.99, 0.0)], C, 0.95),
         # Labels without probabilities are as sure as their giver.
-        ([Finding(N), Finding(C)], C, 1.0),
+        ([WindowFinding(N), WindowFinding(C)], C, 1.0),
         # One window was not asked about, since the other is known to support the claim.
-        ([found(0.9, 0.1, 0.0), Finding()], E, 0.9),
-        ([found(0.1, 0.9, 0.0), Finding(error="no reply")], None, 0.0),
+        ([found(0.9, 0.1, 0.0), WindowFinding()], E, 0.9),
+        ([found(0.1, 0.9, 0.0), WindowFinding(error="no reply")], None, 0.0),
     ],
 )
-def test_sureness(findings: list[Finding], label: ClaimLabel | None, sureness: float) -> None:
+def test_confidence(
+    findings: list[WindowFinding], label: ClaimLabel | None, confidence: float
+) -> None:
     windows = [(Passage(at, 0, f"Text {at}."),) for at in range(len(findings))]
     one = judged([Claim(text="A text.")], [(windows, findings)])
     assert one.claims[0].label is label
-    assert one.sureness == (pytest.approx(sureness),)
+    assert one.confidence == (pytest.approx(confidence),)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.observe import Record, SQLiteSink
-from demur.observe.log import EVERY, Exported, Filters, LogError, export, open_log, records
+from demur.observe.log import EVERY, ExportedLog, Filters, LogError, export, open_log, records
 from demur.observe.log.exports import COLUMNS
 from support.logs import RUNS
 from support.records import HOSTILE, attempt, found, hostile, jsonl, run, scored, sqlite
@@ -20,7 +20,7 @@ from support.records import HOSTILE, attempt, found, hostile, jsonl, run, scored
 FAILED = Filters(finding="failed")
 
 
-def _export(source: Path, out: Path, filters: Filters = EVERY, **options: Any) -> Exported:
+def _export(source: Path, out: Path, filters: Filters = EVERY, **options: Any) -> ExportedLog:
     with open_log(source) as log:
         return export(log, out, filters, **options)
 
@@ -39,7 +39,7 @@ def source(request: Any, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("suffix", [".jsonl", ".ndjson", ".sqlite", ".sqlite3", ".db"])
 def test_what_is_exported_is_a_log_again(source: Path, tmp_path: Path, suffix: str) -> None:
     out = tmp_path / f"out{suffix}"
-    assert _export(source, out) == Exported(len(RUNS), ())
+    assert _export(source, out) == ExportedLog(len(RUNS), ())
     assert {*tmp_path.iterdir()} - {source, out} <= {*tmp_path.glob("source-*")}
     assert out.stat().st_mode & 0o077 == 0
     assert _held(out) == RUNS
@@ -64,12 +64,12 @@ def test_a_file_that_is_there_is_kept_unless_told(source: Path, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.sqlite"])
-def test_what_was_spilled_is_put_back(tmp_path: Path, name: str) -> None:
-    whole, spilled = RUNS[:40], jsonl(tmp_path / "spilled.jsonl", RUNS[30:])
+def test_what_was_fallbacked_is_put_back(tmp_path: Path, name: str) -> None:
+    whole, fallback = RUNS[:40], jsonl(tmp_path / "fallback.jsonl", RUNS[30:])
     out = (sqlite if name == "a.sqlite" else jsonl)(tmp_path / name, whole)
-    assert _export(spilled, out, append=True).runs == len(RUNS) - 30
+    assert _export(fallback, out, append=True).runs == len(RUNS) - 30
     assert _held(out) == RUNS
-    again = _export(spilled, out, append=True)
+    again = _export(fallback, out, append=True)
     assert again.runs == len(RUNS) - 30
     assert _held(out) == RUNS
 
@@ -77,7 +77,7 @@ def test_what_was_spilled_is_put_back(tmp_path: Path, name: str) -> None:
 def test_put_back_while_somebody_writes(tmp_path: Path) -> None:
     sink = SQLiteSink(tmp_path / "a.sqlite")
     sink.write(RUNS[0])
-    _export(jsonl(tmp_path / "spilled.jsonl", RUNS[1:5]), tmp_path / "a.sqlite", append=True)
+    _export(jsonl(tmp_path / "fallback.jsonl", RUNS[1:5]), tmp_path / "a.sqlite", append=True)
     sink.write(RUNS[5])
     assert _held(tmp_path / "a.sqlite") == RUNS[:6]
 

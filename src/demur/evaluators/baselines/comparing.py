@@ -22,7 +22,7 @@ _WORD_TOKENS = 16
 
 
 @dataclass(frozen=True)
-class Found:
+class Inconsistency:
     """What is known of one sentence."""
 
     inconsistency: float | None
@@ -39,14 +39,14 @@ class Found:
         return {"inconsistency": self.inconsistency, "values": [*self.values], **worst}
 
 
-Compare = Callable[[Sequence[str], Sequence[str]], Steps["list[Found] | str"]]
+Compare = Callable[[Sequence[str], Sequence[str]], Steps["list[Inconsistency] | str"]]
 """From the answer's sentences and the samples to what is known of each sentence, or why nothing
 is."""
 
 
 def by_similarity(
     similarity: Similarity, texts: Sequence[str], samples: Sequence[str]
-) -> Steps[list[Found] | str]:
+) -> Steps[list[Inconsistency] | str]:
     """1 less the similarity to the sentence of each sample that is most alike."""
     parts = [_sentences(sample) for sample in samples]
     pairs = [(text, part) for text in texts for some in parts for part in some]
@@ -58,7 +58,9 @@ def by_similarity(
     return _rows(table)
 
 
-def by_nli(nli: NLI, texts: Sequence[str], samples: Sequence[str]) -> Steps[list[Found] | str]:
+def by_nli(
+    nli: NLI, texts: Sequence[str], samples: Sequence[str]
+) -> Steps[list[Inconsistency] | str]:
     """The probability that the sample contradicts the sentence."""
     pairs = [(sample, text) for text, sample in product(texts, samples)]
     (outcome,) = yield from ask([LocalCall(partial(nli.predict, pairs), "nli")])
@@ -70,7 +72,7 @@ def by_nli(nli: NLI, texts: Sequence[str], samples: Sequence[str]) -> Steps[list
 
 def by_prompt(
     model: BaseChatModel, prompt: Prompt, texts: Sequence[str], samples: Sequence[str]
-) -> Steps[list[Found] | str]:
+) -> Steps[list[Inconsistency] | str]:
     """0 where the model says that the sample supports the sentence, 1 where it says it does not.
 
     SelfCheckGPT counts what is neither as 0.5; here it is left out.
@@ -97,16 +99,18 @@ def by_prompt(
     return _rows([[next(values) for _ in samples] for _ in texts])
 
 
-def by_ngrams(n: int, texts: Sequence[str], samples: Sequence[str]) -> Steps[list[Found] | str]:
+def by_ngrams(
+    n: int, texts: Sequence[str], samples: Sequence[str]
+) -> Steps[list[Inconsistency] | str]:
     """The mean negative log-probability of a sentence's words, of which it has some."""
     yield from ask(())
     known = NGrams([*chain.from_iterable(map(_sentences, samples)), *texts], n)
     surprises = [known.surprises(text) for text in texts]
-    return [Found(fmean(one), worst=max(one)) for one in surprises]
+    return [Inconsistency(fmean(one), worst=max(one)) for one in surprises]
 
 
-def _rows(table: Sequence[Sequence[float | None]]) -> list[Found]:
-    return [Found(mean(row), tuple(row)) for row in table]
+def _rows(table: Sequence[Sequence[float | None]]) -> list[Inconsistency]:
+    return [Inconsistency(mean(row), tuple(row)) for row in table]
 
 
 def _sentences(text: str) -> list[str]:

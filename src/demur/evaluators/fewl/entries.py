@@ -21,7 +21,7 @@ KIND = "fewl-neighbors-1"
 
 
 @dataclass(frozen=True)
-class Asked:
+class KnownQuestion:
     """What is kept of a question.
 
     Raises:
@@ -54,15 +54,15 @@ class Asked:
             )
 
 
-_ASKED = TypeAdapter(Asked)
+_ASKED = TypeAdapter(KnownQuestion)
 
 
-def as_kept(one: Asked) -> Asked:
+def as_kept(one: KnownQuestion) -> KnownQuestion:
     """The entry as it is read again: no encoding carries lone surrogates."""
     return _ASKED.validate_json(as_json(asdict(one)))
 
 
-def to_metadata(one: Asked) -> dict[str, str]:
+def to_metadata(one: KnownQuestion) -> dict[str, str]:
     """An entry as Chroma's metadata.
 
     An update leaves as they are the keys that it does not give. So pairs and agreement say which
@@ -76,7 +76,7 @@ def to_metadata(one: Asked) -> dict[str, str]:
     return found
 
 
-def from_metadata(metadata: Mapping[str, Any]) -> Asked:
+def from_metadata(metadata: Mapping[str, Any]) -> KnownQuestion:
     """The entry that Chroma's metadata hold."""
     fields = json.loads(metadata["said"])
     for key in ("pairs", "agreement"):
@@ -87,7 +87,7 @@ def from_metadata(metadata: Mapping[str, Any]) -> Asked:
     return _ASKED.validate_python(fields)
 
 
-def write_entries(path: Path, binding: Mapping[str, str], entries: Iterable[Asked]) -> None:
+def write_entries(path: Path, binding: Mapping[str, str], entries: Iterable[KnownQuestion]) -> None:
     """Write a file, whole or not at all: a JSON object a line, the first with the binding.
 
     Where the name ends in ".gz" it is compressed. The same content gives the same bytes.
@@ -95,7 +95,7 @@ def write_entries(path: Path, binding: Mapping[str, str], entries: Iterable[Aske
     write_lines(path, chain([{"kind": KIND, **binding}], map(asdict, entries)))
 
 
-def read_entries(path: Path) -> tuple[dict[str, str], Iterator[Asked]]:
+def read_entries(path: Path) -> tuple[dict[str, str], Iterator[KnownQuestion]]:
     """The binding in a file of `write_entries`, and its entries as they are read.
 
     Raises:
@@ -109,7 +109,7 @@ def read_entries(path: Path) -> tuple[dict[str, str], Iterator[Asked]]:
     return head, _read(path, lines)
 
 
-def _read(path: Path, lines: Iterator[tuple[int, Any]]) -> Iterator[Asked]:
+def _read(path: Path, lines: Iterator[tuple[int, Any]]) -> Iterator[KnownQuestion]:
     for number, line in lines:
         try:
             yield _ASKED.validate_python(line)

@@ -17,7 +17,7 @@ from demur.evaluators.fewl import refusals, terms, told
 from demur.evaluators.fewl.fitting import Fitted, Learned, afit, fit
 from demur.evaluators.fewl.formula import DivergenceName, Normalization
 from demur.evaluators.fewl.learning import Learner, local
-from demur.evaluators.fewl.neighbors import Asked, Neighbor, NeighborStore
+from demur.evaluators.fewl.neighbors import KnownQuestion, Neighbor, NeighborStore
 from demur.evaluators.fewl.prompts import FEWLPrompts
 from demur.evaluators.fewl.references import References
 from demur.evaluators.fewl.terms import Premise, Similarities, Texts, Weighting
@@ -268,7 +268,7 @@ class FEWL(Evaluator):
         find = self._store.random if self.neighbor_choice == "random" else self._store.nearest
         return find(question, self.k_neighbors, self.max_neighbor_similarity)
 
-    def _texts(self, sample: Sample, asked: Asked, near: Sequence[Neighbor]) -> Texts:
+    def _texts(self, sample: Sample, asked: KnownQuestion, near: Sequence[Neighbor]) -> Texts:
         corrected: Sequence[str] = ()
         wrong: Sequence[str] = ()
         if self.weighting == "ideal":
@@ -290,7 +290,7 @@ class FEWL(Evaluator):
         )
 
     def _conclude(
-        self, texts: Texts, asked: Asked, near: Sequence[Neighbor], found: Similarities
+        self, texts: Texts, asked: KnownQuestion, near: Sequence[Neighbor], found: Similarities
     ) -> Evaluation:
         expertise = found.expertise
         if self.needs_pairs and self.expertise == "agreement" and self._learner.tells(asked):
@@ -320,7 +320,7 @@ class FEWL(Evaluator):
             },
         )
 
-    def _warnings(self, asked: Asked, skilled: bool, near: int) -> list[JsonValue]:
+    def _warnings(self, asked: KnownQuestion, skilled: bool, near: int) -> list[JsonValue]:
         """In what the score is less than it was asked to be."""
         found: list[JsonValue] = []
         if self.needs_pairs and not skilled:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from demur.runtime import Ledger, as_completed
+from demur.runtime import Costs, as_completed
 from demur.schema import Usage
 from demur.storage import question_id
 
@@ -26,7 +26,7 @@ class Fitted:
     """What it cost this time."""
 
 
-Learned: TypeAlias = tuple[str, str | None, Ledger]
+Learned: TypeAlias = tuple[str, str | None, Costs]
 """A question, why it could not be learned, and what it cost."""
 Report: TypeAlias = Callable[[Fitted], None]
 

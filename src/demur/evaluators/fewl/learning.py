@@ -11,21 +11,21 @@ from typing import Any, TypeGuard
 from langchain_core.runnables import RunnableConfig
 
 from demur.evaluators.fewl.drafts import Draft
-from demur.evaluators.fewl.entries import Asked
+from demur.evaluators.fewl.entries import KnownQuestion
 from demur.evaluators.fewl.neighbors import NeighborStore
 from demur.evaluators.fewl.parsing import Pairs
 from demur.evaluators.fewl.references import References
 from demur.runtime import (
     CallPolicy,
-    Ledger,
+    Costs,
     LocalCall,
     Outcome,
     Steps,
     adrive,
     ashare,
     ask,
+    current_account,
     drive,
-    purse,
     share,
 )
 from demur.schema import Usage
@@ -43,7 +43,7 @@ class Learner:
     agree."""
     min_pairs: int
 
-    def learn(self, question: str, with_pairs: bool) -> Steps[Asked | str]:
+    def learn(self, question: str, with_pairs: bool) -> Steps[KnownQuestion | str]:
         """What the references say of a question; they are asked only what is not known yet.
 
         Who asks for the same at the same time waits for the same replies: else one who comes
@@ -57,18 +57,18 @@ class Learner:
             What is then kept in the store, or why it cannot be had.
         """
         (outcome,) = yield from ask([_Learning(self, question, with_pairs)])
-        asked: Asked | str
+        asked: KnownQuestion | str
         asked, ledger = outcome.value
         spent = [_Spent(stage, Outcome(usage=usage)) for stage, usage in ledger.usage.items()]
         yield from ask(spent + [_Spent("learning", Outcome(cause=one)) for one in ledger.causes])
         return asked
 
-    def steps(self, question: str, with_pairs: bool) -> Steps[Asked | str]:
+    def steps(self, question: str, with_pairs: bool) -> Steps[KnownQuestion | str]:
         """As `learn`, by itself."""
         found = yield from local(partial(self._recall, question), "known")
         if found.error is not None:
             return f"what is known cannot be read: {found.error}"
-        known: Asked | None
+        known: KnownQuestion | None
         had: Draft
         known, had = found.value
         wanted = len(self.asks.models)
@@ -89,7 +89,7 @@ class Learner:
             asked = replace(known, pairs=has.pairs)
         else:
             answers = chain.from_iterable(has.answers[place] for place in range(wanted))
-            asked = Asked(question, tuple(answers), has.pairs)
+            asked = KnownQuestion(question, tuple(answers), has.pairs)
         if with_pairs and self.by_agreement and asked.agreement is None:
             asked = yield from self._agree(asked)
         if asked != known:
@@ -99,7 +99,7 @@ class Learner:
                 return f"what the references said cannot be kept: {kept.error}"
         return failure or asked
 
-    def _recall(self, question: str) -> tuple[Asked | None, Draft]:
+    def _recall(self, question: str) -> tuple[KnownQuestion | None, Draft]:
         """What the store holds of a question: all answers, or those that came."""
         known = self.store.get(question)
         if known is None:
@@ -132,12 +132,12 @@ class Learner:
                 pairs = read
         return Draft(answers, pairs), next(iter(failures), None)
 
-    def _keep(self, asked: Asked, drafted: bool) -> None:
+    def _keep(self, asked: KnownQuestion, drafted: bool) -> None:
         self.store.add_many([asked])
         if drafted:
             self.store.drafts.drop(asked.question)
 
-    def _agree(self, asked: Asked) -> Steps[Asked]:
+    def _agree(self, asked: KnownQuestion) -> Steps[KnownQuestion]:
         """With how much each reference agrees; left open where that cannot be told."""
         if not self.enough(asked.pairs):
             return asked
@@ -150,7 +150,7 @@ class Learner:
         """Whether there are as many usable pairs as it takes to tell the references apart."""
         return pairs is not None and len(pairs.usable) >= self.min_pairs
 
-    def tells(self, asked: Asked) -> bool:
+    def tells(self, asked: KnownQuestion) -> bool:
         """Whether what is known tells the references' expertise."""
         return self.enough(asked.pairs) and (not self.by_agreement or bool(asked.agreement))
 
@@ -180,16 +180,22 @@ class _Learning:
         shared = await ashare(self._key(policy), lambda: adrive(self._steps(), config, policy))
         return _told(*shared)
 
-    def _steps(self) -> Steps[Asked | str]:
+    def _steps(self) -> Steps[KnownQuestion | str]:
         return self.learner.steps(self.question, self.with_pairs)
 
     def _key(self, policy: CallPolicy | None) -> Hashable:
         # With policy and budget, as for a chat call.
         wanted = self.with_pairs, self.learner.by_agreement, self.learner.min_pairs
-        return id(self.learner.store), question_id(self.question), *wanted, policy, id(purse())
+        return (
+            id(self.learner.store),
+            question_id(self.question),
+            *wanted,
+            policy,
+            id(current_account()),
+        )
 
 
-def _told(learned: tuple[Asked | str, Ledger], joined: bool) -> Outcome:
+def _told(learned: tuple[KnownQuestion | str, Costs], joined: bool) -> Outcome:
     asked, ledger = learned
     if joined:  # its calls are counted where they were made
         spent = ledger.usage.items()

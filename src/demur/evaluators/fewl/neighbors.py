@@ -18,7 +18,7 @@ from demur.errors import DemurError
 from demur.evaluators.fewl.drafts import Drafts
 from demur.evaluators.fewl.entries import (
     KIND,
-    Asked,
+    KnownQuestion,
     as_kept,
     from_metadata,
     read_entries,
@@ -28,7 +28,7 @@ from demur.evaluators.fewl.entries import (
 from demur.evaluators.fewl.parsing import Pairs
 from demur.storage import AT_ONCE, Questions, parts, question_id
 
-__all__ = ["Asked", "Neighbor", "NeighborStore"]
+__all__ = ["KnownQuestion", "Neighbor", "NeighborStore"]
 
 _CHARACTERS = 64_000_000
 """Characters of entries that are kept in memory."""
@@ -131,9 +131,9 @@ class NeighborStore:
         if isinstance(answers, str):
             raise ValueError(f"expected a list of answers, one per reference, got {answers!r}")
         kept = None if agreement is None else tuple(map(float, agreement))
-        self.add_many([Asked(question, tuple(answers), pairs, kept)])
+        self.add_many([KnownQuestion(question, tuple(answers), pairs, kept)])
 
-    def add_many(self, asked: Sequence[Asked]) -> None:
+    def add_many(self, asked: Sequence[KnownQuestion]) -> None:
         """Keep several questions at once, which takes a tenth of the time of one by one.
 
         An interrupt leaves some of them kept, each of those whole.
@@ -177,17 +177,17 @@ class NeighborStore:
         """The questions that are kept, in an order that stays the same."""
         return [one.question for one in self.entries()]
 
-    def entries(self) -> Iterator[Asked]:
+    def entries(self) -> Iterator[KnownQuestion]:
         """All that is kept, in an order that stays the same, read in parts."""
         for part in parts(self._questions.ids().tolist()):
             found = self._read(part)
             yield from (found[id_] for id_ in part if id_ in found)
 
-    def get(self, question: str) -> Asked | None:
+    def get(self, question: str) -> KnownQuestion | None:
         """What is kept of this question, without computing a vector; None if nothing is."""
         return self.get_many([question])[0]
 
-    def get_many(self, questions: Sequence[str]) -> list[Asked | None]:
+    def get_many(self, questions: Sequence[str]) -> list[KnownQuestion | None]:
         """What is kept of each of these questions."""
         ids = [question_id(question) for question in questions]
         found = self._read(list(dict.fromkeys(ids)))
@@ -271,7 +271,7 @@ class NeighborStore:
 
     # --- Chroma -------------------------------------------------------------------------------
 
-    def _read(self, ids: Sequence[str]) -> dict[str, Asked]:
+    def _read(self, ids: Sequence[str]) -> dict[str, KnownQuestion]:
         found = {}
         for id_, row in self._questions.read(ids).items():
             try:
@@ -290,7 +290,7 @@ class NeighborStore:
         new = self._read([id_ for id_ in ids if id_ not in said])
         return said | {id_: (one.question, one.answers) for id_, one in new.items()}
 
-    def _remember(self, entries: Mapping[str, Asked]) -> None:
+    def _remember(self, entries: Mapping[str, KnownQuestion]) -> None:
         for id_, one in entries.items():
             size = len(one.question) + sum(map(len, one.answers))
             self._known.put(id_, (one.question, one.answers), size)

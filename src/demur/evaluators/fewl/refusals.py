@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from demur.evaluators.fewl.entries import Asked
+from demur.evaluators.fewl.entries import KnownQuestion
 from demur.evaluators.fewl.terms import Weighting
 from demur.schema import Sample
 
@@ -31,7 +31,7 @@ def sample(given: Sample, weighting: Weighting) -> str | None:
     return None
 
 
-def no_best(asked: Asked, min_pairs: int) -> str:
+def no_best(asked: KnownQuestion, min_pairs: int) -> str:
     """Why the reference with the highest expertise cannot be told."""
     usable = len(asked.pairs.usable) if asked.pairs else 0
     if usable < min_pairs:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from demur.evaluators.fewl.entries import Asked
+from demur.evaluators.fewl.entries import KnownQuestion
 from demur.evaluators.fewl.neighbors import Neighbor
 from demur.evaluators.fewl.terms import Score
 from demur.schema import Failure
@@ -33,7 +33,7 @@ def terms(score: Score, answers: Sequence[str]) -> Details:
     }
 
 
-def pairs(asked: Asked | None, used: bool) -> Details:
+def pairs(asked: KnownQuestion | None, used: bool) -> Details:
     """How many wrong and corrected answers decided, and how many were dropped.
 
     Args:
@@ -58,7 +58,7 @@ def neighbors(near: Sequence[Neighbor], penalty: bool) -> Details:
     }
 
 
-def uniform(asked: Asked, min_pairs: int) -> str:
+def uniform(asked: KnownQuestion, min_pairs: int) -> str:
     """Warn that the references are weighed alike, and say why."""
     # Told once, in words that do not change from question to question.
     warnings.warn(_UNIFORM, stacklevel=2)
@@ -96,5 +96,5 @@ def explanation(score: Score) -> str:
     return f"{said} {score.truthfulness:.2f}{penalty}; that makes a score of {score.value:.3f}."
 
 
-def _usable(asked: Asked) -> int:
+def _usable(asked: KnownQuestion) -> int:
     return len(asked.pairs.usable) if asked.pairs else 0

@@ -34,7 +34,7 @@ def merge(labels: Iterable[ClaimLabel | None]) -> ClaimLabel | None:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Aggregate:
     """What the labels of an answer's claims amount to."""
 
     determined: bool
@@ -50,7 +50,7 @@ class Verdict:
 
 def aggregate(
     labels: Sequence[ClaimLabel | None], aggregation: Aggregation, threshold: float | None
-) -> Verdict:
+) -> Aggregate:
     """Aggregate the labels of an answer's claims.
 
     Args:
@@ -81,7 +81,7 @@ def aggregate(
     passes = {passed for _, passed in decisions}
     determined = len(verdicts if threshold is None else passes) == 1
     bounds = entailed / len(labels), (entailed + missing) / len(labels)
-    return Verdict(
+    return Aggregate(
         determined=determined,
         label=verdicts.pop() if len(verdicts) == 1 else None,
         passed=passes.pop() if determined else None,

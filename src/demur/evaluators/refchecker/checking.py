@@ -1,6 +1,6 @@
 """Second stage: label each claim against each window of the references (RefChecker, section 3.2).
 
-Four ways, all with one shape: claims and windows in, one `Finding` per window and claim out.
+Four ways, all with one shape: claims and windows in, one `WindowFinding` per window and claim out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import product
 from langchain_core.language_models import BaseChatModel
 
 from demur._text import count_tokens
-from demur.evaluators.refchecker.context import Asked
+from demur.evaluators.refchecker.context import AskedClaim
 from demur.evaluators.refchecker.labels import parse_label, parse_numbered_labels
 from demur.evaluators.refchecker.references import Window, window_text
 from demur.local import load_measured, save_measured
@@ -38,7 +38,7 @@ SURE = 0.85
 
 
 @dataclass(frozen=True)
-class Finding:
+class WindowFinding:
     """What one window says of one claim."""
 
     label: ClaimLabel | None = None
@@ -47,9 +47,9 @@ class Finding:
     """Why there is no label."""
 
 
-Findings = Sequence[Sequence[Finding]]
+Findings = Sequence[Sequence[WindowFinding]]
 """By window, then by claim."""
-Checker = Callable[[Sequence[Asked], Sequence[Window], str | None], Steps[Findings]]
+Checker = Callable[[Sequence[AskedClaim], Sequence[Window], str | None], Steps[Findings]]
 """From claims, windows and the question to findings."""
 
 
@@ -61,7 +61,7 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
     """
 
     def check(
-        claims: Sequence[Asked], windows: Sequence[Window], question: str | None
+        claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
         def call(window: Window, group: Sequence[int]) -> ChatCall:
             listed = "\n".join(f"{at + 1}. {text}" for at, text in listed_texts(group))
@@ -71,7 +71,7 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
         def listed_texts(group: Sequence[int]) -> list[tuple[int, str]]:
             return [(at, claims[at].text if at - 1 in group else claims[at].alone) for at in group]
 
-        findings = [[Finding() for _ in claims] for _ in windows]
+        findings = [[WindowFinding() for _ in claims] for _ in windows]
         asked = list(product(range(len(windows)), _groups(claims)))
         need_numbers = False
         while asked:
@@ -96,14 +96,14 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
 def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
     """One request per claim and window, side by side."""
 
-    def read(outcome: Outcome, window: Window, claim: Asked) -> Finding:
+    def read(outcome: Outcome, window: Window, claim: AskedClaim) -> WindowFinding:
         if outcome.error is not None:
-            return Finding(error=outcome.error)
+            return WindowFinding(error=outcome.error)
         text = without_echo(_whole_lines(outcome.value), [window_text(window), claim.alone])
         return _finding(parse_label(text), outcome.value)
 
     def check(
-        claims: Sequence[Asked], windows: Sequence[Window], question: str | None
+        claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
         outcomes = yield from ask(_single_calls(model, prompt, claims, windows, question))
         asked = zip(outcomes, product(windows, claims), strict=True)
@@ -127,7 +127,7 @@ def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> 
     kept_under = (prompt, calibration)
 
     def check(
-        claims: Sequence[Asked], windows: Sequence[Window], question: str | None
+        claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
         bias = _known_bias(model, kept_under)
         fixed = (
@@ -146,7 +146,7 @@ def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> 
             measured = [_logprobs(outcome) for outcome in outcomes[: len(fixed)]]
             failed = next((found for found in measured if isinstance(found, str)), None)
             if failed is not None:
-                error = Finding(error=f"the label bias could not be measured: {failed}")
+                error = WindowFinding(error=f"the label bias could not be measured: {failed}")
                 return [[error] * len(claims) for _ in windows]
             found_bias = mean_bias([found for found in measured if not isinstance(found, str)])
             bias = _kept_biases.setdefault(model, kept_under, lambda: found_bias)
@@ -176,14 +176,16 @@ def nli(scorer: NLI) -> Checker:
     """A cross-encoder over all pairs of passage and claim at once."""
 
     def check(
-        claims: Sequence[Asked], windows: Sequence[Window], question: str | None
+        claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
         pairs = [(window_text(window), claim.alone) for window in windows for claim in claims]
         (outcome,) = yield from ask([LocalCall(partial(scorer.predict, pairs), "checking")])
         if outcome.error is not None:
-            error = Finding(error=f"the NLI model failed: {outcome.error}")
+            error = WindowFinding(error=f"the NLI model failed: {outcome.error}")
             return [[error] * len(claims) for _ in windows]
-        findings = [Finding(max(found, key=found.__getitem__), found) for found in outcome.value]
+        findings = [
+            WindowFinding(max(found, key=found.__getitem__), found) for found in outcome.value
+        ]
         return _by_window(findings, len(claims))
 
     return check
@@ -192,7 +194,7 @@ def nli(scorer: NLI) -> Checker:
 def _single_calls(
     model: BaseChatModel,
     prompt: Prompt,
-    claims: Sequence[Asked],
+    claims: Sequence[AskedClaim],
     windows: Sequence[Window],
     question: str | None,
     options: Mapping[str, object] | None = None,
@@ -210,11 +212,11 @@ def _single_calls(
     ]
 
 
-def _by_window(findings: Sequence[Finding], claims: int) -> Findings:
+def _by_window(findings: Sequence[WindowFinding], claims: int) -> Findings:
     return [findings[at : at + claims] for at in range(0, len(findings), claims)]
 
 
-def _groups(claims: Sequence[Asked]) -> list[list[int]]:
+def _groups(claims: Sequence[AskedClaim]) -> list[list[int]]:
     """Claims by number, in groups that one request can hold."""
     groups: list[list[int]] = []
     total = 0
@@ -235,9 +237,9 @@ def _parts(numbers: Sequence[int], size: int) -> list[list[int]]:
 
 def _joint_findings(
     outcome: Outcome, group: Sequence[int], shown: Sequence[str], need_numbers: bool
-) -> dict[int, Finding]:
+) -> dict[int, WindowFinding]:
     if outcome.error is not None:
-        return {at: Finding(error=outcome.error) for at in group}
+        return {at: WindowFinding(error=outcome.error) for at in group}
     text = without_echo(_whole_lines(outcome.value), shown)
     labels = parse_numbered_labels(text, [at + 1 for at in group], need_numbers)
     return {number - 1: _finding(label, outcome.value) for number, label in labels.items()}
@@ -248,11 +250,11 @@ def _whole_lines(reply: Reply) -> str:
     return reply.text.rpartition("\n")[0] if reply.truncated else reply.text
 
 
-def _finding(label: ClaimLabel | str, reply: Reply) -> Finding:
+def _finding(label: ClaimLabel | str, reply: Reply) -> WindowFinding:
     if isinstance(label, ClaimLabel):
-        return Finding(label)
+        return WindowFinding(label)
     cut = ", and was cut at the token limit (max_tokens)" if reply.truncated else ""
-    return Finding(error=f"{label}{cut}")
+    return WindowFinding(error=f"{label}{cut}")
 
 
 def _logprobs(outcome: Outcome) -> Mapping[ClaimLabel, float] | str:
@@ -263,11 +265,11 @@ def _logprobs(outcome: Outcome) -> Mapping[ClaimLabel, float] | str:
 
 def _logprob_finding(
     found: Mapping[ClaimLabel, float] | str, bias: Mapping[ClaimLabel, float]
-) -> Finding:
+) -> WindowFinding:
     if isinstance(found, str):
-        return Finding(error=found)
+        return WindowFinding(error=found)
     shares = probabilities({label: value - bias[label] for label, value in found.items()})
     if shares[ClaimLabel.ENTAILMENT] >= SURE:
-        return Finding(ClaimLabel.ENTAILMENT, shares)
+        return WindowFinding(ClaimLabel.ENTAILMENT, shares)
     others = (ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL)
-    return Finding(max(others, key=shares.__getitem__), shares)
+    return WindowFinding(max(others, key=shares.__getitem__), shares)

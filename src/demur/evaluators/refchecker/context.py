@@ -29,7 +29,7 @@ _REFERS = re.compile(
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedClaim:
     """A claim as a judge is asked about it."""
 
     text: str
@@ -43,22 +43,22 @@ def refers(text: str) -> bool:
     return _REFERS.match(text) is not None
 
 
-def asked(claims: Sequence[Claim], sample: Sample) -> list[Asked]:
+def asked(claims: Sequence[Claim], sample: Sample) -> list[AskedClaim]:
     """Return the claims of a sample as they are asked about, in their order."""
     said = units(sample.answer)
     at = {unit.start: number for number, unit in enumerate(said)}
     before = said_before(sample) or ([sample.question] if sample.question else [])
-    found: list[Asked] = []
+    found: list[AskedClaim] = []
     last: int | None = None
     for claim in claims:
         number = at.get(claim.span.start) if claim.span and not claim.triplet else None
         if number is None or said[number].text != claim.text:
-            found.append(Asked(claim.text, claim.text))
+            found.append(AskedClaim(claim.text, claim.text))
             last = None
             continue
         alone = " ".join([*_leading(said, number, before), claim.text])
         follows = last is not None and last == number - 1
-        found.append(Asked(claim.text if follows else alone, alone))
+        found.append(AskedClaim(claim.text if follows else alone, alone))
         last = number
     return found
 

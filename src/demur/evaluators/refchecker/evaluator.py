@@ -16,11 +16,11 @@ from pydantic import Field, PrivateAttr, field_validator
 from demur._fingerprints import digest, model_fingerprint
 from demur._resolve import resolve_model
 from demur._text import count_tokens
-from demur.evaluators.base import ClaimEvaluator, Found, Labelled
+from demur.evaluators.base import ClaimEvaluator, ExtractedClaims, LabelledClaims
 from demur.evaluators.refchecker import checking
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate
-from demur.evaluators.refchecker.checking import Checker, Finding
-from demur.evaluators.refchecker.context import Asked, asked
+from demur.evaluators.refchecker.checking import Checker, WindowFinding
+from demur.evaluators.refchecker.context import AskedClaim, asked
 from demur.evaluators.refchecker.coverage import complete, stating
 from demur.evaluators.refchecker.extraction import ClaimForm, Extraction, extract
 from demur.evaluators.refchecker.judging import (
@@ -218,7 +218,7 @@ class RefChecker(ClaimEvaluator):
             "prompts": digest(prompts),
         }
 
-    def _find(self, sample: Sample) -> Steps[Found | Evaluation]:
+    def _find(self, sample: Sample) -> Steps[ExtractedClaims | Evaluation]:
         if not sample.answer.strip():
             return self._undetermined("the answer is empty: there is nothing to check")
         if not stating(sample.answer):
@@ -254,7 +254,9 @@ class RefChecker(ClaimEvaluator):
                 {"id": document.id, "page_content": document.page_content}
                 for document in referenced.contexts
             ]
-        return Found(referenced, made.claims, details, (*made.unfit, *nominated.ungrounded))
+        return ExtractedClaims(
+            referenced, made.claims, details, (*made.unfit, *nominated.ungrounded)
+        )
 
     def _referenced(self, sample: Sample) -> Steps[Sample | str]:
         """The sample with references, or why there are none."""
@@ -273,7 +275,7 @@ class RefChecker(ClaimEvaluator):
             return "the retriever found no text to check the answer against"
         return sample.model_copy(update={"contexts": contexts})
 
-    def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[Labelled]:
+    def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[LabelledClaims]:
         shown = asked(claims, sample)
         different = list(dict.fromkeys(shown))
         check, identity = self._check()
@@ -290,7 +292,7 @@ class RefChecker(ClaimEvaluator):
                 for reading in readings
             ]
         )
-        by_text: dict[Asked, tuple[Sequence[Window], list[Finding]]] = {}
+        by_text: dict[AskedClaim, tuple[Sequence[Window], list[WindowFinding]]] = {}
         for reading, (findings, _) in zip(readings, found, strict=True):
             for place, at in enumerate(reading.claims):
                 of_claim = [of_window[place] for of_window in findings]
@@ -311,7 +313,7 @@ class RefChecker(ClaimEvaluator):
     def _window_size(self) -> int:
         return self.window_tokens or _WINDOW_TOKENS[self._mode]
 
-    def _readings(self, sample: Sample, claims: Sequence[Asked]) -> list[Reading]:
+    def _readings(self, sample: Sample, claims: Sequence[AskedClaim]) -> list[Reading]:
         """What each claim is held against: all of short references, the nearest of long ones."""
         size, lone = self._window_size, self._nli is not None
         contexts, reference = sample.contexts, sample.reference

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from demur.evaluators.base import Labelled
+from demur.evaluators.base import LabelledClaims
 from demur.evaluators.refchecker.aggregation import merge
-from demur.evaluators.refchecker.checking import Finding
+from demur.evaluators.refchecker.checking import WindowFinding
 from demur.evaluators.refchecker.localization import Index, find_evidence, index
 from demur.evaluators.refchecker.quantities import missing_quantities
 from demur.evaluators.refchecker.references import Window, window_text
@@ -14,8 +14,8 @@ from demur.schema import Claim, ClaimLabel
 
 
 def judged(
-    claims: Sequence[Claim], read: Sequence[tuple[Sequence[Window], Sequence[Finding]]]
-) -> Labelled:
+    claims: Sequence[Claim], read: Sequence[tuple[Sequence[Window], Sequence[WindowFinding]]]
+) -> LabelledClaims:
     """The claims with their labels merged over the windows, and the evidence for them.
 
     Args:
@@ -24,7 +24,7 @@ def judged(
     """
     indexed: dict[Window, Index] = {}
     labelled = []
-    sureness = []
+    confidence = []
     for claim, (windows, found) in zip(claims, read, strict=True):
         label = merge(finding.label for finding in found)
         evidence = []
@@ -43,8 +43,8 @@ def judged(
                 }
             )
         )
-        sureness.append(_sureness(found, label))
-    return Labelled(tuple(labelled), tuple(sureness))
+        confidence.append(_confidence(found, label))
+    return LabelledClaims(tuple(labelled), tuple(confidence))
 
 
 def with_quantities(claim: Claim, answer: str, windows: Sequence[Window]) -> Claim:
@@ -61,7 +61,7 @@ def with_quantities(claim: Claim, answer: str, windows: Sequence[Window]) -> Cla
 
 
 def _probabilities(
-    findings: Sequence[Finding], label: ClaimLabel | None
+    findings: Sequence[WindowFinding], label: ClaimLabel | None
 ) -> dict[ClaimLabel, float] | None:
     """Those of the window that is surest of the claim's label."""
     if label is None:
@@ -70,7 +70,7 @@ def _probabilities(
     return dict(max(given, key=lambda shares: shares[label])) if given else None
 
 
-def _sureness(findings: Sequence[Finding], label: ClaimLabel | None) -> float:
+def _confidence(findings: Sequence[WindowFinding], label: ClaimLabel | None) -> float:
     """How sure the merged label is, in [0, 1].
 
     One window is enough to support a claim. That none does must be sure of every window: the claim

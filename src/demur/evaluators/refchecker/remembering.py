@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from demur.evaluators.refchecker.checking import Checker, Finding, Findings
-from demur.evaluators.refchecker.context import Asked
+from demur.evaluators.refchecker.checking import Checker, Findings, WindowFinding
+from demur.evaluators.refchecker.context import AskedClaim
 from demur.evaluators.refchecker.references import Passage, Window, pack_again, window_text
 from demur.runtime import Steps, current_scope, side_by_side
 from demur.schema import ClaimLabel
@@ -46,7 +46,7 @@ def stable_windows(found: Sequence[Passage], size: int) -> list[Window]:
 def check_unknown(
     check: Checker,
     identity: Hashable,
-    claims: Sequence[Asked],
+    claims: Sequence[AskedClaim],
     windows: Sequence[Window],
     question: str | None,
 ) -> Steps[tuple[Findings, int]]:
@@ -67,11 +67,11 @@ def check_unknown(
     """
     # Windows of equal text, as of a document that was found twice, are asked about once.
     places = {window_text(window): window for window in windows}
-    known: dict[str, dict[str, Finding]] = {
+    known: dict[str, dict[str, WindowFinding]] = {
         text: memory("findings", identity, question, text) for text in places
     }
     findings = {
-        text: [found.get(claim.alone, Finding()) for claim in claims]
+        text: [found.get(claim.alone, WindowFinding()) for claim in claims]
         for text, found in known.items()
     }
     supported = {
@@ -104,9 +104,9 @@ def check_unknown(
     return [findings[window_text(window)] for window in windows], recalled
 
 
-def _apart(claims: Sequence[Asked], chosen: Sequence[int]) -> list[Asked]:
+def _apart(claims: Sequence[AskedClaim], chosen: Sequence[int]) -> list[AskedClaim]:
     """Some of the claims; one that has lost the claim before it is asked about as if alone."""
     return [
-        claims[at] if at - 1 in chosen else Asked(claims[at].alone, claims[at].alone)
+        claims[at] if at - 1 in chosen else AskedClaim(claims[at].alone, claims[at].alone)
         for at in chosen
     ]

@@ -37,7 +37,7 @@ class Unit:
     """The unit before it in running text, which it may refer to; empty where there is none."""
 
 
-Reader = Callable[[str, int, int], Iterator[Unit]]
+UnitReader = Callable[[str, int, int], Iterator[Unit]]
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\s`]*)[ \t]*$", re.MULTILINE)
 _LINE = re.compile(r"[^\n]*(?:\n|$)")
@@ -102,7 +102,7 @@ def _announced(given: Iterable[Unit]) -> Iterator[Unit]:
 # --- Blocks --------------------------------------------------------------------------------------
 
 
-def _blocks(answer: str) -> Iterator[tuple[int, int, Reader]]:
+def _blocks(answer: str) -> Iterator[tuple[int, int, UnitReader]]:
     """Stretches of prose, tables and fenced code, in order."""
     at = 0
     for opening, closing in _fenced(answer):
@@ -123,7 +123,7 @@ def _fenced(answer: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
             opening = None
 
 
-def _tables(answer: str, start: int, end: int) -> Iterator[tuple[int, int, Reader]]:
+def _tables(answer: str, start: int, end: int) -> Iterator[tuple[int, int, UnitReader]]:
     """Stretches of prose and tables: a line with bars, a rule under it, and further such lines."""
     at = start
     lines = [found for found in _LINE.finditer(answer, start, end) if found[0]]

@@ -1,8 +1,8 @@
 """What a log holds: opened, selected, summed up, followed and exported."""
 
-from demur.observe.log.answers import Answered, Judged, answered
+from demur.observe.log.answers import JudgedAnswer, LoggedAnswer, answered
 from demur.observe.log.errors import LogError
-from demur.observe.log.exports import Exported, export
+from demur.observe.log.exports import ExportedLog, export
 from demur.observe.log.following import Following
 from demur.observe.log.labels import LABEL, read_labels
 from demur.observe.log.opening import Log, in_memory, open_log
@@ -24,18 +24,18 @@ from demur.observe.tables import put
 __all__ = [
     "EVERY",
     "LABEL",
-    "Answered",
     "By",
     "Damaged",
-    "Exported",
+    "ExportedLog",
     "Filters",
     "Following",
     "Group",
-    "Judged",
+    "JudgedAnswer",
     "Judgement",
     "Listed",
     "Log",
     "LogError",
+    "LoggedAnswer",
     "Totals",
     "answered",
     "export",

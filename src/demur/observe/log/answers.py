@@ -15,7 +15,7 @@ from demur.schema import Evaluation, Finding
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedAnswer:
     """What one evaluator says of one answer."""
 
     parts: tuple[Evaluation, ...]
@@ -51,11 +51,11 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Answered:
+class LoggedAnswer:
     """A run, and what is said of its first answer: what the chain answers by itself."""
 
     record: Record
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedAnswer, ...]
     """One for each evaluator, in their order."""
     hallucinated: bool | None
     """What people say; None if nobody did."""
@@ -66,7 +66,7 @@ def answered(
     filters: Filters = EVERY,
     last: int | None = None,
     labels: Mapping[str, bool] | None = None,
-) -> Iterator[Answered | Damaged]:
+) -> Iterator[LoggedAnswer | Damaged]:
     """The runs of a log with what is said of their first answers, oldest first.
 
     Args:
@@ -85,11 +85,11 @@ def answered(
             continue
         own = record.metadata.get(LABEL)
         label = (labels or {}).get(record.id, own if isinstance(own, bool) else None)
-        yield Answered(record, _judged(record.attempts[0]), label)
+        yield LoggedAnswer(record, _judged(record.attempts[0]), label)
 
 
-def _judged(attempt: Attempt) -> tuple[Judged, ...]:
+def _judged(attempt: Attempt) -> tuple[JudgedAnswer, ...]:
     by_name: dict[str, list[Evaluation]] = {}
     for found in attempt.evaluations:
         by_name.setdefault(found.name, []).append(found)
-    return tuple(Judged(tuple(parts)) for parts in by_name.values())
+    return tuple(JudgedAnswer(tuple(parts)) for parts in by_name.values())

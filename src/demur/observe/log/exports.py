@@ -32,7 +32,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Exported:
+class ExportedLog:
     """What was written."""
 
     runs: int
@@ -48,7 +48,7 @@ def export(
     *,
     force: bool = False,
     append: bool = False,
-) -> Exported:
+) -> ExportedLog:
     """Write runs of a log to a file, oldest first: whole or not at all.
 
     Args:
@@ -90,7 +90,7 @@ def export(
     except sqlite3.Error as error:
         added = f" {runs:,} runs were added before." if append else ""
         raise LogError(f"cannot write {out}: {error}.{added}") from error
-    return Exported(runs, tuple(damaged))
+    return ExportedLog(runs, tuple(damaged))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any, get_args
 from pydantic.dataclasses import dataclass as validated
 
 from demur._text import replace_surrogates
-from demur.guard import Outcome, Verdict
+from demur.guard import TraceOutcome, Verdict
 from demur.observe.log.errors import LogError
 from demur.observe.log.opening import Log
 from demur.observe.log.reading import Damaged, read_record
@@ -42,7 +42,7 @@ class Filters:
     """The chat model that answered."""
     finding: Finding | None = None
     """What an evaluator says."""
-    outcome: Outcome | None = None
+    outcome: TraceOutcome | None = None
     """How a guard's call ended."""
     name: str | None = None
     """The run's name."""
@@ -67,7 +67,7 @@ class Filters:
         Raises:
             ValueError: A value is none of those expected, or two exclude each other.
         """
-        for field, known in (("finding", get_args(Finding)), ("outcome", get_args(Outcome))):
+        for field, known in (("finding", get_args(Finding)), ("outcome", get_args(TraceOutcome))):
             value = getattr(self, field)
             if value is not None and value not in known:
                 raise ValueError(f"{field}: expected one of {', '.join(known)}, got {value!r}")
@@ -120,7 +120,7 @@ class Listed:
     """How many answers there are."""
     verdict: Verdict
     """On the last answer."""
-    outcome: Outcome | None
+    outcome: TraceOutcome | None
     judgements: tuple[Judgement, ...]
     """On the last answer."""
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from pydantic.dataclasses import dataclass
 
 from demur._share import Share
-from demur.guard import Outcome, Verdict
+from demur.guard import TraceOutcome, Verdict
 from demur.observe.log.opening import Log
 from demur.observe.log.selection import EVERY, MERGED, Filters, as_time, conditions
 from demur.schema import Finding, Usage
@@ -58,7 +58,7 @@ class Totals:
     """When the last run ended."""
     verdicts: Mapping[Verdict, int]
     """How many first answers have which verdict."""
-    outcomes: Mapping[Outcome, int]
+    outcomes: Mapping[TraceOutcome, int]
     """How many calls of guards ended in which way."""
     groups: tuple[Group, ...]
     """By day, evaluator and model."""

@@ -8,7 +8,7 @@ from demur.observe.records import Record
 
 
 class Sink(ABC):
-    """Where records go. One that fails is asked again; what it does not take is spilled to a file.
+    """Where records go. One that fails is asked again; what it does not take goes to a file.
 
     A sink is asked by one thread at a time. It may be shared by handlers, and has to be ready for
     processes that fork.

@@ -28,7 +28,7 @@ from llama_index.core.schema import NodeWithScore, QueryType
 from llama_index_instrumentation.events.span import SpanDropEvent
 
 from demur import DemurError
-from demur.guard import told_evaluation
+from demur.guard import evaluation_of_event
 from demur.observe import Finished, Runs, Said, is_scoring
 from llama_index.evaluation.demur import _spans
 from llama_index.evaluation.demur._judging import is_evaluating, is_judging
@@ -219,7 +219,7 @@ class EngineRuns:
     # --- Guards --------------------------------------------------------------------------------
 
     def _judged(self, event: EvaluationEvent, span: str) -> None:
-        self._runs.found(self._guarded_run(span), event.attempt, told_evaluation(event.dict()))
+        self._runs.found(self._guarded_run(span), event.attempt, evaluation_of_event(event.dict()))
 
     def _guarded(self, event: OutcomeEvent, span: str) -> None:
         self._runs.guarded(self._guarded_run(span), event.trace)

@@ -11,7 +11,7 @@ from llama_index.core.instrumentation.events import BaseEvent
 from pydantic import PrivateAttr
 from typing_extensions import Self
 
-from demur.observe import Counts, OnFull, Recorder, Redact, Runs, SinkLike
+from demur.observe import OnFull, Recorder, Redact, RunCounts, Runs, SinkLike
 from llama_index.evaluation.demur import _spans
 from llama_index.evaluation.demur._engine_runs import EngineRuns
 from llama_index.evaluation.demur._runnables import EvaluatorLike, as_runnable
@@ -59,7 +59,7 @@ class ScoreEventHandler(BaseEventHandler):
             "RetrieverQueryEngine", instead of the outermost of all.
         tags: The same for keys of `instrument_tags`. A record has the keys as its tags, and in its
             metadata the values.
-        spill: The file for records that a sink does not take; None for a new one in the system's
+        fallback: The file for records that a sink does not take; None for a new one in the system's
             temporary folder when it is needed.
 
     Raises:
@@ -84,7 +84,7 @@ class ScoreEventHandler(BaseEventHandler):
         max_concurrency: int = 4,
         names: str | Sequence[str] = (),
         tags: str | Sequence[str] = (),
-        spill: str | Path | None = None,
+        fallback: str | Path | None = None,
     ) -> None:
         """See the class."""
         super().__init__()
@@ -96,7 +96,7 @@ class ScoreEventHandler(BaseEventHandler):
             on_full=on_full,
             max_concurrency=max_concurrency,
             redact=redact,
-            spill=spill,
+            fallback=fallback,
         )
         self._engines = EngineRuns(self._runs, self._recorder.put)
         _spans.install()
@@ -107,7 +107,7 @@ class ScoreEventHandler(BaseEventHandler):
         return "ScoreEventHandler"
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> RunCounts:
         """What became of the runs so far."""
         return self._recorder.counts(self._runs.tally)
 

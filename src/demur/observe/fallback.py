@@ -1,4 +1,4 @@
-"""Spill: the file that takes the records which a sink does not."""
+"""FallbackFile: the file that takes the records which a sink does not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _QUIET_SECONDS = 60.0
 """How long the same complaint is not repeated."""
 
 
-class Spill:
+class FallbackFile:
     """A file of JSON lines, made when it is first needed. Safe in threads; raises nothing later.
 
     Args:
@@ -35,9 +35,11 @@ class Spill:
         if path is not None:
             path = path.absolute()
             if not path.parent.is_dir():
-                raise DemurError(f"cannot spill to {path}: there is no folder {path.parent}")
+                raise DemurError(f"cannot keep records in {path}: there is no folder {path.parent}")
             if path.is_dir():
-                raise DemurError(f"cannot spill to {path}: that is a folder, expected a file")
+                raise DemurError(
+                    f"cannot keep records in {path}: that is a folder, expected a file"
+                )
         self._path = path
         self._sink: JSONLSink | None = None
         self._opening, self._counting = threading.Lock(), threading.Lock()
@@ -78,7 +80,7 @@ class Spill:
         with self._opening:
             if self._sink is None:
                 if self._path is None:
-                    file, name = tempfile.mkstemp(prefix="demur-spilled-", suffix=".jsonl")
+                    file, name = tempfile.mkstemp(prefix="demur-fallback-", suffix=".jsonl")
                     os.close(file)
                     self._path = Path(name)
                 self._sink = JSONLSink(self._path)
