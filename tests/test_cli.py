@@ -391,7 +391,7 @@ def test_pull_prints_the_paths_and_reports_on_stderr(
             progress("registry", done * 1000, 100_000)
         return Path("models") / manifest.file
 
-    monkeypatch.setattr("demur.local.weights.pull", pull)
+    monkeypatch.setattr("demur.local.pull", pull)
     assert cli.run(["models", "pull"]) == 0
     out, err = capsys.readouterr()
     assert out.splitlines() == [str(Path("models") / manifest.file) for manifest in EVERY]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_plain import BOLD
 
 from contract.evaluators import EVALUATORS
 from contract.member import Member
 from contract.test_nothing import WAYS, Heard, called
 from demur import Evaluation, Sample
 from demur._plain_letters import plain
+from test_plain_letters import BOLD
 
 
 def _styled(text: str | None) -> str:

@@ -46,9 +46,9 @@ class Vectors(Embeddings):
 @pytest.mark.parametrize(
     ("function", "name", "ending"),
     [
-        (half, "half", "test_similarity.half"),
-        (Half(), "Half", "test_similarity.Half"),
-        (functools.partial(half), "half", "test_similarity.half"),
+        (half, "half", "test_resolving.half"),
+        (Half(), "Half", "test_resolving.Half"),
+        (functools.partial(half), "half", "test_resolving.half"),
     ],
     ids=["function", "object", "partial"],
 )

@@ -35,7 +35,7 @@ from demur.benchmarks import orders
 from demur.benchmarks.agreement import Agreement
 from demur.benchmarks.pairs import PROMPTS
 from demur.errors import DemurError
-from demur.evaluators import CONFIGURATIONS, FEWL, FEWLPrompts, NeighborStore, normalized
+from demur.evaluators import CONFIGURATIONS, FEWL, FEWLPrompts, NeighborStore, normalized_text
 from demur.evaluators.fewl import formula, ranking
 from demur.evaluators.fewl.formula import Floats
 from demur.evaluators.fewl.neighbors import KnownQuestion
@@ -142,8 +142,8 @@ def _sha256(text: str) -> str:
 
 def floor(item: Item, side: Side) -> float:
     """The share of the answer's words that stand in the question: what knows nothing at all."""
-    words = normalized(item.answers[side]).split()
-    asked = set(normalized(item.question).split())
+    words = normalized_text(item.answers[side]).split()
+    asked = set(normalized_text(item.question).split())
     return sum(word in asked for word in words) / len(words) if words else 0.0
 
 
@@ -278,7 +278,9 @@ def _usable(asked: Sequence[KnownQuestion]) -> str:
     pairs = [one.pairs for one in asked if one.pairs is not None]
     usable = sum(len(one.usable) for one in pairs) / len(asked)
     answers = sum(len(one.answers) for one in asked) / len(asked)
-    distinct = sum(len({normalized(text) for text in one.answers}) for one in asked) / len(asked)
+    distinct = sum(len({normalized_text(text) for text in one.answers}) for one in asked) / len(
+        asked
+    )
     thin = sum(len(one.usable) < 3 for one in pairs)
     same = sum(one.same for one in pairs)
     repeated = sum(one.repeated for one in pairs)

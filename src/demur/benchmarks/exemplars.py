@@ -35,7 +35,7 @@ from demur._share import Share
 from demur.benchmarks import chale
 from demur.benchmarks.chale import SIDES, Item, Side
 from demur.errors import DemurError
-from demur.evaluators import CONFIGURATIONS, FEWL, NeighborStore, normalized
+from demur.evaluators import CONFIGURATIONS, FEWL, NeighborStore, normalized_text
 from demur.evaluators.fewl.references import References
 from demur.exemplars import (
     ExampleStore,
@@ -164,7 +164,7 @@ def compared(
 
 def finds(item: Item, answer: str) -> bool:
     """Whether an answer holds the short answer's words in their order."""
-    return f" {normalized(item.short_answer)} " in f" {normalized(answer)} "
+    return f" {normalized_text(item.short_answer)} " in f" {normalized_text(answer)} "
 
 
 # --- Tables -------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from demur.evaluators.fewl.configurations import default_configuration as defaul
 from demur.evaluators.fewl.fitting import Learned as Learned
 from demur.evaluators.fewl.fitting import afit as afit
 from demur.evaluators.fewl.fitting import fit as fit
-from demur.evaluators.fewl.parsing import normalized as normalized
+from demur.evaluators.fewl.parsing import normalized_text as normalized_text
 from demur.evaluators.fewl.ranking import Preference as Preference
 from demur.evaluators.fewl.ranking import best_of as best_of
 from demur.evaluators.fewl.ranking import preference as preference

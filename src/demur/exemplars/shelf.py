@@ -9,7 +9,7 @@ from typing import Any
 
 from demur._forks import lock
 from demur.errors import DemurError
-from demur.evaluators import normalized
+from demur.evaluators import normalized_text
 from demur.exemplars.entries import Candidate, Entry, from_metadata, keys_of, to_metadata, without
 from demur.exemplars.scorer import Scorer
 from demur.exemplars.selection import Exemplar
@@ -181,12 +181,12 @@ class Shelf:
         while True:
             self.check()
             found: list[Exemplar] = []
-            texts, others = {normalized(question)}, False
+            texts, others = {normalized_text(question)}, False
             for id_, cosine, metadata in self.questions.by_nearness(vector, wide, vectors):
                 if max_similarity is not None and cosine >= max_similarity:
                     continue
                 entry, other = self._entry(id_, metadata)
-                text, best = normalized(entry.question), entry.best
+                text, best = normalized_text(entry.question), entry.best
                 others |= other
                 if best is None or text in texts or best.score < least:
                     continue

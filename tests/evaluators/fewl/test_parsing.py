@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.evaluators import Pairs, normalized
+from demur.evaluators import Pairs, normalized_text
 from demur.evaluators.fewl.parsing import parse_agreement, parse_answers, parse_pairs
 from demur.prompting import isolate
 
@@ -171,7 +171,7 @@ def test_delimiters_that_a_model_repeats_are_left_out() -> None:
 TEXT = st.text("abc xyz,.\u00e9\u0916\u093f5", min_size=1, max_size=20).map(
     lambda text: " ".join(text.split())
 )
-SAID = TEXT.filter(lambda text: bool(normalized(text)))
+SAID = TEXT.filter(lambda text: bool(normalized_text(text)))
 
 
 @given(st.lists(st.tuples(SAID, SAID), max_size=6))
@@ -183,11 +183,11 @@ def test_what_is_written_in_the_template_is_read(pairs: list[tuple[str, str]]) -
     found = parse_pairs(reply)
     seen: dict[tuple[str, str], tuple[str, str]] = {}
     for pair in pairs:
-        key = normalized(pair[0]), normalized(pair[1])
+        key = normalized_text(pair[0]), normalized_text(pair[1])
         if key[0] != key[1]:
             seen.setdefault(key, pair)
     assert found.usable == tuple(seen.values())
-    assert found.same == sum(normalized(a) == normalized(b) for a, b in pairs)
+    assert found.same == sum(normalized_text(a) == normalized_text(b) for a, b in pairs)
     assert len(found.usable) + found.same + found.repeated == len(pairs)
     assert found.incomplete == 0
 
@@ -210,7 +210,7 @@ def test_every_side_is_accounted_for(parts: list[tuple[str, str]], truncated: bo
 @given(st.text(max_size=200), st.booleans(), st.integers(1, 5))
 def test_nothing_a_model_writes_raises(reply: str, truncated: bool, n: int) -> None:
     for wrong, corrected in parse_pairs(reply, truncated).usable:
-        assert normalized(wrong) != normalized(corrected)
+        assert normalized_text(wrong) != normalized_text(corrected)
     assert len(parse_answers(reply, n, truncated)) <= n
     assert all(answer.strip() for answer in parse_answers(reply, n, truncated))
     assert len(parse_agreement(reply, n)) == n
@@ -240,7 +240,7 @@ def test_an_endless_run_takes_no_endless_time(run: str) -> None:
     ],
 )
 def test_texts_that_say_the_same_are_the_same(one: str, other: str) -> None:
-    assert normalized(one) == normalized(other)
+    assert normalized_text(one) == normalized_text(other)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_texts_that_say_the_same_are_the_same(one: str, other: str) -> None:
     ],
 )
 def test_texts_that_say_something_else_are_not(one: str, other: str) -> None:
-    assert normalized(one) != normalized(other)
+    assert normalized_text(one) != normalized_text(other)
 
 
 # --- Answers -------------------------------------------------------------------------------------

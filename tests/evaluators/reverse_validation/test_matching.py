@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.evaluators import normalized
 from demur.evaluators.reverse_validation.matching import (
     MATCHERS,
     Decision,
     exact,
+    normalized,
     published_em,
     published_qg,
     same_entity,

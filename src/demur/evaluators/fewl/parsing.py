@@ -117,7 +117,7 @@ def parse_pairs(reply: str, truncated: bool = False) -> Pairs:
     usable: dict[tuple[str, str], tuple[str, str]] = {}
     same = repeated = incomplete = 0
     for wrong, corrected in _matched(sides):
-        said = normalized(wrong), normalized(corrected)
+        said = normalized_text(wrong), normalized_text(corrected)
         if not all(said):
             incomplete += 1
         elif said[0] == said[1]:
@@ -163,7 +163,7 @@ def _matched(sides: Sequence[_Side]) -> Iterator[tuple[str, str]]:
         yield waiting, ""
 
 
-def normalized(text: str) -> str:
+def normalized_text(text: str) -> str:
     """The text without case, punctuation and spacing, in which texts that say the same may differ.
 
     Vowel signs of other scripts stay, which are no letters to `re`, and so do signs such as + or
