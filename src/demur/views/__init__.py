@@ -11,6 +11,7 @@ from demur.views.evaluations import evaluation_html
 from demur.views.highlight import Segment, segments
 from demur.views.notebook import notebook_html, stylesheet
 from demur.views.traces import record_html, trace_html
+from demur.views.words import outcome_look, verdict_look, what_the_guard_did
 
 __all__ = [
     "Element",
@@ -18,8 +19,11 @@ __all__ = [
     "attempt_html",
     "evaluation_html",
     "notebook_html",
+    "outcome_look",
     "record_html",
     "segments",
     "stylesheet",
     "trace_html",
+    "verdict_look",
+    "what_the_guard_did",
 ]
