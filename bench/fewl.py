@@ -36,11 +36,11 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
 from demur import DemurError
-from demur.benchmarks import chale
 from demur.evaluators import FEWL, NeighborStore
 from demur.evaluators.fewl.references import References
 from demur.local import MiniLM
 from demur.similarity import Similarity, resolve_similarity
+from demur_research import chale
 
 _FLAT_GOAL, _MB_GOAL, _LOOKUP_GOAL, _PAIRS_GOAL = 1.25, 2048, 2.5, 0.55
 _PART = 200
@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--embedded", type=int, nargs="*", default=[737], help="with MiniLM")
     parser.add_argument("--data", type=Path, help="folder with chale/")
     parser.add_argument("--rows", type=int, default=300, help="rows of CHALE")
-    parser.add_argument("--recording", type=Path, help="of demur.benchmarks.chale")
+    parser.add_argument("--recording", type=Path, help="of demur_research.chale")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     options = parser.parse_args()
     print(load())

@@ -16,10 +16,10 @@ import math
 from contextlib import closing
 
 from bench.scheduling import Bare, Run, Subject, in_loop, measure, server, tokens
-from bench.texts import samples
 from langchain_openai import ChatOpenAI
 
 from demur import CallPolicy, ReverseValidation
+from demur_research.texts.bland import samples
 
 _GOAL = 1.15
 _CALLS = 2

@@ -25,13 +25,13 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from bench.texts import samples
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import BaseMessage
 from langchain_openai import ChatOpenAI
 
 from demur import Evaluation, RefChecker, Sample, Usage
 from demur.evaluators import Evaluator
+from demur_research.texts.bland import samples
 
 # Times the wall of the bare calls, ms of CPU above theirs; and tokens for an answer.
 _WALL_GOAL, _CPU_GOAL = 1.1, 1.5

@@ -1,4 +1,4 @@
-"""The attack of bench/ finds nothing, and finds everything where the guard is taken away."""
+"""The attack of tools/ finds nothing, and finds everything where the guard is taken away."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LINE = re.compile(r"^(\S.*?) +([\d,]+) \w+ +([\d,]+) / ([\d,]+) / ([\d,]+) ", r
 
 
 def _attack(*options: str) -> tuple[int, str, dict[str, tuple[int, ...]]]:
-    command = [sys.executable, "-m", "bench.attack", "--quick", *options]
+    command = [sys.executable, "-m", "tools.attack", "--quick", *options]
     ended = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=300)
     print(ended.stderr, file=sys.stderr)  # noqa: T201  # shown where the test fails
     counts = {

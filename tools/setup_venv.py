@@ -31,6 +31,7 @@ SETS = {
         ["--editable", ".[local,cli,chroma,similarity,otel]", "-r", "requirements/dev.txt"],
         # After the core, so that it takes what fits that and moves nothing.
         ["--editable", "integrations/langchain", "--editable", "integrations/llama-index"],
+        ["--editable", "research"],
         ["--no-deps", "-r", "requirements/dev-no-deps.txt"],
     ],
 }
@@ -41,6 +42,7 @@ LISTS = {
         "pyproject.toml",
         "integrations/langchain/pyproject.toml",
         "integrations/llama-index/pyproject.toml",
+        "research/pyproject.toml",
         "requirements/dev.txt",
         "requirements/dev-no-deps.txt",
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 _USAGE, _FAULT, _INTERRUPTED, _TERMINATED = 64, 70, 130, 143
@@ -12,7 +13,12 @@ _PACKAGES = ("typer", "rich", "click")
 
 
 def main() -> None:
-    """Run `demur` with the arguments of the process, and end it with the exit code.
+    """Run `demur` with the arguments of the process, and end it with the exit code."""
+    run_as_process(_run)
+
+
+def run_as_process(run: Callable[[], int]) -> None:
+    """Run a command line, and end the process with its exit code.
 
     SIGTERM ends a command as Ctrl-C does, so that what it keeps in temporary folders is taken away.
     """
@@ -27,7 +33,7 @@ def main() -> None:
     try:
         if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, end)
-        code = _run()
+        code = run()
     except KeyboardInterrupt:
         code = interrupted
     sys.exit(interrupted if code == _INTERRUPTED else code)

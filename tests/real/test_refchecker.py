@@ -6,7 +6,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 
 from demur import ClaimLabel, RefChecker, Sample
-from demur.benchmarks.claim_checking import Item, auroc, judge
+from demur_research.claims import Item, auroc, judge
 
 pytestmark = pytest.mark.real
 

@@ -1,4 +1,4 @@
-"""The commands: `demur check`, `score`, `log`, `report`, `calibrate`, `demo`, `bench`, `models`.
+"""The commands: `demur check`, `score`, `log`, `report`, `calibrate`, `demo`, `models`.
 
 Exit codes: 0 passed, 1 failed, 2 undetermined or nothing to check, 64 wrong usage, 70 a fault in
 demur itself, 130 interrupted, 143 terminated (SIGTERM). A pipeline that asks "may this answer go
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import traceback
 from collections.abc import Sequence
 from enum import Enum
 from functools import partial
@@ -21,33 +20,25 @@ from langchain_core.language_models import BaseChatModel
 
 from demur import RefChecker, __version__, resolve_model
 from demur.cli import progress
-from demur.cli.bench import bench
 from demur.cli.calibrate import calibrate
 from demur.cli.console import (
     FAILED,
-    FAULT,
-    INTERRUPTED,
     PASSED,
     UNDECIDED,
-    USAGE,
-    complain,
     errors,
     escaped,
+    need_subcommand,
     output,
     pipe_may_close,
     read_threshold,
     reason,
+    run_app,
 )
 from demur.cli.log import log
 from demur.cli.report import report
 from demur.cli.score import score
-from demur.errors import DemurError
 from demur.schema import Evaluation
 from demur.views import terminal
-
-# Newer typer carries a copy of click inside, older typer depends on it: its error class is reached
-# through one that both export. BadParameter < UsageError < ClickException.
-_ClickError: Any = typer.BadParameter.__mro__[2]
 
 _TEXT = "Text, @FILE to read a file, - for standard input, or @@TEXT for a text that begins with @."
 
@@ -60,7 +51,6 @@ app = typer.Typer(
 )
 models = typer.Typer(help="The local models' files.", rich_markup_mode=None)
 app.add_typer(models, name="models")
-app.add_typer(bench, name="bench")
 
 
 class Claims(str, Enum):
@@ -81,25 +71,7 @@ class Aggregation(str, Enum):
 
 def run(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; nothing that goes wrong is raised."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    try:
-        command = typer.main.get_command(app)
-        code = command.main(args=arguments, prog_name="demur", standalone_mode=False)
-        return code if isinstance(code, int) else PASSED
-    except _ClickError as error:
-        error.show()
-        return USAGE
-    except (KeyboardInterrupt, typer.Abort):
-        return INTERRUPTED
-    except DemurError as error:
-        complain(str(error))
-        return UNDECIDED
-    except Exception:
-        complain(f"this is a fault in demur:\n{traceback.format_exc()}")
-        return FAULT
+    return run_app(app, "demur", argv)
 
 
 @app.callback(invoke_without_command=True)
@@ -110,13 +82,12 @@ def _top(
     if show_version:
         typer.echo(f"demur {__version__}")
         raise typer.Exit
-    _need_subcommand(context)
+    need_subcommand(context)
 
 
-@bench.callback(invoke_without_command=True)
 @models.callback(invoke_without_command=True)
 def _group(context: typer.Context) -> None:
-    _need_subcommand(context)
+    need_subcommand(context)
 
 
 @app.command()
@@ -287,9 +258,3 @@ def _names(contexts: Sequence[tuple[str, str | None]]) -> list[str]:
         f"reference {at} ({name})" if name else f"reference {at}"
         for at, (_, name) in enumerate(contexts, start=1)
     ]
-
-
-def _need_subcommand(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
-        raise typer.Exit(USAGE)

@@ -7,8 +7,10 @@ import math
 import os
 import re
 import sys
+import traceback
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import typer
 from rich import box
@@ -23,11 +25,51 @@ from demur.views import terminal
 
 PASSED, FAILED, UNDECIDED, USAGE, FAULT, INTERRUPTED = 0, 1, 2, 64, 70, 130
 
+# Newer typer carries a copy of click inside, older typer depends on it: its error class is reached
+# through one that both export. BadParameter < UsageError < ClickException.
+_ClickError: Any = typer.BadParameter.__mro__[2]
+
 _MOST_TOLD = 20
 """Runs that cannot be read, one by one."""
 
 # Characters that JSON may hold as they are and a terminal may obey.
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+
+def run_app(app: typer.Typer, name: str, argv: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code; nothing that goes wrong is raised.
+
+    Args:
+        app: The commands.
+        name: What the user calls them.
+        argv: The arguments; those of the process by default.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        command = typer.main.get_command(app)
+        code = command.main(args=arguments, prog_name=name, standalone_mode=False)
+        return code if isinstance(code, int) else PASSED
+    except _ClickError as error:
+        error.show()
+        return USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED
+    except DemurError as error:
+        complain(str(error))
+        return UNDECIDED
+    except Exception:
+        complain(f"this is a fault in demur:\n{traceback.format_exc()}")
+        return FAULT
+
+
+def need_subcommand(context: typer.Context) -> None:
+    """Show what there is, where a group of commands is called without one."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(USAGE)
 
 
 def output() -> Console:

@@ -28,9 +28,9 @@ from demur.evaluators.fewl.fitting import Learned as Learned
 from demur.evaluators.fewl.fitting import afit as afit
 from demur.evaluators.fewl.fitting import fit as fit
 from demur.evaluators.fewl.parsing import normalized_text as normalized_text
-from demur.evaluators.fewl.ranking import Preference as Preference
-from demur.evaluators.fewl.ranking import best_of as best_of
-from demur.evaluators.fewl.ranking import preference as preference
+from demur.evaluators.fewl.preference import Preference as Preference
+from demur.evaluators.fewl.preference import best_of as best_of
+from demur.evaluators.fewl.preference import preference as preference
 from demur.evaluators.refchecker import RefChecker, RefCheckerPrompts, Summary, summarize
 from demur.evaluators.reverse_validation import ReverseValidation, ReverseValidationPrompts
 from demur.evaluators.reverse_validation.matching import Matcher

@@ -26,7 +26,7 @@ from demur.evaluators.baselines.consistency import NGrams
 from demur.schema import ClaimLabel
 from demur.similarity import Pair, load_nli
 from support.fakes import ScriptedModel, isolated
-from support.recorded import shared
+from support.shared import shared
 from support.tiny import tiny_bi_encoder, tiny_cross_encoder
 
 ANSWER = "Oslo is in Norway. It is old."

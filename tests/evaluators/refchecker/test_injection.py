@@ -20,8 +20,8 @@ from demur.evaluators.refchecker.prompts import (
     for_small_model,
 )
 from demur.prompting import as_shown
+from demur_research.texts.injections import CASES, INJECTIONS, bland, placed
 from support.fakes import ScriptedModel, isolated
-from support.injections import CASES, INJECTIONS, bland, placed
 
 PROMPTS = (JOINT, PER_CLAIM, LOGPROBS, *map(for_small_model, (TRIPLETS, STATEMENTS)))
 ALL = [

@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage
 from demur import RefChecker, Sample
 from demur._text import count_tokens, sentences
 from demur.evaluators.refchecker.references import nearest
-from support.answers import STATING
+from demur_research.texts.answers import STATING
 from support.fakes import ScriptedModel, isolated
 
 LENGTH = 50_000

@@ -20,7 +20,7 @@ from langchain_core.messages import BaseMessage
 from demur import Evaluation, Guard, RefChecker
 from demur.evaluators import RefCheckerPrompts
 from demur.guard import AnswerRejected, Block
-from support.answers import ANSWERS, EMPTY, STATING, Answer, let_through
+from demur_research.texts.answers import ANSWERS, EMPTY, STATING, Answer, let_through
 from support.fakes import ScriptedModel, isolated
 from support.streams import Telling
 

@@ -1,0 +1,1 @@
+"""Texts that are judged: answers, arguments with the judge, and bland ones."""

@@ -1,0 +1,67 @@
+"""What a file lacks is said with its name and the place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from demur_research.datasets.files import load, rows
+
+
+class Form(BaseModel):
+    name: str
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("a.json", b"{", "a.json is not JSON"),
+        ("a.json", b'[{"name": NaN}]', "NaN is no JSON value"),
+        ("a.json", b"[" * 100_000, "a.json is (not JSON|nested too deeply)"),
+        ("a.json", b"\xff", r"a.json is not UTF-8 text \(byte 0\)"),
+        ("a.jsonl", b'{"name": "x"}\n\n{', "a.jsonl, line 3 is not JSON"),
+        ("a.jsonl", b"", None),
+    ],
+    ids=["cut", "nan", "deep", "bytes", "line", "empty"],
+)
+def test_what_cannot_be_read_is_told(
+    tmp_path: Path, name: str, content: bytes, told: str | None
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    if told is None:
+        assert load(path) == []
+    else:
+        with pytest.raises(ValueError, match=told):
+            load(path)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"cannot read .*none\.json: No such file"):
+        load(tmp_path / "none.json")
+
+
+def test_lines_and_a_list_hold_the_same(tmp_path: Path) -> None:
+    for name, text in (
+        ("a.json", '[{"name":"x"},{"name":"y"}]'),
+        ("a.jsonl", '{"name":"x"}\n{"name":"y"}'),
+    ):
+        (tmp_path / name).write_text("\ufeff" + text, encoding="utf-8")
+        assert [one.name for one in rows(load(tmp_path / name), Form, name)] == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ({}, "data: expected a list of objects, got dict"),
+        ([{"name": "x"}, {}], "data: row 2, name: Field required$"),
+        ([{"name": 3}], "data: row 1, name: .*, got 3$"),
+        (["x"], "data: row 1: .*, got 'x'$"),
+    ],
+    ids=["object", "missing", "kind", "text"],
+)
+def test_a_row_of_another_form_is_told_with_its_place(found: object, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        rows(found, Form, "data")

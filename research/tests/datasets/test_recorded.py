@@ -1,0 +1,178 @@
+"""Records are joined to the passages they are about, or it is said why they cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demur_research.datasets.phd import Judged, read_passages, read_phd_records
+from demur_research.datasets.recorded import Exchange, Records
+from publishers import PASSAGES, REPLIES, as_lines, dump, passage, published, published_list
+
+
+def test_the_publishers_lists_are_joined_by_their_passages(tmp_path: Path) -> None:
+    data, folder = published(tmp_path)
+    records = read_phd_records(folder, read_passages(data))
+    assert records.left_over == ()
+    assert list(records.by_key) == ["wiki_10w 1", "wiki_10w 2", "wiki_1000w 1", *_high]
+    one = records.by_key["wiki_1000w 1"]
+    assert one.exchanges == {
+        "qg": Exchange("Emile Zola.", "Yes."),
+        "em": Exchange("Entity: Émile Zola\nPercentage: 100%", None),
+    }
+    assert (one.lmvslm, one.zero_shot, one.selfcheck) == (None, None, None)
+
+
+_high = ["wiki_1y 1", "wiki_1y 2"]
+
+
+def test_the_folder_above_the_lists_will_do_and_so_will_one_list(tmp_path: Path) -> None:
+    data, folder = published(tmp_path)
+    passages = read_passages(data)
+    assert read_phd_records(tmp_path, passages) == read_phd_records(folder, passages)
+    (one,) = {
+        tuple(record.exchanges)
+        for record in read_phd_records(
+            folder / "our_dataset_em_record.json", passages
+        ).by_key.values()
+    }
+    assert one == ("em",)
+
+
+@pytest.mark.parametrize("of", ["published", "lines"])
+def test_lines_say_the_same_as_lists_whatever_form_the_data_has(tmp_path: Path, of: str) -> None:
+    lists, folder = published(tmp_path)
+    lines, records = as_lines(tmp_path)
+    passages = read_passages(lists if of == "published" else lines)
+    by_lists, by_lines = (
+        _replies(read_phd_records(path, passages), passages) for path in (folder, records)
+    )
+    assert by_lines == by_lists
+    assert by_lines["Iron"] == {
+        "qg": ("Iron.", None),
+        "em": ("Entity: Copper\nPercentage: 100%", "No."),
+    }
+
+
+def _replies(records: Records, passages: tuple[Judged, ...]) -> dict[str, Any]:
+    return {
+        one.entity: {
+            variant: (exchange.reply, exchange.is_same)
+            for variant, exchange in records.by_key[one.key].exchanges.items()
+        }
+        for one in passages
+    }
+
+
+def test_records_with_ids_alone_need_to_know_what_the_ids_mean(tmp_path: Path) -> None:
+    data, _ = published(tmp_path)
+    beside, records = as_lines(tmp_path)
+    passages = read_passages(data)
+    rows = [json.loads(line) for line in beside.read_text(encoding="utf-8").splitlines()]
+    dump(beside, rows[1:])
+    with pytest.raises(ValueError, match=r"the id 'phd-0' is not in .*phd\.jsonl"):
+        read_phd_records(records, passages)
+    beside.unlink()
+    with pytest.raises(ValueError, match=r"pass phd\.jsonl as the data, or put it beside"):
+        read_phd_records(records, passages)
+
+
+def test_a_record_of_another_passage_is_refused_by_name(tmp_path: Path) -> None:
+    data, folder = published(tmp_path)
+    rows = published_list("qg", REPLIES["qg"])
+    rows[3]["claim"] += " And more."
+    one = dump(folder / "our_dataset_qg_record.json", rows)
+    with pytest.raises(ValueError, match="the record of 'Iron' is of another passage") as raised:
+        read_phd_records(folder, read_passages(data))
+    assert str(one) in str(raised.value)
+
+
+def test_a_record_of_another_entity_is_refused_by_name(tmp_path: Path) -> None:
+    data, folder = published(tmp_path)
+    rows = published_list("qg", REPLIES["qg"])
+    rows[3]["claim"] = passage("Red Fox")
+    dump(folder / "our_dataset_qg_record.json", rows)
+    with pytest.raises(ValueError, match="'Iron' is of the passage that the data has for 'Red Fox"):
+        read_phd_records(folder, read_passages(data))
+
+
+def test_a_passage_is_known_whatever_its_white_space(tmp_path: Path) -> None:
+    data, folder = published(tmp_path)
+    rows = published_list("qg", REPLIES["qg"])
+    for row in rows:
+        row["claim"] = f" {row['claim']}\n".replace("\n", "  ")
+    dump(folder / "our_dataset_qg_record.json", rows)
+    records = read_phd_records(folder, read_passages(data))
+    assert all(len(record.exchanges) == 2 for record in records.by_key.values())
+
+
+def test_what_is_missing_and_what_is_left_over_is_told(tmp_path: Path) -> None:
+    data, folder = published(tmp_path)
+    rows = published_list("qg", REPLIES["qg"])
+    extra = {**rows[0], "entity": "Somebody ", "claim": "Somebody is known."}
+    (folder / "our_dataset_em_record.json").unlink()
+    dump(folder / "our_dataset_qg_record.json", [*rows[1:], extra])
+    records = read_phd_records(folder, read_passages(data))
+    assert records.left_over == ("Somebody",)
+    assert len(records.by_key) == len(PASSAGES) - 1
+
+
+def test_two_records_of_a_passage_are_refused(tmp_path: Path) -> None:
+    data, folder = published(tmp_path)
+    rows = published_list("qg", REPLIES["qg"])
+    dump(folder / "our_dataset_qg_record.json", [*rows, rows[0]])
+    with pytest.raises(ValueError, match="there are two records of the passage wiki_10w 1"):
+        read_phd_records(folder, read_passages(data))
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"claim": None}, "expected an id, or an entity and its claim"),
+        ({"answer": None}, "expected a recorded reply"),
+        ({"answer": 7}, r"row 1, qg_answer: .*valid string, got 7"),
+        ({"Is_same": True}, "row 1, qg_is_same"),
+    ],
+    ids=["no passage", "no answer", "a number", "a truth value"],
+)
+def test_a_row_that_is_no_record_is_refused_with_its_place(
+    tmp_path: Path, change: dict[str, Any], told: str
+) -> None:
+    data, folder = published(tmp_path)
+    rows = published_list("qg", REPLIES["qg"])
+    one = dump(folder / "our_dataset_qg_record.json", [{**rows[0], **change}])
+    with pytest.raises(ValueError, match=told) as raised:
+        read_phd_records(folder, read_passages(data))
+    assert f"{one}: row 1" in str(raised.value)
+
+
+def test_an_empty_reply_and_a_null_are_read_for_what_they_are(tmp_path: Path) -> None:
+    data, folder = published(tmp_path)
+    rows = published_list("qg", REPLIES["qg"])
+    dump(folder / "our_dataset_qg_record.json", [{**rows[0], "answer": "", "Is_same": None}])
+    records = read_phd_records(folder / "our_dataset_qg_record.json", read_passages(data))
+    assert records.by_key["wiki_10w 1"].exchanges == {"qg": Exchange("", None)}
+
+
+def test_of_a_folder_it_has_to_be_clear_what_to_read(tmp_path: Path) -> None:
+    data, _ = as_lines(tmp_path)
+    passages = read_passages(data)
+    assert len(read_phd_records(tmp_path, passages).by_key) == len(PASSAGES)
+    dump(tmp_path / "records_other.jsonl", [])
+    told = r"several models: pass one of records_other\.jsonl, records_someone\.jsonl"
+    with pytest.raises(ValueError, match=told):
+        read_phd_records(tmp_path, passages)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    with pytest.raises(ValueError, match=r"holds no records: expected our_dataset_qg_record\.json"):
+        read_phd_records(empty, passages)
+
+
+def test_data_in_which_records_could_not_be_told_apart_is_refused(tmp_path: Path) -> None:
+    data, folder = published(tmp_path)
+    passages = read_passages(data)
+    with pytest.raises(ValueError, match="the data has a passage or an id twice"):
+        read_phd_records(folder, [*passages, passages[0]])

@@ -1,0 +1,168 @@
+from collections.abc import Callable
+from math import isnan, nan, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demur.evaluators import Preference
+from demur_research.ranking import (
+    PairwiseAgreement,
+    kendall_tau,
+    pairwise_agreement,
+    rank_answers,
+    rank_models,
+    tqa_metric,
+)
+
+SCORES = st.one_of(st.none(), st.sampled_from([0.0, 0.1, 0.2, 0.3]))
+COUNTED = ("wins", "ties", "losses", "missing")
+
+
+def counts(found: Preference) -> tuple[int, ...]:
+    return tuple(getattr(found, name) for name in COUNTED)
+
+
+# -- two models, question by question ----------------------------------------------------------
+
+
+def test_the_tqa_metric_is_the_best_correct_less_the_best_incorrect_similarity() -> None:
+    assert tqa_metric([0.4, 0.7], [0.2, 0.1, 0.3]) == pytest.approx(0.7 - 0.3, abs=1e-12)
+
+
+def test_a_metric_is_right_where_it_prefers_the_truer_answer() -> None:
+    found = pairwise_agreement(
+        first=[0.9, 0.1, 0.5, 0.9, 0.3, None, 0.2, 0.1],
+        second=[0.1, 0.9, 0.5, 0.1, 0.6, 0.1, 0.1, 0.2],
+        truth_first=[0.5, -0.5, 0.2, -0.1, 0.0, 0.1, None, 0.3],
+        truth_second=[0.1, 0.5, 0.1, 0.2, 0.0, 0.0, 0.1, None],
+    )
+    assert counts(found.preference) == (2, 1, 1, 3)
+    assert found.preference.rate == 0.5
+    assert found.undecided == 1
+
+
+@given(st.lists(st.tuples(SCORES, SCORES, SCORES, SCORES), max_size=20))
+def test_it_does_not_matter_which_model_comes_first(rows: list[tuple[float | None, ...]]) -> None:
+    first, second, true_first, true_second = ([row[i] for row in rows] for i in range(4))
+    found = pairwise_agreement(first, second, true_first, true_second)
+    assert found == pairwise_agreement(second, first, true_second, true_first)
+    assert sum(counts(found.preference)) + found.undecided == len(rows)
+    tied = sum(a is not None and a == b for a, b in zip(true_first, true_second, strict=True))
+    assert found.undecided == tied
+
+
+def test_the_truth_itself_agrees_with_the_truth() -> None:
+    truth = [0.1, 0.5, -0.2], [0.3, 0.2, -0.1]
+    found = pairwise_agreement(*truth, *truth)
+    assert found == PairwiseAgreement(Preference(3, 0, 0, 0, 1.0, (1.0, 1.0)), undecided=0)
+
+
+# -- answers to one question -------------------------------------------------------------------
+
+
+def test_answers_are_ranked_highest_first_and_the_undetermined_come_last() -> None:
+    found = rank_answers({"a": 0.1, "b": None, "c": 0.7, "d": 0.1, "e": -0.2})
+    places = [(ranked.answer, ranked.score, ranked.rank) for ranked in found]
+    assert places == [
+        ("c", 0.7, 1), ("a", 0.1, 2), ("d", 0.1, 2), ("e", -0.2, 4), ("b", None, None),
+    ]  # fmt: skip
+
+
+def test_no_answers_have_no_ranks() -> None:
+    assert rank_answers({}) == ()
+
+
+# -- models ------------------------------------------------------------------------------------
+
+
+def test_models_are_ranked_over_the_questions_that_all_have_scores_for() -> None:
+    found = rank_models({"x": [0.1, 0.2, 0.3, None], "y": [0.4, None, 0.6, 0.1]})
+    assert [(m.model, m.rank, m.missing) for m in found.models] == [("y", 1, 1), ("x", 2, 1)]
+    assert [m.mean for m in found.models] == pytest.approx([0.5, 0.2], abs=1e-12)
+    assert (found.questions, found.left_out) == (2, 2)
+    assert found.tau is None
+    assert found.tau_interval is None
+
+
+def test_equal_means_share_a_rank() -> None:
+    found = rank_models({"x": [0.5, 0.1], "y": [0.5, 0.1], "z": [0.0, 0.1]})
+    assert [(m.model, m.rank) for m in found.models] == [("x", 1), ("y", 1), ("z", 3)]
+
+
+def test_the_interval_of_a_mean_has_the_width_of_its_standard_error() -> None:
+    noise = np.random.default_rng(5).normal(0, 0.2, size=400)
+    low, high = rank_models({"x": list(0.5 + noise)}).models[0].interval
+    error = noise.std() / sqrt(400)
+    centre = 0.5 + noise.mean()
+    assert [low, high] == pytest.approx([centre - 1.96 * error, centre + 1.96 * error], abs=0.003)
+
+
+def test_all_models_are_resampled_by_the_same_questions() -> None:
+    """One always ahead by little: the order is sure, though the means' intervals overlap."""
+    hard = np.random.default_rng(2).uniform(0, 1, size=50)
+    found = rank_models({"x": list(hard), "y": list(hard + 0.01)}, {"x": 0.2, "y": 0.4})
+    first, second = found.models
+    assert first.model == "y"
+    assert second.interval[1] > first.interval[0]
+    assert found.tau == 1
+    assert found.tau_interval == (1, 1)
+
+
+def test_the_paper_s_ranking_agrees_with_its_truth() -> None:
+    """Version 1, Table 4: the order of five models."""
+    truth = {"base": 0.2999, "a-large": 0.2564, "a-base": 0.2510, "large": 0.2415, "003": 0.1954}
+    means = {"base": 0.0401, "a-large": 0.0295, "a-base": 0.0211, "large": 0.0202, "003": -0.0027}
+    found = rank_models({name: [mean, mean] for name, mean in means.items()}, truth)
+    assert [m.model for m in found.models] == list(truth)
+    assert found.tau == pytest.approx(1)
+    swapped = {**means, "large": 0.0211, "a-base": 0.0202}
+    found = rank_models({name: [mean, mean] for name, mean in swapped.items()}, truth)
+    assert found.tau == pytest.approx(0.8)
+
+
+def test_tau_is_undefined_where_the_truth_makes_no_difference() -> None:
+    found = rank_models({"x": [0.1], "y": [0.2]}, {"x": 0.5, "y": 0.5})
+    assert found.tau is None
+    assert found.tau_interval is None
+
+
+NUMBERS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=12)
+
+
+@given(NUMBERS)
+def test_tau_is_scipy_s(pairs: list[tuple[int, int]]) -> None:
+    stats = pytest.importorskip("scipy.stats", reason="scipy is not needed, only compared with")
+    first, second = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    expected = float(stats.kendalltau(first, second).statistic)
+    found = kendall_tau(first, second)
+    assert found is None if isnan(expected) else found == pytest.approx(expected, abs=1e-12)
+
+
+def test_tau_b_by_hand() -> None:
+    """Six pairs: four in order, one reversed, one tied in the second: 3 / sqrt(6 * 5)."""
+    assert kendall_tau([1, 2, 3, 4], [1, 3, 2, 3]) == pytest.approx(3 / sqrt(6 * 5), abs=1e-12)
+
+
+# -- refusals ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: pairwise_agreement([0.1], [0.1], [0.1], []), "truth_second: 0"),
+        (lambda: tqa_metric([], [0.1]), "at least one"),
+        (lambda: rank_answers({"a": nan}), r"scores\[0\]: expected a finite number"),
+        (lambda: rank_models({}), "at least one model"),
+        (lambda: rank_models({"x": [0.1], "y": [0.1, 0.2]}), "x: 1, y: 2"),
+        (lambda: rank_models({"x": [0.1, None], "y": [None, 1]}), "x: 1 missing, y: 1 missing"),
+        (lambda: rank_models({"x": []}), "got none of 0"),
+        (lambda: rank_models({"x": [0.1]}, {"y": 0.1}), "truth: expected the models x, got y"),
+        (lambda: rank_models({"x": [0.1]}, {"x": nan}), "finite numbers"),
+        (lambda: kendall_tau([1, 2], [1]), "as many finite numbers"),
+    ],
+)
+def test_bad_input_is_refused_with_the_reason(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
