@@ -40,7 +40,7 @@ FACES = {
     "demur.views.terminal",  # needs the command line's packages
 }
 OPEN = {"demur_research": ("demur.cli", "demur.evaluators")}
-"""The laboratory repeats the stages of the methods one by one, and its command prints as demur's."""
+"""The laboratory repeats the stages of the methods one by one; its command prints as demur does."""
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: str(place.relative_to(ROOT)))
