@@ -662,7 +662,7 @@ def test_nothing_is_guaranteed_by_scores_of_sentences(tmp_path: Path, capsys: An
     ("prints", "use"),
     [
         ({"evaluator": "ZeroShot"}, "this ZeroShot takes no threshold"),
-        ({"evaluator": "Cascade", "sure": "0.9"}, "this Cascade takes no threshold"),
+        ({"evaluator": "Cascade", "min_confidence": "0.9"}, "this Cascade takes no threshold"),
         ({"evaluator": "ReverseValidation", "variant": "qg"}, "this ReverseValidation takes no"),
         (
             {"evaluator": "ReverseValidation", "variant": "em"},

@@ -84,6 +84,7 @@ class Guard(FrozenRunnable[Input, Output]):
         retriever: A Runnable from a query to documents. `Retrieve` asks it about each failed claim;
             what it finds is in the feedback, is shown to `model`, and is among the contexts of the
             next answer.
+        name: What traces call it. None: the class's name.
 
     Raises:
         ValueError: There is no evaluator, one without a threshold, or one whose `Threshold` was
@@ -124,6 +125,7 @@ class Guard(FrozenRunnable[Input, Output]):
         with_feedback: Callable[[Any, Feedback], Any] | None = None,
         model: str | BaseChatModel | None = None,
         retriever: Runnable[str, Any] | None = None,
+        name: str | None = None,
     ) -> None:
         """See the class."""
         if not evaluators:
@@ -144,6 +146,7 @@ class Guard(FrozenRunnable[Input, Output]):
             "with_feedback": with_feedback,
             "model": model,
             "retriever": retriever,
+            "name": name,
         }
         super().__init__(**fields)
         refuse_memory(self.chain)

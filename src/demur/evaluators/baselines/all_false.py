@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from demur._frozen import fields_of
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.verdicts import EMPTY, evaluation, is_empty
-from demur.runtime import Steps, ask
+from demur.runtime import CallPolicy, Steps, ask
 from demur.schema import Evaluation, Sample
 
 
@@ -13,7 +14,15 @@ class AllFalse(Evaluator):
 
     `score` is 0.0, `label` "non-factual", `passed` False, `failure` "other"; no call is made. An
     empty answer is undetermined, as by every evaluator.
+
+    Args:
+        name: What traces call it. None: the class's name.
+        call_policy: As the other evaluators have it; there is nothing to call.
     """
+
+    def __init__(self, *, name: str | None = None, call_policy: CallPolicy | None = None) -> None:
+        """See the class."""
+        super().__init__(**fields_of(locals()))
 
     @property
     def fingerprints(self) -> dict[str, str]:
