@@ -37,7 +37,7 @@ from langchain_core.outputs import ChatResult
 
 from demur import DemurError
 from demur.evaluators import FEWL, NeighborStore
-from demur.evaluators.fewl.references import References
+from demur.evaluators.fewl.reference_models import ReferenceModels
 from demur.local import MiniLM
 from demur.similarity import Similarity, resolve_similarity
 from demur_research import chale
@@ -312,7 +312,7 @@ def _chale(folder: Path, count: int, recording: Path | None) -> dict[str, list[I
     if recording is not None:
         known = {item.key: item for item in chale.items(folder)}
         recorded = [(known[row["id"]], row) for row in chale.recorded(recording)]
-        who = References((Silent(),), Silent(), made.N, made.R)
+        who = ReferenceModels((Silent(),), Silent(), made.N, made.R)
         found["recorded"] = [
             Item(chale.said(item, row, who), tuple(item.answers[side] for side in chale.SIDES))
             for item, row in recorded

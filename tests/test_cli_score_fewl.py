@@ -85,7 +85,7 @@ def _score(
     file: Path, *options: object, configs: tuple[str, ...] = CONFIGS, model: str = "openai:x"
 ) -> int:
     named = [part for name in configs for part in ("--config", name)]
-    command = ["score", file, "--references", model, "--similarity", "rouge", "--n-answers"]
+    command = ["score", file, "--reference-model", model, "--similarity", "rouge", "--n-answers"]
     return cli.run([*map(str, [*command, 2, "--n-wrong", 4, *named, *options])])
 
 
@@ -190,7 +190,7 @@ def test_the_premise_is_an_option(file: Path, server: OpenAIServer, capsys: Any)
         (["--similarity", "guess"], "unknown similarity 'guess'"),
         (["--model", "openai:x"], "has no effect with --method fewl"),
         (["--generator", "guess"], "unknown model 'guess'"),
-        (["--references", "openai:y"], "n_answers: of several references"),
+        (["--reference-model", "openai:y"], "n_answers: of several references"),
         (["--config", "fewl-ideal"], "line 1: a configuration with ideal weights needs a list"),
     ],
     ids=["config", "similarity", "model", "generator", "n_answers", "ideal"],
@@ -265,7 +265,15 @@ def test_killed_at_any_moment_it_pays_for_little_again(tmp_path: Path) -> None:
 
     with openai_server(script) as server:
         env = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "NO_PROXY": "*"}
-        command = [sys.executable, "-m", "demur", "score", str(file), "--references", "openai:x"]
+        command = [
+            sys.executable,
+            "-m",
+            "demur",
+            "score",
+            str(file),
+            "--reference-model",
+            "openai:x",
+        ]
         command += ["--n-answers", "2", "--n-wrong", "4", "--max-concurrency", str(at_once)]
         for _ in range(kills):
             before, more = len(server.requests), draw.randrange(1, 17)

@@ -249,7 +249,7 @@ def test_the_same_command_goes_on_and_another_is_refused(
         (["--threshold", "0,5"], "cannot read 0,5"),
         (["--validator", "guess"], "unknown model 'guess'"),
         (["--checker", "joint"], "has no effect with --method reverse-validation"),
-        (["--references", "openai:x"], "has no effect with --method reverse-validation"),
+        (["--reference-model", "openai:x"], "has no effect with --method reverse-validation"),
     ],
     ids=range(9),
 )

@@ -18,7 +18,7 @@ from langchain_core.messages import BaseMessage
 from demur import DemurError, Evaluation
 from demur.evaluators import NeighborStore, Pairs
 from demur.evaluators.fewl.neighbors import KnownQuestion
-from demur.evaluators.fewl.references import References
+from demur.evaluators.fewl.reference_models import ReferenceModels
 from demur.similarity import resolve_similarity
 from demur_research import chale
 from demur_research.agreement import Agreement, share_of_yes
@@ -76,8 +76,8 @@ def _script(stage: str, messages: Sequence[BaseMessage]) -> str:
     return _reply(isolated("question", messages), stage == "pairs")
 
 
-def _references(model: ScriptedModel) -> References:
-    return References((model,), model, 2, 3)
+def _references(model: ScriptedModel) -> ReferenceModels:
+    return ReferenceModels((model,), model, 2, 3)
 
 
 def test_rows_with_markup_or_two_equal_wrong_answers_are_left_out(tmp_path: Path) -> None:

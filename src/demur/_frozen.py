@@ -11,6 +11,14 @@ from pydantic import ConfigDict
 from typing_extensions import Self
 
 
+def fields_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of an `__init__`, its `locals()`: each is the field of the same name.
+
+    So a signature is written out for editors, and its options are not listed a third time.
+    """
+    return {name: value for name, value in arguments.items() if name not in ("self", "__class__")}
+
+
 class FrozenRunnable(RunnableSerializable[Input, Output]):
     """Base of the evaluators and the guard.
 

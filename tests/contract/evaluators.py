@@ -41,7 +41,7 @@ def refchecker(checker: str) -> RefChecker:
 
 def _cascade() -> Runnable[Any, Any]:
     # The first stage is 98 percent sure of each claim, so that the second has to be asked too.
-    return Cascade([refchecker("logprobs"), refchecker("joint")], sure=0.99)
+    return Cascade([refchecker("logprobs"), refchecker("joint")], min_confidence=0.99)
 
 
 def _evaluator(name: str, make: Callable[[], Runnable[Any, Any]]) -> Member:

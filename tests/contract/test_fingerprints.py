@@ -55,7 +55,7 @@ def _half(pairs: Any) -> list[float]:
     return [0.5 for _ in pairs]
 
 
-_MODEL = {FEWL: "references"}
+_MODEL = {FEWL: "reference_models"}
 
 
 def _changed(made: Any, what: str) -> Evaluator | None:
@@ -123,7 +123,7 @@ def test_they_differ_where_scores_may(made: Any, what: str) -> None:
         return
     before, after = made.fingerprints, other.fingerprints
     differ = {key for key in {*before, *after} if before.get(key) != after.get(key)}
-    named = {"model": ("model", "references", "samples"), "prompts": ("prompts",)}
+    named = {"model": ("model", "reference_models", "samples"), "prompts": ("prompts",)}
     assert any(key.endswith(named.get(what, (what,))) for key in differ)
     if what != "model":  # who writes FEWL's pairs is the first of the references
         assert len(differ) == 1
@@ -248,16 +248,16 @@ def test_those_that_decide_by_themselves_take_none() -> None:
     model = ScriptedModel(script=facts.judge)
     makers: list[Callable[..., Any]] = [ZeroShot, LMvsLM]
     for make in makers:
-        with pytest.raises(ValueError, match="threshold"):
+        with pytest.raises(TypeError, match="threshold"):
             make(model, threshold=chosen(0.5, make(model).fingerprints))
 
 
 def test_a_cascade_tells_of_each_stage() -> None:
     first, second = refchecker("logprobs"), ZeroShot(Other(script=facts.judge))
-    told = Cascade([first, second], sure=0.8).fingerprints
+    told = Cascade([first, second], min_confidence=0.8).fingerprints
     assert told == {
         "evaluator": "Cascade",
-        "sure": "0.8",
+        "min_confidence": "0.8",
         **{f"stage 1 {name}": text for name, text in first.fingerprints.items()},
         **{f"stage 2 {name}": text for name, text in second.fingerprints.items()},
     }

@@ -91,7 +91,7 @@ def test_the_verdict_is_that_of_all_labels_and_nothing_settled_or_idle_is_asked_
     labels: list[tuple[Label, ...]], aggregation: Aggregation
 ) -> None:
     stages = [Stage(labels=of_stage, aggregation=aggregation) for of_stage in labels]
-    found = Cascade(stages, sure=0.9).invoke(SAMPLE)
+    found = Cascade(stages, min_confidence=0.9).invoke(SAMPLE)
     # What each claim's label is when every stage is asked about all that is open.
     settled: list[ClaimLabel | None] = [None] * len(labels[0])
     over = False
@@ -345,9 +345,9 @@ ONE = Whole(verdict=True)
         ([ONE, RefChecker], {}, "stage 2 is of type ModelMetaclass"),
         ([Cascade([ONE, ONE]), ONE], {}, "stage 1 is a cascade: list its stages"),
         ([ONE, Stage(labels=(), threshold=None)], {}, "stage 2 .* give it a threshold"),
-        ([ONE, ONE], {"sure": 0.2}, "sure"),
-        ([ONE, ONE], {"sure": 1.1}, "sure"),
-        ([ONE, ONE], {"sure": float("nan")}, "sure"),
+        ([ONE, ONE], {"min_confidence": 0.2}, "min_confidence"),
+        ([ONE, ONE], {"min_confidence": 1.1}, "min_confidence"),
+        ([ONE, ONE], {"min_confidence": float("nan")}, "min_confidence"),
         ([ONE, ONE], {"shure": 0.9}, "shure"),
     ],
 )
@@ -361,8 +361,8 @@ def test_a_wrong_argument_is_refused_by_name(
 def test_one_of_named_models_survives_pickling(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     named = [RefChecker(f"openai:{name}") for name in ("gpt-4o-mini", "gpt-4o")]
-    pickled = pickle.dumps(Cascade(named, sure=0.8))
+    pickled = pickle.dumps(Cascade(named, min_confidence=0.8))
     assert b"sk-secret" not in pickled
     restored = pickle.loads(pickled)
     assert [stage.model for stage in restored.stages] == [stage.model for stage in named]
-    assert (restored.sure, restored.claim_level) == (0.8, True)
+    assert (restored.min_confidence, restored.claim_level) == (0.8, True)

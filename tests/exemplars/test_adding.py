@@ -59,7 +59,7 @@ def settled(given: FEWL) -> int:
 
 async def test_all_are_scored_and_then_known(mode: str, anywhere: Open) -> None:
     asked = model()
-    given = scorer(references=asked)
+    given = scorer(reference_models=asked)
     store = anywhere(given)
     found = await add_many(mode, store, iter(OFFERS), source="run 1")
     assert (found.questions, found.done, found.failed, found.usage.calls) == (8, 8, (), 8)
@@ -80,7 +80,7 @@ async def test_all_are_scored_and_then_known(mode: str, anywhere: Open) -> None:
 
 async def test_scored_ones_and_others_may_be_mixed(mode: str) -> None:
     asked = model()
-    store = made(scorer(references=asked))
+    store = made(scorer(reference_models=asked))
     told: list[Fitted] = []
     offers: list[Any] = [
         *((f"2 {at} | given {at}", ["a", "b"], [0.1, at]) for at in range(450)),
@@ -117,7 +117,7 @@ async def test_what_failed_is_told_and_tried_again(mode: str) -> None:
     def moody(messages: Sequence[BaseMessage]) -> str | Exception:
         return ValueError("not this one") if isolated("question", messages) in bad else ANSWERS
 
-    store = made(scorer(references=model(reference=moody)))
+    store = made(scorer(reference_models=model(reference=moody)))
     offers: list[Any] = [*OFFERS, (QUESTIONS[0], ["no grade"])]
     found = await add_many(mode, store, offers)
     assert (found.questions, found.done) == (8, 5)

@@ -22,7 +22,7 @@ pytest.importorskip("chromadb")
 
 def test_answers_are_scored_side_by_side_and_the_references_asked_once() -> None:
     asked = model()
-    given = Scorer(scorer(references=asked))
+    given = Scorer(scorer(reference_models=asked))
     offer = read_offer((QUESTION, ["0.2 no", "0.8 yes"]), "run 7", "add")
     found, ledger = drive(given.score(offer), {}, None)
     assert asked.stages == ["reference"]
@@ -56,7 +56,7 @@ async def test_what_cannot_be_scored_is_told_and_the_others_are_kept() -> None:
 
 
 async def test_references_that_fail_are_told_for_each_answer() -> None:
-    away = Scorer(scorer(references=model(reference=ValueError("no such model"))))
+    away = Scorer(scorer(reference_models=model(reference=ValueError("no such model"))))
     found, _ = drive(away.score(read_offer((QUESTION, ["0.2", "0.3"]), None, "add")), {}, None)
     assert (dict(found.candidates), len(found.failed)) == ({}, 2)
     assert all("no such model" in failed for failed in found.failed)
@@ -65,7 +65,7 @@ async def test_references_that_fail_are_told_for_each_answer() -> None:
 def test_scores_that_come_with_answers_are_taken() -> None:
     asked = model()
     offer = read_offer((QUESTION, ["a", "b"], [1, -3]), "by hand", "add")
-    for given in (Scorer(None), Scorer(scorer(references=asked))):
+    for given in (Scorer(None), Scorer(scorer(reference_models=asked))):
         found, ledger = drive(given.score(offer), {}, None)
         assert list(found.candidates) == list(offer.answers)
         assert [one.score for one in found.candidates.values()] == [1.0, -3.0]
@@ -92,11 +92,11 @@ def test_a_scorer_is_a_fewl(one: Any) -> None:
 def test_a_scorers_name_tells_what_its_scores_depend_on() -> None:
     first = Scorer(scorer())
     assert Scorer(scorer()).name == first.name
-    assert set(json.loads(first.told)) == {"references", "prompts", "similarity", "formula"}
+    assert set(json.loads(first.told)) == {"reference_models", "prompts", "similarity", "formula"}
     others = [
         scorer(contrary),
         scorer(n_answers=3),
-        scorer(references=[model(), model()]),
+        scorer(reference_models=[model(), model()]),
         scorer(n_wrong=3),
         scorer(divergence="js"),
         scorer(normalization="paper"),

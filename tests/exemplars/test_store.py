@@ -83,7 +83,7 @@ def test_strange_and_long_texts_come_back_with_lone_surrogates_replaced(anywhere
 
 async def test_the_same_twice_changes_nothing(mode: str, tmp_path: Path, anywhere: Open) -> None:
     asked = model()
-    given = scorer(references=asked)
+    given = scorer(reference_models=asked)
     store = anywhere(given)
     first = await add(mode, store, QUESTION, ["0.2 no", "0.8 yes"], source="run 1")
     store.export(tmp_path / "first")
@@ -168,7 +168,7 @@ async def test_an_answer_that_cannot_be_scored_is_told_and_the_others_are_kept(m
             await add(mode, store, QUESTION, ["0.2 no", "no grade", "0.8 yes"])
         assert str(error.value).startswith(message)
     assert answers(store.get(QUESTION)) == ["0.8 yes", "0.2 no"]
-    away = scorer(references=model(reference=ValueError("no such model")))
+    away = scorer(reference_models=model(reference=ValueError("no such model")))
     other = ExampleStore(embedding=Told(), scorer=away)
     with pytest.raises(DemurError, match="no such model"):
         await add(mode, other, QUESTION, ["0.2 no"])
@@ -398,7 +398,7 @@ def says(stage: str, messages: Any) -> str:
 def test_a_pickle_has_its_scorer(tmp_path: Path) -> None:
     from support.fakes import ScriptedModel
 
-    given = scorer(references=ScriptedModel(script=says), neighbors=None)
+    given = scorer(reference_models=ScriptedModel(script=says), neighbors=None)
     first = ExampleStore(tmp_path, embedding=Told(), scorer=given)
     first.add(QUESTION, ["0.2 no"])
     again = pickle.loads(pickle.dumps(first))

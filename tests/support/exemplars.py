@@ -22,13 +22,13 @@ def contrary(pairs: Sequence[tuple[str, str]]) -> list[float]:
     return [1 - grade for grade in graded(pairs)]
 
 
-def scorer(score: Any = graded, references: Any = None, **options: Any) -> FEWL:
+def scorer(score: Any = graded, reference_models: Any = None, **options: Any) -> FEWL:
     """An evaluator that asks the references once for a question; no answer's failure is another's.
 
     Its `similarity.asked` counts pairs: an answer makes two.
     """
     made = Similarity(score, score.__name__, score.__name__, batch_size=1, kept=0)
-    return fewl(references, similarity=made, weighting="uniform", **options)
+    return fewl(reference_models, similarity=made, weighting="uniform", **options)
 
 
 def scored(grade: float) -> float:

@@ -58,7 +58,7 @@ def half(pairs: Sequence[tuple[str, str]]) -> list[float]:
     return [0.5] * len(pairs)
 
 
-def fewl(references: Any = None, **options: Any) -> FEWL:
+def fewl(reference_models: Any = None, **options: Any) -> FEWL:
     """An evaluator of two answers of one model, without what a test leaves out."""
     given: dict[str, Any] = {
         "similarity": half,
@@ -67,4 +67,4 @@ def fewl(references: Any = None, **options: Any) -> FEWL:
         "penalty": False,
         **options,
     }
-    return FEWL(model() if references is None else references, **given)
+    return FEWL(model() if reference_models is None else reference_models, **given)

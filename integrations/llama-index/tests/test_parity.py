@@ -75,8 +75,8 @@ def _essence(found: Evaluation, model_too: bool) -> dict[str, Any]:
     for spent in (told["usage"], *told["details"]["usage_by_stage"].values()):
         spent.pop("seconds")
     if not model_too:
-        names = ("model", "validator", "references", "prompts")
-        for name in names if "references" in told["fingerprints"] else names[:2]:
+        names = ("model", "validator", "reference_models", "prompts")
+        for name in names if "reference_models" in told["fingerprints"] else names[:2]:
             told["fingerprints"].pop(name, None)
     return told
 

@@ -43,7 +43,7 @@ from demur.evaluators import (
 from demur.evaluators.fewl import formula
 from demur.evaluators.fewl.formula import Floats
 from demur.evaluators.fewl.neighbors import KnownQuestion
-from demur.evaluators.fewl.references import References
+from demur.evaluators.fewl.reference_models import ReferenceModels
 from demur.evaluators.fewl.terms import Premise
 from demur.runtime import Outcome, Reply, ask, drive
 from demur.schema import Evaluation, Sample
@@ -86,7 +86,7 @@ def items(folder: Path, seed: int = 0) -> list[Item]:
 
 
 def record(
-    item: Item, references: References, answers: Mapping[str, Any] | None = None
+    item: Item, references: ReferenceModels, answers: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """A model's replies about a question, and what they cost; answers that are given stay."""
     calls = {"pairs": references.pairs_call(item.question)}
@@ -98,7 +98,7 @@ def record(
     return {**told, **dict(zip(calls, replies, strict=True))}
 
 
-def record_agreement(key: str, asked: KnownQuestion, references: References) -> dict[str, Any]:
+def record_agreement(key: str, asked: KnownQuestion, references: ReferenceModels) -> dict[str, Any]:
     """With which pairs each reference answer agrees; nothing where there are too few of them."""
     replies: list[dict[str, Any]] = []
     if asked.pairs is not None and len(asked.pairs.usable) >= _MIN_PAIRS:
@@ -126,7 +126,7 @@ def recorded(path: Path) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, file)
 
 
-def said(item: Item, row: Mapping[str, Any], references: References) -> KnownQuestion:
+def said(item: Item, row: Mapping[str, Any], references: ReferenceModels) -> KnownQuestion:
     """What the replies of a recording's row say."""
     if row["question_sha256"] != _sha256(item.question):
         raise DemurError(f"the recording of {item.key} is of another question than the data's")
@@ -252,7 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _record(options: argparse.Namespace, wanted: Sequence[Item]) -> int:
     model = resolve_model(options.model)
     prompts = replace(FEWLPrompts(), pairs=PROMPTS[options.pairs])
-    references = References((model,), model, options.n_answers, options.n_wrong, prompts)
+    references = ReferenceModels((model,), model, options.n_answers, options.n_wrong, prompts)
     if options.agreement:
         path: Path = options.agreement
         told = {row["id"]: row for row in recorded(options.recording)}
@@ -352,7 +352,7 @@ def _without_alike(asked: KnownQuestion, similarity: Similarity, most: float) ->
 
 def _tables(options: argparse.Namespace, known: Mapping[str, Item]) -> int:
     model = Recorded()
-    references = References((model,), model, options.n_answers, options.n_wrong)
+    references = ReferenceModels((model,), model, options.n_answers, options.n_wrong)
     rows = list(recorded(options.recording))
     if options.agreement:
         agreement = {row["id"]: row["agreement"] for row in recorded(options.agreement)}

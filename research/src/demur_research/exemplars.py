@@ -34,7 +34,7 @@ from demur._resolve import resolve_model
 from demur._share import Share
 from demur.errors import DemurError
 from demur.evaluators import CONFIGURATIONS, FEWL, NeighborStore, normalized_text
-from demur.evaluators.fewl.references import References
+from demur.evaluators.fewl.reference_models import ReferenceModels
 from demur.exemplars import (
     ExampleStore,
     FEWLExampleSelector,
@@ -83,7 +83,7 @@ def scored(
 ) -> list[Scored]:
     """Each recorded question, its answers scored by a configuration of FEWL and by the baseline."""
     model = chale.Recorded()
-    references = References((model,), model, 5, 5)
+    references = ReferenceModels((model,), model, 5, 5)
     items = [known[row["id"]] for row in replies]
     store = NeighborStore()
     store.add_many(

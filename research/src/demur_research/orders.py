@@ -9,7 +9,7 @@ import numpy as np
 
 from demur._text import words
 from demur.evaluators.fewl.terms import Premise, Texts
-from demur.similarity import Pair, resolve_similarity
+from demur.similarity import Pair, SimilarityLike, resolve_similarity
 
 Sides: TypeAlias = tuple[str, str]
 """A right answer to a question, and a wrong one."""
@@ -38,7 +38,7 @@ def table(rows: Sequence[Sides]) -> str:
     Args:
         rows: At least one. The right answer of each is the reference.
     """
-    similarities = {"words": share_of_words, "bleu": "bleu"}
+    similarities: dict[str, SimilarityLike] = {"words": share_of_words, "bleu": "bleu"}
     orders: tuple[Premise, ...] = get_args(Premise)
     columns = [(name, order) for name in similarities for order in orders]
     lines = [

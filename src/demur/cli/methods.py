@@ -98,7 +98,7 @@ def _fewl(options: Options, results: Path) -> Method:
     chosen = _configurations(
         options.get("config", [default_configuration(similarity)]), CONFIGURATIONS
     )
-    names = options.get("references", ["local"])
+    names = options.get("reference_models", ["local"])
     if len(names) > 1 and "n_answers" in options:
         raise ValueError("n_answers: of several references each gives one answer; leave it out")
     models = [resolve_model(name) for name in names]
@@ -108,7 +108,7 @@ def _fewl(options: Options, results: Path) -> Method:
         for name in ("n_answers", "n_wrong", "k_neighbors")
     }
     premise = options.get("premise", FEWL.model_fields["premise"].default)
-    asked = {"references": names, "generator": generator, **counts}
+    asked = {"reference_models": names, "generator": generator, **counts}
     store = _store(options, results, asked)
     evaluators = {
         name: FEWL(
@@ -198,14 +198,13 @@ def _reverse_validation(options: Options, results: Path) -> Method:
     chosen = _configurations(options.get("config", ["qg"]), _VARIANTS)
     model, validator = options.get("model", "local"), options.get("validator")
     chat = resolve_model(model)
-    arguments = {name: options[name] for name in ("matcher", "threshold") if name in options}
+    given = {name: options[name] for name in ("matcher", "threshold") if name in options}
     evaluators = {
         name: ReverseValidation(
             chat,
-            variant=name,
             validator=None if validator is None else resolve_model(validator),
             call_policy=_policy(chat, options),
-            **arguments,
+            **{**given, "variant": name},
         )
         for name in chosen
     }
@@ -234,7 +233,7 @@ def _policy(model: BaseChatModel, options: Options) -> CallPolicy | None:
 
 
 _FEWL_OPTIONS = (
-    *("config", "references", "generator", "similarity", "premise", "neighbors"),
+    *("config", "reference_models", "generator", "similarity", "premise", "neighbors"),
     *("neighbors_collection", "n_answers", "n_wrong", "k_neighbors", "threshold"),
     "max_concurrency",
 )

@@ -63,7 +63,7 @@ def score(
     list_configs: Annotated[
         bool, typer.Option("--list-configs", help="List the method's configurations.")
     ] = False,
-    references: Annotated[
+    reference_model: Annotated[
         list[str] | None,
         typer.Option(
             help=f"fewl: who answers the questions, {_MODEL}. May be repeated: one gives several "
@@ -180,7 +180,7 @@ def score(
         raise typer.BadParameter("a file is expected, or - for standard input", param_hint="FILE")
     of_method = {
         "config": config or None,
-        "references": references or None,
+        "reference_models": reference_model or None,
         "generator": generator,
         "similarity": similarity,
         "premise": premise,

@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, field_validator
 
+from demur._frozen import fields_of
 from demur.evaluators.base import ClaimEvaluator, Evaluator, ExtractedClaims
 from demur.runtime import Call, CallPolicy, Outcome, Steps
 from demur.schema import Claim, Evaluation, Sample
@@ -40,23 +41,29 @@ class Cascade(Evaluator):
 
     Args:
         stages: At least two evaluators, the cheapest first.
-        sure: The probability from which a label counts before the last stage, in (1/3, 1]. A label
-            that comes without a probability counts as sure.
+        min_confidence: The probability from which a label counts before the last stage, in
+            (1/3, 1]. A label that comes without a probability counts.
         call_policy: For stages that have none of their own.
 
     Raises:
         ValueError: There are fewer than two stages, one decides nothing for want of a threshold, or
-            one is itself a cascade; or `sure` is out of its range.
+            one is itself a cascade; or `min_confidence` is out of its range.
         TypeError: A stage is no evaluator.
     """
 
     stages: tuple[Evaluator, ...]
-    sure: float = Field(default=0.9, gt=1 / 3, le=1, allow_inf_nan=False)
+    min_confidence: float = Field(default=0.9, gt=1 / 3, le=1, allow_inf_nan=False)
 
-    def __init__(self, stages: Sequence[Evaluator], *, sure: float = 0.9, **options: Any) -> None:
+    def __init__(
+        self,
+        stages: Sequence[Evaluator],
+        *,
+        min_confidence: float = 0.9,
+        name: str | None = None,
+        call_policy: CallPolicy | None = None,
+    ) -> None:
         """See the class."""
-        fields: dict[str, Any] = {"stages": stages, "sure": sure}
-        super().__init__(**fields, **options)
+        super().__init__(**fields_of(locals()))
 
     @field_validator("stages", mode="before")
     @classmethod
@@ -93,7 +100,7 @@ class Cascade(Evaluator):
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What its scores depend on, in texts: `sure`, and what its stages tell, by their number.
+        """What its scores depend on: `min_confidence`, and what its stages tell, by their number.
 
         Nothing if one of them tells nothing.
         """
@@ -103,7 +110,11 @@ class Cascade(Evaluator):
             if not of_stage:
                 return {}
             told.update({f"stage {number} {name}": text for name, text in of_stage.items()})
-        return {"evaluator": type(self).__qualname__, "sure": str(self.sure), **told}
+        return {
+            "evaluator": type(self).__qualname__,
+            "min_confidence": str(self.min_confidence),
+            **told,
+        }
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         deciding = [stage for stage in self.stages if isinstance(stage, ClaimEvaluator)]
@@ -142,7 +153,7 @@ class Cascade(Evaluator):
         for at, claim, confidence in zip(
             open_at, labelled.claims, labelled.confidence, strict=True
         ):
-            final = number == len(self.stages) or confidence >= self.sure
+            final = number == len(self.stages) or confidence >= self.min_confidence
             claims[at] = claim if final or claim.label is None else _left_open(claim, confidence)
         about.update(labelled.details, claims=len(asked))
         return replace(found, claims=tuple(claims))

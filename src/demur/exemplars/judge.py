@@ -12,11 +12,12 @@ from typing import Any, Literal
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel, ConfigDict, PrivateAttr, field_validator, model_validator
 
+from demur._frozen import fields_of
 from demur._resolve import resolve_model
 from demur.exemplars.choices import Choice, parse_choice
 from demur.exemplars.prompts import JUDGE
 from demur.prompting import Prompt, as_shown
-from demur.runtime import ChatCall, Costs, Outcome, Steps, Stepwise, ask, bounded
+from demur.runtime import CallPolicy, ChatCall, Costs, Outcome, Steps, Stepwise, ask, bounded
 from demur.schema import Text, Usage
 
 Reason = Literal["consistent", "inconsistent", "unsure", "same", "undetermined"]
@@ -104,10 +105,16 @@ class PairwiseJudge(Stepwise[Comparison | Mapping[str, Any], PairwiseVerdict]):
 
     _chat: BaseChatModel = PrivateAttr()
 
-    def __init__(self, model: str | BaseChatModel, **options: Any) -> None:
+    def __init__(
+        self,
+        model: str | BaseChatModel,
+        *,
+        prompt: Prompt = JUDGE,
+        name: str | None = None,
+        call_policy: CallPolicy | None = None,
+    ) -> None:
         """See the class."""
-        fields: dict[str, Any] = {"model": model}
-        super().__init__(**fields, **options)
+        super().__init__(**fields_of(locals()))
 
     @field_validator("prompt")
     @classmethod

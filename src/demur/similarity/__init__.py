@@ -10,13 +10,14 @@ from demur.similarity.encoders import weights_fingerprint as weights_fingerprint
 from demur.similarity.nli import NLI, load_nli
 from demur.similarity.pairs import Similarity
 from demur.similarity.resolving import COSINE as COSINE
-from demur.similarity.resolving import resolve_similarity
+from demur.similarity.resolving import SimilarityLike, resolve_similarity
 from demur.similarity.scorers import Pair
 
 __all__ = [  # what is not named here serves other rooms, and is not promised
     "NLI",
     "Pair",
     "Similarity",
+    "SimilarityLike",
     "load_nli",
     "resolve_similarity",
 ]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 from langchain_core.embeddings import Embeddings
 
@@ -33,6 +33,33 @@ COSINE = "cosine"
 """The name of every similarity that is the cosine of embeddings, whatever the model."""
 
 
+class Predicts(Protocol):
+    """A model that scores pairs, such as a sentence-transformers `CrossEncoder`."""
+
+    def predict(self, *args: Any, **kwargs: Any) -> Any:
+        """The scores of pairs."""
+
+
+class Encodes(Protocol):
+    """A model of vectors, such as a sentence-transformers `SentenceTransformer`."""
+
+    def encode(self, *args: Any, **kwargs: Any) -> Any:
+        """The vectors of texts."""
+
+
+SimilarityLike: TypeAlias = (
+    str
+    | os.PathLike[str]
+    | Similarity
+    | NLI
+    | Embeddings
+    | Predicts
+    | Encodes
+    | Callable[[list[Pair]], Sequence[float]]
+)
+"""What `resolve_similarity` takes."""
+
+
 class _Named(Similarity):
     """A similarity made from a name, and found by it again where it is unpickled."""
 
@@ -45,7 +72,7 @@ _named: dict[str, _Named] = {}
 """Those made from a name, once per process: who asks for the same one shares what it remembers."""
 
 
-def resolve_similarity(similarity: object) -> Similarity:
+def resolve_similarity(similarity: SimilarityLike) -> Similarity:
     """The similarity that a name, a model or a function stands for.
 
     Args:

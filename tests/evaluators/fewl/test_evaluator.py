@@ -342,10 +342,14 @@ def broken(pairs: Sequence[tuple[str, str]]) -> list[float]:
         ({"question": None}, {}, "no question"),
         ({"question": " \n"}, {}, "no question"),
         ({"answer": " \t"}, {}, "the answer is empty"),
-        ({}, {"references": model(reference=ValueError("out of order"))}, "out of order"),
-        ({}, {"references": model(reference=" ")}, "no answer that can be read"),
-        ({}, {"references": [model(), model(reference="")]}, "reference model 2 gave no answer"),
-        ({}, {"references": model(pairs=ValueError("gone"))}, "writes wrong answers.*gone"),
+        ({}, {"reference_models": model(reference=ValueError("out of order"))}, "out of order"),
+        ({}, {"reference_models": model(reference=" ")}, "no answer that can be read"),
+        (
+            {},
+            {"reference_models": [model(), model(reference="")]},
+            "reference model 2 gave no answer",
+        ),
+        ({}, {"reference_models": model(pairs=ValueError("gone"))}, "writes wrong answers.*gone"),
         ({}, {"similarity": broken}, "the similarity failed: .*the scorer is away"),
         ({}, {"similarity": lambda pairs: [7.0] * len(pairs)}, "the similarity failed"),
         ({"metadata": {}}, {"weighting": "ideal"}, r"metadata\['correct'\], got None"),
@@ -398,10 +402,10 @@ def test_what_cannot_be_scored_costs_nothing() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "why"),
     [
-        ({"references": []}, ValueError, "an empty list"),
-        ({"references": 7}, TypeError, "model name or a LangChain chat model, got int"),
-        ({"references": "gpt"}, ValueError, "unknown model 'gpt'"),
-        ({"references": [model(), 7]}, TypeError, "got int"),
+        ({"reference_models": []}, ValueError, "an empty list"),
+        ({"reference_models": 7}, TypeError, "model name or a LangChain chat model, got int"),
+        ({"reference_models": "gpt"}, ValueError, "unknown model 'gpt'"),
+        ({"reference_models": [model(), 7]}, TypeError, "got int"),
         ({"generator": 7}, TypeError, "got int"),
         ({"similarity": "cosinus"}, ValueError, "unknown similarity 'cosinus'"),
         ({"similarity": 7}, TypeError, "expected a similarity"),
@@ -422,7 +426,7 @@ def test_what_cannot_be_scored_costs_nothing() -> None:
         ({"penalty": "sometimes"}, ValueError, "'auto'"),
         ({"premise": "question"}, ValueError, "'answer' or 'reference'"),
         ({"prompts": "Answer"}, ValueError, "FEWLPrompts"),
-        ({"weights": [1]}, ValueError, "weights"),
+        ({"weights": [1]}, TypeError, "weights"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -440,9 +444,9 @@ class Other(ScriptedModel):
 @pytest.mark.parametrize(
     ("other", "what"),
     [
-        ({"references": Other(script=lambda stage, messages: PAIRS)}, "references"),
-        ({"references": [model(), model()]}, "references"),
-        ({"n_answers": 3}, "references"),
+        ({"reference_models": Other(script=lambda stage, messages: PAIRS)}, "reference_models"),
+        ({"reference_models": [model(), model()]}, "reference_models"),
+        ({"n_answers": 3}, "reference_models"),
         ({"generator": Other(script=lambda stage, messages: PAIRS)}, "prompts"),
         ({"n_wrong": 5}, "prompts"),
         ({"prompts": FEWLPrompts(answers=FEWLPrompts().answer)}, "prompts"),
@@ -453,9 +457,9 @@ def test_a_store_of_others_is_refused(other: dict[str, Any], what: str) -> None:
     shared = store()
     fewl(neighbors=shared)
     fewl(neighbors=shared, weighting="uniform", penalty=True, divergence="js")
-    with pytest.raises(ValueError, match=f"made with other {what}"):
+    with pytest.raises(ValueError, match=f"made with other {what.replace('_', ' ')}"):
         fewl(**{**other, "neighbors": shared})
-    with pytest.raises(ValueError, match=f"made with other {what}"):
+    with pytest.raises(ValueError, match=f"made with other {what.replace('_', ' ')}"):
         fewl(neighbors=shared).model_copy(update=other)
     fewl(neighbors=shared).model_copy(update={**other, "neighbors": None})
 
@@ -474,8 +478,8 @@ def test_fingerprints_tell_what_scores_depend_on() -> None:
         fewl(threshold=0.5, call_policy=CallPolicy(attempts=1)).fingerprints == first.fingerprints
     )
     for changed, what in [
-        ({"references": [model(), model()]}, "references"),
-        ({"n_answers": 3}, "references"),
+        ({"reference_models": [model(), model()]}, "reference_models"),
+        ({"n_answers": 3}, "reference_models"),
         ({"n_wrong": 5}, "prompts"),
         ({"similarity": table}, "similarity"),
         ({"penalty": True}, "formula"),

@@ -271,11 +271,11 @@ def test_the_first_binding_decides_and_others_are_refused(
     assert anywhere().binding() == {}
     anywhere().bind("two models", "prompts-1")
     anywhere().bind("two models", "prompts-1")
-    with pytest.raises(ValueError, match="made with other references: two models, and wanted is"):
+    with pytest.raises(ValueError, match="other reference models: two models, and wanted is"):
         anywhere().bind("three models", "prompts-1")
     with pytest.raises(ValueError, match=r"other prompts: prompts-1.* give another collection"):
         anywhere().bind("two models", "prompts-2")
-    assert anywhere().binding() == {"references": "two models", "prompts": "prompts-1"}
+    assert anywhere().binding() == {"reference_models": "two models", "prompts": "prompts-1"}
     assert anywhere().get("1 0 | by hand") is not None
 
 
@@ -480,7 +480,7 @@ def test_a_file_of_others_is_refused_and_one_of_nobody_not(
     store.export(tmp_path / "two.jsonl")
     other = NeighborStore(embedding=Told())
     other.bind("three models", "prompts-1")
-    with pytest.raises(ValueError, match="other references: three models, and wanted is two"):
+    with pytest.raises(ValueError, match="other reference models: three models, and wanted is two"):
         other.load(tmp_path / "two.jsonl")
     assert len(other) == 0
     assert other.load(tmp_path / "nobody.jsonl") == 1

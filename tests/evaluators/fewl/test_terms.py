@@ -13,7 +13,7 @@ from demur.evaluators.fewl.terms import Similarities, Texts
 
 TEXTS = Texts(
     answer="y",
-    references=("h1", "h2"),
+    reference_answers=("h1", "h2"),
     corrected=("c1", "c2", "c3"),
     wrong=("w1", "w2"),
     neighbors=(("a1", "a2"), ("b1", "b2"), ("only",), ("d1", "d2", "d3")),
@@ -25,7 +25,7 @@ def test_each_similarity_comes_to_its_place() -> None:
     assert len(pairs) == 2 * 3 + 2 * 2 + 2 + 2 * 4
     where = {pair: at for at, pair in enumerate(pairs)}
     found = TEXTS.read(np.arange(len(pairs), dtype=float))
-    for i, reference in enumerate(TEXTS.references):
+    for i, reference in enumerate(TEXTS.reference_answers):
         assert found.answer[i] == where["y", reference]
         for k, text in enumerate(TEXTS.corrected):
             assert found.corrected[i, k] == where[reference, text]

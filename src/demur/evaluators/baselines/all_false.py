@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from demur._frozen import fields_of
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.verdicts import EMPTY, evaluation, is_empty
-from demur.runtime import Steps, ask
+from demur.runtime import CallPolicy, Steps, ask
 from demur.schema import Evaluation, Sample
 
 
@@ -14,6 +15,10 @@ class AllFalse(Evaluator):
     `score` is 0.0, `label` "non-factual", `passed` False, `failure` "other"; no call is made. An
     empty answer is undetermined, as by every evaluator.
     """
+
+    def __init__(self, *, name: str | None = None, call_policy: CallPolicy | None = None) -> None:
+        """See the class."""
+        super().__init__(**fields_of(locals()))
 
     @property
     def fingerprints(self) -> dict[str, str]:

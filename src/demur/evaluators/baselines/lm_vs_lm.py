@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import Field, JsonValue, PrivateAttr
 
 from demur._fingerprints import digest, model_fingerprint
+from demur._frozen import fields_of
 from demur._resolve import resolve_model
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.parsing import parse_questions, parse_verdict, parse_yes_no
@@ -20,10 +21,12 @@ from demur.evaluators.baselines.verdicts import (
     is_empty,
 )
 from demur.prompting import isolate, without_delimiters
-from demur.runtime import ChatCall, Steps, bounded
+from demur.runtime import CallPolicy, ChatCall, Steps, bounded
 from demur.schema import Evaluation, Sample
 
 _QUESTION_TOKENS, _ANSWER_TOKENS, _WORD_TOKENS = 256, 512, 64
+
+_PROMPTS = LMvsLMPrompts()
 
 
 class LMvsLM(Evaluator):
@@ -57,15 +60,23 @@ class LMvsLM(Evaluator):
     model: Any
     examinee: Any = None
     max_rounds: int = Field(default=4, ge=1)
-    prompts: LMvsLMPrompts = Field(default_factory=LMvsLMPrompts)
+    prompts: LMvsLMPrompts = _PROMPTS
 
     _examiner: BaseChatModel = PrivateAttr()
     _examinee: BaseChatModel = PrivateAttr()
 
-    def __init__(self, model: str | BaseChatModel, **options: Any) -> None:
+    def __init__(
+        self,
+        model: str | BaseChatModel,
+        *,
+        examinee: str | BaseChatModel | None = None,
+        max_rounds: int = 4,
+        prompts: LMvsLMPrompts = _PROMPTS,
+        name: str | None = None,
+        call_policy: CallPolicy | None = None,
+    ) -> None:
         """See the class."""
-        fields: dict[str, Any] = {"model": model}
-        super().__init__(**fields, **options)
+        super().__init__(**fields_of(locals()))
 
     def model_post_init(self, context: Any, /) -> None:
         """Find the models, so that a mistake shows now and not in a call."""

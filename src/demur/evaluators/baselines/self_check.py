@@ -12,6 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import Field, JsonValue, PrivateAttr
 
 from demur._fingerprints import digest, model_fingerprint
+from demur._frozen import fields_of
 from demur._resolve import resolve_model
 from demur._text import sentences, words
 from demur.evaluators.base import Evaluator
@@ -30,13 +31,15 @@ from demur.evaluators.baselines.verdicts import (
 )
 from demur.evaluators.thresholds import AnyThreshold, number, refuse_foreign
 from demur.prompting import without_delimiters
-from demur.runtime import ChatCall, Steps, bounded
-from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample
-from demur.similarity import NLI, Similarity, load_nli, resolve_similarity
+from demur.runtime import CallPolicy, ChatCall, Steps, bounded
+from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample, Threshold
+from demur.similarity import NLI, Similarity, SimilarityLike, load_nli, resolve_similarity
 
 _SAMPLE_TOKENS = 256
 
 Method = Literal["bertscore", "nli", "prompt", "ngram", "embedding"]
+
+_PROMPTS = SelfCheckPrompts()
 
 
 class SelfCheck(Evaluator):
@@ -96,16 +99,31 @@ class SelfCheck(Evaluator):
     nli: Any = "cross-encoder/nli-deberta-v3-base"
     similarity: Any = "cosine"
     n: int = Field(default=1, ge=1)
-    prompts: SelfCheckPrompts = Field(default_factory=SelfCheckPrompts)
+    prompts: SelfCheckPrompts = _PROMPTS
 
     _chat: BaseChatModel | None = PrivateAttr()
     _compare: Compare = PrivateAttr()
     _by: Similarity | NLI | None = PrivateAttr(default=None)
 
-    def __init__(self, model: str | BaseChatModel | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        model: str | BaseChatModel | None = None,
+        *,
+        method: Method = "embedding",
+        n_samples: int = 5,
+        temperature: float | None = 1.0,
+        threshold: float | Threshold | None = None,
+        encoder: str = "roberta-large",
+        layer: int | None = None,
+        nli: str | NLI = "cross-encoder/nli-deberta-v3-base",
+        similarity: SimilarityLike = "cosine",
+        n: int = 1,
+        prompts: SelfCheckPrompts = _PROMPTS,
+        name: str | None = None,
+        call_policy: CallPolicy | None = None,
+    ) -> None:
         """See the class."""
-        fields: dict[str, Any] = {"model": model}
-        super().__init__(**fields, **options)
+        super().__init__(**fields_of(locals()))
 
     def model_post_init(self, context: Any, /) -> None:
         """Find the parts that the fields name, so that a mistake shows now and not in a call."""

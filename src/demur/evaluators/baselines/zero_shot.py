@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from pydantic import Field, JsonValue, PrivateAttr
+from pydantic import JsonValue, PrivateAttr
 
 from demur._fingerprints import digest, model_fingerprint
+from demur._frozen import fields_of
 from demur._resolve import resolve_model
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.parsing import parse_verdict
@@ -18,10 +19,12 @@ from demur.evaluators.baselines.verdicts import (
     evaluation,
     is_empty,
 )
-from demur.runtime import Steps
+from demur.runtime import CallPolicy, Steps
 from demur.schema import Evaluation, Sample
 
 _REPLY_TOKENS = 32
+
+_PROMPTS = ZeroShotPrompts()
 
 
 class ZeroShot(Evaluator):
@@ -45,14 +48,20 @@ class ZeroShot(Evaluator):
     """
 
     model: Any
-    prompts: ZeroShotPrompts = Field(default_factory=ZeroShotPrompts)
+    prompts: ZeroShotPrompts = _PROMPTS
 
     _chat: BaseChatModel = PrivateAttr()
 
-    def __init__(self, model: str | BaseChatModel, **options: Any) -> None:
+    def __init__(
+        self,
+        model: str | BaseChatModel,
+        *,
+        prompts: ZeroShotPrompts = _PROMPTS,
+        name: str | None = None,
+        call_policy: CallPolicy | None = None,
+    ) -> None:
         """See the class."""
-        fields: dict[str, Any] = {"model": model}
-        super().__init__(**fields, **options)
+        super().__init__(**fields_of(locals()))
 
     def model_post_init(self, context: Any, /) -> None:
         """Find the model, so that a mistake shows now and not in a call."""

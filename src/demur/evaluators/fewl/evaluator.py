@@ -11,6 +11,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, JsonValue, PrivateAttr, field_validator
 
+from demur._frozen import fields_of
 from demur._resolve import resolve_model
 from demur.evaluators.base import Evaluator
 from demur.evaluators.fewl import refusals, terms, told
@@ -19,16 +20,18 @@ from demur.evaluators.fewl.formula import DivergenceName, Normalization
 from demur.evaluators.fewl.learning import Learner, local
 from demur.evaluators.fewl.neighbors import KnownQuestion, Neighbor, NeighborStore
 from demur.evaluators.fewl.prompts import FEWLPrompts
-from demur.evaluators.fewl.references import References
+from demur.evaluators.fewl.reference_models import ReferenceModels
 from demur.evaluators.fewl.terms import Premise, Similarities, Texts, Weighting
 from demur.evaluators.thresholds import AnyThreshold, number, refuse_foreign
-from demur.runtime import Steps, adrive, drive
-from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Sample
-from demur.similarity import COSINE, Similarity, resolve_similarity
+from demur.runtime import CallPolicy, Steps, adrive, drive
+from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Sample, Threshold
+from demur.similarity import COSINE, Similarity, SimilarityLike, resolve_similarity
 
 Expertise = Literal["similarity", "agreement"]
 NeighborChoice = Literal["nearest", "random"]
 _N_ANSWERS, _N_WRONG, _K_NEIGHBORS, _CEILING = 5, 25, 25, 0.8
+
+_PROMPTS = FEWLPrompts()
 
 _AT_ONCE = 16
 _FITTING: RunnableConfig = {}
@@ -62,8 +65,8 @@ class FEWL(Evaluator):
         >>> fewl.invoke({"question": q, "answer": a}).score
 
     Args:
-        references: One chat model, which gives several diversified answers in one call, or a list
-            of them, which give one each. Models or names for `resolve_model`.
+        reference_models: One chat model, which gives several diversified answers in one call, or a
+            list of them, which give one each. Models or names for `resolve_model`.
         generator: Who writes the wrong and corrected answers. None: the first reference.
         similarity: A name, model or callable for `resolve_similarity`: "cosine", "hhem", ...
         n_answers: How many answers a lone reference gives (the papers: 5).
@@ -104,7 +107,7 @@ class FEWL(Evaluator):
         DemurError: A model or a package is not at hand.
     """
 
-    references: Any
+    reference_models: Any
     generator: Any = None
     similarity: Any = "cosine"
     n_answers: int = Field(default=_N_ANSWERS, ge=1)
@@ -122,7 +125,7 @@ class FEWL(Evaluator):
     neighbor_choice: NeighborChoice = "nearest"
     min_pairs: int = Field(default=3, ge=1)
     premise: Premise = "answer"
-    prompts: FEWLPrompts = Field(default_factory=FEWLPrompts)
+    prompts: FEWLPrompts = _PROMPTS
 
     _learner: Learner = PrivateAttr()
     _alike: Similarity = PrivateAttr()
@@ -130,14 +133,33 @@ class FEWL(Evaluator):
 
     def __init__(
         self,
-        references: str | BaseChatModel | Sequence[str | BaseChatModel],
-        **options: Any,
+        reference_models: str | BaseChatModel | Sequence[str | BaseChatModel],
+        *,
+        generator: str | BaseChatModel | None = None,
+        similarity: SimilarityLike = "cosine",
+        n_answers: int = _N_ANSWERS,
+        n_wrong: int = _N_WRONG,
+        k_neighbors: int = _K_NEIGHBORS,
+        max_neighbor_similarity: float = _CEILING,
+        weighting: Weighting = "expertise",
+        penalty: bool | Literal["auto"] = "auto",
+        divergence: DivergenceName = "tv",
+        normalization: Normalization = "mean_one",
+        temperature: float = 1.0,
+        neighbors: NeighborStore | None = None,
+        threshold: float | Threshold | None = None,
+        expertise: Expertise = "similarity",
+        neighbor_choice: NeighborChoice = "nearest",
+        min_pairs: int = 3,
+        premise: Premise = "answer",
+        prompts: FEWLPrompts = _PROMPTS,
+        name: str | None = None,
+        call_policy: CallPolicy | None = None,
     ) -> None:
         """See the class."""
-        fields: dict[str, Any] = {"references": references}
-        super().__init__(**fields, **options)
+        super().__init__(**fields_of(locals()))
 
-    @field_validator("references")
+    @field_validator("reference_models")
     @classmethod
     def _some(cls, value: object) -> object:
         if isinstance(value, (list, tuple)):
@@ -149,11 +171,13 @@ class FEWL(Evaluator):
     def model_post_init(self, context: Any, /) -> None:
         """Find the parts that the fields name, so that a mistake shows now and not in a call."""
         super().model_post_init(context)
-        several = isinstance(self.references, tuple)
-        models = tuple(map(resolve_model, self.references if several else (self.references,)))
+        several = isinstance(self.reference_models, tuple)
+        models = tuple(
+            map(resolve_model, self.reference_models if several else (self.reference_models,))
+        )
         generator = models[0] if self.generator is None else resolve_model(self.generator)
         diversified = None if several else self.n_answers
-        asks = References(models, generator, diversified, self.n_wrong, self.prompts)
+        asks = ReferenceModels(models, generator, diversified, self.n_wrong, self.prompts)
         self._alike = resolve_similarity(self.similarity)
         self._store = NeighborStore() if self.neighbors is None else self.neighbors
         self._store.bind(asks.who, asks.how)
@@ -241,14 +265,14 @@ class FEWL(Evaluator):
     def fingerprints(self) -> dict[str, str]:
         """What its scores depend on, in texts: scores of other ones cannot be compared with them.
 
-        `references` and `prompts` as `NeighborStore.bind` has them, `similarity`, and `formula`:
-        the options that decide which terms make the score. Which questions the store holds is no
-        part of them, though a penalty is of those.
+        `reference_models` and `prompts` as `NeighborStore.bind` has them, `similarity`, and
+        `formula`: the options that decide which terms make the score. Which questions the store
+        holds is no part of them, though a penalty is of those.
         """
         formula = {name: getattr(self, name) for name in _FORMULA}
         formula["penalty"] = self.needs_neighbors
         return {
-            "references": self._learner.asks.who,
+            "reference_models": self._learner.asks.who,
             "prompts": self._learner.asks.how,
             "similarity": self._alike.fingerprint,
             "formula": ", ".join(f"{name}={value}" for name, value in formula.items()),
@@ -279,10 +303,10 @@ class FEWL(Evaluator):
             and self._learner.enough(asked.pairs)
         ):
             wrong, corrected = zip(*asked.pairs.usable, strict=True)
-        references = asked.answers[:1] if self.weighting == "first" else asked.answers
+        answers = asked.answers[:1] if self.weighting == "first" else asked.answers
         return Texts(
             sample.answer,
-            references,
+            answers,
             tuple(corrected),
             tuple(wrong),
             tuple(one.answers for one in near),
@@ -313,7 +337,7 @@ class FEWL(Evaluator):
             failure=told.failure(score) if passed is False else None,
             explanation=told.explanation(score),
             details={
-                **told.terms(score, texts.references),
+                **told.terms(score, texts.reference_answers),
                 **told.pairs(asked if self.needs_pairs else None, expertise is not None),
                 **told.neighbors(near, self.needs_neighbors),
                 "warnings": self._warnings(asked, expertise is not None, len(near)),

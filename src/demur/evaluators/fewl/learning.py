@@ -14,7 +14,7 @@ from demur.evaluators.fewl.drafts import Draft
 from demur.evaluators.fewl.entries import KnownQuestion
 from demur.evaluators.fewl.neighbors import NeighborStore
 from demur.evaluators.fewl.parsing import Pairs
-from demur.evaluators.fewl.references import References
+from demur.evaluators.fewl.reference_models import ReferenceModels
 from demur.runtime import (
     CallPolicy,
     Costs,
@@ -36,7 +36,7 @@ from demur.storage import question_id
 class Learner:
     """Asks the references what the store does not hold, and keeps there what they say."""
 
-    asks: References
+    asks: ReferenceModels
     store: NeighborStore
     by_agreement: bool
     """Whether the references are also asked with which of the wrong and corrected answers they

@@ -143,30 +143,31 @@ class NeighborStore:
         self._questions.write(rows, {id_: one.question for id_, one in entries.items()})
         self._remember(entries)
 
-    def bind(self, references: str, prompts: str) -> None:
+    def bind(self, reference_models: str, prompts: str) -> None:
         """Say whose answers these are; the first to say so decides.
 
         Args:
-            references: What tells this set of reference models from others.
+            reference_models: What tells this set of reference models from others.
             prompts: What tells the wording of the requests from others.
 
         Raises:
             ValueError: The store is bound to others; the message says to which.
         """
-        wanted = {"references": references, "prompts": prompts}
+        wanted = {"reference_models": reference_models, "prompts": prompts}
         found = self._questions.claim(wanted)
-        for what, wants in wanted.items():
-            if found.get(what) != wants:
+        for key, wants in wanted.items():
+            if found.get(key) != wants:
+                what = key.replace("_", " ")
                 raise ValueError(
-                    f"{self._questions} was made with other {what}: {found.get(what)}, and wanted "
+                    f"{self._questions} was made with other {what}: {found.get(key)}, and wanted "
                     f"is {wants}. Answers of different {what} cannot be mixed: give another "
                     "collection or another path"
                 )
 
     def binding(self) -> dict[str, str]:
-        """The `references` and `prompts` that the store is bound to; empty before `bind`."""
+        """The `reference_models` and `prompts` that the store is bound to; empty before `bind`."""
         known = self._questions.metadata()
-        return {key: known[key] for key in ("references", "prompts") if key in known}
+        return {key: known[key] for key in ("reference_models", "prompts") if key in known}
 
     # --- Reading ------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ class Texts:
 
     answer: str
     """y, the answer to be scored."""
-    references: tuple[str, ...]
+    reference_answers: tuple[str, ...]
     """h_i(x), the N reference answers."""
     corrected: tuple[str, ...] = ()
     """CO_k; empty where no expertise is to be told by similarity."""
@@ -38,13 +38,13 @@ class Texts:
         """All pairs to be compared, premise first."""
         sides = (self.corrected, self.wrong)
         found = [
-            *((said, text) for side in sides for said in self.references for text in side),
-            *((self.answer, said) for said in self.references),
+            *((said, text) for side in sides for said in self.reference_answers for text in side),
+            *((self.answer, said) for said in self.reference_answers),
             # Diversified answers have no identity from question to question, and a reply may give
             # fewer: then they are gone through again.
             *(
                 (self.answer, said[at % len(said)])
-                for at in range(len(self.references))
+                for at in range(len(self.reference_answers))
                 for said in self.neighbors
             ),
         ]
@@ -53,7 +53,7 @@ class Texts:
 
     def read(self, scores: Floats) -> Similarities:
         """The similarities of `pairs`, in tables."""
-        n = len(self.references)
+        n = len(self.reference_answers)
         sizes = [len(self.corrected), len(self.wrong), 1, len(self.neighbors)]
         ends = np.cumsum([n * size for size in sizes])[:-1]
         corrected, wrong, answer, neighbors = (

@@ -14,6 +14,7 @@ from langchain_core.runnables import Runnable
 from pydantic import Field, PrivateAttr, field_validator
 
 from demur._fingerprints import digest, model_fingerprint
+from demur._frozen import fields_of
 from demur._resolve import resolve_model
 from demur._text import count_tokens
 from demur.evaluators.base import ClaimEvaluator, ExtractedClaims, LabelledClaims
@@ -34,7 +35,7 @@ from demur.evaluators.refchecker.references import Reading, Window, nearest, pas
 from demur.evaluators.refchecker.remembering import Same, check_unknown, stable_windows
 from demur.evaluators.styled import unstyled
 from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
-from demur.runtime import RunnableCall, Steps, ask, is_local, side_by_side
+from demur.runtime import CallPolicy, RunnableCall, Steps, ask, is_local, side_by_side
 from demur.schema import ABSTAIN, Claim, Evaluation, Sample, Threshold
 from demur.similarity import NLI, load_nli
 
@@ -50,6 +51,7 @@ _OVERLAP = 8  # one part in 8
 # nearest to it. Two, so that documents which a second try adds leave those of the first as read.
 _READ_WHOLE = 2
 _SOFT_THRESHOLD = 0.8
+_PROMPTS = RefCheckerPrompts()
 
 NO_REFERENCES = (
     "there is nothing to check the answer against: give the sample contexts or a reference, or "
@@ -109,7 +111,7 @@ class RefChecker(ClaimEvaluator):
     aggregation: Aggregation = "strict"
     threshold: ShareThreshold | None = _SOFT_THRESHOLD
     retriever: Runnable[str, Any] | None = None
-    prompts: RefCheckerPrompts = Field(default_factory=RefCheckerPrompts)
+    prompts: RefCheckerPrompts = _PROMPTS
     window_tokens: int | None = Field(default=None, ge=50)
 
     _chat: BaseChatModel = PrivateAttr()
@@ -125,9 +127,14 @@ class RefChecker(ClaimEvaluator):
         claims: Literal["auto", "sentences"] | ClaimForm = "auto",
         aggregation: Aggregation = "strict",
         threshold: float | Threshold | None = _SOFT_THRESHOLD,
-        **options: Any,
+        retriever: Runnable[str, Any] | None = None,
+        prompts: RefCheckerPrompts = _PROMPTS,
+        window_tokens: int | None = None,
+        name: str | None = None,
+        call_policy: CallPolicy | None = None,
     ) -> None:
         """See the class."""
+        fields = fields_of(locals())
         plain = not isinstance(threshold, Threshold)
         if aggregation != "soft" and plain and threshold not in (None, _SOFT_THRESHOLD):
             warnings.warn(
@@ -136,14 +143,7 @@ class RefChecker(ClaimEvaluator):
                 "aggregation='soft'",
                 stacklevel=2,
             )
-        fields: dict[str, Any] = {
-            "model": model,
-            "checker": checker,
-            "claims": claims,
-            "aggregation": aggregation,
-            "threshold": threshold,
-        }
-        super().__init__(**fields, **options)
+        super().__init__(**fields)
 
     @field_validator("checker")
     @classmethod

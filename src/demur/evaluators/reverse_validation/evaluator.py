@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from pydantic import Field, JsonValue, PrivateAttr, field_validator
+from pydantic import JsonValue, PrivateAttr, field_validator
 
 from demur._fingerprints import digest, function_fingerprint, model_fingerprint
+from demur._frozen import fields_of
 from demur._resolve import resolve_model
 from demur.evaluators.base import Evaluator
 from demur.evaluators.reverse_validation.matching import (
@@ -30,7 +31,7 @@ from demur.evaluators.reverse_validation.stages import (
     match_by_model,
 )
 from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
-from demur.runtime import LocalCall, Steps, ask
+from demur.runtime import CallPolicy, LocalCall, Steps, ask
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample, Threshold
 
 _LLM = "llm"
@@ -42,6 +43,8 @@ _NO_SHARE = (
     "numbers of the list or none"
 )
 _OF_ONE_VARIANT = {"published_qg": "qg", _PUBLISHED_EM: "em"}
+
+_PROMPTS = ReverseValidationPrompts()
 
 
 class ReverseValidation(Evaluator):
@@ -100,15 +103,26 @@ class ReverseValidation(Evaluator):
     entity: Callable[[Sample], str | None] | None = None
     matcher: str | Matcher = "normalized"
     threshold: ShareThreshold = 0.8
-    prompts: ReverseValidationPrompts = Field(default_factory=ReverseValidationPrompts)
+    prompts: ReverseValidationPrompts = _PROMPTS
 
     _chat: BaseChatModel = PrivateAttr()
     _validator: BaseChatModel = PrivateAttr()
 
-    def __init__(self, model: str | BaseChatModel, **options: Any) -> None:
+    def __init__(
+        self,
+        model: str | BaseChatModel,
+        *,
+        variant: Variant = "qg",
+        validator: str | BaseChatModel | None = None,
+        entity: Callable[[Sample], str | None] | None = None,
+        matcher: str | Matcher = "normalized",
+        threshold: float | Threshold = 0.8,
+        prompts: ReverseValidationPrompts = _PROMPTS,
+        name: str | None = None,
+        call_policy: CallPolicy | None = None,
+    ) -> None:
         """See the class."""
-        fields: dict[str, Any] = {"model": model}
-        super().__init__(**fields, **options)
+        super().__init__(**fields_of(locals()))
 
     @field_validator("entity", "matcher")
     @classmethod

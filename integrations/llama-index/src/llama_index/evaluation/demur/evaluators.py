@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.llms import LLM
-from typing_extensions import Unpack
 
-from demur import FEWL, RefChecker, ReverseValidation
+from demur import (
+    FEWL,
+    CallPolicy,
+    NeighborStore,
+    RefChecker,
+    ReverseValidation,
+    Sample,
+    Threshold,
+)
+from demur.evaluators import (
+    FEWLPrompts,
+    Matcher,
+    RefCheckerPrompts,
+    ReverseValidationPrompts,
+)
+from demur.similarity import SimilarityLike
 from llama_index.evaluation.demur._evaluating import HallucinationEvaluator, HallucinationResult
 from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._nodes import as_retriever
-from llama_index.evaluation.demur._options import (
-    FEWLOptions,
-    RefCheckerOptions,
-    ReverseValidationOptions,
-)
+
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder
 
 Model: TypeAlias = LLM | BaseChatModel | str
+_FEWL_PROMPTS = FEWLPrompts()
+_REFCHECKER_PROMPTS = RefCheckerPrompts()
+_REVERSE_VALIDATION_PROMPTS = ReverseValidationPrompts()
 
 
 class RefCheckerEvaluator(HallucinationEvaluator):
@@ -37,8 +54,9 @@ class RefCheckerEvaluator(HallucinationEvaluator):
     Args:
         llm: A LlamaIndex LLM, a LangChain chat model or a name for `demur.resolve_model`. None:
             `Settings.llm`.
-        options: As `demur.RefChecker` has them. `retriever`, for answers without contexts, may be
-            one of LlamaIndex's.
+        retriever: For answers without contexts; it may be one of LlamaIndex's.
+
+    The other options are those of `demur.RefChecker`.
 
     Raises:
         ValueError, TypeError, DemurError: As `demur.RefChecker` does.
@@ -50,13 +68,31 @@ class RefCheckerEvaluator(HallucinationEvaluator):
     def __init__(
         self,
         llm: Model | None = None,
-        **options: Unpack[RefCheckerOptions],
+        *,
+        checker: str | CrossEncoder = "auto",
+        claims: Literal["auto", "sentences", "triplets", "statements"] = "auto",
+        aggregation: Literal["strict", "major", "soft"] = "strict",
+        threshold: float | Threshold | None = 0.8,
+        retriever: BaseRetriever | Runnable[str, Any] | None = None,
+        prompts: RefCheckerPrompts = _REFCHECKER_PROMPTS,
+        window_tokens: int | None = None,
+        name: str | None = None,
+        call_policy: CallPolicy | None = None,
     ) -> None:
         """See the class."""
-        given: dict[str, Any] = {**options}
-        if given.get("retriever") is not None:
-            given["retriever"] = as_retriever(given["retriever"])
-        super().__init__(RefChecker(as_chat_model(llm), **given))
+        evaluator = RefChecker(
+            as_chat_model(llm),
+            checker=checker,
+            claims=claims,
+            aggregation=aggregation,
+            threshold=threshold,
+            retriever=None if retriever is None else as_retriever(retriever),
+            prompts=prompts,
+            window_tokens=window_tokens,
+            name=name,
+            call_policy=call_policy,
+        )
+        super().__init__(evaluator)
 
     @property
     def evaluator(self) -> RefChecker:
@@ -75,7 +111,9 @@ class ReverseValidationEvaluator(HallucinationEvaluator):
     Args:
         llm: A LlamaIndex LLM, a LangChain chat model or a name for `demur.resolve_model`. None:
             `Settings.llm`.
-        options: As `demur.ReverseValidation` has them. `validator` may be any of the above.
+        validator: As `llm`; None: the same.
+
+    The other options are those of `demur.ReverseValidation`.
 
     Raises:
         ValueError, TypeError, DemurError: As `demur.ReverseValidation` does.
@@ -86,11 +124,29 @@ class ReverseValidationEvaluator(HallucinationEvaluator):
     def __init__(
         self,
         llm: Model | None = None,
-        **options: Unpack[ReverseValidationOptions],
+        *,
+        variant: Literal["qg", "em"] = "qg",
+        validator: Model | None = None,
+        entity: Callable[[Sample], str | None] | None = None,
+        matcher: str | Matcher = "normalized",
+        threshold: float | Threshold = 0.8,
+        prompts: ReverseValidationPrompts = _REVERSE_VALIDATION_PROMPTS,
+        name: str | None = None,
+        call_policy: CallPolicy | None = None,
     ) -> None:
         """See the class."""
-        given = _with_model(options, "validator")
-        super().__init__(ReverseValidation(as_chat_model(llm), **given))
+        evaluator = ReverseValidation(
+            as_chat_model(llm),
+            variant=variant,
+            validator=None if validator is None else as_chat_model(validator),
+            entity=entity,
+            matcher=matcher,
+            threshold=threshold,
+            prompts=prompts,
+            name=name,
+            call_policy=call_policy,
+        )
+        super().__init__(evaluator)
 
     @property
     def evaluator(self) -> ReverseValidation:
@@ -109,7 +165,9 @@ class FEWLEvaluator(HallucinationEvaluator):
         llm: Who answers the query too: a LlamaIndex LLM, a LangChain chat model or a name for
             `demur.resolve_model`, which gives several answers; or a list of them, which give one
             each. None: `Settings.llm`.
-        options: As `demur.FEWL` has them. `generator` may be any of the above but a list.
+        generator: As `llm`, but not a list; None: the first of them.
+
+    The other options are those of `demur.FEWL`.
 
     Raises:
         ValueError, TypeError, DemurError: As `demur.FEWL` does.
@@ -120,26 +178,63 @@ class FEWLEvaluator(HallucinationEvaluator):
     def __init__(
         self,
         llm: Model | list[Model] | tuple[Model, ...] | None = None,
-        **options: Unpack[FEWLOptions],
+        *,
+        generator: Model | None = None,
+        similarity: SimilarityLike = "cosine",
+        n_answers: int = 5,
+        n_wrong: int = 25,
+        k_neighbors: int = 25,
+        max_neighbor_similarity: float = 0.8,
+        weighting: Literal["expertise", "uniform", "best", "ideal", "first"] = "expertise",
+        penalty: bool | Literal["auto"] = "auto",
+        divergence: Literal["tv", "js", "kl"] = "tv",
+        normalization: Literal["paper", "mean_one"] = "mean_one",
+        temperature: float = 1.0,
+        neighbors: NeighborStore | None = None,
+        threshold: float | Threshold | None = None,
+        expertise: Literal["similarity", "agreement"] = "similarity",
+        neighbor_choice: Literal["nearest", "random"] = "nearest",
+        min_pairs: int = 3,
+        premise: Literal["answer", "reference"] = "answer",
+        prompts: FEWLPrompts = _FEWL_PROMPTS,
+        name: str | None = None,
+        call_policy: CallPolicy | None = None,
     ) -> None:
         """See the class."""
-        given = _with_model(options, "generator")
-        if isinstance(llm, (list, tuple)):
-            super().__init__(FEWL([as_chat_model(one) for one in llm], **given))
-        else:
-            super().__init__(FEWL(as_chat_model(llm), **given))
+        models = (
+            [as_chat_model(one) for one in llm]
+            if isinstance(llm, (list, tuple))
+            else as_chat_model(llm)
+        )
+        evaluator = FEWL(
+            models,
+            generator=None if generator is None else as_chat_model(generator),
+            similarity=similarity,
+            n_answers=n_answers,
+            n_wrong=n_wrong,
+            k_neighbors=k_neighbors,
+            max_neighbor_similarity=max_neighbor_similarity,
+            weighting=weighting,
+            penalty=penalty,
+            divergence=divergence,
+            normalization=normalization,
+            temperature=temperature,
+            neighbors=neighbors,
+            threshold=threshold,
+            expertise=expertise,
+            neighbor_choice=neighbor_choice,
+            min_pairs=min_pairs,
+            premise=premise,
+            prompts=prompts,
+            name=name,
+            call_policy=call_policy,
+        )
+        super().__init__(evaluator)
 
     @property
     def evaluator(self) -> FEWL:
         """See the base."""
         return self._evaluator
-
-
-def _with_model(options: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Options, of which one may be an LLM."""
-    if options.get(name) is None:
-        return {**options}
-    return {**options, name: as_chat_model(options[name])}
 
 
 __all__ = [

@@ -18,7 +18,7 @@ _ANSWER_TOKENS, _PAIR_TOKENS, _LINE_TOKENS = 48, 64, 6
 
 
 @dataclass(frozen=True)
-class References:
+class ReferenceModels:
     """Who is asked: several models for an answer each, or one for several diversified answers.
 
     The papers' experiments do the latter, to save calls (v1, section 4.2).

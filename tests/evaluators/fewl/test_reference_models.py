@@ -8,7 +8,7 @@ import pytest
 from langchain_openai import ChatOpenAI
 
 from demur.evaluators import FEWLPrompts, Pairs
-from demur.evaluators.fewl.references import References
+from demur.evaluators.fewl.reference_models import ReferenceModels
 from demur.runtime import Outcome, Reply
 from support.fakes import ScriptedModel, stage_of
 from support.fewl import model
@@ -25,8 +25,8 @@ class Local(ScriptedModel):
         return "demur-local"
 
 
-def references(*models: ScriptedModel, diversified: int | None = None) -> References:
-    return References(models, models[0], diversified, 7)
+def references(*models: ScriptedModel, diversified: int | None = None) -> ReferenceModels:
+    return ReferenceModels(models, models[0], diversified, 7)
 
 
 def said(*texts: str, truncated: bool = False) -> list[Outcome]:
@@ -66,7 +66,8 @@ def test_only_the_local_model_is_bounded() -> None:
         bounds[n] = call.options["max_tokens"]
     assert bounds[5] == 5 * bounds[1]
     pairs = [
-        References((local,), local, 5, n).pairs_call("Who?").options["max_tokens"] for n in (1, 7)
+        ReferenceModels((local,), local, 5, n).pairs_call("Who?").options["max_tokens"]
+        for n in (1, 7)
     ]
     assert pairs[1] == 7 * pairs[0]
     (call,) = references(local).agreement_calls("Who?", ["Ada."], PAIRS)
@@ -98,7 +99,7 @@ def test_a_lone_model_may_give_fewer_answers_than_asked_for() -> None:
 # --- Agreement -----------------------------------------------------------------------------------
 
 
-def statements(asks: References) -> list[str]:
+def statements(asks: ReferenceModels) -> list[str]:
     (call,) = asks.agreement_calls("Who?", ["Ada."], PAIRS)
     shown = str(call.messages[-1].content).partition("Statements:")[2].splitlines()
     return [line.partition(". ")[2] for line in shown if line[:1].isdigit()]
@@ -153,20 +154,20 @@ def test_agreement_that_cannot_be_read_is_empty_and_a_failure_says_why() -> None
 def test_other_references_have_other_names() -> None:
     one, two = (ChatOpenAI(model=name, api_key="k") for name in ("a", "b"))
     who = [
-        References((one,), one, None, 25).who,
-        References((one,), one, 5, 25).who,
-        References((one,), one, 4, 25).who,
-        References((two,), one, 5, 25).who,
-        References((one, two), one, None, 25).who,
-        References((two, one), one, None, 25).who,
+        ReferenceModels((one,), one, None, 25).who,
+        ReferenceModels((one,), one, 5, 25).who,
+        ReferenceModels((one,), one, 4, 25).who,
+        ReferenceModels((two,), one, 5, 25).who,
+        ReferenceModels((one, two), one, None, 25).who,
+        ReferenceModels((two, one), one, None, 25).who,
     ]
     assert len(set(who)) == len(who)
-    assert References((one,), two, 5, 3).who == who[1]
+    assert ReferenceModels((one,), two, 5, 3).who == who[1]
 
 
 def test_other_requests_have_other_names() -> None:
     one, two = (ChatOpenAI(model=name, api_key="k") for name in ("a", "b"))
-    asks = References((one,), one, 5, 25)
+    asks = ReferenceModels((one,), one, 5, 25)
     prompts = FEWLPrompts()
     reworded = replace(prompts, pairs=replace(prompts.pairs, closing="Now:"))
     how = [
@@ -176,4 +177,4 @@ def test_other_requests_have_other_names() -> None:
         replace(asks, prompts=reworded).how,
     ]
     assert len(set(how)) == len(how)
-    assert References((one,), one, 5, 25, FEWLPrompts()).how == asks.how
+    assert ReferenceModels((one,), one, 5, 25, FEWLPrompts()).how == asks.how

@@ -1,0 +1,38 @@
+"""Every option is written out in the signature, and is the field of the same name."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from demur import FEWL, Cascade, Guard, RefChecker, ReverseValidation
+from demur.evaluators import AllFalse, LMvsLM, SelfCheck, ZeroShot
+from demur.exemplars import PairwiseJudge
+
+CLASSES = (
+    *(AllFalse, Cascade, FEWL, LMvsLM, RefChecker, ReverseValidation, SelfCheck, ZeroShot),
+    *(Guard, PairwiseJudge),
+)
+MADE = {"on_fail", "budget"}
+"""What a guard makes of what it is given, also of nothing."""
+
+
+@pytest.mark.parametrize("made", CLASSES, ids=lambda made: made.__name__)
+def test_a_signature_says_all_that_the_fields_do(made: Any) -> None:
+    parameters = inspect.signature(made).parameters
+    assert {*parameters} == {*made.model_fields}
+    for name, parameter in parameters.items():
+        field = made.model_fields[name]
+        assert parameter.annotation is not parameter.empty, name
+        if name not in MADE and not field.is_required():
+            assert parameter.default == field.get_default(call_default_factory=True), name
+            first = name == next(iter(parameters))
+            assert parameter.kind is parameter.KEYWORD_ONLY or first, name
+
+
+@pytest.mark.parametrize("made", CLASSES, ids=lambda made: made.__name__)
+def test_an_unknown_option_is_refused_by_name(made: Any) -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'treshold'"):
+        made(treshold=0.5)
