@@ -310,7 +310,7 @@ def _chale(folder: Path, count: int, recording: Path | None) -> dict[str, list[I
         for kind, some in {"all": rows, "unlike": unlike}.items()
     }
     if recording is not None:
-        known, asked = questions(folder), Asked(made.N, made.R)
+        known, asked = questions(folder), Asked()
         lines = read(recording, items(known))
         found["recorded"] = [
             Item(asked.known(one, lines), tuple(one.answers[side] for side in SIDES))
