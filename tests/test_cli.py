@@ -111,7 +111,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> Callable[[Evaluation | Exception]
         (_evaluation(), 1, "FAILED"),
         (UNDETERMINED, 2, "UNDETERMINED"),
         (NOTHING, 2, "NOTHING TO CHECK"),
-        (_evaluation(passed=None), 2, "UNDECIDED"),
+        (_evaluation(passed=None), 2, "SCORED"),
     ],
 )
 @pytest.mark.parametrize("as_json", [False, True])

@@ -197,7 +197,7 @@ def test_the_worst_with_the_claims_against_them(tmp_path: Path, capsys: Any) -> 
     out = capsys.readouterr().out
     assert out.index(runs[2].id) < out.index(runs[1].id)
     assert runs[0].id not in out
-    assert f"reference 1 (rivers.txt): “{PASSAGE}”" in out
+    assert f"reference 1 · rivers.txt: “{PASSAGE}”" in out
     assert out.index("1. Contradiction: ") < out.index("2. Neutral: The mayor of Ulm")
     assert "Entailment" not in out
     assert _run(path, "--worst", 1, "--json") == 0
@@ -219,13 +219,10 @@ def test_one_run_whole(tmp_path: Path, capsys: Any) -> None:
     out = capsys.readouterr().out
     for told in (
         *(f"run {run.id}", "2026-11-20 10:00:00 UTC, rag, gpt-4o-mini", "tags  prod", "user  7"),
-        *("answer 1 of 2  chain", f"answer  {WRONG}", "FAILED  Contradiction, score 0.25"),
-        *(
-            "answer 2 of 2  regenerate, feedback",
-            "told  - Not in the sources: The mayor",
-            "PASSED  score 1.00",
-        ),
-        *("the guard recovered  answer 2 is the last one", "in all 6 calls", "took 1.2 s"),
+        *("Answer 1 of 2", f"answer  {WRONG}", "FAILED  Contradiction, score 0.25"),
+        *("Answer 2 of 2  The guard asked for another answer", "told  - Not in the sources: The"),
+        *("PASSED  score 1.00", "the guard: recovered  answer 2 is the last one"),
+        *("6 calls, ", "of answering and judging; took 1.2 s"),
     ):
         assert told in out, told
     assert _run(path, "--show", run.id[:15], "--json") == 0

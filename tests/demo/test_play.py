@@ -62,12 +62,12 @@ def test_an_answer_that_fails_is_given_anew_and_all_of_it_is_shown(tmp_path: Pat
         "Answer 1:  It removes [b]all directories[/b].",
         "1. Contradiction: it removes all directories",
         "FAILED",
-        "The guard:  the passages contradict claims: the guard asks for another answer; its model "
-        "answers from the passages, told what was wrong",
+        "Why:  The passages contradict claims. The guard asked for another answer; its model "
+        "answered from the references, told what was wrong.",
         "Answer 2:  It removes [b]directories[/b].",
         "1. Entailment: it removes directories",
         "PASSED",
-        "The guard  lets the new answer through: attempt 2 passed",
+        "The guard:  recovered: attempt 2 passed",
         "Final answer:  It removes [b]directories[/b].",
         "6 calls, 30 + 18 tokens",
         "1 question: 1 recovered; recoveries: 1 regenerate",
@@ -98,7 +98,7 @@ def test_a_refusal_is_shown_as_one(tmp_path: Path) -> None:
         *("It removes no directories.", THIRD, *3 * ["1. Neutral"]),
     )
     out = _shown(model, tmp_path / "traces.json", ("What does it remove?",))
-    assert "The guard  refuses to answer: no answer passed in 3 attempts" in out
+    assert "The guard:  abstained: no answer passed in 3 attempts" in out
     assert "Final answer:  It removes" not in out
     assert "1 question: 1 abstained; recoveries: 2 retrieve" in out
 

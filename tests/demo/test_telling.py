@@ -40,10 +40,10 @@ def test_a_search_is_told_with_what_it_found() -> None:
     told = {"recovery": "retrieve", "feedback": _feedback(ClaimLabel.NEUTRAL)}
     said = telling.action(_attempt("m.f"), _attempt("m.f", "m.g", "m.h", **told))
     assert said == (
-        "claims are not in the passages: the guard searches for what failed, which finds other "
-        "passages (m.g, m.h); the chain answers again"
+        "Claims are not in the passages. The guard searched for what failed; the chain answered "
+        "again. Other passages: m.g, m.h."
     )
-    assert "finds" not in telling.action(_attempt("m.f"), _attempt("m.f", **told))
+    assert "Other" not in telling.action(_attempt("m.f"), _attempt("m.f", **told))
 
 
 def test_a_contradiction_is_told() -> None:
@@ -51,8 +51,8 @@ def test_a_contradiction_is_told() -> None:
     following = _attempt("m.f", recovery="regenerate", origin="repair", feedback=feedback)
     said = telling.action(_attempt("m.f"), following)
     assert said == (
-        "the passages contradict claims: the guard asks for another answer; its model answers from "
-        "the passages, told what was wrong"
+        "The passages contradict claims. The guard asked for another answer; its model answered "
+        "from the references, told what was wrong."
     )
 
 

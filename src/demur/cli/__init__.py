@@ -38,7 +38,7 @@ from demur.cli.log import log
 from demur.cli.report import report
 from demur.cli.score import score
 from demur.schema import Evaluation
-from demur.views import terminal as display
+from demur.views import terminal
 
 _TEXT = "Text, @FILE to read a file, - for standard input, or @@TEXT for a text that begins with @."
 
@@ -154,7 +154,7 @@ def check(
         if as_json:
             typer.echo(escaped(evaluation.model_dump_json()))
         else:
-            display.show(output(), evaluation, _names(contexts))
+            terminal.show(output(), evaluation, _names(contexts))
     return {True: PASSED, False: FAILED, None: UNDECIDED}[evaluation.passed]
 
 
@@ -240,7 +240,7 @@ def _read(option: str, value: str) -> tuple[str, str | None]:
         raw = Path(name).read_bytes()
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        message = display.one_line(f"cannot read {name}: {why}")
+        message = terminal.one_line(f"cannot read {name}: {why}")
         raise typer.BadParameter(message, param_hint=option) from error
     return _decode(option, name, raw), name
 
@@ -249,7 +249,7 @@ def _decode(option: str, name: str, raw: bytes) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        message = display.one_line(f"{name} is not UTF-8 text (byte {error.start})")
+        message = terminal.one_line(f"{name} is not UTF-8 text (byte {error.start})")
         raise typer.BadParameter(message, param_hint=option) from error
 
 

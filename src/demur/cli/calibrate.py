@@ -19,7 +19,7 @@ from demur.cli.console import PASSED, errors, escaped, output, pipe_may_close
 from demur.errors import DemurError
 from demur.observe.log import LABEL, read_labels
 from demur.schema import OnAbstain, Threshold
-from demur.views import terminal as display
+from demur.views import terminal
 
 _CONFIDENCE = 0.9
 _MOST_TOLD = 5
@@ -127,7 +127,7 @@ def calibrate(
             typer.echo(escaped(json.dumps(told)))
         else:
             for head, tail in _told(threshold, name, held, kept, goal):
-                display.say(output(), head, display.one_line(tail), style="bold")
+                terminal.say(output(), head, terminal.one_line(tail), style="bold")
     return PASSED
 
 
@@ -197,10 +197,10 @@ def _may_write(goal: Path, read: Mapping[str, Path | None], force: bool) -> None
             raise typer.BadParameter(f"it would replace the {what}", param_hint="--out")
     if is_there and not force:
         message = f"{goal} is there: --force replaces it, -o names another file"
-        raise typer.BadParameter(display.one_line(message), param_hint="--out")
+        raise typer.BadParameter(terminal.one_line(message), param_hint="--out")
     if not os.path.isdir(goal.parent):
         message = f"there is no folder {goal.parent}"
-        raise typer.BadParameter(display.one_line(message), param_hint="--out")
+        raise typer.BadParameter(terminal.one_line(message), param_hint="--out")
 
 
 # --- What is answered -----------------------------------------------------------------------------

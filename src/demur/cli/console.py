@@ -21,7 +21,7 @@ from rich.text import Text
 from demur.errors import DemurError
 from demur.observe.log import Damaged
 from demur.schema import Threshold
-from demur.views import terminal as display
+from demur.views import terminal
 
 PASSED, FAILED, UNDECIDED, USAGE, FAULT, INTERRUPTED = 0, 1, 2, 64, 70, 130
 
@@ -84,7 +84,7 @@ def errors() -> Console:
 
 def complain(message: str) -> None:
     """Say what went wrong."""
-    display.say(errors(), "demur:", display.harmless(message), style="bold red")
+    terminal.say(errors(), "demur:", terminal.harmless(message), style="bold red")
 
 
 def reason(error: Exception) -> str:
@@ -125,7 +125,7 @@ def _threshold_file(name: str) -> Threshold:
         return Threshold.load(name)
     except DemurError as error:
         message = f"{error}. Expected a number, or a file that demur calibrate wrote"
-        raise typer.BadParameter(display.one_line(message), param_hint="--threshold") from error
+        raise typer.BadParameter(terminal.one_line(message), param_hint="--threshold") from error
 
 
 def escaped(json: str) -> str:
@@ -135,7 +135,7 @@ def escaped(json: str) -> str:
 
 def line(console: Console, cells: Iterable[str]) -> None:
     """Print cells with tabs between them, for another program."""
-    console.file.write("\t".join(map(display.one_line, cells)) + "\n")  # print has no tabs
+    console.file.write("\t".join(map(terminal.one_line, cells)) + "\n")  # print has no tabs
 
 
 def table(
@@ -167,7 +167,7 @@ def table(
     for figure in figures:
         grid.add_column(figure, justify="right", no_wrap=figure in whole)
     for row in rows:
-        grid.add_row(*(Text(display.one_line(cell)) for cell in row))
+        grid.add_row(*(Text(terminal.one_line(cell)) for cell in row))
     console.print(grid)
 
 
@@ -178,7 +178,7 @@ def say_left_out(log: Path, damaged: Sequence[Damaged]) -> None:
         rest = len(damaged) - _MOST_TOLD
         told.append(f"{rest:,} more are left out, to {damaged[-1].place}")
     for one in told:
-        display.say(errors(), display.one_line(f"{log}, {one}"))
+        terminal.say(errors(), terminal.one_line(f"{log}, {one}"))
 
 
 @contextlib.contextmanager

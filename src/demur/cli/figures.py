@@ -10,7 +10,7 @@ from rich.console import Console
 from demur.cli.console import table
 from demur.schema import Usage
 from demur.scoring import Summary
-from demur.views import terminal as display
+from demur.views import terminal
 
 Prices = tuple[float, float]
 """Of a million tokens of prompts, and of replies."""
@@ -60,7 +60,7 @@ def show(console: Console, summary: Summary, prices: Prices | None) -> None:
         rows.append([*row, f"{usage.price(*prices):,.4f}"] if prices else row)
     table(console, [""], heads, rows)
     if summary.spent.calls:
-        display.say(console, f"on references: {spent(summary.spent, prices)}")
+        terminal.say(console, f"on references: {spent(summary.spent, prices)}")
     if summary.above:
         rows = []
         for above in summary.above:

@@ -13,7 +13,7 @@ from demur.errors import DemurError
 from demur.observe.log import LABEL, Damaged, JudgedAnswer, answered, open_log
 from demur.schema import ABSTAIN, Evaluation
 from demur.scoring import is_results, read_results
-from demur.views import terminal as display
+from demur.views import terminal
 
 
 @dataclass
@@ -103,7 +103,7 @@ def chosen(held: Held, evaluator: str | None) -> str:
             if evaluator is None
             else f"expected an evaluator that {held.path} has scores of: {names}; got {evaluator!r}"
         )
-        raise typer.BadParameter(display.one_line(message), param_hint="--evaluator")
+        raise typer.BadParameter(terminal.one_line(message), param_hint="--evaluator")
     return evaluator
 
 

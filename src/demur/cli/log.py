@@ -35,7 +35,7 @@ from demur.observe.log import (
     worst,
 )
 from demur.schema import Finding
-from demur.views import terminal as display
+from demur.views import terminal
 
 _LAST = 20
 _POLL_SECONDS = 0.5
@@ -166,7 +166,7 @@ def log(
             if as_json:
                 typer.echo(escaped(record.as_json()))
             else:
-                logged.show_run(output(), record)
+                terminal.show_run(output(), record)
         elif export_to is not None:
             found = _export(opened, export_to, filters, last, force, append)
         else:
@@ -175,7 +175,7 @@ def log(
             if follow:
                 _follow(opened, filters, as_json)
         if not found:
-            display.say(errors(), f"{display.one_line(str(file))}: no run {_among(filters)}")
+            terminal.say(errors(), f"{terminal.one_line(str(file))}: no run {_among(filters)}")
     return PASSED
 
 
@@ -198,7 +198,7 @@ def _time(option: str, text: str | None, now: datetime) -> datetime | None:
         time = datetime.fromisoformat(re.sub("[zZ]$", "+00:00", text.strip()))
         return (time if time.tzinfo else time.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
     except (ValueError, OverflowError) as error:
-        message = display.one_line(f"expected a time {_TIME[:-1]}; got {text!r}")
+        message = terminal.one_line(f"expected a time {_TIME[:-1]}; got {text!r}")
         raise typer.BadParameter(message, param_hint=option) from error
 
 
@@ -268,7 +268,7 @@ def _whole(
         elif as_json:
             typer.echo(escaped(one.as_json()))
         else:
-            logged.show_worst(output(), one, evaluator)
+            terminal.show_worst(output(), one, evaluator)
         count += 1
     say_left_out(opened.path, damaged)
     return count
@@ -281,14 +281,14 @@ def _export(
         done = export(opened, out, filters, last, force=force, append=append)
     except FileExistsError as error:
         message = f"{error}: --force replaces it, --append adds to it if it is a log"
-        raise typer.BadParameter(display.one_line(message), param_hint="--export") from error
+        raise typer.BadParameter(terminal.one_line(message), param_hint="--export") from error
     except ValueError as error:
-        raise typer.BadParameter(display.one_line(str(error)), param_hint="--export") from error
+        raise typer.BadParameter(terminal.one_line(str(error)), param_hint="--export") from error
     except OSError as error:
         raise LogError(f"cannot write {out}: {error.strerror or error}") from error
     say_left_out(opened.path, done.damaged)
     runs = "1 run" if done.runs == 1 else f"{done.runs:,} runs"
-    display.say(output(), display.one_line(f"{runs} written to {out}"))
+    terminal.say(output(), terminal.one_line(f"{runs} written to {out}"))
     return done.runs
 
 

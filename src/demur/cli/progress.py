@@ -20,7 +20,7 @@ from rich.progress import (
 )
 
 from demur.cli.console import errors
-from demur.views import terminal as display
+from demur.views import terminal
 
 Report = Callable[[str, str, int, int], None]
 """Is told the task, what there is to say of it now, how much is done, and how much there is."""
@@ -59,7 +59,7 @@ def _bars(console: Console, *columns: ProgressColumn) -> Iterator[Report]:
         tasks: dict[str, TaskID] = {}
 
         def move(task: str, note: str, done: int, total: int) -> None:
-            text = display.one_line(f"{task}, {note}")
+            text = terminal.one_line(f"{task}, {note}")
             if task not in tasks:  # what was done before says nothing of the speed
                 tasks[task] = bar.add_task(text, total=total, completed=done)
             bar.update(tasks[task], description=text, completed=done, total=total)
@@ -75,8 +75,8 @@ def _download_lines(console: Console) -> Report:
         tenth = 10 * done // total if total else 0
         if (task, note, tenth) not in shown:
             shown.add((task, note, tenth))
-            line = display.one_line(f"{task}, {note}: {tenth * 10} % of {total:,} bytes")
-            display.say(console, line)
+            line = terminal.one_line(f"{task}, {note}: {tenth * 10} % of {total:,} bytes")
+            terminal.say(console, line)
 
     return move
 
@@ -95,7 +95,7 @@ def _count_lines(console: Console) -> Report:
         shown[task] = now, tenth
         left = (now - started) / (done - before) * (total - done) if done > before else 0.0
         rest = f", about {_duration(left)} left" if left else ""
-        display.say(console, display.one_line(f"{task}, {note}: {done:,} of {total:,}{rest}"))
+        terminal.say(console, terminal.one_line(f"{task}, {note}: {done:,} of {total:,}{rest}"))
 
     return move
 

@@ -13,7 +13,7 @@ from demur.cli.console import PASSED, errors, output, pipe_may_close, say_left_o
 from demur.observe.log import LogError, open_log, read_labels
 from demur.report import MOST, plural, write_report
 from demur.schema import Threshold
-from demur.views import terminal as display
+from demur.views import terminal
 
 
 def report(
@@ -68,11 +68,13 @@ def report(
         raise LogError(f"cannot read {file}: it is a folder")
     page = file.with_suffix(".html") if out is None else out
     if os.path.exists(page) and not force:  # Path.exists raises where it may not look
-        message = display.one_line(f"{page} is there already: --force replaces it")
+        message = terminal.one_line(f"{page} is there already: --force replaces it")
         raise typer.BadParameter(message, param_hint="-o")
     for given in (labels, threshold):
         if given is not None and given.resolve() == page.resolve():
-            raise typer.BadParameter(display.one_line(f"it would replace {given}"), param_hint="-o")
+            raise typer.BadParameter(
+                terminal.one_line(f"it would replace {given}"), param_hint="-o"
+            )
     with errors().status("writing the report"), open_log(file) as log:
         try:
             written = write_report(
@@ -85,18 +87,18 @@ def report(
                 threshold=None if threshold is None else Threshold.load(threshold),
             )
         except ValueError as error:
-            raise typer.BadParameter(display.one_line(str(error))) from error
+            raise typer.BadParameter(terminal.one_line(str(error))) from error
         except OSError as error:
             raise LogError(f"cannot write {page}: {error.strerror or error}") from error
     with pipe_may_close():
         say_left_out(file, written.damaged)
         if written.unknown:
             unknown = plural(written.unknown, "label is", "labels are")
-            display.say(errors(), f"{unknown} of runs that are not in it")
+            terminal.say(errors(), f"{unknown} of runs that are not in it")
         runs = plural(written.rows, "run")
         if written.runs > (last or MOST):
             runs = f"the newest {written.rows:,} of {written.runs:,} runs (--last changes that)"
-        display.say(output(), display.one_line(f"{runs} written to {page}"))
+        terminal.say(output(), terminal.one_line(f"{runs} written to {page}"))
     return PASSED
 
 

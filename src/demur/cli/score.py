@@ -45,7 +45,7 @@ from demur.scoring import (
     read_input,
     summarise,
 )
-from demur.views import terminal as display
+from demur.views import terminal
 
 _ROWS_AT_ONCE = 16
 _MODEL = "local, local:FILE.gguf, openai:NAME or ollama:NAME"
@@ -231,7 +231,7 @@ def score(
             )
         else:
             figures.show(output(), summary, prices)
-            display.say(output(), display.one_line(f"results: {target}"))
+            terminal.say(output(), terminal.one_line(f"results: {target}"))
     return UNDECIDED if any(one.undetermined for one in summary.figures) else PASSED
 
 
@@ -272,12 +272,12 @@ def _file(file: str, out: Path | None) -> Iterator[tuple[Path, str, Path]]:
 
 def _carry_out(run: Run, method: Method, prices: Prices | None) -> bool:
     """Score what is missing; False after an interrupt."""
-    path = display.one_line(str(run.results.path))
+    path = terminal.one_line(str(run.results.path))
     if run.results.aside:
-        aside = display.one_line(str(run.results.aside))
-        display.say(errors(), f"the earlier results are in {aside}")
+        aside = terminal.one_line(str(run.results.aside))
+        terminal.say(errors(), f"the earlier results are in {aside}")
     if run.results.cut:
-        display.say(
+        terminal.say(
             errors(),
             f"{path} ended in a line that was not whole: {run.results.cut} bytes cut",
         )
@@ -287,7 +287,7 @@ def _carry_out(run: Run, method: Method, prices: Prices | None) -> bool:
                 _prepare(run, method.prepare, report, prices)
             run.score(partial(_report, report, prices))
     except KeyboardInterrupt:
-        display.say(
+        terminal.say(
             errors(),
             f"stopped: {run.done:,} of {run.total:,} are in {path}; the same command goes on",
         )

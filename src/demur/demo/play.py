@@ -27,7 +27,7 @@ from demur.observe.log import open_log
 from demur.report import write_report
 from demur.runtime import describe
 from demur.schema import Usage
-from demur.views import terminal as display
+from demur.views import terminal
 
 QUESTIONS = (
     "Which clock should I use to measure durations, and can it go backwards?",
@@ -67,7 +67,7 @@ def play(
     path = traces or _new_file()
     _save(path, [])  # what cannot be written shows now, not in two minutes
     guard = guarded(rag_chain(model, retriever), model)
-    display.say(
+    terminal.say(
         console,
         "A LangChain chain answers questions about the standard library from passages of its "
         "documentation. A guard checks each answer, claim by claim, against the passages that the "
@@ -82,8 +82,8 @@ def play(
         _show_answer(console, done[-1])
         _save(path, done)
     _show_summary(console, [one.trace for one in done], time.monotonic() - started)
-    display.say(console, display.one_line(f"Traces: {path}"))
-    display.say(console, display.one_line(f"Report: {_report(path)}"), "open it in a browser")
+    terminal.say(console, terminal.one_line(f"Traces: {path}"))
+    terminal.say(console, terminal.one_line(f"Report: {_report(path)}"), "open it in a browser")
 
 
 def _retriever(console: Console, embeddings: Embeddings) -> BaseRetriever:
@@ -95,7 +95,7 @@ def _retriever(console: Console, embeddings: Embeddings) -> BaseRetriever:
             if console.is_terminal:
                 status.update(line)
             else:
-                display.say(console, line)
+                terminal.say(console, line)
 
         folder = model_dir() / "demo-index"
         index = open_index(documents, embeddings, MINILM.sha256, folder, report)
@@ -119,7 +119,7 @@ def _show_question(console: Console, question: str, place: str) -> None:
     console.print()
     if console.is_terminal:
         console.print(Rule())
-    display.say(console, f"Question {place}:", question, style="bold")
+    terminal.say(console, f"Question {place}:", question, style="bold")
 
 
 def _show_answer(console: Console, answered: Guarded[str]) -> None:
@@ -128,24 +128,26 @@ def _show_answer(console: Console, answered: Guarded[str]) -> None:
         console.print()
         if at:
             said = telling.action(trace.attempts[at - 1], attempt)
-            display.say(console, "The guard:", display.harmless(said), style="bold yellow")
-        text = display.harmless(attempt.answer)
-        display.say(console, f"Answer {at + 1}:", text, style="bold cyan")
+            terminal.say(console, "Why:", terminal.harmless(said), style="bold yellow")
+        text = terminal.harmless(attempt.answer)
+        terminal.say(console, f"Answer {at + 1}:", text, style="bold cyan")
         titles = [str(document.metadata["title"]) for document in attempt.contexts]
         for evaluation in attempt.evaluations:
-            display.show(console, evaluation, titles)
+            terminal.show(console, evaluation, titles)
     console.print()
-    ending = display.harmless(telling.ending(trace))
-    display.say(console, "The guard", ending, style="bold yellow")
-    display.say(console, "Final answer:", display.harmless(answered.output), style="bold green")
-    display.say(console, f"{display.usage_line(trace.usage)} of calls", style="dim")
+    ending = terminal.harmless(telling.ending(trace))
+    terminal.say(console, "The guard:", ending, style="bold yellow")
+    terminal.say(console, "Final answer:", terminal.harmless(answered.output), style="bold green")
+    terminal.say(console, f"{terminal.usage_line(trace.usage)} of calls", style="dim")
 
 
 def _show_summary(console: Console, traces: Sequence[Trace], seconds: float) -> None:
     console.print()
-    display.say(console, telling.tally(traces), style="bold")
+    terminal.say(console, telling.tally(traces), style="bold")
     spent = sum((trace.usage for trace in traces), Usage())
-    display.say(console, f"In all: {display.usage_line(spent)} of calls; {seconds:.0f} s went by.")
+    terminal.say(
+        console, f"In all: {terminal.usage_line(spent)} of calls; {seconds:.0f} s went by."
+    )
 
 
 # --- What is kept ------------------------------------------------------------------------------

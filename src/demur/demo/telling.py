@@ -5,32 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from demur.guard import Attempt, Origin, Trace
+from demur.guard import Attempt, Trace
 from demur.schema import Failure
+from demur.views import outcome_look, what_the_guard_did
 
 _WRONG = {
     Failure.NEUTRAL: "claims are not in the passages",
     Failure.CONTRADICTION: "the passages contradict claims",
     Failure.NOTHING: "the answer states nothing to check",
-}
-_RECOVERIES = {
-    "retrieve": "the guard searches for what failed",
-    "regenerate": "the guard asks for another answer",
-    "repair": "the guard corrects it",
-}
-_ANSWERING: dict[Origin, str] = {
-    "chain": "the chain answers again",
-    "feedback": "the chain answers again, told what was wrong",
-    "repair": "its model answers from the passages, told what was wrong",
-}
-_ENDS = {
-    "passed": "lets the answer through",
-    "recovered": "lets the new answer through",
-    "nothing_to_check": "lets an answer through that states nothing to check",
-    "abstained": "refuses to answer",
-    "blocked": "lets nothing through",
-    "best_effort": "lets the best answer through, with a note",
-    "evaluator_failed": "lets no answer through that it could not judge",
 }
 
 
@@ -41,15 +23,14 @@ def action(last: Attempt, following: Attempt) -> str:
     known = {document.page_content for document in last.contexts}
     new = [one for one in following.contexts if one.page_content not in known]
     titles = ", ".join(dict.fromkeys(str(one.metadata.get("title", "untitled")) for one in new))
-    does = _RECOVERIES[following.recovery or "regenerate"]
-    found = f", which finds other passages ({titles})" if new else ""
-    because = f"{' and '.join(wrong)}: " if wrong else ""
-    return f"{because}{does}{found}; {_ANSWERING[following.origin]}"
+    because = f"{' and '.join(wrong).capitalize()}. " if wrong else ""
+    found = f" Other passages: {titles}." if new else ""
+    return f"{because}{what_the_guard_did(following)}{found}"
 
 
 def ending(trace: Trace) -> str:
     """How a guarded call ended, and why."""
-    return f"{_ENDS[trace.outcome]}: {trace.reason}"
+    return f"{outcome_look(trace.outcome).word}: {trace.reason}"
 
 
 def tally(traces: Sequence[Trace]) -> str:

@@ -5,13 +5,11 @@ shows no judged text but through a `Prompt`; what could not be decided has an `e
 score nor label; an evaluation tells by its `fingerprints` what its score depends on.
 """
 
-from demur.evaluators.base import (
-    ClaimEvaluator,
-    Evaluator,
-    ExtractedClaims,
-    LabelledClaims,
-    as_sample,
-)
+from demur.evaluators.base import ClaimEvaluator as ClaimEvaluator
+from demur.evaluators.base import Evaluator
+from demur.evaluators.base import ExtractedClaims as ExtractedClaims
+from demur.evaluators.base import LabelledClaims as LabelledClaims
+from demur.evaluators.base import as_sample as as_sample
 from demur.evaluators.baselines import (
     AllFalse,
     LMvsLM,
@@ -41,18 +39,15 @@ from demur.evaluators.thresholds import ShareThreshold as ShareThreshold
 from demur.evaluators.thresholds import number as number
 from demur.evaluators.thresholds import refuse_foreign as refuse_foreign
 
-__all__ = [
+__all__ = [  # what is not named here serves other rooms, and is not promised
     "FEWL",
     "AllFalse",
     "Cascade",
-    "ClaimEvaluator",
     "Evaluator",
-    "ExtractedClaims",
     "FEWLPrompts",
     "Fitted",
     "LMvsLM",
     "LMvsLMPrompts",
-    "LabelledClaims",
     "Matcher",
     "NeighborStore",
     "Pairs",
@@ -65,6 +60,5 @@ __all__ = [
     "Summary",
     "ZeroShot",
     "ZeroShotPrompts",
-    "as_sample",
     "summarize",
 ]

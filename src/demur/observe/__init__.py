@@ -6,33 +6,30 @@ evaluators do meanwhile (`is_scoring`) is to be left out.
 """
 
 from demur.observe.backlog import OnFull
-from demur.observe.finished import Finished
+from demur.observe.finished import Finished as Finished
 from demur.observe.handlers import AsyncScoreCallbackHandler, ScoreCallbackHandler
 from demur.observe.outlet import SinkLike
-from demur.observe.reading import Said
-from demur.observe.recorder import Recorder, RunCounts, is_scoring
+from demur.observe.reading import Said as Said
+from demur.observe.recorder import Recorder as Recorder
+from demur.observe.recorder import RunCounts
+from demur.observe.recorder import is_scoring as is_scoring
 from demur.observe.records import Record
 from demur.observe.redaction import Redact
 from demur.observe.redaction import evaluation_redaction as evaluation_redaction
-from demur.observe.runs import Runs
+from demur.observe.runs import Runs as Runs
 from demur.observe.secret_names import is_secret_name as is_secret_name
 from demur.observe.sinks import JSONLSink, OpenTelemetrySink, Sink, SQLiteSink
 
-__all__ = [
+__all__ = [  # what is not named here serves other rooms, and is not promised
     "AsyncScoreCallbackHandler",
-    "Finished",
     "JSONLSink",
     "OnFull",
     "OpenTelemetrySink",
     "Record",
-    "Recorder",
     "Redact",
     "RunCounts",
-    "Runs",
     "SQLiteSink",
-    "Said",
     "ScoreCallbackHandler",
     "Sink",
     "SinkLike",
-    "is_scoring",
 ]

@@ -6,26 +6,18 @@ the delimiters is taken out of its reply; a label's probability is that of its f
 model's bias where that was measured.
 """
 
-from demur.prompting.isolation import (
-    as_shown,
-    as_written,
-    isolate,
-    without_delimiters,
-    without_echo,
-)
-from demur.prompting.logprobs import Calibration, label_logprobs, mean_bias, probabilities
+from demur.prompting.isolation import as_shown as as_shown
+from demur.prompting.isolation import as_written as as_written
+from demur.prompting.isolation import isolate as isolate
+from demur.prompting.isolation import without_delimiters as without_delimiters
+from demur.prompting.isolation import without_echo as without_echo
+from demur.prompting.logprobs import Calibration as Calibration
+from demur.prompting.logprobs import label_logprobs as label_logprobs
+from demur.prompting.logprobs import mean_bias as mean_bias
+from demur.prompting.logprobs import probabilities as probabilities
 from demur.prompting.prompts import Example, Prompt
 
-__all__ = [
-    "Calibration",
+__all__ = [  # what is not named here serves other rooms, and is not promised
     "Example",
     "Prompt",
-    "as_shown",
-    "as_written",
-    "isolate",
-    "label_logprobs",
-    "mean_bias",
-    "probabilities",
-    "without_delimiters",
-    "without_echo",
 ]

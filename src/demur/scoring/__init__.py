@@ -1,12 +1,14 @@
 """Data sets of answers, scored: rows of a file in, lines of results out, resumable at any point."""
 
 from demur.scoring.ledger import Ledger
-from demur.scoring.results import Result, Results, ScoringError, is_results, read_results
+from demur.scoring.results import Result, Results, ScoringError
+from demur.scoring.results import is_results as is_results
+from demur.scoring.results import read_results as read_results
 from demur.scoring.rows import Data, Row, read_fields
 from demur.scoring.run import Input, Progress, Run, open_run, read_input
 from demur.scoring.summary import Above, Figures, Summary, summarise
 
-__all__ = [
+__all__ = [  # what is not named here serves other rooms, and is not promised
     "Above",
     "Data",
     "Figures",
@@ -19,10 +21,8 @@ __all__ = [
     "Run",
     "ScoringError",
     "Summary",
-    "is_results",
     "open_run",
     "read_fields",
     "read_input",
-    "read_results",
     "summarise",
 ]

@@ -77,10 +77,12 @@ class Run:
     evaluators: Mapping[str, Evaluator]
     results: Results
     rows_at_once: int
-    _redacted: Callable[[Evaluation], dict[str, Any]] = field(default_factory=evaluation_redaction)
+    _redacted: Callable[[Evaluation], dict[str, Any]] = field(
+        init=False, default_factory=evaluation_redaction
+    )
     """What is written of an evaluation: a provider's words may hold a credential."""
-    _finished: SimpleQueue[_Event] = field(default_factory=SimpleQueue)
-    _stopped: Event = field(default_factory=Event)
+    _finished: SimpleQueue[_Event] = field(init=False, default_factory=SimpleQueue)
+    _stopped: Event = field(init=False, default_factory=Event)
 
     @property
     def ledger(self) -> Ledger:

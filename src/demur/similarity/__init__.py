@@ -6,18 +6,17 @@ fingerprint that tells its scores from those of others; torch is imported when a
 it is first used, and a missing package is an error with the extra's name.
 """
 
-from demur.similarity.encoders import weights_fingerprint
+from demur.similarity.encoders import weights_fingerprint as weights_fingerprint
 from demur.similarity.nli import NLI, load_nli
 from demur.similarity.pairs import Similarity
-from demur.similarity.resolving import COSINE, resolve_similarity
+from demur.similarity.resolving import COSINE as COSINE
+from demur.similarity.resolving import resolve_similarity
 from demur.similarity.scorers import Pair
 
-__all__ = [
-    "COSINE",
+__all__ = [  # what is not named here serves other rooms, and is not promised
     "NLI",
     "Pair",
     "Similarity",
     "load_nli",
     "resolve_similarity",
-    "weights_fingerprint",
 ]

@@ -6,20 +6,21 @@ underlines by CSS alone, and links from a claim in the answer to its evidence an
 """
 
 from demur.views.answers import attempt_html
-from demur.views.elements import Element
+from demur.views.elements import Element as Element
 from demur.views.evaluations import evaluation_html
-from demur.views.highlight import Segment, segments
-from demur.views.notebook import notebook_html, stylesheet
+from demur.views.highlight import Segment as Segment
+from demur.views.highlight import segments as segments
+from demur.views.notebook import notebook_html as notebook_html
+from demur.views.notebook import stylesheet
 from demur.views.traces import record_html, trace_html
+from demur.views.words import outcome_look as outcome_look
+from demur.views.words import verdict_look as verdict_look
+from demur.views.words import what_the_guard_did as what_the_guard_did
 
-__all__ = [
-    "Element",
-    "Segment",
+__all__ = [  # what is not named here serves other rooms, and is not promised
     "attempt_html",
     "evaluation_html",
-    "notebook_html",
     "record_html",
-    "segments",
     "stylesheet",
     "trace_html",
 ]

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from demur.guard import Attempt
 from demur.schema import Evaluation
-from demur.views.claims import Numbered, View, numbered, reference_names, tooltip
+from demur.views.claims import Numbered, View, numbered, tooltip
+from demur.views.description import reference_names
 from demur.views.elements import Element, element, prefix_of
 from demur.views.evaluations import evaluation_block
 from demur.views.marking import Mark, marked

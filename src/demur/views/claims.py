@@ -6,13 +6,11 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from langchain_core.documents import Document
-
 from demur._text import one_line
-from demur.schema import Claim, Evaluation, Evidence
+from demur.schema import Claim, Evaluation
+from demur.views.description import Quote, ShownClaim, describe_claim
 from demur.views.elements import Element, element, joined, separated
 from demur.views.folds import folded, shortened
-from demur.views.words import claim_look, label_text, missing_line
 
 _MISSING = "These quantities of the claim stand nowhere in what it was held against."
 
@@ -68,12 +66,9 @@ class View:
                 return self.evidence(one.number, at)
         return self.in_list(one.number)
 
-    def name(self, evidence: Evidence) -> str:
-        """What to call the reference of a piece of evidence."""
-        at = evidence.context
-        if at is None:
-            return "reference"
-        return self.names[at] if at < len(self.names) else f"reference {at + 1}"
+    def shown(self, claim: Claim) -> ShownClaim:
+        """What is shown of a claim."""
+        return describe_claim(claim, self.names)
 
 
 def numbered(evaluations: Iterable[Evaluation]) -> list[list[Numbered]]:
@@ -86,33 +81,12 @@ def numbered(evaluations: Iterable[Evaluation]) -> list[list[Numbered]]:
     return found
 
 
-def reference_names(contexts: Sequence[Document]) -> list[str]:
-    """What to call the references: by their number, and their source where it is known."""
-    sources = [_source(one) for one in contexts]
-    return [
-        f"reference {at} · {source}" if source else f"reference {at}"
-        for at, source in enumerate(sources, 1)
-    ]
-
-
-def _source(document: Document) -> str | None:
-    for key in ("title", "source"):
-        value = document.metadata.get(key)
-        if isinstance(value, str) and value.strip():
-            return one_line(value)
-    return None
-
-
 def tooltip(one: Numbered, view: View) -> str:
     """What hovering over a claim in the answer tells."""
-    number, claim = one
-    lines = [f"{number}. {label_text(claim)}: {one_line(claim.text)}"]
-    if claim.error is not None:
-        lines.append(one_line(claim.error))
-    if (missing := missing_line(claim)) is not None:
-        lines.append(one_line(missing))
-    for found in claim.evidence:
-        lines.append(f"{view.name(found)}: “{shortened(one_line(found.text))}”")
+    shown = view.shown(one.claim)
+    lines = [f"{one.number}. {shown.label}: {one_line(shown.text)}"]
+    lines += [one_line(line) for line in (shown.error, shown.missing) if line is not None]
+    lines += [f"{quote.reference}: “{shortened(one_line(quote.text))}”" for quote in shown.quotes]
     return "\n".join(lines)
 
 
@@ -125,7 +99,7 @@ def claim_list(claims: Sequence[Numbered], view: View) -> Element | None:
 
 def _item(one: Numbered, view: View) -> Element:
     number, claim = one
-    look = claim_look(claim)
+    shown = view.shown(claim)
     back: Element | None = None
     if number in view.marked:
         back = element(
@@ -140,23 +114,28 @@ def _item(one: Numbered, view: View) -> Element:
         element("span", back or str(number), class_="demur-number"),
         element(
             "div",
-            element("p", claim.text, class_="demur-claim-text", dir="auto"),
+            element("p", shown.text, class_="demur-claim-text", dir="auto"),
             _triplet(claim),
-            None if claim.error is None else element("p", claim.error, class_="demur-why"),
-            _missing(claim),
-            *(_quote(one, at, view) for at in range(len(claim.evidence))),
+            None if shown.error is None else element("p", shown.error, class_="demur-why"),
+            _missing(shown),
+            *(_quote(quote, number, at, view) for at, quote in enumerate(shown.quotes)),
         ),
-        element("span", label_mark(claim), class_=f"demur-label {look.css}", title=_shares(claim)),
+        element(
+            "span",
+            label_mark(shown),
+            class_=f"demur-label {shown.look.css}",
+            title=_shares(claim),
+        ),
         id=view.in_list(number),
-        class_=f"demur-claim {look.css}",
+        class_=f"demur-claim {shown.look.css}",
         data_claim=str(number),
     )
 
 
-def label_mark(claim: Claim) -> Element:
+def label_mark(shown: ShownClaim) -> Element:
     """The label's sign and word."""
-    sign = element("span", claim_look(claim).sign, class_="demur-sign", aria_hidden="true")
-    return joined(sign, " ", label_text(claim))
+    sign = element("span", shown.look.sign, class_="demur-sign", aria_hidden="true")
+    return joined(sign, " ", shown.label)
 
 
 def _shares(claim: Claim) -> str | None:
@@ -172,24 +151,21 @@ def _triplet(claim: Claim) -> Element | None:
     return element("p", separated(parts, " → "), class_="demur-triplet")
 
 
-def _missing(claim: Claim) -> Element | None:
-    line = missing_line(claim)
-    if line is None:
+def _missing(shown: ShownClaim) -> Element | None:
+    if shown.missing is None:
         return None
-    return element("p", line, class_="demur-why", title=_MISSING, dir="auto")
+    return element("p", shown.missing, class_="demur-why", title=_MISSING, dir="auto")
 
 
-def _quote(one: Numbered, at: int, view: View) -> Element:
-    found = one.claim.evidence[at]
-    name = view.name(found)
-    where = element("cite", name)
-    if view.is_placed(one.number, at):
-        where = element("a", name, href=f"#{view.evidence(one.number, at)}")
-    said = None if found.label == one.claim.label else f", {found.label}"
+def _quote(quote: Quote, number: int, at: int, view: View) -> Element:
+    where = element("cite", quote.reference)
+    if view.is_placed(number, at):
+        where = element("a", quote.reference, href=f"#{view.evidence(number, at)}")
+    other = None if quote.label is None else f", {quote.label}"
     return element(
         "blockquote",
-        element("span", "“", *folded(found.text, tail=True), "”", dir="auto"),
+        element("span", "“", *folded(quote.text, tail=True), "”", dir="auto"),
         " ",
-        element("span", where, said, class_="demur-where"),
+        element("span", where, other, class_="demur-where"),
         class_="demur-quote",
     )

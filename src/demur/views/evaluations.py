@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from demur.schema import Evaluation
 from demur.views.claims import Numbered, View, claim_list, numbered
+from demur.views.description import describe_evaluation
 from demur.views.elements import Element, element, joined, prefix_of, separated
-from demur.views.words import Look, evaluation_look, usage_line
+from demur.views.words import Look
 
 
 def evaluation_html(evaluation: Evaluation) -> Element:
@@ -31,23 +32,21 @@ def evaluation_block(
         view: Of the answer.
         which: Tells it from others by the same evaluator, such as "1 of 3".
     """
-    label = evaluation.label
-    told = None if label is None or evaluation.nothing_to_check else label
-    score = None if evaluation.score is None else f"score {evaluation.score:.2f}"
+    shown = describe_evaluation(evaluation)
     return element(
         "section",
         element(
             "p",
             element("strong", evaluation.name, class_="demur-name"),
             element("span", which, class_="demur-quiet") if which else None,
-            pill(evaluation_look(evaluation)),
-            element("span", separated((told, score), " · ")),
+            pill(shown.look),
+            element("span", separated((shown.label, shown.score), " · ")),
             class_="demur-head",
         ),
-        _paragraph(evaluation.error, "demur-why"),
-        _paragraph(evaluation.explanation, "demur-explanation"),
+        _paragraph(shown.error, "demur-why"),
+        _paragraph(shown.explanation, "demur-explanation"),
         claim_list(claims, view),
-        element("p", usage_line(evaluation.usage), class_="demur-quiet"),
+        element("p", shown.cost, class_="demur-quiet"),
         class_="demur-evaluation",
     )
 

@@ -1,13 +1,12 @@
-"""How an evaluation looks on a terminal, and in a pipe.
+"""How an evaluation and a run look on a terminal, and in a pipe.
 
 The text of answers, references and models is anybody's: nothing of it reaches the terminal as
-markup or as a control character. What to show is decided by plain functions; `show` prints it.
+markup or as a control character.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from rich import box
 from rich.console import Console
@@ -16,121 +15,164 @@ from rich.text import Text
 
 from demur._text import harmless as harmless
 from demur._text import one_line as one_line
-from demur.schema import Claim, ClaimLabel, Evaluation, Evidence
-from demur.views.words import missing_line
-from demur.views.words import usage_line as usage_line
+from demur.guard import Attempt
+from demur.observe import Record
+from demur.schema import ClaimLabel, Evaluation
+from demur.views.description import (
+    REDACTED,
+    Quote,
+    ShownClaim,
+    describe_claim,
+    describe_evaluation,
+    describe_record,
+    reference_names,
+)
+from demur.views.description import usage_line as usage_line
+from demur.views.words import Look
 
 _LONGEST_QUOTE = 320
-_STYLES = {
-    ClaimLabel.ENTAILMENT: "green",
-    ClaimLabel.NEUTRAL: "yellow",
-    ClaimLabel.CONTRADICTION: "red",
-    None: "magenta",
-}
-_VERDICT_STYLES = {"PASSED": "bold green", "FAILED": "bold red"}
+_COLOURS = {"good": "green", "doubt": "yellow", "bad": "red", "open": "magenta"}
+"""By the kind of a look."""
 
 
-@dataclass(frozen=True)
-class ClaimRow:
-    """One claim as it is shown."""
-
-    claim: str
-    label: str
-    """The label with its probability, where there is one; `no label` where it has none."""
-    evidence: tuple[str, ...]
-    """The quotes that decided it, or the reason why there is no label; then the quantities that
-    are not in the references."""
-    style: str
-
-
-def claim_rows(
-    evaluation: Evaluation, names: Sequence[str] = (), longest: int | None = None
-) -> list[ClaimRow]:
-    """The claims of an evaluation as they are shown.
-
-    Args:
-        evaluation: What was found.
-        names: What to call each reference: `reference 1` and so on where there is none, and nothing
-            where it is empty.
-        longest: Shorten quotes that have more characters.
-    """
-    return [_claim_row(claim, names, longest) for claim in evaluation.claims]
-
-
-def _claim_row(claim: Claim, names: Sequence[str], longest: int | None) -> ClaimRow:
-    if claim.label is None:
-        label = "no label"
-        evidence: tuple[str, ...] = (one_line(claim.error),) if claim.error else ()
-    else:
-        label = claim.label.value
-        share = (claim.probabilities or {}).get(claim.label)
-        if share is not None:
-            label += f" {share:.0%}"
-        evidence = tuple(_quote(found, names, longest) for found in claim.evidence)
-    missing = missing_line(claim)
-    if missing is not None:
-        evidence += (one_line(missing),)
-    return ClaimRow(one_line(claim.text), label, evidence, _STYLES[claim.label])
-
-
-def _quote(evidence: Evidence, names: Sequence[str], longest: int | None) -> str:
-    if evidence.context is None:
-        name = "reference"
-    elif evidence.context < len(names):
-        name = one_line(names[evidence.context])
-    else:
-        name = f"reference {evidence.context + 1}"
-    quote = one_line(evidence.text)
-    if longest is not None and len(quote) > longest:
-        half = longest // 2
-        quote = f"{quote[:half].rstrip()} […] {quote[-half:].lstrip()}"
-    return f"{name}: “{quote}”" if name else f"“{quote}”"
-
-
-def verdict(evaluation: Evaluation) -> tuple[str, str]:
-    """The verdict in a word, and the reason in a line."""
-    if evaluation.error is not None:
-        return "UNDETERMINED", one_line(evaluation.error)
-    parts = [] if evaluation.label is None else [one_line(evaluation.label)]
-    if evaluation.score is not None:
-        parts.append(f"score {evaluation.score:.2f}")
-    if evaluation.explanation:
-        parts.append(one_line(evaluation.explanation))
-    reason = ", ".join(parts)
-    if evaluation.passed is not None:
-        return ("PASSED" if evaluation.passed else "FAILED"), reason
-    return ("NOTHING TO CHECK" if evaluation.nothing_to_check else "UNDECIDED"), reason
+def colour(look: Look) -> str:
+    """The terminal's colour of a look."""
+    return _COLOURS[look.kind]
 
 
 def show(console: Console, evaluation: Evaluation, names: Sequence[str] = ()) -> None:
-    """Print claims, verdict and usage: a table on a terminal, whole lines in a pipe."""
-    if console.is_terminal:
-        if evaluation.claims:
-            console.print(_table(claim_rows(evaluation, names, _LONGEST_QUOTE)))
-    else:
-        for at, row in enumerate(claim_rows(evaluation, names), start=1):
-            say(console, f"{at}. {row.label}: {row.claim}")
-            for line in row.evidence:
+    """Print claims, verdict and usage: a table on a terminal, whole lines in a pipe.
+
+    Args:
+        console: Where to.
+        evaluation: What was found.
+        names: What to call each reference: `reference 1` and so on where there is none, and nothing
+            where it is empty.
+    """
+    claims = [describe_claim(claim, names) for claim in evaluation.claims]
+    if not console.is_terminal:
+        for number, claim in enumerate(claims, start=1):
+            say(console, f"{number}. {claim.label}: {one_line(claim.text)}")
+            for line in _evidence(claim):
                 say(console, f"   {line}")
-    word, reason = verdict(evaluation)
-    say(console, word, reason, style=_VERDICT_STYLES.get(word, "bold magenta"))
-    say(console, usage_line(evaluation.usage), style="dim")
+    elif claims:
+        console.print(_table(claims))
+    shown = describe_evaluation(evaluation)
+    reason = ", ".join(
+        one_line(part)
+        for part in (shown.error, shown.label, shown.score, shown.explanation)
+        if part
+    )
+    say(console, shown.look.word.upper(), reason, style=f"bold {colour(shown.look)}")
+    say(console, shown.cost, style="dim")
 
 
-def _table(rows: Sequence[ClaimRow]) -> Table:
+def _table(claims: Sequence[ShownClaim]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, expand=False, pad_edge=False)
     table.add_column("#", justify="right", style="dim")
     table.add_column("claim", ratio=2, overflow="fold")
     table.add_column("label", no_wrap=True)
     table.add_column("evidence", ratio=3, overflow="fold", style="dim")
-    for at, row in enumerate(rows, start=1):
+    for number, claim in enumerate(claims, start=1):
         table.add_row(
-            str(at),
-            Text(row.claim),
-            Text(row.label, style=row.style),
-            Text("\n".join(row.evidence)),
+            str(number),
+            Text(one_line(claim.text)),
+            Text(claim.label, style=colour(claim.look)),
+            Text("\n".join(_evidence(claim, _LONGEST_QUOTE))),
         )
     return table
+
+
+def _evidence(claim: ShownClaim, longest: int | None = None) -> Iterator[str]:
+    """What decided a claim, or why nothing did; then the quantities that are missing."""
+    if claim.error is not None:
+        yield one_line(claim.error)
+    for quote in claim.quotes:
+        yield _quoted(quote, longest)
+    if claim.missing is not None:
+        yield one_line(claim.missing)
+
+
+def _quoted(quote: Quote, longest: int | None) -> str:
+    text = one_line(quote.text)
+    if longest is not None and len(text) > longest:
+        half = longest // 2
+        text = f"{text[:half].rstrip()} […] {text[-half:].lstrip()}"
+    return f"{one_line(quote.reference)}: “{text}”" if quote.reference else f"“{text}”"
+
+
+def show_run(console: Console, record: Record) -> None:
+    """Print all that is known of a run."""
+    shown = describe_record(record)
+    _head(console, record)
+    for name, value in shown.facts[1:]:  # the first is the run's id
+        _say(console, name, value)
+    if record.tags:
+        _say(console, "tags", ", ".join(record.tags))
+    if record.redacted:
+        _say(console, "redacted", REDACTED)
+    for answer in shown.attempts:
+        attempt = answer.attempt
+        console.print()
+        _say(console, answer.title, answer.came or "", style="bold")
+        if attempt.feedback is not None:
+            _block(console, "told", attempt.feedback.text)
+        _answer(console, attempt)
+        _evaluations(console, attempt, attempt.evaluations)
+        if not attempt.evaluations:
+            _say(console, answer.look.word, "no evaluator judged it")
+    console.print()
+    if shown.ending is not None:
+        _say(console, f"the guard: {shown.ending.look.word}", " ".join(shown.ending.why), "bold")
+    _say(console, shown.cost)
+
+
+def show_worst(console: Console, record: Record, evaluator: str | None) -> None:
+    """Print a run's first answer, with the claims against it, as one evaluator or all found."""
+    attempt = record.attempts[0]
+    _head(console, record)
+    _answer(console, attempt)
+    named = [one for one in attempt.evaluations if evaluator in (None, one.name)]
+    _evaluations(console, attempt, [_against(evaluation) for evaluation in named])
+    console.print()
+
+
+def _against(evaluation: Evaluation) -> Evaluation:
+    """The evaluation with the claims that do not hold, the refuted ones first."""
+    order = (ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL)
+    claims = [claim for label in order for claim in evaluation.claims if claim.label is label]
+    return evaluation.model_copy(update={"claims": tuple(claims)})
+
+
+def _head(console: Console, record: Record) -> None:
+    time = record.time.strftime("%Y-%m-%d %H:%M:%S %Z")
+    about = describe_record(record).about
+    _say(console, f"run {record.id}", ", ".join((time, *about)), style="bold")
+
+
+def _answer(console: Console, attempt: Attempt) -> None:
+    if attempt.question is not None:
+        _block(console, "question", attempt.question)
+    _block(console, "answer", attempt.answer)
+
+
+def _evaluations(console: Console, attempt: Attempt, evaluations: Sequence[Evaluation]) -> None:
+    names = reference_names(attempt.contexts)
+    for evaluation in evaluations:
+        _say(console, evaluation.name, style="underline")
+        show(console, evaluation, names)
+
+
+def _block(console: Console, head: str, text: str) -> None:
+    """A text of several lines."""
+    first, *rest = harmless(text).split("\n")
+    say(console, head, first, style="dim")
+    for more in rest:
+        say(console, f"   {more}")
+
+
+def _say(console: Console, head: str, tail: str = "", style: str = "") -> None:
+    say(console, one_line(head), one_line(tail), style=style)
 
 
 def say(console: Console, head: str, tail: str = "", *, style: str = "") -> None:

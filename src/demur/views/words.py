@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from demur.guard import Attempt
-from demur.schema import Claim, ClaimLabel, Evaluation, Usage
+from demur.guard import Attempt, Verdict
+from demur.schema import Claim, ClaimLabel, Finding
 
 
 class Look(NamedTuple):
@@ -75,27 +75,9 @@ def severity(look: Look) -> int:
     return _WORST_FIRST.index(look.kind)
 
 
-def label_text(claim: Claim) -> str:
-    """The label's word, with its probability where there is one."""
-    share = None if claim.label is None else (claim.probabilities or {}).get(claim.label)
-    word = claim_look(claim).word
-    return word if share is None else f"{word} {share:.0%}"
-
-
-def missing_line(claim: Claim) -> str | None:
-    """Which quantities of a claim are not in the references; None where none is missing."""
-    missing = claim.missing_quantities
-    return f"not in the references: {'; '.join(missing)}" if missing else None
-
-
-def evaluation_look(evaluation: Evaluation) -> Look:
-    """By the evaluation's verdict."""
-    return _VERDICTS[evaluation.finding]
-
-
-def attempt_look(attempt: Attempt) -> Look:
-    """By the attempt's verdict."""
-    return _VERDICTS[attempt.verdict]
+def verdict_look(verdict: Verdict | Finding) -> Look:
+    """By the verdict on an answer, or what an evaluator found of it."""
+    return _VERDICTS[verdict]
 
 
 def outcome_look(outcome: str | None) -> Look:
@@ -107,13 +89,3 @@ def what_the_guard_did(attempt: Attempt) -> str:
     """How a later answer came about, in a sentence."""
     did = _RECOVERIES.get(attempt.recovery or "regenerate", f"recovered by {attempt.recovery}")
     return f"The guard {did}; {_ORIGINS[attempt.origin]}."
-
-
-def usage_line(usage: Usage) -> str:
-    """What it cost: calls, tokens, seconds."""
-    cached = f" ({usage.cached:,} more answered from a cache)" if usage.cached else ""
-    calls = "1 call" if usage.calls == 1 else f"{usage.calls:,} calls"
-    return (
-        f"{calls}{cached}, {usage.input_tokens:,} + {usage.output_tokens:,} tokens, "
-        f"{usage.seconds:,.1f} s"
-    )

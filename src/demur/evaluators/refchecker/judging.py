@@ -99,10 +99,11 @@ def explanation(claims: Sequence[Claim]) -> str:
     """The labels of the claims in a sentence."""
     counts = counts_of(claims)
     noun = "claim" if len(claims) == 1 else "claims"
-    parts = [f"The references support {counts['Entailment']} of {len(claims)} {noun}"]
+    supported = counts[ClaimLabel.ENTAILMENT]
+    parts = [f"The references support {supported} of {len(claims)} {noun}"]
     for label, words in (
-        ("Contradiction", "contradicted by them"),
-        ("Neutral", "not found in them"),
+        (ClaimLabel.CONTRADICTION, "contradicted by them"),
+        (ClaimLabel.NEUTRAL, "not found in them"),
     ):
         if counts[label]:
             parts.append(f"{counts[label]} {words}")

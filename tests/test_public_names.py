@@ -1,0 +1,19 @@
+"""What users import is listed, with signatures: a change to the list is a decision."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_public_names_and_their_signatures_are_those_that_are_promised() -> None:
+    command = [sys.executable, str(ROOT / "tools" / "public_names.py")]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    promised = (ROOT / "tests" / "public_names.txt").read_text(encoding="utf-8")
+    assert listed.splitlines() == promised.splitlines(), (
+        "if you mean to change what users import: python tools/public_names.py > "
+        "tests/public_names.txt"
+    )
