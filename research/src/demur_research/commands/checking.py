@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -155,26 +155,25 @@ def injection(
     wanted = names(modes or on_injection.MODES[:-1], on_injection.MODES, "--mode")
     behind = names(places, on_injection.PLACES, "--place")
     chat = model_of(model)
+    chosen = on_injection.choose(limit)
+    lines = [
+        f"{len(chosen)} texts of {len({one.family for one, _ in chosen})} families",
+        on_injection.HEAD,
+    ]
+    told: list[str] = []
     with session(out, None, chat, at_once, retry) as open_session:
-        chosen = on_injection.choose(limit)
 
         def judge(items: Sequence[Item[Case]], mode: str) -> None:
             open_session.judge(items, {mode: on_injection.judge(mode, chat)}, mode)
 
-        def lines() -> Iterator[str]:
-            yield f"{len(chosen)} texts of {len({one.family for one, _ in chosen})} families"
-            yield on_injection.HEAD
-            told: list[str] = []
-            for mode in wanted:
-                for place in behind if mode != "answer" else ["claim"]:
-                    row, *talked = on_injection.measure(
-                        open_session.recording, judge, mode, place, chosen, controls
-                    )
-                    told += talked
-                    yield row
-            yield from told
-
-        show(lines())
+        for mode in wanted:
+            for place in behind if mode != "answer" else ["claim"]:
+                row, *talked = on_injection.measure(
+                    open_session.recording, judge, mode, place, chosen, controls
+                )
+                lines.append(row)
+                told += talked
+    show([*lines, *told])
 
 
 def long_contexts(
