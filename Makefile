@@ -28,10 +28,10 @@ test: env-dev weights
 	DEMUR_SECRET=tests $(IN_VENV) pytest -m 'real and not notebook and not packaging'
 
 notebooks: env-dev weights
-	DEMUR_SECRET=tests $(IN_VENV) pytest -m notebook
+	DEMUR_SECRET=tests $(IN_VENV) pytest tests/real/test_notebooks.py -m notebook
 
 packaging: env-dev weights
-	$(IN_VENV) pytest -m packaging
+	$(IN_VENV) pytest integrations/*/tests/test_packaging.py
 
 check: env-dev
 	$(IN_VENV) ruff check .
