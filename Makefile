@@ -6,12 +6,14 @@ IN_VENV := .venv/bin/python -m
 # Two at a time; those on the real model come alone, since they use all cores themselves.
 TWO_AT_A_TIME := $(IN_VENV) pytest -n 2
 
-.PHONY: help demo test check bench clean env-run env-dev weights
+.PHONY: help demo test notebooks packaging check bench clean env-run env-dev weights
 
 help:
 	@echo 'make demo    watch a guarded chain answer questions, on local models alone (fetches them once, 1.1 GB)'
-	@echo 'make test    run every test, those on the real local model too'
-	@echo 'make check   lint, types, the floors of the house, the quick tests'
+	@echo 'make test    run the tests, those on the real local model too'
+	@echo 'make check   lint, types, which room imports which, the quick tests'
+	@echo 'make notebooks  run the notebooks on the local model'
+	@echo 'make packaging  build the distributions and install them into environments of their own'
 	@echo 'make bench   measure how long the import takes, how the calls are scheduled, what a guard and a handler add, what a report of 10,000 runs takes, what FEWL, selecting examples and Reverse Validation cost'
 	@echo 'make clean   remove .venv and what tools left behind (the model stays)'
 
@@ -22,8 +24,14 @@ demo: env-run
 # The secret of the delimiters around judged texts is drawn anew by each process, and a small model
 # judges a little otherwise with each: given one, the real model is asked the same every time.
 test: env-dev weights
-	$(TWO_AT_A_TIME) -m 'not real'
-	DEMUR_SECRET=tests $(IN_VENV) pytest -m real
+	$(TWO_AT_A_TIME) -m 'not real and not packaging'
+	DEMUR_SECRET=tests $(IN_VENV) pytest -m 'real and not notebook and not packaging'
+
+notebooks: env-dev weights
+	DEMUR_SECRET=tests $(IN_VENV) pytest tests/real/test_notebooks.py -m notebook
+
+packaging: env-dev weights
+	$(IN_VENV) pytest integrations/*/tests/test_packaging.py
 
 check: env-dev
 	$(IN_VENV) ruff check .
@@ -31,7 +39,7 @@ check: env-dev
 	$(IN_VENV) mypy
 	.venv/bin/lint-imports
 	.venv/bin/lint-imports --config integrations/llama-index/pyproject.toml
-	$(TWO_AT_A_TIME) -m 'not real and not slow and not browser'
+	$(TWO_AT_A_TIME) -m 'not real and not slow and not browser and not packaging'
 
 bench: env-dev
 	$(IN_VENV) bench.import_time

@@ -37,10 +37,10 @@ from langchain_core.outputs import ChatResult
 
 from demur import DemurError
 from demur.evaluators import FEWL, NeighborStore
-from demur.evaluators.fewl.reference_models import ReferenceModels
 from demur.local import MiniLM
 from demur.similarity import Similarity, resolve_similarity
-from demur_research import chale
+from demur_research.recorder import read
+from demur_research.references import SIDES, Asked, items, questions
 
 _FLAT_GOAL, _MB_GOAL, _LOOKUP_GOAL, _PAIRS_GOAL = 1.25, 2048, 2.5, 0.55
 _PART = 200
@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--embedded", type=int, nargs="*", default=[737], help="with MiniLM")
     parser.add_argument("--data", type=Path, help="folder with chale/")
     parser.add_argument("--rows", type=int, default=300, help="rows of CHALE")
-    parser.add_argument("--recording", type=Path, help="of demur_research.chale")
+    parser.add_argument("--recording", type=Path, help="of demur-bench chale")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     options = parser.parse_args()
     print(load())
@@ -300,7 +300,7 @@ def _chale(folder: Path, count: int, recording: Path | None) -> dict[str, list[I
         kind: [
             Item(
                 replace(one.asked, question=row["question"]),
-                tuple(row[side] for side in chale.SIDES),
+                tuple(row[side] for side in SIDES),
             )
             # Spread over the file, whose order is the source's.
             for one, row in zip(
@@ -310,12 +310,11 @@ def _chale(folder: Path, count: int, recording: Path | None) -> dict[str, list[I
         for kind, some in {"all": rows, "unlike": unlike}.items()
     }
     if recording is not None:
-        known = {item.key: item for item in chale.items(folder)}
-        recorded = [(known[row["id"]], row) for row in chale.recorded(recording)]
-        who = ReferenceModels((Silent(),), Silent(), made.N, made.R)
+        known, asked = questions(folder), Asked()
+        lines = read(recording, items(known))
         found["recorded"] = [
-            Item(chale.said(item, row, who), tuple(item.answers[side] for side in chale.SIDES))
-            for item, row in recorded
+            Item(asked.known(one, lines), tuple(one.answers[side] for side in SIDES))
+            for one in asked.recorded(known, lines)
         ]
     return found
 

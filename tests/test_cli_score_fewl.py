@@ -190,7 +190,7 @@ def test_the_premise_is_an_option(file: Path, server: OpenAIServer, capsys: Any)
         (["--similarity", "guess"], "unknown similarity 'guess'"),
         (["--model", "openai:x"], "has no effect with --method fewl"),
         (["--generator", "guess"], "unknown model 'guess'"),
-        (["--reference-model", "openai:y"], "n_answers: of several reference models"),
+        (["--reference-model", "openai:y"], "n_answers: of several references"),
         (["--config", "fewl-ideal"], "line 1: a configuration with ideal weights needs a list"),
     ],
     ids=["config", "similarity", "model", "generator", "n_answers", "ideal"],

@@ -18,12 +18,13 @@ from langchain_core.messages import BaseMessage
 from demur import DemurError, Evaluation
 from demur.evaluators import NeighborStore, Pairs
 from demur.evaluators.fewl.neighbors import KnownQuestion
-from demur.evaluators.fewl.reference_models import ReferenceModels
 from demur.similarity import resolve_similarity
 from demur_research import chale
 from demur_research.agreement import Agreement, share_of_yes
+from demur_research.commands import options, referring, run
+from demur_research.recorder import Line, read
+from demur_research.references import Asked, Question, questions
 from support.fakes import ScriptedModel, isolated
-from support.openai_server import Answer, openai_server
 
 
 class Apart(Embeddings):
@@ -76,51 +77,80 @@ def _script(stage: str, messages: Sequence[BaseMessage]) -> str:
     return _reply(isolated("question", messages), stage == "pairs")
 
 
-def _references(model: ScriptedModel) -> ReferenceModels:
-    return ReferenceModels((model,), model, 2, 3)
+ASKED = Asked(n_answers=2, n_wrong=3)
+
+
+def _recorded(question: Question, model: ScriptedModel) -> dict[tuple[str, str], Line]:
+    """What the model says of a question, as a recording gives it."""
+    return {
+        (question.key, name): Line(
+            item=question.key,
+            content="",
+            model="",
+            configuration=name,
+            result=json.loads(json.dumps(judge(question).result)),
+        )
+        for name, judge in ASKED.judges(model).items()
+    }
+
+
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chale, "NeighborStore", partial(NeighborStore, embedding=Apart()))
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+    """Whom the commands ask."""
+    model = ScriptedModel(script=_script)
+    monkeypatch.setattr(options, "resolve_model", lambda name: model)
+    return model
+
+
+def _chale(data: Path, recording: Path, *more: str) -> int:
+    common = ["--data", str(data), "--recording", str(recording)]
+    return run(["chale", *common, "--n-answers", "2", "--n-wrong", "3", *more])
+
+
+def _error(capsys: pytest.CaptureFixture[str]) -> str:
+    return " ".join(capsys.readouterr().err.replace("│", " ").split())
 
 
 def test_rows_with_markup_or_two_equal_wrong_answers_are_left_out(tmp_path: Path) -> None:
     _write_data(tmp_path)
-    found = chale.items(tmp_path)
+    found = questions(tmp_path)
     assert sorted(item.key for item in found) == ["c0", "c1", "c2", "c3"]
-    assert chale.items(tmp_path) == found
-    assert [item.key for item in chale.items(tmp_path, seed=3)] != [item.key for item in found]
+    assert questions(tmp_path) == found
+    assert [item.key for item in questions(tmp_path, seed=3)] != [item.key for item in found]
 
 
 def test_what_is_recorded_is_read_again(tmp_path: Path) -> None:
     _write_data(tmp_path)
-    item = chale.items(tmp_path)[0]
-    references = _references(ScriptedModel(script=_script))
-    row = json.loads(json.dumps(chale.record(item, references)))
+    item = questions(tmp_path)[0]
+    lines = _recorded(item, ScriptedModel(script=_script))
 
-    asked = chale.said(item, row, references)
+    asked = ASKED.known(item, lines)
 
     assert asked.question == item.question
     assert len(asked.answers) == 2
     assert asked.pairs is not None
     assert len(asked.pairs.usable) == 3
-    with pytest.raises(DemurError, match="another question"):
-        chale.said(item, {**row, "question_sha256": "0"}, references)
+    with pytest.raises(DemurError, match="holds no 5 answers"):
+        Asked().known(item, lines)
+    lines[item.key, ASKED.answers_name].result["replies"] = [{"reply": " ", "truncated": False}]
     with pytest.raises(DemurError, match="cannot be read"):
-        chale.said(item, {**row, "answers": {"reply": " ", "truncated": False}}, references)
+        ASKED.known(item, lines)
 
 
 def test_other_pairs_are_recorded_beside_the_same_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, asked: ScriptedModel
 ) -> None:
     _write_data(tmp_path)
-    denied, right = (tmp_path / f"{name}.jsonl" for name in ("denied", "right"))
-    asked = ScriptedModel(script=_script)
-    monkeypatch.setattr(chale, "resolve_model", lambda name: asked)
-    record = ["--data", str(tmp_path), "--n-answers", "2", "--n-wrong", "3", "--record", "2"]
-    assert chale.main([*record, "--recording", str(denied)]) == 0
+    recording = tmp_path / "recording.jsonl"
+    assert _chale(tmp_path, recording, "--record", "2") == 0
     assert sorted(asked.stages) == ["pairs"] * 2 + ["reference"] * 2
-    others = ["--recording", str(right), "--answers", str(denied), "--pairs", "right"]
-    assert chale.main([*record, *others]) == 0
+    assert _chale(tmp_path, recording, "--record", "2", "--pairs", "right") == 0
     assert asked.stages[4:] == ["pairs"] * 2
-    first, second = (list(chale.recorded(path)) for path in (denied, right))
-    assert [row["answers"] for row in first] == [row["answers"] for row in second]
     said = [
         str(request[0].content)
         for stage, request in zip(asked.stages, asked.requests, strict=True)
@@ -130,63 +160,59 @@ def test_other_pairs_are_recorded_beside_the_same_answers(
     assert said[0] == said[1] != said[2] == said[3]
 
 
-def test_agreement_is_recorded_apart_and_its_tables_want_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def _few_pairs(stage: str, messages: Sequence[BaseMessage]) -> str:
+    """Of the first question."""
+    if stage == "agreement":
+        return "\n".join(f"{at}. {'yes' if at % 2 else 'no'}" for at in range(1, 7))
+    if stage == "pairs" and isolated("question", messages).endswith("0"):
+        return "1. Wrong Answer: It is blue.\n1. Non-Wrong Answer: It is not."
+    return _script(stage, messages)
+
+
+def test_agreement_is_asked_for_apart_and_its_tables_want_it(
+    tmp_path: Path,
+    apart: None,
+    asked: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     _write_data(tmp_path)
-    monkeypatch.setattr(chale, "NeighborStore", partial(NeighborStore, embedding=Apart()))
-
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        if stage == "agreement":
-            return "\n".join(f"{at}. {'yes' if at % 2 else 'no'}" for at in range(1, 7))
-        if stage == "pairs" and isolated("question", messages).endswith("0"):
-            return "1. Wrong Answer: It is blue.\n1. Non-Wrong Answer: It is not."  # too few
-        return _script(stage, messages)
-
-    asked = ScriptedModel(script=script)
-    monkeypatch.setattr(chale, "resolve_model", lambda name: asked)
-    recording, agreement = (tmp_path / name for name in ("recording.jsonl", "agreement.jsonl"))
-    common = ["--data", str(tmp_path), "--recording", str(recording)]
-    common += ["--n-answers", "2", "--n-wrong", "3"]
-    assert chale.main([*common, "--record", "4"]) == 0
-    assert chale.main([*common, "--record", "4", "--agreement", str(agreement)]) == 0
+    asked.script = _few_pairs
+    recording = tmp_path / "recording.jsonl"
+    assert _chale(tmp_path, recording, "--record", "4") == 0
+    assert _chale(tmp_path, recording, "--record", "4", "--agreement") == 0
     assert asked.stages.count("agreement") == 2 * 3
-    replies = {row["id"]: len(row["agreement"]) for row in chale.recorded(agreement)}
+    replies = {
+        key: len(line.result["replies"])
+        for (key, name), line in read(recording).items()
+        if name == ASKED.agreement_name
+    }
     assert replies == {"c0": 0, "c1": 2, "c2": 2, "c3": 2}
 
-    tables = [*common, "--similarity", "rouge", "--config", "fewl-agreement"]
-    with pytest.raises(SystemExit):
-        chale.main(tables)
-    assert "fewl-agreement needs --agreement" in capsys.readouterr().err
+    tables = ["--similarity", "rouge", "--config", "fewl-agreement"]
+    assert _chale(tmp_path, recording, *tables) == 64
+    assert "fewl-agreement needs --agreement" in _error(capsys)
     with pytest.warns(UserWarning, match="too few usable pairs"):
-        assert chale.main([*tables, "--agreement", str(agreement)]) == 0
+        assert _chale(tmp_path, recording, *tables, "--agreement") == 0
     assert "| fewl-agreement |" in capsys.readouterr().out
 
-    names = ("single", "fewl-uniform", "fewl-agreement")
-    few = {name: chale.CONFIGURATIONS[name] for name in names}
-    monkeypatch.setattr(chale, "CONFIGURATIONS", few)
-    assert chale.main([*common, "--similarity", "rouge"]) == 0
+    few = {name: referring.CONFIGURATIONS[name] for name in ("single", "fewl-agreement")}
+    monkeypatch.setattr(referring, "CONFIGURATIONS", few)
+    assert _chale(tmp_path, recording, "--similarity", "rouge") == 0
     printed = capsys.readouterr().out
     assert "| single |" in printed
     assert "| fewl-agreement |" not in printed
 
 
 def test_questions_without_a_score_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, apart: None, asked: ScriptedModel, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _write_data(tmp_path)
-    monkeypatch.setattr(chale, "NeighborStore", partial(NeighborStore, embedding=Apart()))
-
-    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
-        if stage == "pairs" and isolated("question", messages).endswith("0"):
-            return "1. Wrong Answer: It is blue.\n1. Non-Wrong Answer: It is not."  # too few
-        return _script(stage, messages)
-
-    monkeypatch.setattr(chale, "resolve_model", lambda name: ScriptedModel(script=script))
-    common = ["--data", str(tmp_path), "--recording", str(tmp_path / "recording.jsonl")]
-    common += ["--n-answers", "2", "--n-wrong", "3"]
-    assert chale.main([*common, "--record", "4"]) == 0
-    assert chale.main([*common, "--similarity", "rouge", "--config", "single", "single-best"]) == 0
+    asked.script = _few_pairs
+    recording = tmp_path / "recording.jsonl"
+    assert _chale(tmp_path, recording, "--record", "4") == 0
+    names = ["--config", "single", "--config", "single-best"]
+    assert _chale(tmp_path, recording, "--similarity", "rouge", *names) == 0
     printed = capsys.readouterr().out
     assert "| single |" in printed
     assert "| single-best (1 undetermined) |" in printed
@@ -196,7 +222,7 @@ def test_each_order_misses_what_the_other_sees(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _write_data(tmp_path)
-    assert chale.main(["--data", str(tmp_path), "--orders"]) == 0
+    assert run(["orders", "--data", str(tmp_path)]) == 0
     first, *printed = capsys.readouterr().out.splitlines()
     assert first.startswith("4 questions")
     rows = {line.split(" | ")[0]: line.split(" | ")[1:] for line in printed if "|" in line}
@@ -206,25 +232,36 @@ def test_each_order_misses_what_the_other_sees(
     assert rows["| a wrong one"][:2] == ["0.250", "0.250"]
 
 
-def test_a_table_needs_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_needs_what_is_recorded(
+    tmp_path: Path, asked: ScriptedModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording = tmp_path / "recording.jsonl"
+    assert _chale(tmp_path, recording) == 64
+    assert "chale.jsonl: No such file" in _error(capsys)
     _write_data(tmp_path)
-    with pytest.raises(SystemExit):
-        chale.main(["--data", str(tmp_path)])
-    assert "--recording is missing" in capsys.readouterr().err
+    assert _chale(tmp_path, recording) == 64
+    assert "cannot read" in _error(capsys)
+    assert _chale(tmp_path, recording, "--record", "1") == 0
+    assert _chale(tmp_path, recording, "--pairs", "right") == 2
+    assert "has no question with 2 answers and 3 pairs, right" in _error(capsys)
 
 
-def test_a_failing_model_is_no_recording(tmp_path: Path) -> None:
+def test_a_failing_model_is_no_recording(
+    tmp_path: Path, asked: ScriptedModel, capsys: pytest.CaptureFixture[str]
+) -> None:
     _write_data(tmp_path)
 
     def broken(stage: str, messages: Sequence[BaseMessage]) -> str:
         raise ValueError("out of order")
 
-    with pytest.raises(DemurError, match="out of order"):
-        chale.record(chale.items(tmp_path)[0], _references(ScriptedModel(script=broken)))
+    asked.script = broken
+    assert _chale(tmp_path, tmp_path / "recording.jsonl", "--record", "1") == 2
+    assert "out of order" in _error(capsys)
+    assert read(tmp_path / "recording.jsonl") == {}
 
 
 def test_the_floor_is_the_share_of_words_that_the_question_has() -> None:
-    item = chale.Item(
+    item = Question(
         "c",
         "Who wrote it?",
         "Ann",
@@ -236,33 +273,25 @@ def test_the_floor_is_the_share_of_words_that_the_question_has() -> None:
 
 
 def test_recording_goes_on_where_it_stopped_and_the_table_needs_no_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    apart: None,
+    asked: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     _write_data(tmp_path)
     recording = tmp_path / "recording.jsonl"
-    monkeypatch.setattr(chale, "NeighborStore", partial(NeighborStore, embedding=Apart()))
-    common = ["--data", str(tmp_path), "--n-answers", "2", "--n-wrong", "3"]
+    assert _chale(tmp_path, recording, "--record", "2") == 0
+    assert _chale(tmp_path, recording, "--record", "4") == 0
+    assert len(asked.stages) == 2 * 4
 
-    def serve(request: dict[str, Any], number: int) -> Answer:
-        text = request["messages"][-1]["content"]
-        question = next(line for line in text.splitlines() if line.startswith("which"))
-        return Answer(_reply(question, "wrong" in text.splitlines()[-1]))
-
-    with openai_server(serve) as server:
-        monkeypatch.setenv("OPENAI_API_KEY", "k")
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        record = [*common, "--recording", str(recording), "--model", "openai:m"]
-        assert chale.main([*record, "--record", "2"]) == 0
-        assert chale.main([*record, "--record", "4"]) == 0
-        requests = len(server.requests)
-    assert requests == 2 * 4
-
+    monkeypatch.setattr(options, "resolve_model", None)
     packed = tmp_path / "recording.jsonl.gz"
     packed.write_bytes(gzip.compress(recording.read_bytes()))
     capsys.readouterr()
     names = ["single", "fewl", "fewl-ideal", "fewl-js-random-mean-one"]
-    tables = [*common, "--recording", str(packed), "--similarity", "rouge", "--config", *names]
-    assert chale.main(tables) == 0
+    wanted = [word for name in names for word in ("--config", name)]
+    assert _chale(tmp_path, packed, "--similarity", "rouge", *wanted) == 0
     printed = capsys.readouterr().out
     assert "expertise by pairs and by labels: " in printed
     assert "4 questions; 2.0 answers each, 2.0 of them distinct; 3.0 usable pairs each" in printed
@@ -285,7 +314,7 @@ def test_expertise_by_pairs_is_held_against_that_by_labels() -> None:
     near = {"ann": {"corrected", "right"}, "bob": {"wrong", "half", "false"}}
     similarity = resolve_similarity(lambda pairs: [float(b in near[a]) for a, b in pairs])
     labelled = {"non_hallu": "right", "half_hallu": "half", "hallu": "false"}
-    item = chale.Item("c", "Who?", "Ada", {**labelled})
+    item = Question("c", "Who?", "Ada", {**labelled})
     good, bad = Pairs(usable=(("wrong", "corrected"),)), Pairs(usable=(("corrected", "wrong"),))
     answers = ("ann", "bob")
     asked = [
@@ -298,18 +327,14 @@ def test_expertise_by_pairs_is_held_against_that_by_labels() -> None:
 
 
 def test_pairs_whose_sides_are_alike_can_be_dropped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, apart: None, asked: ScriptedModel, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _write_data(tmp_path)
-    monkeypatch.setattr(chale, "NeighborStore", partial(NeighborStore, embedding=Apart()))
-    references = _references(ScriptedModel(script=_script))
     recording = tmp_path / "recording.jsonl"
-    rows = [chale.record(item, references) for item in chale.items(tmp_path)]
-    recording.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    common = ["--data", str(tmp_path), "--recording", str(recording), "--n-answers", "2"]
-    common += ["--n-wrong", "3", "--similarity", "rouge", "--config", "fewl"]
+    assert _chale(tmp_path, recording, "--record", "4") == 0
+    table = ["--similarity", "rouge", "--config", "fewl", "--drop-alike", "0.01"]
     with pytest.warns(UserWarning, match="too few usable pairs"):
-        assert chale.main([*common, "--drop-alike", "0.01"]) == 0
+        assert _chale(tmp_path, recording, *table) == 0
     assert "0.0 usable pairs each" in capsys.readouterr().out
 
 

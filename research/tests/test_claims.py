@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur_research import claims as claim_checking
-from demur_research.claims import Item, auroc, choose, interval, table
+from demur_research.claims import Labelled, auroc, choose, interval, table
+from demur_research.commands import run
 from support.openai_server import Answer, openai_server
 
 SCORED = st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.booleans()), max_size=12)
@@ -37,7 +37,7 @@ def test_intervals_hold_the_value_and_need_both_kinds() -> None:
 
 
 def test_as_many_claims_of_each_kind_are_chosen_and_always_the_same() -> None:
-    items = [Item("x", str(at), "r", (("claim", at % 4 == 0),)) for at in range(100)]
+    items = [Labelled("x", str(at), "r", (("claim", at % 4 == 0),)) for at in range(100)]
     chosen = choose(items, 20, seed=1)
     assert [item.claims[0][1] for item in chosen].count(True) == 10
     assert len(chosen) == 20
@@ -62,15 +62,15 @@ def test_a_run_goes_on_where_it_stopped_and_prints_its_table(
         return Answer("Entailment" if "SUPPORTS" in claim else "Contradiction")
 
     out = tmp_path / "run.jsonl"
-    arguments = ["--data", str(tmp_path), "--out", str(out), "--model", "openai:test"]
-    arguments += ["--sets", "fever_symmetric", "--modes", "per_claim", "--claims", "8"]
+    arguments = ["claims", "--data", str(tmp_path), "--out", str(out), "--model", "openai:test"]
+    arguments += ["--set", "fever_symmetric", "--mode", "per_claim", "--claims", "8"]
     with openai_server(script) as server:
         monkeypatch.setenv("OPENAI_API_KEY", "key")
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        assert claim_checking.main(arguments) == 0
+        assert run(arguments) == 0
         assert len(server.requests) == 8
-        out.write_text("".join(out.read_text().splitlines(keepends=True)[:4]))
-        assert claim_checking.main(arguments) == 0
+        out.write_text("".join(out.read_text().splitlines(keepends=True)[:2]))
+        assert run(arguments) == 0
         assert len(server.requests) == 12
     assert "| fever_symmetric | per_claim | 8 | 0 | 1.000 | 1.000 to 1.000 | 1.000 |" in (
         capsys.readouterr().out

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import convert_to_messages
 
-from demur_research.command import run
+from demur_research.commands import run
 from publishers import as_lines, biographies, dump, published, say
 from support.fakes import isolated, stage_of
 from support.openai_server import Answer, OpenAIServer, openai_server
@@ -204,7 +204,7 @@ def test_the_same_command_goes_on(
     assert len(server.requests) == 3
     assert {row["missing"] for row in _rows(data, out, capsys)} == {0}
     with out.open("ab") as torn:
-        torn.write(b'{"key": "p')
+        torn.write(b'{"item": "')
     assert _record(data, out, "--method", "zero-shot", "--method", "qg") == 0
     assert "not whole: 10 bytes cut" in " ".join(capsys.readouterr().err.split())
     asked = [stage_of(convert_to_messages(one["messages"])) for one in server.requests]
@@ -300,8 +300,8 @@ def test_a_recording_of_other_passages_is_told(
     assert run(["phd", "--data", str(other), "--records", str(out)]) == 64
     said = " ".join(capsys.readouterr().err.replace("│", " ").split())
     assert "nothing in it is about a passage of the data" in said
-    key = json.loads(out.read_text(encoding="utf-8").splitlines()[0])["key"]
+    key = json.loads(out.read_text(encoding="utf-8").splitlines()[0])["item"]
     dump(other, [{**row, "id": key}])
     assert run(["phd", "--data", str(other), "--records", str(out)]) == 64
     said = " ".join(capsys.readouterr().err.replace("│", " ").split())
-    assert f"{key} is another passage than in the data" in said
+    assert f"{key} says something else in the data" in said

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from langchain_core.embeddings import Embeddings
@@ -15,9 +14,12 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from demur import ExampleStore
 from demur.errors import DemurError
 from demur.evaluators import NeighborStore
-from demur_research import chale, exemplars
-from demur_research.chale import SIDES, Item
+from demur_research import exemplars
+from demur_research.commands import options, run
 from demur_research.exemplars import Scored
+from demur_research.recorder import Line, Lines, open_recording, read
+from demur_research.references import SIDES, Asked, Question
+from demur_research.runner import run as run_all
 from support.fakes import ScriptedModel, isolated
 
 pytest.importorskip("chromadb")
@@ -33,9 +35,9 @@ class Apart(Embeddings):
         return self.embed_documents([text])[0]
 
 
-def _item(at: int) -> Item:
+def _item(at: int) -> Question:
     texts = {side: f"{side} of {at}" for side in SIDES}
-    return Item(f"c{at}", f"what is thing {at}", f"of {at}", texts)
+    return Question(f"c{at}", f"what is thing {at}", f"of {at}", texts)
 
 
 def _scored(at: int, fewl: Sequence[float], baseline: Sequence[float]) -> Scored:
@@ -78,10 +80,16 @@ def test_the_pool_is_what_the_two_scorers_choose_otherwise() -> None:
     assert _scored(0, (1, 1, 1), RIGHT).choice("fewl") == "non_hallu"
 
 
-def test_each_arm_has_its_scorers_choices_for_examples_and_never_the_question(apart: None) -> None:
+def test_each_arm_has_its_scorers_choices_for_examples_and_never_the_question(
+    apart: None, tmp_path: Path
+) -> None:
     model = _answerer()
-    choose = exemplars.selectors(exemplars.disputed(QUESTIONS))
-    answers = exemplars.answered(QUESTIONS[0], choose, model, {})
+    tests = exemplars.tested(QUESTIONS, 1)
+    with open_recording(tmp_path / "out.jsonl", tests, "one") as kept:
+        pool = exemplars.disputed(QUESTIONS)
+        run_all(kept, tests, exemplars.answering(pool, "fewl", model))
+        run_all(kept, tests, exemplars.judging("fewl", model, kept.lines))
+        found = {name: line.result for (_, name), line in kept.lines.items()}
     shown = [
         [
             (asked.content, told.content)
@@ -97,29 +105,19 @@ def test_each_arm_has_its_scorers_choices_for_examples_and_never_the_question(ap
         [(two, "non_hallu of 2"), (three, "half_hallu of 3")],
         [],
     ]
+    answers = {name: one["answer"] for name, one in found.items() if "answer" in one}
     assert answers == {
-        "fewl": "half_hallu of 2",
-        "baseline": "non_hallu of 2",
+        "fewl, fewl": "half_hallu of 2",
+        "fewl, baseline": "non_hallu of 2",
         "none": "nothing what is thing 0",
     }
-    verdicts = exemplars.compared(QUESTIONS[0], answers, model, {})
+    verdicts = {name: one["verdict"] for name, one in found.items() if "verdict" in one}
     assert {name: (one["winner"], one["reason"]) for name, one in verdicts.items()} == {
-        "fewl : baseline": ("second", "consistent"),
-        "fewl : none": (None, "unsure"),
-        "baseline : none": ("first", "consistent"),
+        "fewl, fewl : baseline": ("second", "consistent"),
+        "fewl, fewl : none": (None, "unsure"),
+        "fewl, baseline : none": ("first", "consistent"),
         "right : wrong": ("first", "consistent"),
     }
-
-
-def test_what_another_recording_has_is_not_asked_again(apart: None) -> None:
-    choose = exemplars.selectors(exemplars.disputed(QUESTIONS))
-    model = _answerer()
-    answers = exemplars.answered(QUESTIONS[1], choose, model, {"none": "of yesterday"})
-    assert answers["none"] == "of yesterday"
-    told = {"winner": None, "reason": "unsure"}
-    verdicts = exemplars.compared(QUESTIONS[1], answers, model, {"right : wrong": told})
-    assert verdicts["right : wrong"] is told
-    assert len(model.stages) == 2 + 3 * 2
 
 
 @pytest.mark.parametrize(
@@ -132,15 +130,8 @@ def test_what_another_recording_has_is_not_asked_again(apart: None) -> None:
     ],
 )
 def test_an_answer_holds_the_short_one_word_by_word(short: str, answer: str, found: bool) -> None:
-    item = Item("c", "who?", short, dict.fromkeys(SIDES, ""))
+    item = Question("c", "who?", short, dict.fromkeys(SIDES, ""))
     assert exemplars.finds(item, answer) is found
-
-
-def _known(questions: Sequence[Scored]) -> Any:
-    def scored(known: Mapping[str, Item], replies: Sequence[Any], configuration: str) -> Any:
-        return list(questions)
-
-    return scored
 
 
 def test_recording_goes_on_where_it_stopped_and_the_tables_need_no_model(
@@ -151,44 +142,54 @@ def test_recording_goes_on_where_it_stopped_and_the_tables_need_no_model(
     references, recording = tmp_path / "references.jsonl", tmp_path / "out.jsonl"
     references.write_text("")
     model = _answerer()
-    monkeypatch.setattr(exemplars, "scored", _known(QUESTIONS))
-    monkeypatch.setattr(exemplars, "resolve_model", lambda name: model)
-    common = ["--data", str(tmp_path), "--references", str(references)]
+    monkeypatch.setattr(exemplars, "scored", lambda known, lines, configuration: QUESTIONS)
+    monkeypatch.setattr(options, "resolve_model", lambda name: model)
+    common = ["exemplars", "--data", str(tmp_path), "--references", str(references)]
     common += ["--recording", str(recording)]
-    assert exemplars.main([*common, "--record", "1"]) == 0
-    assert exemplars.main([*common, "--record", "4"]) == 0
-    rows = exemplars.recorded(recording).values()
-    assert [row["id"] for row in rows] == ["c0", "c2", "c3", "c1"]  # the pool comes first
-    assert len(model.stages) == 4 * 11 - 2 * sum(
-        verdict["reason"] == "same" for row in rows for verdict in row["verdicts"].values()
-    )
+    assert run([*common, "--record", "1"]) == 0
+    assert run([*common, "--record", "4"]) == 0
+    lines = read(recording)
+    keys = [key for key, name in lines if name == "none"]
+    assert keys == ["c0", "c2", "c3", "c1"]  # the pool comes first
+    verdicts = [line.result["verdict"] for line in lines.values() if "verdict" in line.result]
+    assert len(verdicts) == 4 * 4
+    same = sum(verdict["reason"] == "same" for verdict in verdicts)
+    assert len(model.stages) == 4 * 11 - 2 * same
 
-    monkeypatch.setattr(exemplars, "resolve_model", None)
+    monkeypatch.setattr(options, "resolve_model", None)
     capsys.readouterr()
-    assert exemplars.main(common) == 0
+    assert run(common) == 0
     printed = capsys.readouterr().out
     assert "5 questions scored, 3 disputed" in printed
     assert "by fewl 2 times, by baseline 1 times" in printed
+    assert "4 test questions" in printed
     assert "| right : wrong | 4 | 0 | 100.0 [51.0, 100.0] | 0 | 0 | 0 | 0 |" in printed
-    found = sum(row["answers"]["fewl"].endswith(f"of {row['id'][1:]}") for row in rows)
-    assert f"| fewl | {25 * found:.1f}" in printed
-    with pytest.raises(DemurError, match="is of --config fewl-mean-one, not fewl"):
-        exemplars.main([*common, "--config", "fewl"])
+    hits = sum(
+        lines[key, "fewl-mean-one, fewl"].result["answer"].endswith(f"of {key[1:]}") for key in keys
+    )
+    assert f"| fewl | {25 * hits:.1f}" in printed
+    assert run([*common, "--config", "fewl"]) == 2
+    assert "holds nothing of --config fewl" in capsys.readouterr().err
 
-    beside = ["--data", str(tmp_path), "--references", str(references), "--beside", str(recording)]
-    beside += ["--recording", str(tmp_path / "other.jsonl"), "--config", "fewl", "--record", "4"]
-    monkeypatch.setattr(exemplars, "resolve_model", lambda name: model)
-    before = model.stages.count("chain")
-    assert exemplars.main(beside) == 0
-    assert model.stages.count("chain") == before + 4 * 2
+    # What is the same with another configuration is not asked for again.
+    monkeypatch.setattr(options, "resolve_model", lambda name: model)
+    before = model.stages.count("chain"), model.stages.count("comparison")
+    assert run([*common, "--config", "fewl", "--record", "4"]) == 0
+    assert model.stages.count("chain") == before[0] + 4 * 2
+    assert model.stages.count("comparison") <= before[1] + 4 * 3 * 2
 
 
-def test_an_answer_without_a_score_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_without_a_score_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     item = _item(0)
-    reply = {"reply": "1. a\n2. b", "truncated": False}
-    row = {"id": item.key, "question_sha256": chale._sha256(item.question)}
+    reply = {"replies": [{"reply": "1. a\n2. b", "truncated": False}]}
+    lines: Lines = {
+        (item.key, name): Line(
+            item=item.key, content="", model="", configuration=name, result=reply
+        )
+        for name in (Asked().answers_name, Asked().pairs_name)
+    }
     nothing = {side: [None] for side in SIDES}
     monkeypatch.setattr(exemplars, "NeighborStore", partial(NeighborStore, embedding=Apart()))
-    monkeypatch.setattr(chale, "scores", lambda evaluator, items: nothing)
+    monkeypatch.setattr(exemplars, "scores", lambda evaluator, items: nothing)
     with pytest.raises(DemurError, match="an answer to c0 has no score"):
-        exemplars.scored({item.key: item}, [{**row, "answers": reply, "pairs": reply}], "fewl")
+        exemplars.scored([item], lines, "fewl")

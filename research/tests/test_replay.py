@@ -1,4 +1,4 @@
-"""Recorded replies are judged as each matcher says."""
+"""Replies replies are judged as each matcher says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur_research.datasets.phd import read_passages, read_phd_records
-from demur_research.datasets.recorded import Exchange
+from demur_research.datasets.published import Exchange
 from demur_research.replay import KNOWN, Judging, chosen, first_percentage, replay
 from demur_research.replay import rejected as rejected_by
 from publishers import as_lines

@@ -6,7 +6,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 
 from demur import ClaimLabel, RefChecker, Sample
-from demur_research.claims import Item, auroc, judge
+from demur_research.claims import Labelled, auroc, judge
 
 pytestmark = pytest.mark.real
 
@@ -54,7 +54,9 @@ def test_logprobs_tell_supported_claims_from_unsupported_ones(model: BaseChatMod
     rows = []
     for at, (reference, supported, unsupported) in enumerate(CASES):
         claims = (*supported, *((claim, False) for claim in unsupported))
-        rows += judge(Item("short", str(at), reference, claims), "logprobs", model)
+        rows += judge(Labelled("short", str(at), reference, claims), "logprobs", model).result[
+            "rows"
+        ]
     assert [row["error"] for row in rows] == [None] * 20
     value = auroc([row["score"] for row in rows], [row["supported"] for row in rows])
     assert value is not None
@@ -107,7 +109,7 @@ def test_a_refusal_is_an_abstention(model: BaseChatModel) -> None:
 def test_the_other_checkers_can_be_read(model: BaseChatModel, checker: str) -> None:
     reference, supported, unsupported = CASES[2]
     claims = (*supported, *((claim, False) for claim in unsupported))
-    rows = judge(Item("short", "0", reference, claims), checker, model)
+    rows = judge(Labelled("short", "0", reference, claims), checker, model).result["rows"]
     assert sum(row["label"] is not None for row in rows) >= 3, rows
 
 

@@ -23,7 +23,7 @@ def contrary(pairs: Sequence[tuple[str, str]]) -> list[float]:
 
 
 def scorer(score: Any = graded, reference_models: Any = None, **options: Any) -> FEWL:
-    """An evaluator that asks the models once for a question; no answer's failure is another's.
+    """An evaluator that asks the references once for a question; no answer's failure is another's.
 
     Its `similarity.asked` counts pairs: an answer makes two.
     """

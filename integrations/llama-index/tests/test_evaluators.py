@@ -283,6 +283,7 @@ async def test_a_sync_call_within_a_running_loop(checker: RefCheckerEvaluator) -
 
 _NOTEBOOK = """
 import asyncio
+import inspect
 import nest_asyncio
 from fake_llm import ScriptedLLM
 from support import facts

@@ -23,7 +23,7 @@ from readme import blocks
 from support.openai_server import openai_server
 from support.rag import application
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.packaging
 
 HERE = Path(__file__).parents[1]
 ROOT = HERE.parents[1]

@@ -1,21 +1,15 @@
 """How well RefChecker's checkers tell supported claims from unsupported ones.
 
-    python -m demur_research.claims --data DIR --out RUN.jsonl
-
-DIR holds `nli/` and `halueval/` with the files that `SETS` names. Every judgement is appended to
-RUN.jsonl, and a run that is started again goes on where it stopped. The claims are given, so that
-only the checking is measured, not the extraction.
+The claims are given, so that only the checking is measured, not the extraction.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
-import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +18,7 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 
-from demur._resolve import resolve_model
+from demur import ClaimLabel
 from demur.calibration import roc
 from demur.evaluators import RefCheckerPrompts
 from demur.evaluators.refchecker import checking
@@ -33,14 +27,20 @@ from demur.evaluators.refchecker.context import AskedClaim
 from demur.evaluators.refchecker.prompts import CALIBRATION
 from demur.evaluators.refchecker.references import pack, passages
 from demur.runtime import drive
-from demur.schema import ClaimLabel
+from demur_research.recorder import Item
+from demur_research.runner import Finding
+
+MODES = ("logprobs", "joint", "per_claim")
+"""RefChecker's checkers."""
+
+Row = Mapping[str, Any]
 
 _WINDOW_TOKENS = 700
 _RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
-class Item:
+class Labelled:
     """Claims about one reference, some supported and some not."""
 
     dataset: str
@@ -51,47 +51,49 @@ class Item:
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8") as file:
-        for line in file:
-            yield json.loads(line)
+    try:
+        with path.open(encoding="utf-8") as file:
+            yield from map(json.loads, file)
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}") from error
 
 
-def fever(folder: Path) -> Iterator[Item]:
+def fever(folder: Path) -> Iterator[Labelled]:
     """FEVER-symmetric: each evidence sentence with the claim it supports and the one it refutes."""
     claims: dict[str, list[tuple[str, bool]]] = defaultdict(list)
     for row in _rows(folder / "nli" / "fever_symmetric_v02.jsonl"):
         claims[row["premise"]].append((row["hypothesis"], row["label"] == "SUPPORTS"))
     for premise, judged in claims.items():
         if {supported for _, supported in judged} == {True, False}:
-            yield Item("fever_symmetric", premise, premise, tuple(judged))
+            yield Labelled("fever_symmetric", premise, premise, tuple(judged))
 
 
-def halueval(folder: Path) -> Iterator[Item]:
+def halueval(folder: Path) -> Iterator[Labelled]:
     """HaluEval QA: the right and the hallucinated answer, with the knowledge for reference."""
     for row in _rows(folder / "halueval" / "qa_first1000.jsonl"):
         answers = ((row["right_answer"], True), (row["hallucinated_answer"], False))
         # Many answers are a bare name, so the question has to be part of the claim.
         claims = tuple((f"{row['question']} {answer}", right) for answer, right in answers)
-        yield Item("halueval_qa", row["id"], row["knowledge"], claims)
+        yield Labelled("halueval_qa", row["id"], row["knowledge"], claims)
 
 
-def stances(folder: Path) -> Iterator[Item]:
+def stances(folder: Path) -> Iterator[Labelled]:
     """Factcheck-Bench: claims with short evidence that supports them, or does not."""
     for row in _rows(folder / "nli" / "factcheckbench_stance.jsonl"):
         if len(row["evidence"]) < 1500 and row["stance"] != "partially-support":
             judged = ((row["claim"], row["stance"] == "completely-support"),)
-            yield Item("factcheckbench", row["id"], row["evidence"], judged)
+            yield Labelled("factcheckbench", row["id"], row["evidence"], judged)
 
 
-def wice(folder: Path) -> Iterator[Item]:
+def wice(folder: Path) -> Iterator[Labelled]:
     """WiCE: claims of Wikipedia with the cited text, the shorter ones (15 s a claim)."""
     for row in _rows(folder / "nli" / "wice_claim_oracle.jsonl"):
         text = " ".join(sentence for chunk in row["chunks"] for sentence in chunk)
         if len(text) < 4500 and row["label"] in ("supported", "not_supported"):
-            yield Item("wice", row["id"], text, ((row["claim"], row["label"] == "supported"),))
+            yield Labelled("wice", row["id"], text, ((row["claim"], row["label"] == "supported"),))
 
 
-SETS: dict[str, Callable[[Path], Iterator[Item]]] = {
+SETS: dict[str, Callable[[Path], Iterator[Labelled]]] = {
     "fever_symmetric": fever,
     "halueval_qa": halueval,
     "factcheckbench": stances,
@@ -99,12 +101,12 @@ SETS: dict[str, Callable[[Path], Iterator[Item]]] = {
 }
 
 
-def choose(items: Iterable[Item], claims: int, seed: int) -> list[Item]:
+def choose(items: Iterable[Labelled], claims: int, seed: int) -> list[Labelled]:
     """About `claims` claims, as many supported as not, in an order that the seed decides."""
     ordered = sorted(
         items, key=lambda item: hashlib.sha256(f"{seed}:{item.key}".encode()).hexdigest()
     )
-    chosen: list[Item] = []
+    chosen: list[Labelled] = []
     left = {True: claims // 2, False: claims // 2}
     for item in ordered:
         counts = {side: sum(s is side for _, s in item.claims) for side in left}
@@ -112,6 +114,18 @@ def choose(items: Iterable[Item], claims: int, seed: int) -> list[Item]:
             chosen.append(item)
             left = {side: left[side] - counts[side] for side in left}
     return chosen
+
+
+def items(references: Iterable[Labelled]) -> list[Item[Labelled]]:
+    """References with their claims as a recording knows them."""
+    return [
+        Item(
+            f"{one.dataset}: {hashlib.sha256(one.key.encode()).hexdigest()[:16]}",
+            "\0".join([one.reference, *(claim for claim, _ in one.claims)]),
+            one,
+        )
+        for one in references
+    ]
 
 
 def _checker(mode: str, model: BaseChatModel) -> checking.Checker:
@@ -123,8 +137,8 @@ def _checker(mode: str, model: BaseChatModel) -> checking.Checker:
     return checking.logprobs(model, prompts.logprobs, CALIBRATION)
 
 
-def judge(item: Item, mode: str, model: BaseChatModel) -> list[dict[str, Any]]:
-    """One row per claim: its label, and how sure the checker is that it is supported."""
+def judge(item: Labelled, mode: str, model: BaseChatModel) -> Finding:
+    """A row for each claim: its label, and how sure the checker is that it is supported."""
     contexts = [Document(page_content=item.reference)]
     windows = pack(passages(contexts, None, _WINDOW_TOKENS, 80), _WINDOW_TOKENS)
     texts = [AskedClaim(claim, claim) for claim, _ in item.claims]
@@ -151,7 +165,8 @@ def judge(item: Item, mode: str, model: BaseChatModel) -> list[dict[str, Any]]:
                 "calls": ledger.total.calls / len(texts),
             }
         )
-    return rows
+    errors = (finding.error for of_window in findings for finding in of_window if finding.error)
+    return Finding({"rows": rows}, next(errors, None))
 
 
 def _hard_score(label: ClaimLabel | None) -> float | None:
@@ -170,9 +185,9 @@ def auroc(scores: Sequence[float], supported: Sequence[bool]) -> float | None:
     return roc(scores, wrong).auc if any(wrong) and not all(wrong) else None
 
 
-def interval(rows: Sequence[dict[str, Any]], seed: int = 0) -> tuple[float, float] | None:
+def interval(rows: Sequence[Row], seed: int = 0) -> tuple[float, float] | None:
     """The 95 percent bootstrap interval of the AUROC, resampled by reference; None without one."""
-    groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    groups: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
         groups[row["key"]].append(row)
     members = list(groups.values())
@@ -190,14 +205,14 @@ def interval(rows: Sequence[dict[str, Any]], seed: int = 0) -> tuple[float, floa
     return float(low), float(high)
 
 
-def table(rows: Sequence[dict[str, Any]]) -> str:
+def table(rows: Sequence[Row]) -> str:
     """The figures by set and mode, as a Markdown table."""
     lines = [
         "| set | checker | claims | no label | AUROC | 95 % interval | accuracy | s / claim | "
         "calls / claim |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in rows:
         groups[row["dataset"], row["mode"]].append(row)
     for (dataset, mode), found in sorted(groups.items()):
@@ -218,38 +233,3 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
             f"{np.mean([r['calls'] for r in found]):.2f} |"
         )
     return "\n".join(lines)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is missing from the run file, then print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder with nli/ and halueval/")
-    parser.add_argument("--out", type=Path, required=True, help="the run, as JSON lines")
-    parser.add_argument("--model", default="local")
-    parser.add_argument("--claims", type=int, default=100, help="claims per set")
-    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
-    parser.add_argument("--modes", nargs="+", default=["logprobs", "joint", "per_claim"])
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args(arguments)
-    done = list(_rows(options.out)) if options.out.exists() else []
-    known = {(row["dataset"], row["key"], row["mode"]) for row in done}
-    model = resolve_model(options.model)
-    with options.out.open("a", encoding="utf-8") as out:
-        # Mode by mode within a set, so that the instructions stay in the server's prefix cache.
-        for name in options.sets:
-            items = choose(SETS[name](options.data), options.claims, options.seed)
-            for mode in options.modes:
-                for item in items:
-                    if (item.dataset, item.key, mode) in known:
-                        continue
-                    rows = judge(item, mode, model)
-                    out.write("".join(json.dumps(row) + "\n" for row in rows))
-                    out.flush()
-                    done += rows
-                sys.stderr.write(f"{name} {mode}: {len(items)} references\n")
-    sys.stdout.write(table(done) + "\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

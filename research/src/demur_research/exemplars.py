@@ -1,42 +1,27 @@
 """FEWL's few-shot exemplars on CHALE: do they bring better answers than a baseline's, or than none?
 
-    python -m demur_research.exemplars --data DIR --references REC.jsonl --recording OUT.jsonl \
-        --record 60
-    python -m demur_research.exemplars --data DIR --references REC.jsonl --recording OUT.jsonl
+FEWL, version 1, section 5.1 and appendix D.7 (version 2, D.13). By recorded replies each of a
+question's three answers is scored by FEWL and by the baseline, one reference answer without a
+penalty; the questions for which the two choose another answer are the pool. For each test question
+the five nearest of the pool become examples, once with the answers that FEWL chose and once with
+the baseline's. Test questions are those of the pool, each without itself, and then others.
 
-FEWL, version 1, section 5.1 and appendix D.7 (version 2, D.13). REC holds the replies that
-`demur_research.chale` recorded. By them each of a question's three answers is scored by FEWL and
-by the baseline, one reference answer without a penalty; the questions for which the two choose
-another answer are the pool. For each test question the five nearest of the pool become examples,
-once with the answers that FEWL chose and once with the baseline's. Test questions are those of the
-pool, each without itself, and then others.
-
-The first command has a model answer, and judge the answers two by two, and appends what comes to
-OUT; started again it goes on where it stopped. The second prints the tables from OUT without a
-model. The paper's table says "over vanilla answers" and has both methods in one row: it is told
-here against each other, and each against no examples.
+A model answers, and judges the answers two by two. The paper's table says "over vanilla answers"
+and has both methods in one row: it is told here against each other, and each against no examples.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.output_parsers import StrOutputParser
 
-from demur._resolve import resolve_model
+from demur import DemurError, ExampleStore, NeighborStore
 from demur._share import Share
-from demur.errors import DemurError
-from demur.evaluators import CONFIGURATIONS, FEWL, NeighborStore, normalized_text
-from demur.evaluators.fewl.reference_models import ReferenceModels
+from demur.evaluators import normalized_text
 from demur.exemplars import (
-    ExampleStore,
     FEWLExampleSelector,
     PairwiseJudge,
     PairwiseVerdict,
@@ -45,8 +30,11 @@ from demur.exemplars import (
     win_rates,
 )
 from demur.runtime import bounded
-from demur_research import chale
-from demur_research.chale import SIDES, Item, Side
+from demur.similarity import resolve_similarity
+from demur_research.chale import Scoring, scores
+from demur_research.recorder import Item, Lines
+from demur_research.references import SIDES, Asked, Question, Side
+from demur_research.runner import Finding
 
 BASELINE = "single"
 """One reference answer, no penalty: the papers' baseline (v2, section 5)."""
@@ -68,7 +56,7 @@ _ANSWER_TOKENS = 128
 class Scored:
     """A question with what each of its answers scores, by both scorers."""
 
-    item: Item
+    item: Question
     scores: Mapping[str, tuple[float, ...]]
     """By "fewl" and "baseline", in the order of `SIDES`."""
 
@@ -78,23 +66,18 @@ class Scored:
         return SIDES[found.index(max(found))]
 
 
-def scored(
-    known: Mapping[str, Item], replies: Sequence[Mapping[str, Any]], configuration: str
-) -> list[Scored]:
+def scored(known: Sequence[Question], lines: Lines, configuration: str) -> list[Scored]:
     """Each recorded question, its answers scored by a configuration of FEWL and by the baseline."""
-    model = chale.Recorded()
-    references = ReferenceModels((model,), model, 5, 5)
-    items = [known[row["id"]] for row in replies]
+    scoring = Scoring(Asked(), resolve_similarity("cosine"))
+    chosen = scoring.asked.recorded(known, lines)
     store = NeighborStore()
-    store.add_many(
-        [chale.said(item, row, references) for item, row in zip(items, replies, strict=True)]
-    )
+    store.add_many([scoring.asked.known(one, lines) for one in chosen])
     columns = {
-        name: chale.scores(FEWL(model, n_wrong=5, neighbors=store, **CONFIGURATIONS[chosen]), items)
-        for name, chosen in (("fewl", configuration), ("baseline", BASELINE))
+        name: scores(scoring.fewl(option, store), chosen)
+        for name, option in (("fewl", configuration), ("baseline", BASELINE))
     }
     found = []
-    for at, item in enumerate(items):
+    for at, item in enumerate(chosen):
         row = {name: [column[side][at] for side in SIDES] for name, column in columns.items()}
         told = {name: tuple(s for s in scores if s is not None) for name, scores in row.items()}
         if any(len(scores) < len(SIDES) for scores in told.values()):
@@ -121,48 +104,64 @@ def selectors(pool: Sequence[Scored]) -> dict[str, FEWLExampleSelector | None]:
     return found
 
 
-def answered(
-    one: Scored,
-    choose: Mapping[str, FEWLExampleSelector | None],
-    model: BaseChatModel,
-    known: Mapping[str, str],
-) -> dict[str, str]:
-    """A test question's answers by arm.
-
-    Args:
-        one: The question.
-        choose: By arm, what selects its examples.
-        model: Who answers.
-        known: Answers that need not be asked for: those without examples are the same for any pool.
-    """
-    answers = dict(known)
-    for arm in ARMS:
-        if arm not in answers:
-            bound = model.bind(**bounded(model, _ANSWER_TOKENS))
-            chain = few_shot_prompt(choose[arm]) | bound | StrOutputParser()
-            answers[arm] = chain.invoke({"question": one.item.question}).strip()
-    return answers
+def tested(questions: Sequence[Scored], most: int) -> list[Item[Scored]]:
+    """So many test questions: the pool, and then others."""
+    pool = disputed(questions)
+    tests = [*pool, *(one for one in questions if one not in pool)][:most]
+    return [_as_item(one) for one in tests]
 
 
-def compared(
-    one: Scored,
-    answers: Mapping[str, str],
-    model: BaseChatModel,
-    known: Mapping[str, Mapping[str, Any]],
-) -> dict[str, Mapping[str, Any]]:
-    """The verdicts on a test question's answers, and on the data's own; `known` ones stay."""
-    labelled = {"right": one.item.answers["non_hallu"], "wrong": one.item.answers["hallu"]}
-    shown = {**answers, **labelled}
+def _as_item(one: Scored) -> Item[Scored]:
+    return Item(one.item.key, "\0".join([one.item.question, *one.item.answers.values()]), one)
+
+
+def answering(
+    pool: Sequence[Scored], configuration: str, model: BaseChatModel
+) -> dict[str, Callable[[Scored], Finding]]:
+    """What answers a test question: once for each arm."""
+
+    def arm(selector: FEWLExampleSelector | None) -> Callable[[Scored], Finding]:
+        chain = few_shot_prompt(selector) | model.bind(**bounded(model, _ANSWER_TOKENS))
+        asked = chain | StrOutputParser()
+        return lambda one: Finding(
+            {"answer": asked.invoke({"question": one.item.question}).strip()}
+        )
+
+    return {_name(name, configuration): arm(one) for name, one in selectors(pool).items()}
+
+
+def judging(
+    configuration: str, model: BaseChatModel, lines: Lines
+) -> dict[str, Callable[[Scored], Finding]]:
+    """What compares the answers to a test question two by two, and the data's own."""
     judge = PairwiseJudge(model)
-    verdicts = dict(known)
-    for name, (first, second) in PAIRS.items():
-        if name not in verdicts:
-            pair = {"question": one.item.question, "first": shown[first], "second": shown[second]}
-            verdicts[name] = judge.invoke(pair).model_dump(mode="json", exclude={"usage"})
-    return verdicts
+
+    def compare(sides: tuple[str, str]) -> Callable[[Scored], Finding]:
+        def judged(one: Scored) -> Finding:
+            first, second = (_shown(side, one, configuration, lines) for side in sides)
+            pair = {"question": one.item.question, "first": first, "second": second}
+            verdict = judge.invoke(pair)
+            told = verdict.model_dump(mode="json", exclude={"usage"})
+            return Finding({"verdict": told}, verdict.error)
+
+        return judged
+
+    return {_name(pair, configuration): compare(sides) for pair, sides in PAIRS.items()}
 
 
-def finds(item: Item, answer: str) -> bool:
+def _shown(side: str, one: Scored, configuration: str, lines: Lines) -> str:
+    labelled: dict[str, Side] = {"right": "non_hallu", "wrong": "hallu"}
+    if side in labelled:
+        return one.item.answers[labelled[side]]
+    return str(lines[one.item.key, _name(side, configuration)].result["answer"])
+
+
+def _name(what: str, configuration: str) -> str:
+    """Under which name an arm or a pair is recorded: some are the same for any configuration."""
+    return what if what in ("none", _LABELLED) else f"{configuration}, {what}"
+
+
+def finds(item: Question, answer: str) -> bool:
     """Whether an answer holds the short answer's words in their order."""
     return f" {normalized_text(item.short_answer)} " in f" {normalized_text(answer)} "
 
@@ -195,9 +194,17 @@ def percent(share: Share) -> str:
     return f"{100 * share.value:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
 
 
-def tables(rows: Sequence[Mapping[str, Any]], questions: Mapping[str, Scored]) -> Iterator[str]:
-    """What the recording says, line by line."""
-    pool = disputed(list(questions.values()))
+def tables(lines: Lines, questions: Sequence[Scored], configuration: str) -> Iterator[str]:
+    """What the recording says, line by line.
+
+    Raises:
+        DemurError: Nothing of this configuration is recorded.
+    """
+    names = [_name(one, configuration) for one in [*ARMS, *PAIRS]]
+    rows = [one for one in questions if all((one.item.key, name) in lines for name in names)]
+    if not rows:
+        raise DemurError(f"the recording holds nothing of --config {configuration}: record it")
+    pool = disputed(questions)
     right = (
         f"by {arm} {sum(one.choice(arm) == 'non_hallu' for one in pool)} times" for arm in ARMS[:2]
     )
@@ -206,90 +213,9 @@ def tables(rows: Sequence[Mapping[str, Any]], questions: Mapping[str, Scored]) -
     yield f"{len(rows)} test questions\n"
     yield HEAD
     for name in PAIRS:
-        verdicts = [PairwiseVerdict.model_validate(row["verdicts"][name]) for row in rows]
-        yield line(name, win_rates(verdicts))
+        said = [lines[one.item.key, _name(name, configuration)].result["verdict"] for one in rows]
+        yield line(name, win_rates([PairwiseVerdict.model_validate(one) for one in said]))
     yield "\n| answers | with the short answer in them, % |\n|---|---|"
     for arm in ARMS:
-        hits = sum(finds(questions[row["id"]].item, row["answers"][arm]) for row in rows)
+        hits = sum(finds(one.item, _shown(arm, one, configuration, lines)) for one in rows)
         yield f"| {arm} | {percent(Share(hits, len(rows)))} |"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Record what is missing, or print the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--data", type=Path, required=True, help="folder with chale/")
-    parser.add_argument(
-        "--references", type=Path, required=True, help="a recording of demur_research.chale"
-    )
-    parser.add_argument("--recording", type=Path, required=True, help="answers and verdicts")
-    parser.add_argument("--record", type=int, default=0, help="record so many test questions")
-    parser.add_argument("--model", default="local", help="who answers, and judges")
-    parser.add_argument(
-        "--beside",
-        type=Path,
-        help="a recording with another --config, for what is the same in both",
-    )
-    parser.add_argument("--config", default="fewl-mean-one", choices=list(CONFIGURATIONS))
-    options = parser.parse_args(arguments)
-    known = {item.key: item for item in chale.items(options.data)}
-    replies = list(chale.recorded(options.references))
-    questions = scored(known, replies, options.config)
-    if options.record:
-        return _record(options, questions)
-    rows = _of_one_config(options.recording, options.config)
-    complete = [row for row in rows.values() if "verdicts" in row]
-    for told in tables(complete, {one.item.key: one for one in questions}):
-        sys.stdout.write(f"{told}\n")
-    return 0
-
-
-def recorded(path: Path) -> dict[str, dict[str, Any]]:
-    """What a recording has of each question: its configuration, answers, verdicts."""
-    rows: dict[str, dict[str, Any]] = {}
-    for line in chale.recorded(path):
-        rows.setdefault(line["id"], {}).update(line)
-    return rows
-
-
-def _record(options: argparse.Namespace, questions: Sequence[Scored]) -> int:
-    path: Path = options.recording
-    pool = disputed(questions)
-    tests = [*pool, *(one for one in questions if one not in pool)][: options.record]
-    choose = selectors(pool)
-    model = resolve_model(options.model)
-    rows = _of_one_config(path, options.config) if path.exists() else {}
-    beside = recorded(options.beside) if options.beside else {}
-
-    def answers(one: Scored) -> Any:
-        told = beside.get(one.item.key, {}).get("answers", {})
-        return answered(one, choose, model, {"none": told["none"]} if told else {})
-
-    def verdicts(one: Scored) -> Any:
-        told = beside.get(one.item.key, {}).get("verdicts", {})
-        known = {_LABELLED: told[_LABELLED]} if told else {}
-        return compared(one, rows[one.item.key]["answers"], model, known)
-
-    with path.open("a", encoding="utf-8") as out:
-        for what, make in (("answers", answers), ("verdicts", verdicts)):
-            for at, one in enumerate(tests, start=1):
-                row = rows.setdefault(one.item.key, {})
-                if what not in row:
-                    row[what] = make(one)
-                    told = {"id": one.item.key, "config": options.config, what: row[what]}
-                    out.write(json.dumps(told) + "\n")
-                    out.flush()
-                    sys.stderr.write(f"{what} of {at} of {len(tests)} questions\n")
-    return 0
-
-
-def _of_one_config(path: Path, config: str) -> dict[str, dict[str, Any]]:
-    rows = recorded(path)
-    if others := {row["config"] for row in rows.values()} - {config}:
-        raise DemurError(f"{path} is of --config {', '.join(sorted(others))}, not {config}")
-    return rows
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,26 +1,34 @@
-"""How many unsupported answers still fail where what decides them stands in 50 kB of other text.
+"""How many unsupported answers still fail where what decides them stands in much other text.
 
-    python -m demur_research.long_contexts [--cases 20] [--length 50000] [--model local]
-
-Unsupported English answers of texts/answers.jsonl, drawn with a fixed seed, each checked
-against its own contexts alone and against the same amid other text, at a place that goes from the
-beginning to the end. Prints recall, seconds and tokens of both.
+Unsupported English answers of `texts.answers`, drawn with a fixed seed, each checked against its
+own contexts alone and against the same amid other text, at a place that goes from the beginning to
+the end.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import random
 import time
-from collections.abc import Sequence
-
-os.environ.setdefault("DEMUR_SECRET", "bench.long_contexts")
+from collections.abc import Callable, Sequence
 
 from demur import RefChecker
 from demur._share import Share
+from demur_research.recorder import Item, Lines
+from demur_research.runner import Finding
 from demur_research.texts.answers import STATING, Answer
 from demur_research.texts.bland import samples
+
+Placed = tuple[int, Answer]
+"""An answer, with its place among those that were drawn."""
+
+HEAD = "| contexts | unsupported answers that do not pass | seconds | tokens |\n|---|---|---|---|"
+
+
+def choose(count: int) -> list[Item[Placed]]:
+    """So many unsupported answers."""
+    wrong = [one for one in STATING if not one.supported and one.language == "en"]
+    drawn = random.Random(1).sample(wrong, count)
+    return [Item(one.id, repr(one), (at, one)) for at, one in enumerate(drawn)]
 
 
 def padding(length: int) -> list[str]:
@@ -33,38 +41,42 @@ def padding(length: int) -> list[str]:
     return texts
 
 
-def measure(checker: RefChecker, cases: Sequence[Answer], others: Sequence[str]) -> str:
+def judges(checker: RefChecker, count: int, length: int) -> dict[str, Callable[[Placed], Finding]]:
+    """What checks an answer against its own contexts, and amid so many characters of other text.
+
+    Args:
+        checker: Who checks.
+        count: How many answers were drawn.
+        length: Of the other text.
+    """
+
+    def amid(others: Sequence[str]) -> Callable[[Placed], Finding]:
+        def judged(placed: Placed) -> Finding:
+            number, case = placed
+            at = len(others) * number // max(1, count - 1)
+            text = "\n\n".join([*others[:at], *case.contexts, *others[at:]])
+            started = time.monotonic()
+            found = checker.invoke({**case.sample, "contexts": [text]})
+            result = {
+                "passed": found.passed,
+                "seconds": time.monotonic() - started,
+                "tokens": found.usage.input_tokens + found.usage.output_tokens,
+            }
+            return Finding(result, found.error)
+
+        return judged
+
+    others = padding(length)
+    # How many answers there are decides where each stands.
+    name = f"amid {sum(map(len, others)):,} characters, of {count} places"
+    return {"their own": amid([]), name: amid(others)}
+
+
+def line(name: str, cases: Sequence[Item[Placed]], lines: Lines) -> str:
     """A line of the table: recall with its interval, seconds and tokens an answer."""
-    failed = tokens = 0
-    started = time.monotonic()
-    for number, case in enumerate(cases):
-        at = len(others) * number // max(1, len(cases) - 1)
-        text = "\n\n".join([*others[:at], *case.contexts, *others[at:]])
-        found = checker.invoke({**case.sample, "contexts": [text]})
-        failed += found.passed is not True
-        tokens += found.usage.input_tokens + found.usage.output_tokens
-    seconds = (time.monotonic() - started) / len(cases)
-    low, high = Share(failed, len(cases)).interval or (0.0, 1.0)
-    recall = f"{failed} of {len(cases)} ({low:.0%} to {high:.0%})"
-    return f"{recall} | {seconds:.1f} | {tokens / len(cases):,.0f}"
-
-
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--cases", type=int, default=20)
-    parser.add_argument("--length", type=int, default=50_000, help="of the other text")
-    parser.add_argument("--model", default="local")
-    options = parser.parse_args()
-    wrong = [one for one in STATING if not one.supported and one.language == "en"]
-    cases = random.Random(1).sample(wrong, options.cases)
-    checker = RefChecker(options.model)
-    print("| contexts | unsupported answers that do not pass | seconds | tokens |")
-    print("|---|---|---|---|")
-    print(f"| their own | {measure(checker, cases, [])} |", flush=True)
-    others = padding(options.length)
-    print(f"| amid {sum(map(len, others)):,} characters | {measure(checker, cases, others)} |")
-
-
-if __name__ == "__main__":
-    main()
+    rows = [lines[case.key, name].result for case in cases]
+    share = Share(sum(row["passed"] is not True for row in rows), len(rows))
+    low, high = share.interval or (0.0, 1.0)
+    seconds, tokens = (sum(row[what] for row in rows) / len(rows) for what in ("seconds", "tokens"))
+    recall = f"{share.count} of {share.total} ({low:.0%} to {high:.0%})"
+    return f"| {name.partition(', of')[0]} | {recall} | {seconds:.1f} | {tokens:,.0f} |"

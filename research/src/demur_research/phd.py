@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from demur_research.datasets.phd import DOMAINS, Domain, Judged
+from demur_research.datasets.phd import DOMAINS, Domain, LabelledPassage
 from demur_research.detection import Detection, Ratio, detection, f1_difference
 from demur_research.replay import PUBLISHED, Cost, Judging, Verdicts, chosen
 
@@ -52,7 +52,7 @@ class Row:
 
 
 def table(
-    passages: Sequence[Judged], judged: Sequence[Judging], matcher: str | None = None
+    passages: Sequence[LabelledPassage], judged: Sequence[Judging], matcher: str | None = None
 ) -> list[Row]:
     """One row for each method, matcher and domain; with a matcher, those that it decides.
 
@@ -68,7 +68,9 @@ def table(
     ]
 
 
-def _row(one: Judging, part: Part, passages: Sequence[Judged], published: Verdicts | None) -> Row:
+def _row(
+    one: Judging, part: Part, passages: Sequence[LabelledPassage], published: Verdicts | None
+) -> Row:
     known = [p for p in passages if p.key in one.verdicts]
     decided = [(p, verdict) for p in known if (verdict := one.verdicts[p.key]) is not None]
     wrong, rejected = [not p.factual for p, _ in decided], [verdict for _, verdict in decided]

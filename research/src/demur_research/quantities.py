@@ -1,24 +1,19 @@
 """How many supported claims `missing_quantities` flags, and how many planted errors it catches.
 
-    python -m demur_research.quantities --data DIR --half report [--show]
-
-DIR holds the data sets; one that is not there is left out. Each set is halved by a hash of the text
-that its rows share (a document, a question, a claim): the rules were made on the development half,
-and no row of the other one was looked at. Planted: in each supported claim one quantity becomes
-another that does not stand in the evidence. Many rows share a document or a claim, so the intervals
-are too narrow.
+Each set is halved by a hash of the text that its rows share (a document, a question, a claim): the
+rules were made on the development half, and no row of the other one was looked at. Planted: in each
+supported claim one quantity becomes another that does not stand in the evidence. Many rows share a
+document or a claim, so the intervals are too narrow.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import random
 import re
-import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -157,25 +152,24 @@ def _other(said: str, after: str, draw: random.Random) -> str:
     return said[:at] + draw.choice("123456789") + said[at + 1 :]
 
 
-def main() -> None:
-    """Count, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--half", choices=("development", "report"), required=True)
-    parser.add_argument("--show", action="store_true", help="what goes wrong")
-    options = parser.parse_args()
-    if options.show and options.half == "report":
-        parser.error("the rows of the report half are not looked at: take --half development")
+def table(data: Path, half: str, show: bool, say: Callable[[str], None]) -> Iterator[str]:
+    """Count, line by line of a table.
 
-    print("| set | claims | with quantities | flagged | share | planted | caught | share |")
-    print("|---|---|---|---|---|---|---|---|")
+    Args:
+        data: The folder of the data sets; one that is not there is left out.
+        half: Which half of the rows, "development" or "report".
+        show: Whether to say of each row what goes wrong.
+        say: Is told that, and what is left out.
+    """
+    yield "| set | claims | with quantities | flagged | share | planted | caught | share |"
+    yield "|---|---|---|---|---|---|---|---|"
     every: list[list[int]] = []
     began, signs = time.perf_counter(), 0
     for name, read in _SETS.items():
         try:
-            rows = [row for row in read(options.data) if _half(row) == options.half]
+            rows = [row for row in read(data) if _half(row) == half]
         except FileNotFoundError as error:
-            print(f"{name} is left out: {error}", file=sys.stderr)
+            say(f"{name} is left out: {error}")
             continue
         counts = [0] * 5
         for row in rows:
@@ -186,14 +180,14 @@ def main() -> None:
             for at, counted in enumerate((True, stating, missing, planted, caught)):
                 counts[at] += bool(counted)
             signs += sum(map(len, row.evidence))
-            if options.show and missing:
-                print(f"FLAGGED {missing} {row.claim!r}\n  of {' '.join(row.evidence)[:999]!r}")
-            if options.show and planted and not caught:
-                print(f"LET BY {planted!r}\n  of {' '.join(row.evidence)[:999]!r}")
+            if show and missing:
+                say(f"FLAGGED {missing} {row.claim!r}\n  of {' '.join(row.evidence)[:999]!r}")
+            if show and planted and not caught:
+                say(f"LET BY {planted!r}\n  of {' '.join(row.evidence)[:999]!r}")
         every.append(counts)
-        print(_line(name, counts))
-    print(_line("all", [sum(column) for column in zip(*every, strict=True)]))
-    print(f"{time.perf_counter() - began:.1f} s, {signs / 1e6:.1f} million signs of evidence")
+        yield _line(name, counts)
+    yield _line("all", [sum(column) for column in zip(*every, strict=True)])
+    yield f"{time.perf_counter() - began:.1f} s, {signs / 1e6:.1f} million signs of evidence"
 
 
 def _line(name: str, counts: list[int]) -> str:
@@ -208,7 +202,3 @@ def _shown(share: Share) -> str:
         return "-"
     low, high = share.interval
     return f"{share.value:.1%} ({low:.1%} to {high:.1%})"
-
-
-if __name__ == "__main__":
-    main()

@@ -13,7 +13,14 @@ from demur.evaluators.reverse_validation.matching import (
     same_entity,
     with_share,
 )
-from demur_research.datasets.recorded import VARIANTS, Exchange, Passage, Recorded, Records, Variant
+from demur_research.datasets.published import (
+    VARIANTS,
+    Exchange,
+    Passage,
+    PublishedReplies,
+    Replies,
+    Variant,
+)
 
 Verdicts: TypeAlias = Mapping[str, bool | None]
 """By the passage's key, whether it is rejected; None where that cannot be decided. A passage that
@@ -55,7 +62,7 @@ class Judging:
 
 def replay(
     passages: Sequence[Passage],
-    records: Records,
+    records: PublishedReplies,
     percentage: float = PERCENTAGE,
     selfcheck: float | None = None,
 ) -> list[Judging]:
@@ -88,7 +95,7 @@ def chosen(judged: Sequence[Judging], matcher: str | None) -> list[Judging]:
 
 
 def _reverse_validation(
-    passages: Sequence[Passage], records: Records, percentage: float
+    passages: Sequence[Passage], records: PublishedReplies, percentage: float
 ) -> Iterator[Judging]:
     for variant in VARIANTS:
         said = {key: one.exchanges.get(variant) for key, one in records.by_key.items()}
@@ -154,10 +161,10 @@ def rejected(
 
 
 def _baselines(
-    passages: Sequence[Passage], records: Records, selfcheck: float | None
+    passages: Sequence[Passage], records: PublishedReplies, selfcheck: float | None
 ) -> Iterator[Judging]:
     yield Judging(ALL_FALSE, None, {one.key: True for one in passages})
-    readings: dict[str, Callable[[Recorded], bool | None]] = {
+    readings: dict[str, Callable[[Replies], bool | None]] = {
         LMVSLM: lambda one: None if one.lmvslm is None else _says_incorrect(one.lmvslm),
         ZERO_SHOT: lambda one: None if one.zero_shot is None else one.zero_shot == "non-factual",
         SELFCHECK: lambda one: (

@@ -1,33 +1,22 @@
 """How many answers RefChecker lets through although something that they state was never checked.
 
-    python -m demur_research.unchecked --out RUN.jsonl [--claims triplets] [--limit N]
-    python -m demur_research.unchecked --table RUN.jsonl ...
-
-Every answer of texts/answers.py is put to RefChecker. A silent pass is an answer that is
-let through (passed, or said to state nothing) although no claim with a label covers one of its
-statements. One line per answer is appended to RUN.jsonl, and a run that is started again goes on
-where it stopped. The table has a column per run; give --limit to compare equal answers only.
+Every answer of `texts.answers` is put to RefChecker. A silent pass is an answer that is let through
+(passed, or said to state nothing) although no claim with a label covers one of its statements.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import random
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
-
-# The same delimiters in every run: a small model answers a little otherwise when they change.
-os.environ.setdefault("DEMUR_SECRET", "bench.unchecked")
 
 from demur import RefChecker, Sample
 from demur._share import Share
-from demur_research.texts.answers import ANSWERS, EMPTY, STATING, Answer, let_through, unchecked
+from demur_research.recorder import Item, Lines
+from demur_research.runner import Finding
+from demur_research.texts.answers import ANSWERS, STATING, Answer, let_through, unchecked
 
 Row = Mapping[str, Any]
 Test = Callable[[Row], bool]
@@ -50,11 +39,20 @@ def choose(limit: int) -> list[Answer]:
     return [one for one in ANSWERS if one.id in chosen]
 
 
-def measure(checker: RefChecker, one: Answer) -> dict[str, Any]:
-    """What became of one answer, and what it cost."""
+def items(answers: Sequence[Answer]) -> list[Item[Answer]]:
+    """Answers as a recording knows them."""
+    return [Item(one.id, repr(one), one) for one in answers]
+
+
+def judge(checker: RefChecker) -> Callable[[Answer], Finding]:
+    """What becomes of an answer, and what it costs."""
+    return lambda one: _measured(checker, one)
+
+
+def _measured(checker: RefChecker, one: Answer) -> Finding:
     began = time.perf_counter()
     found = checker.invoke(Sample(**one.sample))
-    return {
+    result = {
         "seconds": round(time.perf_counter() - began, 3),
         "calls": found.usage.calls,
         "tokens": found.usage.input_tokens + found.usage.output_tokens,
@@ -68,27 +66,16 @@ def measure(checker: RefChecker, one: Answer) -> dict[str, Any]:
             for claim in found.claims
         ],
     }
+    return Finding(result, found.error)
 
 
-def run(out: Path, claims: str | None, model: str, answers: Sequence[Answer]) -> None:
-    """Append what is missing from the run."""
-    done = {row["id"] for row in read(out)} if out.exists() else set()
-    options: dict[str, Any] = {} if claims is None else {"claims": claims}
-    checker = RefChecker(model, **options)
-    with out.open("a", encoding="utf-8") as file:
-        for at, one in enumerate(answers):
-            if one.id not in done:
-                row = {"id": one.id, **measure(checker, one)}
-                print(json.dumps(row, ensure_ascii=False), file=file, flush=True)
-                what = row["error"] or row["label"]
-                print(f"{at + 1}/{len(answers)} {one.id}: {what}", file=sys.stderr)
-
-
-def read(path: Path) -> list[Row]:
-    """The lines of a run, each with what is known of its answer."""
+def rows(lines: Lines) -> dict[str, list[Row]]:
+    """By configuration, what was found, each with what is known of its answer."""
     known = {one.id: one for one in ANSWERS}
-    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    return [{**row, "answer": known[row["id"]]} for row in rows if row["id"] in known]
+    by_name: dict[str, list[Row]] = defaultdict(list)
+    for line in lines.values():
+        by_name[line.configuration].append({**line.result, "answer": known[line.item]})
+    return by_name
 
 
 # --- The tables ----------------------------------------------------------------------------------
@@ -175,30 +162,3 @@ def tables(runs: Mapping[str, Sequence[Row]]) -> Iterator[str]:
                 for rows in runs.values()
             ]
             yield f"| {value} | {' | '.join(cells)} |"
-
-
-def main() -> None:
-    """Measure, or print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--out", type=Path, help="the run, as JSON lines")
-    parser.add_argument("--claims", help="as RefChecker takes it; otherwise its default")
-    parser.add_argument("--model", default="local")
-    parser.add_argument("--limit", type=int, default=len(ANSWERS), help="that many answers")
-    parser.add_argument("--table", type=Path, nargs="+", help="print the tables of these runs")
-    options = parser.parse_args()
-    if (options.out is None) is (options.table is None):
-        parser.error("give either --out RUN.jsonl to measure or --table RUN.jsonl ... to print")
-    answers = choose(options.limit)
-    if options.out is not None:
-        print(f"{len(answers)} of {len(STATING)} + {len(EMPTY)} answers", file=sys.stderr)
-        run(options.out, options.claims, options.model, answers)
-    chosen = {one.id for one in answers}
-    runs = {
-        path.stem: [row for row in read(path) if row["id"] in chosen]
-        for path in options.table or [options.out]
-    }
-    print("\n".join(tables(runs)))
-
-
-if __name__ == "__main__":
-    main()

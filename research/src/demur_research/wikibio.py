@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from demur_research.datasets.recorded import Records
+from demur_research.datasets.published import PublishedReplies
 from demur_research.datasets.wikibio import Biography
 from demur_research.detection import Ratio, share
 from demur_research.replay import PERCENTAGE, Judging, chosen, replay
@@ -44,7 +44,7 @@ class Row:
 
 def table(
     passages: Sequence[Biography],
-    records: Records,
+    records: PublishedReplies,
     matcher: str | None = None,
     percentage: float = PERCENTAGE,
 ) -> list[Row]:

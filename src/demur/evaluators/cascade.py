@@ -43,7 +43,6 @@ class Cascade(Evaluator):
         stages: At least two evaluators, the cheapest first.
         min_confidence: The probability from which a label counts before the last stage, in
             (1/3, 1]. A label that comes without a probability counts.
-        name: What traces call it. None: the class's name.
         call_policy: For stages that have none of their own.
 
     Raises:

@@ -16,7 +16,7 @@ from langchain_core.utils.pydantic import TypeBaseModel
 from pydantic import BaseModel, PrivateAttr
 from typing_extensions import Self
 
-from demur._frozen import FrozenRunnable
+from demur._frozen import FrozenRunnable, fields_of
 from demur._resolve import resolve_model
 from demur.guard.attempts import no_verdict
 from demur.guard.budget import Budget
@@ -84,7 +84,7 @@ class Guard(FrozenRunnable[Input, Output]):
         retriever: A Runnable from a query to documents. `Retrieve` asks it about each failed claim;
             what it finds is in the feedback, is shown to `model`, and is among the contexts of the
             next answer.
-        name: What traces call it. None: the class's name.
+        name: Under which callbacks and traces know it; None: "Guard".
 
     Raises:
         ValueError: There is no evaluator, one without a threshold, or one whose `Threshold` was
@@ -128,27 +128,18 @@ class Guard(FrozenRunnable[Input, Output]):
         name: str | None = None,
     ) -> None:
         """See the class."""
+        fields = fields_of(locals())
         if not evaluators:
             raise ValueError(
                 "a guard needs an evaluator to judge the answers: Guard(chain, RefChecker(model))"
             )
-        fields: dict[str, Any] = {
+        made: dict[str, Any] = {
             "chain": coerce_to_runnable(chain),
             "evaluators": tuple(coerce_to_runnable(evaluator) for evaluator in evaluators),
             "on_fail": make_policy(on_fail),
             "budget": budget or Budget(),
-            "on_error": on_error,
-            "on_abstain": on_abstain,
-            "streaming": streaming,
-            "question": question,
-            "answer": answer,
-            "contexts": contexts,
-            "with_feedback": with_feedback,
-            "model": model,
-            "retriever": retriever,
-            "name": name,
         }
-        super().__init__(**fields)
+        super().__init__(**{**fields, **made})
         refuse_memory(self.chain)
         for evaluator in self.evaluators:
             if getattr(evaluator, "threshold", 0) is None:

@@ -444,9 +444,9 @@ class Other(ScriptedModel):
 @pytest.mark.parametrize(
     ("other", "what"),
     [
-        ({"reference_models": Other(script=lambda stage, messages: PAIRS)}, "reference models"),
-        ({"reference_models": [model(), model()]}, "reference models"),
-        ({"n_answers": 3}, "reference models"),
+        ({"reference_models": Other(script=lambda stage, messages: PAIRS)}, "reference_models"),
+        ({"reference_models": [model(), model()]}, "reference_models"),
+        ({"n_answers": 3}, "reference_models"),
         ({"generator": Other(script=lambda stage, messages: PAIRS)}, "prompts"),
         ({"n_wrong": 5}, "prompts"),
         ({"prompts": FEWLPrompts(answers=FEWLPrompts().answer)}, "prompts"),
@@ -457,9 +457,9 @@ def test_a_store_of_others_is_refused(other: dict[str, Any], what: str) -> None:
     shared = store()
     fewl(neighbors=shared)
     fewl(neighbors=shared, weighting="uniform", penalty=True, divergence="js")
-    with pytest.raises(ValueError, match=f"made with other {what}"):
+    with pytest.raises(ValueError, match=f"made with other {what.replace('_', ' ')}"):
         fewl(**{**other, "neighbors": shared})
-    with pytest.raises(ValueError, match=f"made with other {what}"):
+    with pytest.raises(ValueError, match=f"made with other {what.replace('_', ' ')}"):
         fewl(neighbors=shared).model_copy(update=other)
     fewl(neighbors=shared).model_copy(update={**other, "neighbors": None})
 

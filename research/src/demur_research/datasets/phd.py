@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from demur_research.datasets.files import load, rows
-from demur_research.datasets.recorded import Passage, Records, read_records
+from demur_research.datasets.published import Passage, PublishedReplies, read_records
 
 Domain = Literal["low", "medium", "high"]
 DOMAINS: tuple[Domain, ...] = ("low", "medium", "high")
@@ -21,7 +21,7 @@ _LISTS = ("our_dataset_qg_record.json", "our_dataset_em_record.json")
 
 
 @dataclass(frozen=True)
-class Judged(Passage):
+class LabelledPassage(Passage):
     """A passage with what people found."""
 
     domain: Domain
@@ -43,7 +43,7 @@ class _Line(BaseModel):
     label: Literal["factual", "non-factual"]
 
 
-def read_passages(path: Path) -> tuple[Judged, ...]:
+def read_passages(path: Path) -> tuple[LabelledPassage, ...]:
     """The passages in the publishers' file, an object of three lists, or in JSON lines.
 
     Raises:
@@ -52,12 +52,14 @@ def read_passages(path: Path) -> tuple[Judged, ...]:
     found: Any = load(path)
     if isinstance(found, list):
         judged = [
-            Judged(line.id, line.entity, line.passage, line.domain, line.label == "factual")
+            LabelledPassage(
+                line.id, line.entity, line.passage, line.domain, line.label == "factual"
+            )
             for line in rows(found, _Line, str(path))
         ]
     elif isinstance(found, dict) and found and found.keys() <= _KEYS.keys():
         judged = [
-            Judged(f"{key} {at}", row.entity, row.AI, _KEYS[key], row.label == "factual")
+            LabelledPassage(f"{key} {at}", row.entity, row.AI, _KEYS[key], row.label == "factual")
             for key, listed in found.items()
             for at, row in enumerate(rows(listed, _Listed, f"{path}, {key}"), start=1)
         ]
@@ -71,7 +73,7 @@ def read_passages(path: Path) -> tuple[Judged, ...]:
     return tuple(judged)
 
 
-def read_phd_records(path: Path, passages: Sequence[Judged]) -> Records:
+def read_phd_records(path: Path, passages: Sequence[LabelledPassage]) -> PublishedReplies:
     """What models said about the passages: see `read_records`.
 
     Raises:

@@ -14,7 +14,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from demur_research.datasets.files import load, rows
-from demur_research.datasets.recorded import Passage, Records, read_records
+from demur_research.datasets.published import Passage, PublishedReplies, read_records
 
 _LISTS = ("wiki_bio_qg_record.json", "wiki_bio_em_record.json")
 
@@ -58,7 +58,7 @@ def read_biographies(path: Path) -> tuple[Biography, ...]:
     return tuple(found)
 
 
-def read_wikibio_records(path: Path, passages: Sequence[Biography]) -> Records:
+def read_wikibio_records(path: Path, passages: Sequence[Biography]) -> PublishedReplies:
     """What models said about the passages: see `read_records`.
 
     Raises:

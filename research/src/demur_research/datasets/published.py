@@ -43,7 +43,7 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class Replies:
     """What models said about one passage; None where nothing is recorded."""
 
     exchanges: Mapping[Variant, Exchange] = field(default_factory=dict)
@@ -55,10 +55,10 @@ class Recorded:
 
 
 @dataclass(frozen=True)
-class Records:
-    """Recorded replies, by the passage's key."""
+class PublishedReplies:
+    """Replies replies, by the passage's key."""
 
-    by_key: Mapping[str, Recorded]
+    by_key: Mapping[str, Replies]
     left_over: tuple[str, ...]
     """The entities, or ids, of records of passages that the data does not have."""
 
@@ -99,7 +99,7 @@ class _Row(BaseModel):
             )
         return self
 
-    def recorded(self) -> Recorded:
+    def recorded(self) -> Replies:
         said: dict[Variant, tuple[str | None, str | None]] = {
             "qg": (self.qg_answer, self.qg_is_same),
             "em": (self.em_answer, self.em_is_same),
@@ -109,7 +109,7 @@ class _Row(BaseModel):
             for variant, (reply, is_same) in said.items()
             if reply is not None
         }
-        return Recorded(
+        return Replies(
             exchanges,
             self.lmvslm_verdict,
             self.zero_shot_recorded_decision,
@@ -119,7 +119,7 @@ class _Row(BaseModel):
 
 def read_records(
     path: Path, lists: Sequence[str], passages: Sequence[Passage], with_ids: str
-) -> Records:
+) -> PublishedReplies:
     """The records in a file or a folder, joined to the passages they are about.
 
     Args:
@@ -133,7 +133,7 @@ def read_records(
         ValueError: A file cannot be read, a record is of another passage than the data's, or it
             cannot be told which passage it is of.
     """
-    joined: dict[str, Recorded] = {}
+    joined: dict[str, Replies] = {}
     left_over: dict[str, None] = {}
     find = _Join(passages)
     for file in _files(path, lists):
@@ -142,8 +142,8 @@ def read_records(
             if key is None:
                 left_over[(row.entity or row.id or "").strip()] = None
             else:
-                joined[key] = _both(joined.get(key, Recorded()), row.recorded(), key, file)
-    return Records(joined, tuple(left_over))
+                joined[key] = _both(joined.get(key, Replies()), row.recorded(), key, file)
+    return PublishedReplies(joined, tuple(left_over))
 
 
 class _Join:
@@ -216,7 +216,7 @@ class _Named(BaseModel):
     passage: str
 
 
-def _both(known: Recorded, more: Recorded, key: str, file: Path) -> Recorded:
+def _both(known: Replies, more: Replies, key: str, file: Path) -> Replies:
     if more.exchanges.keys() & known.exchanges.keys():
         raise ValueError(f"{file}: there are two records of the passage {key}")
     return replace(more, exchanges={**known.exchanges, **more.exchanges})

@@ -1,4 +1,4 @@
-"""Records are joined to the passages they are about, or it is said why they cannot be."""
+"""PublishedReplies are joined to the passages they are about, or it is said why they cannot be."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from demur_research.datasets.phd import Judged, read_passages, read_phd_records
-from demur_research.datasets.recorded import Exchange, Records
+from demur_research.datasets.phd import LabelledPassage, read_passages, read_phd_records
+from demur_research.datasets.published import Exchange, PublishedReplies
 from publishers import PASSAGES, REPLIES, as_lines, dump, passage, published, published_list
 
 
@@ -57,7 +57,7 @@ def test_lines_say_the_same_as_lists_whatever_form_the_data_has(tmp_path: Path, 
     }
 
 
-def _replies(records: Records, passages: tuple[Judged, ...]) -> dict[str, Any]:
+def _replies(records: PublishedReplies, passages: tuple[LabelledPassage, ...]) -> dict[str, Any]:
     return {
         one.entity: {
             variant: (exchange.reply, exchange.is_same)

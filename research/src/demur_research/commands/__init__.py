@@ -1,0 +1,35 @@
+"""The commands of `demur-bench`, which has the exit codes and the manners of `demur`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import typer
+
+from demur.cli.console import need_subcommand, run_app
+from demur_research.commands import checking, detecting, referring
+
+app = typer.Typer(
+    name="demur-bench",
+    help="Published experiments repeated, and judges measured on public data.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for command in (
+    *(detecting.phd, detecting.record, detecting.wikibio),
+    *(referring.chale, referring.orders, referring.exemplars),
+    *(checking.claims, checking.unchecked, checking.injection),
+    *(checking.long_contexts, checking.quantities),
+):
+    app.command()(command)
+
+
+@app.callback(invoke_without_command=True)
+def _top(context: typer.Context) -> None:
+    need_subcommand(context)
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; nothing that goes wrong is raised."""
+    return run_app(app, "demur-bench", argv)
