@@ -98,7 +98,7 @@ def _fewl(options: Options, results: Path) -> Method:
     chosen = _configurations(
         options.get("config", [default_configuration(similarity)]), CONFIGURATIONS
     )
-    names = options.get("reference_models", ["local"])
+    names = options.get("reference_model", ["local"])
     if len(names) > 1 and "n_answers" in options:
         raise ValueError("n_answers: of several references each gives one answer; leave it out")
     models = [resolve_model(name) for name in names]
@@ -233,7 +233,7 @@ def _policy(model: BaseChatModel, options: Options) -> CallPolicy | None:
 
 
 _FEWL_OPTIONS = (
-    *("config", "reference_models", "generator", "similarity", "premise", "neighbors"),
+    *("config", "reference_model", "generator", "similarity", "premise", "neighbors"),
     *("neighbors_collection", "n_answers", "n_wrong", "k_neighbors", "threshold"),
     "max_concurrency",
 )

@@ -180,7 +180,7 @@ def score(
         raise typer.BadParameter("a file is expected, or - for standard input", param_hint="FILE")
     of_method = {
         "config": config or None,
-        "reference_models": reference_model or None,
+        "reference_model": reference_model or None,
         "generator": generator,
         "similarity": similarity,
         "premise": premise,
