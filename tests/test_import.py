@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "transformers", "sentence_transformers", "llama_index", "chromadb", "ray")
 OPTIONAL = (*HEAVY, "xllamacpp", "huggingface_hub", "typer", "rich", "opentelemetry", "langchain")
 
@@ -58,6 +61,18 @@ def test_the_handlers_are_loaded_when_they_are_asked_for() -> None:
         "assert 'demur.observe' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_dependency_of_the_core_is_imported() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    listed = project.partition("\ndependencies = [")[2].partition("\n]")[0]
+    declared = {re.match(r"[\w-]+", line.strip(' ",'))[0] for line in listed.split("\n") if line}
+    imported = {
+        name
+        for path in (ROOT / "src").rglob("*.py")
+        for name in re.findall(r"^ *(?:from|import) (\w+)", path.read_text("utf-8"), re.MULTILINE)
+    }
+    assert {name.replace("-", "_") for name in declared} <= imported
 
 
 def test_public_names() -> None:

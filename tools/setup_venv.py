@@ -26,9 +26,9 @@ PYTHON = os.path.join(VENV, *(("Scripts", "python.exe") if os.name == "nt" else 
 
 # Each set is a list of `pip install` runs. `dev` holds all that `run` does.
 SETS = {
-    "run": [["--editable", ".[local,cli,chroma]"]],
+    "run": [["--editable", ".[demo]"]],
     "dev": [
-        ["--editable", ".[local,cli,chroma,similarity,otel]", "-r", "requirements/dev.txt"],
+        ["--editable", ".[demo,similarity,otel]", "-r", "requirements/dev.txt"],
         # After the core, so that it takes what fits that and moves nothing.
         ["--editable", "integrations/langchain", "--editable", "integrations/llama-index"],
         ["--editable", "research"],

@@ -94,9 +94,9 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("package", ["chromadb", "langchain_chroma"])
-def test_without_chroma_it_names_the_extra(
+def test_without_a_package_it_names_the_extra(
     package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'demur\[chroma\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'demur\[demo\]'"):
         open_index(PASSAGES, Letters(), "letters", tmp_path, silent)

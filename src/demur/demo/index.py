@@ -45,7 +45,7 @@ def open_index(
         import chromadb
         from langchain_chroma import Chroma
     except ImportError as error:
-        raise MissingExtraError(error.name or "chromadb", "chroma", "the demo") from error
+        raise MissingExtraError(error.name or "chromadb", "demo", "the demonstration") from error
     key = hashlib.sha256(repr((model, [one.id for one in passages])).encode()).hexdigest()
     try:
         folder.mkdir(parents=True, exist_ok=True)

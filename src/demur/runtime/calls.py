@@ -20,7 +20,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from demur._text import count_tokens
+from demur.runtime.counting import prompt_tokens
 from demur.runtime.inherited import refusal
 from demur.runtime.limits import ashare, loop_slot, share, thread_slot
 from demur.runtime.retry import CallPolicy, is_control_flow, policy_for
@@ -101,7 +101,7 @@ class ChatCall:
         return _joined(outcome) if joined else outcome
 
     def _run(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
-        tries = Tries(policy, self._tokens())
+        tries = Tries(policy, *self._tokens())
         child = _config(config, self.stage)
         invoke = partial(self.model.invoke, self._prompt(), child, **self.options)
         while True:
@@ -115,7 +115,7 @@ class ChatCall:
             time.sleep(tries.wait())
 
     async def _arun(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
-        tries = Tries(policy, self._tokens())
+        tries = Tries(policy, *self._tokens())
         child = _config(config, self.stage)
         invoke = partial(self.model.ainvoke, self._prompt(), child, **self.options)
         while True:
@@ -139,14 +139,14 @@ class ChatCall:
             id(current_account()),
         )
 
-    def _tokens(self) -> int:
-        """What the call may cost, as far as it is known before it is made."""
+    def _tokens(self) -> tuple[int, bool]:
+        """What the call may cost, as far as it is known before it is made; whether by estimate."""
         account = current_account()
         if account is None or not account.counts_tokens:
-            return 0
-        prompt = sum(count_tokens(str(message.content)) for message in self.messages)
+            return 0, False
+        prompt, estimated = prompt_tokens(self.model, self.messages)
         limits = (self.options.get("max_tokens"), getattr(self.model, "max_tokens", None))
-        return prompt + next((limit for limit in limits if isinstance(limit, int)), 0)
+        return prompt + next((limit for limit in limits if isinstance(limit, int)), 0), estimated
 
     def _prompt(self) -> list[BaseMessage]:
         messages = list(self.messages)

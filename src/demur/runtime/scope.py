@@ -40,6 +40,8 @@ class Account:
         self._until = None if seconds is None else time.monotonic() + seconds
         self._calls_spent = 0
         self._tokens_spent = 0
+        self._counted: str | None = None
+        """How the tokens of a call that was refused were counted."""
         self._exhausted: Limit | None = None
         self._lock = lock()
 
@@ -58,8 +60,12 @@ class Account:
         """Until the time is up, at least 0; None for no limit."""
         return None if self._until is None else max(0.0, self._until - time.monotonic())
 
-    def reserve(self, tokens: int) -> str | None:
+    def reserve(self, tokens: int, estimated: bool = False) -> str | None:
         """Take a call and its tokens out of what is left.
+
+        Args:
+            tokens: What the call may cost.
+            estimated: Whether no tokenizer counted them.
 
         Returns:
             None, or why that cannot be: the limit that it would pass.
@@ -76,6 +82,8 @@ class Account:
                 self._calls_spent += 1
                 self._tokens_spent += tokens
                 return None
+            if limit == "tokens":
+                self._counted = "estimated" if estimated else "counted by its tokenizer"
             self._exhausted = self._exhausted or limit
             return self.describe(limit)
 
@@ -100,7 +108,8 @@ class Account:
             return f"the budget of {self._seconds:g} seconds is used up"
         if limit == "model_calls":
             return f"the budget of {self._model_calls} model calls is used up"
-        return f"the budget of {self._tokens} tokens is used up"
+        how = "" if self._counted is None else f", the next prompt {self._counted}"
+        return f"the budget of {self._tokens} tokens is used up{how}"
 
     def _passed(self) -> Limit | None:
         if self._until is not None and time.monotonic() >= self._until:

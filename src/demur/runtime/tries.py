@@ -59,7 +59,7 @@ def current_account() -> Account | None:
 class Tries:
     """The state of one request from try to try: entered around each, it catches and counts."""
 
-    def __init__(self, policy: CallPolicy, tokens: int) -> None:
+    def __init__(self, policy: CallPolicy, tokens: int, estimated: bool = False) -> None:
         self.policy = policy
         self.message: Any = None
         self.delay: float | None = None
@@ -70,13 +70,13 @@ class Tries:
         self._error: str | None = None
         self._cause: str | None = None
         self._account = current_account()
-        self._reserved = tokens
+        self._reserved, self._estimated = tokens, estimated
         self._refused: str | None = None
 
     def reserve(self) -> bool:
         """Whether the budget has another try."""
         if self._account is not None:
-            self._refused = self._account.reserve(self._reserved)
+            self._refused = self._account.reserve(self._reserved, self._estimated)
         return self._refused is None
 
     def __enter__(self) -> float:

@@ -1,0 +1,66 @@
+"""How many tokens a prompt has: by the model's own tokenizer where one is at hand, else estimated.
+
+Nothing is fetched and nothing is waited for. LangChain's default counts by GPT-2, whatever the
+model, and would download it; OpenAI's tokenizer would download its tables at its first use.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models.base import BaseLanguageModel
+from langchain_core.messages import BaseMessage
+
+from demur._text import count_tokens
+from demur.runtime.in_process import is_local
+
+_TABLES = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
+
+
+def prompt_tokens(model: BaseChatModel, messages: Iterable[BaseMessage]) -> tuple[int, bool]:
+    """The tokens of a prompt's texts, and whether they are estimated."""
+    texts = [str(message.content) for message in messages]
+    if (count := _tokenizer(model)) is not None:
+        with suppress(Exception):  # a tokenizer that fails counts for none
+            return sum(map(count, texts)), False
+    return sum(map(count_tokens, texts)), True
+
+
+def _tokenizer(model: BaseChatModel) -> Callable[[str], int] | None:
+    """The model's own count, if it has one that needs no download."""
+    if model.custom_get_token_ids is not None:
+        return model.get_num_tokens
+    if is_local(model):
+        return None  # it is a request to its server
+    kind = type(model)
+    if kind.__module__.startswith("langchain_openai") or hasattr(model, "tiktoken_model_name"):
+        name = getattr(model, "tiktoken_model_name", None) or getattr(model, "model_name", "")
+        return model.get_num_tokens if _has_tables(str(name)) else None
+    own = (
+        kind.get_num_tokens is not BaseLanguageModel.get_num_tokens
+        or kind.get_token_ids is not BaseLanguageModel.get_token_ids
+    )
+    return model.get_num_tokens if own else None
+
+
+def _has_tables(name: str) -> bool:
+    """Whether tiktoken knows the model, and has its tables in this process or on this machine."""
+    try:
+        import tiktoken
+        from tiktoken.registry import ENCODINGS
+
+        encoding = tiktoken.encoding_name_for_model(name)
+    except (ImportError, KeyError):
+        return False
+    if encoding in ENCODINGS:
+        return True
+    kept = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
+    folder = Path(kept) if kept else Path(tempfile.gettempdir(), "data-gym-cache")
+    file = folder / hashlib.sha1(_TABLES.format(encoding).encode()).hexdigest()
+    return file.is_file()
