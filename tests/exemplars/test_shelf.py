@@ -264,7 +264,7 @@ def test_a_kill_loses_nothing_that_was_told_as_kept(
     path = request.getfixturevalue("server") if served else tmp_path
     chance = random.Random(7)
     told: list[str] = []
-    for at in range(4):
+    for at in range(2):
         process = adding(path, "killed", "ada", 1 + 1000 * at, 1000)
         assert process.stdout is not None
         assert process.stdout.readline() == "open\n"

@@ -47,7 +47,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning"),
 ]
 
-FORKS = 50
+FORKS = 20
 WORKERS = 4
 
 

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demur._text import word_set
@@ -116,6 +116,7 @@ JSON = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.text(), JSON))
 def test_every_value_of_json_that_says_something_stands_in_one_unit(data: dict[str, Any]) -> None:
     def values(of: Any) -> list[str]:
