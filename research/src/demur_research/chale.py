@@ -109,14 +109,14 @@ HEAD = "| configuration | NH > HH, % | ties | NH > H, % | ties |\n|---|---|---|-
 def _usable(asked: Sequence[KnownQuestion]) -> str:
     """How good the recorded replies are, in a line."""
     pairs = [one.pairs for one in asked if one.pairs is not None]
-    usable = sum(len(one.usable) for one in pairs) / len(asked)
+    usable = sum(len(pair.usable) for pair in pairs) / len(asked)
     answers = sum(len(one.answers) for one in asked) / len(asked)
     distinct = sum(len({normalized_text(text) for text in one.answers}) for one in asked) / len(
         asked
     )
-    thin = sum(len(one.usable) < 3 for one in pairs)
-    same = sum(one.same for one in pairs)
-    repeated = sum(one.repeated for one in pairs)
+    thin = sum(len(pair.usable) < 3 for pair in pairs)
+    same = sum(pair.same for pair in pairs)
+    repeated = sum(pair.repeated for pair in pairs)
     return (
         f"{len(asked)} questions; {answers:.1f} answers each, {distinct:.1f} of them distinct; "
         f"{usable:.1f} usable pairs each ({same} with equal sides and {repeated} repeated were "

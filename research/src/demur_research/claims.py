@@ -120,11 +120,11 @@ def items(references: Iterable[Labelled]) -> list[Item[Labelled]]:
     """References with their claims as a recording knows them."""
     return [
         Item(
-            f"{one.dataset}: {hashlib.sha256(one.key.encode()).hexdigest()[:16]}",
-            "\0".join([one.reference, *(claim for claim, _ in one.claims)]),
-            one,
+            f"{reference.dataset}: {hashlib.sha256(reference.key.encode()).hexdigest()[:16]}",
+            "\0".join([reference.reference, *(claim for claim, _ in reference.claims)]),
+            reference,
         )
-        for one in references
+        for reference in references
     ]
 
 

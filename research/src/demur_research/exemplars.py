@@ -88,7 +88,9 @@ def scored(known: Sequence[Question], lines: Lines, configuration: str) -> list[
 
 def disputed(questions: Sequence[Scored]) -> list[Scored]:
     """Those for which the two scorers choose another answer: the pool."""
-    return [one for one in questions if one.choice("fewl") != one.choice("baseline")]
+    return [
+        question for question in questions if question.choice("fewl") != question.choice("baseline")
+    ]
 
 
 def selectors(pool: Sequence[Scored]) -> dict[str, FEWLExampleSelector | None]:
@@ -107,8 +109,8 @@ def selectors(pool: Sequence[Scored]) -> dict[str, FEWLExampleSelector | None]:
 def tested(questions: Sequence[Scored], most: int) -> list[Item[Scored]]:
     """So many test questions: the pool, and then others."""
     pool = disputed(questions)
-    tests = [*pool, *(one for one in questions if one not in pool)][:most]
-    return [_as_item(one) for one in tests]
+    tests = [*pool, *(question for question in questions if question not in pool)][:most]
+    return [_as_item(test) for test in tests]
 
 
 def _as_item(one: Scored) -> Item[Scored]:
@@ -201,7 +203,11 @@ def tables(lines: Lines, questions: Sequence[Scored], configuration: str) -> Ite
         DemurError: Nothing of this configuration is recorded.
     """
     names = [_name(one, configuration) for one in [*ARMS, *PAIRS]]
-    rows = [one for one in questions if all((one.item.key, name) in lines for name in names)]
+    rows = [
+        question
+        for question in questions
+        if all((question.item.key, name) in lines for name in names)
+    ]
     if not rows:
         raise DemurError(f"the recording holds nothing of --config {configuration}: record it")
     pool = disputed(questions)
@@ -213,9 +219,9 @@ def tables(lines: Lines, questions: Sequence[Scored], configuration: str) -> Ite
     yield f"{len(rows)} test questions\n"
     yield HEAD
     for name in PAIRS:
-        said = [lines[one.item.key, _name(name, configuration)].result["verdict"] for one in rows]
+        said = [lines[row.item.key, _name(name, configuration)].result["verdict"] for row in rows]
         yield line(name, win_rates([PairwiseVerdict.model_validate(one) for one in said]))
     yield "\n| answers | with the short answer in them, % |\n|---|---|"
     for arm in ARMS:
-        hits = sum(finds(one.item, _shown(arm, one, configuration, lines)) for one in rows)
+        hits = sum(finds(row.item, _shown(arm, row, configuration, lines)) for row in rows)
         yield f"| {arm} | {percent(Share(hits, len(rows)))} |"

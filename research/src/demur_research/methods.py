@@ -33,7 +33,9 @@ def items(
     passages: Sequence[LabelledPassage], most: int | None = None
 ) -> list[Item[LabelledPassage]]:
     """So many passages, or all, in an order that only their texts decide."""
-    found = [Item(one.key, f"{one.entity}\0{one.text}", one) for one in passages]
+    found = [
+        Item(passage.key, f"{passage.entity}\0{passage.text}", passage) for passage in passages
+    ]
     return sorted(found, key=lambda item: item.digest)[:most]
 
 
@@ -66,7 +68,7 @@ def judgings(
     Raises:
         ValueError: A line holds no evaluation.
     """
-    names = {one.key: one.entity for one in passages}
+    names = {passage.key: passage.entity for passage in passages}
     for method in dict.fromkeys(line.configuration for line in lines):
         found = {
             line.item: Evaluation.model_validate(line.result.get("evaluation"))

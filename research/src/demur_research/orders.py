@@ -50,7 +50,7 @@ def table(rows: Sequence[Sides]) -> str:
     for told, answer in ANSWERS.items():
         cells = []
         for name, order in columns:
-            pairs = [Texts(answer(one), (one[0],), premise=order).pairs()[0] for one in rows]
+            pairs = [Texts(answer(row), (row[0],), premise=order).pairs()[0] for row in rows]
             scores = resolve_similarity(similarities[name]).scores(pairs)
             cells.append(f"{np.mean(scores):.3f}")
         lines.append(f"| {told} | {' | '.join(cells)} |")

@@ -103,12 +103,12 @@ def _reverse_validation(
         asked = any(exchange.is_same is not None for exchange in known.values())
         for name in matchers(variant, asked) if known else []:
             verdicts = {
-                one.key: rejected(
-                    *(one.entity, known[one.key], variant, name, percentage),
-                    met=first_percentage(known[one.key].reply),
+                passage.key: rejected(
+                    *(passage.entity, known[passage.key], variant, name, percentage),
+                    met=first_percentage(known[passage.key].reply),
                 )
-                for one in passages
-                if one.key in known
+                for passage in passages
+                if passage.key in known
             }
             yield Judging(variant, name, verdicts)
 
@@ -163,7 +163,7 @@ def rejected(
 def _baselines(
     passages: Sequence[Passage], records: PublishedReplies, selfcheck: float | None
 ) -> Iterator[Judging]:
-    yield Judging(ALL_FALSE, None, {one.key: True for one in passages})
+    yield Judging(ALL_FALSE, None, {passage.key: True for passage in passages})
     readings: dict[str, Callable[[Replies], bool | None]] = {
         LMVSLM: lambda one: None if one.lmvslm is None else _says_incorrect(one.lmvslm),
         ZERO_SHOT: lambda one: None if one.zero_shot is None else one.zero_shot == "non-factual",

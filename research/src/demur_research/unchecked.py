@@ -41,7 +41,7 @@ def choose(limit: int) -> list[Answer]:
 
 def items(answers: Sequence[Answer]) -> list[Item[Answer]]:
     """Answers as a recording knows them."""
-    return [Item(one.id, repr(one), one) for one in answers]
+    return [Item(answer.id, repr(answer), answer) for answer in answers]
 
 
 def judge(checker: RefChecker) -> Callable[[Answer], Finding]:

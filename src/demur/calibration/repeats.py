@@ -65,7 +65,9 @@ def once(samples: Samples, answers: Answers | None) -> Samples:
     """
     if answers is None:
         return samples
-    keys = [one if isinstance(one, str | None) else _key(as_sample(one)) for one in answers]
+    keys = [
+        answer if isinstance(answer, str | None) else _key(as_sample(answer)) for answer in answers
+    ]
     if len(keys) != samples.size:
         raise CalibrationError(
             f"expected one sample for each score, got {samples.size:,} scores and {len(keys):,} "

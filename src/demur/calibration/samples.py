@@ -229,7 +229,7 @@ def _labels(values: Labels | None, expected: int) -> Bools:
 
 
 def _evaluations(values: Sequence[Any] | NDArray[Any]) -> list[Evaluation]:
-    found = [one for one in values if isinstance(one, Evaluation)]
+    found = [value for value in values if isinstance(value, Evaluation)]
     if len(found) != len(values):
         at, odd = next(
             (at, one) for at, one in enumerate(values, 1) if not isinstance(one, Evaluation)

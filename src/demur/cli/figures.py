@@ -46,14 +46,16 @@ def show(console: Console, summary: Summary, prices: Prices | None) -> None:
     heads = ["answers", "undetermined", "nothing to check", "mean score", "95 %", "passed"]
     heads += ["calls", "tokens in", "tokens out", "seconds", *(["cost"] if prices else [])]
     rows = []
-    for one in summary.figures:
-        usage = one.usage
+    for figure in summary.figures:
+        usage = figure.usage
         row = [
-            *(one.evaluator, f"{one.answers:,}", f"{one.undetermined:,}"),
-            f"{one.nothing_to_check:,}",
-            "-" if one.mean is None else f"{one.mean:.4f}",
-            _range(one.interval, "{:.4f} to {:.4f}"),
-            f"{one.passed / one.decided:.1%} of {one.decided:,}" if one.decided else "-",
+            *(figure.evaluator, f"{figure.answers:,}", f"{figure.undetermined:,}"),
+            f"{figure.nothing_to_check:,}",
+            "-" if figure.mean is None else f"{figure.mean:.4f}",
+            _range(figure.interval, "{:.4f} to {:.4f}"),
+            f"{figure.passed / figure.decided:.1%} of {figure.decided:,}"
+            if figure.decided
+            else "-",
             *(f"{usage.calls:,}", f"{usage.input_tokens:,}", f"{usage.output_tokens:,}"),
             f"{usage.seconds:,.1f}",
         ]

@@ -99,7 +99,8 @@ def show_totals(console: Console, totals: Totals, by: Collection[By]) -> None:
             tables = [((*_FOUND, *_COST), lambda one: [*_found(one), *_cost(one)])]
         for heads, cells in tables:
             rows = [
-                [getattr(one, key) or "-" for key in keys] + cells(one) for one in totals.groups
+                [getattr(group, key) or "-" for key in keys] + cells(group)
+                for group in totals.groups
             ]
             padding = 1 if console.width >= _WIDE else 0
             table(console, keys, heads, rows, whole={"day", *heads}, padding=padding)
@@ -136,17 +137,17 @@ def _counted(counts: Any) -> str:
 def as_json(totals: Totals, by: Collection[By]) -> dict[str, Any]:
     """The summary as JSON values."""
     groups = []
-    for one in totals.groups:
-        named = {"day": one.day, "evaluator": one.evaluator, "model": one.model}
+    for group in totals.groups:
+        named = {"day": group.day, "evaluator": group.evaluator, "model": group.model}
         found: dict[str, Any] = {
             key: value for key, value in named.items() if key == "evaluator" or key in by
         }
-        found["judged"] = one.judged
-        for finding, number in one.findings.items():
+        found["judged"] = group.judged
+        for finding, number in group.findings.items():
             found[finding] = number
-        found |= {"failure_rate": one.failure.value, "interval": one.failure.interval}
-        found["mean"] = one.mean
-        groups.append({**found, "usage": one.usage.model_dump()})
+        found |= {"failure_rate": group.failure.value, "interval": group.failure.interval}
+        found["mean"] = group.mean
+        groups.append({**found, "usage": group.usage.model_dump()})
     times = {"first": totals.first, "last": totals.last}
     return {
         "runs": totals.runs,

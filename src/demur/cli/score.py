@@ -232,7 +232,7 @@ def score(
         else:
             figures.show(output(), summary, prices)
             terminal.say(output(), terminal.one_line(f"results: {target}"))
-    return UNDECIDED if any(one.undetermined for one in summary.figures) else PASSED
+    return UNDECIDED if any(figure.undetermined for figure in summary.figures) else PASSED
 
 
 def _known(maker: Maker, method: str, given: Iterable[str]) -> None:

@@ -46,13 +46,13 @@ def open_index(
         from langchain_chroma import Chroma
     except ImportError as error:
         raise MissingExtraError(error.name or "chromadb", "demo", "the demonstration") from error
-    key = hashlib.sha256(repr((model, [one.id for one in passages])).encode()).hexdigest()
+    key = hashlib.sha256(repr((model, [passage.id for passage in passages])).encode()).hexdigest()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         client = chromadb.PersistentClient(folder, chromadb.Settings(anonymized_telemetry=False))
         index = Chroma(f"demo-{key[:32]}", embeddings, client=client)
         known = set(index.get(include=[])["ids"])
-        lacking = [one for one in passages if one.id not in known]
+        lacking = [passage for passage in passages if passage.id not in known]
         for start in range(0, len(lacking), _AT_ONCE):
             report(len(passages) - len(lacking) + start, len(passages))
             index.add_documents(lacking[start : start + _AT_ONCE])

@@ -21,7 +21,7 @@ def action(last: Attempt, following: Attempt) -> str:
     failures = following.feedback.failures if following.feedback else ()
     wrong = [_WRONG[failure] for failure in failures if failure in _WRONG]
     known = {document.page_content for document in last.contexts}
-    new = [one for one in following.contexts if one.page_content not in known]
+    new = [context for context in following.contexts if context.page_content not in known]
     titles = ", ".join(dict.fromkeys(str(one.metadata.get("title", "untitled")) for one in new))
     because = f"{' and '.join(wrong).capitalize()}. " if wrong else ""
     found = f" Other passages: {titles}." if new else ""

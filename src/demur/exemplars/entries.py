@@ -216,4 +216,4 @@ def from_line(line: Any) -> tuple[str, dict[str, Candidate]]:
         raise ValueError(f"expected a question with its candidates: {error!r}") from error
     if not is_text(question) or not candidates:
         raise ValueError(f"expected a question with its candidates, got {line!r}")
-    return question, {candidate_key(one.answer): one for one in candidates}
+    return question, {candidate_key(candidate.answer): candidate for candidate in candidates}

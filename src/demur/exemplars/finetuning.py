@@ -213,7 +213,7 @@ class _Tally:
 
     def add(self, entry: Entry, held_out: bool) -> None:
         """Count a question that was written."""
-        best, *others = (float(one.score) for one in entry.candidates)
+        best, *others = (float(candidate.score) for candidate in entry.candidates)
         size = len(entry.candidates[0].answer)
         self._test += held_out
         self._train += not held_out
@@ -267,7 +267,7 @@ def _check(entry: Entry) -> None:
     """Refuse an entry that was not made by a store, and has no best answer or no question."""
     if not is_text(entry.question):
         raise ValueError(f"entries: expected a question, got {entry.question!r}")
-    scores = [one.score for one in entry.candidates]
+    scores = [candidate.score for candidate in entry.candidates]
     if scores != sorted(scores, reverse=True):
         raise ValueError(
             f"entries: expected the candidates of {entry.question[:80]!r} best first, got the "

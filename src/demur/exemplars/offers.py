@@ -31,7 +31,11 @@ class Offer:
 
     def beside(self, known: Entry | None) -> Offer:
         """What of it changes what is known: new answers, and other scores."""
-        scores = {candidate_key(one.answer): one.score for one in known.candidates} if known else {}
+        scores = (
+            {candidate_key(candidate.answer): candidate.score for candidate in known.candidates}
+            if known
+            else {}
+        )
         told = self.scores or scores
         answers = {
             key: answer

@@ -95,7 +95,9 @@ class Scorer:
             return self.given(offer)
         answers = offer.answers.items()
         samples = [Sample(question=offer.question, answer=answer) for _, answer in answers]
-        outcomes = yield from ask([RunnableCall(self.fewl, one, "exemplar") for one in samples])
+        outcomes = yield from ask(
+            [RunnableCall(self.fewl, sample, "exemplar") for sample in samples]
+        )
         candidates, failed, usage = {}, [], Usage()
         for (key, answer), outcome in zip(answers, outcomes, strict=True):
             evaluation: Evaluation | None = outcome.value

@@ -198,12 +198,14 @@ def verdict_of(
 def feedback_on(attempt: Attempt, number: int = 1, instruction: str = "") -> Feedback:
     """Why an attempt was not let through."""
     # What failed though no evaluation rejects it has failed because it states nothing.
-    rejected = any(one.finding == "failed" for one in attempt.evaluations)
+    rejected = any(evaluation.finding == "failed" for evaluation in attempt.evaluations)
     on_abstain: OnAbstain = "fail" if attempt.verdict == "failed" and not rejected else "pass"
     return Feedback(
         question=attempt.question,
         answer=attempt.answer,
-        evaluations=tuple(one for one in attempt.evaluations if not accepts(one, on_abstain)),
+        evaluations=tuple(
+            evaluation for evaluation in attempt.evaluations if not accepts(evaluation, on_abstain)
+        ),
         instruction=instruction,
         attempt=number,
     )

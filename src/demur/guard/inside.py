@@ -130,7 +130,7 @@ def _name(graph: Any) -> str:
 
 
 def _not_streaming(handlers: Iterable[BaseCallbackHandler]) -> list[BaseCallbackHandler]:
-    return [one for one in handlers if not _streams(one)]
+    return [handler for handler in handlers if not _streams(handler)]
 
 
 def _streams(handler: BaseCallbackHandler) -> bool:

@@ -123,7 +123,9 @@ class GuardedCall:
     def tell(self, evaluations: Sequence[Evaluation]) -> Steps[None]:
         """Tell callbacks what was found of the coming attempt."""
         number = len(self.tried) + 1
-        yield from self._announce(*(evaluation_event(number, one) for one in evaluations))
+        yield from self._announce(
+            *(evaluation_event(number, evaluation) for evaluation in evaluations)
+        )
 
     def record(self, answered: Answered, evaluations: Sequence[Evaluation]) -> None:
         """Count an attempt."""
@@ -169,7 +171,9 @@ class GuardedCall:
         elif known is not None:
             # Nothing new to judge; what it cost is counted where it was spent.
             free = {"usage": Usage()}
-            evaluations = [one.model_copy(update=free) for one in known.attempt.evaluations]
+            evaluations = [
+                evaluation.model_copy(update=free) for evaluation in known.attempt.evaluations
+            ]
         else:
             sample = Sample(
                 question=self.question, answer=answered.text, contexts=answered.contexts

@@ -63,8 +63,10 @@ class Recorder:
             raise ValueError(f"max_concurrency must be at least 1, got {max_concurrency}")
         if on_full not in ("drop", "block"):
             raise ValueError(f"on_full must be 'drop' or 'block', got {on_full!r}")
-        runnables: list[Runnable[Any, Any]] = [coerce_to_runnable(one) for one in evaluators]
-        self.evaluators = tuple((one.get_name(), one) for one in runnables)
+        runnables: list[Runnable[Any, Any]] = [
+            coerce_to_runnable(evaluator) for evaluator in evaluators
+        ]
+        self.evaluators = tuple((runnable.get_name(), runnable) for runnable in runnables)
         self._redact = redaction(redact)
         self._sinks = as_sinks(sink)
         self._fallback = None if fallback is None else Path(fallback)

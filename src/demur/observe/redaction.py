@@ -274,7 +274,8 @@ class _Walk:
 def _are_pairs(values: list[Any]) -> bool:
     """Whether this is a list of names with values, as headers often are."""
     return all(
-        isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) for one in values
+        isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
+        for value in values
     )
 
 

@@ -107,7 +107,7 @@ def _of_what_was_told(finished: Finished) -> Record:
     found = [tuple(evaluation for _, evaluation in told) for _, told in numbered]
     attempts = [_attempt(finished, evaluations, Usage(), "") for evaluations in found[:-1]]
     attempts.append(_attempt(finished, found[-1], Usage(), finished.said.answer))
-    usage = sum((one.cost for one in attempts), Usage())
+    usage = sum((attempt.cost for attempt in attempts), Usage())
     return _record(finished, tuple(attempts), usage, reason=_CUT_SHORT)
 
 

@@ -80,4 +80,4 @@ def _insert(database: sqlite3.Connection, table: str, row: tuple[object, ...]) -
 
 
 def _encodable(*values: object) -> tuple[object, ...]:
-    return tuple(replace_surrogates(one) if isinstance(one, str) else one for one in values)
+    return tuple(replace_surrogates(value) if isinstance(value, str) else value for value in values)

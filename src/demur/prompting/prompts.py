@@ -45,7 +45,7 @@ class Prompt:
 @lru_cache(maxsize=256)
 def _examples(prompt: Prompt) -> list[tuple[str, str]]:
     """What was asked and what was answered, once for all requests."""
-    return [(_shown(prompt, dict(one.values)), one.reply) for one in prompt.examples]
+    return [(_shown(prompt, dict(example.values)), example.reply) for example in prompt.examples]
 
 
 def _shown(prompt: Prompt, values: Mapping[str, str | None]) -> str:

@@ -31,7 +31,7 @@ def roc_curve(found: Roc) -> Chart:
         for rates in (found.false_positive_rate, found.true_positive_rate)
     )
     values = [float(found.thresholds[one]) for one in at]
-    names = [score(one) if math.isfinite(one) else "none" for one in values]
+    names = [score(value) if math.isfinite(value) else "none" for value in values]
     traces: list[dict[str, Any]] = [
         _diagonal(),
         {
@@ -65,14 +65,14 @@ def roc_curve(found: Roc) -> Chart:
 def reliability_curve(found: Reliability) -> Chart:
     """Whether a score can be read as the probability that an answer is not hallucinated."""
     shares = [one.right for one in found.bins]
-    right, means = [one.count / one.total for one in shares], [one.mean for one in found.bins]
-    intervals = [one.interval or (0.0, 1.0) for one in shares]
+    right, means = [share.count / share.total for share in shares], [one.mean for one in found.bins]
+    intervals = [share.interval or (0.0, 1.0) for share in shares]
     points = {
         "type": "scatter",
         "mode": "lines+markers",
         "x": means,
         "y": right,
-        "customdata": [f"{one.count:,} of {one.total:,}" for one in shares],
+        "customdata": [f"{share.count:,} of {share.total:,}" for share in shares],
         "error_y": {
             "type": "data",
             "symmetric": False,

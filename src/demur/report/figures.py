@@ -83,7 +83,9 @@ def distribution(scores: Scores, line: float, given: float | None = None) -> Cha
     # A bin holds its lower edge, so that what passes at an edge stands to the right of it.
     bins = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
     counts = {
-        kind: np.bincount(bins[[one is kind for one in scores.labels]], minlength=len(edges) - 1)
+        kind: np.bincount(
+            bins[[label is kind for label in scores.labels]], minlength=len(edges) - 1
+        )
         for kind in scores.kinds
     }
     middles, widths = edges[:-1] / 2 + edges[1:] / 2, np.diff(edges)
@@ -155,7 +157,7 @@ def over_time(scores: Scores) -> Chart:
     """How scores change from answer to answer."""
     values, count = np.asarray(scores.values, dtype=float), len(scores.values)
     dated = scores.times[0] != scores.times[-1]
-    places: Sequence[Any] = [_iso(one) for one in scores.times] if dated else range(1, count + 1)
+    places: Sequence[Any] = [_iso(time) for time in scores.times] if dated else range(1, count + 1)
     drawn = thinned(count, MOST_POINTS)
     apart = scores.kinds != [None]
     traces: list[dict[str, Any]] = []

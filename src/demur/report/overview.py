@@ -67,7 +67,7 @@ def overview(
         "labelled": _labelled(rows),
         "verdicts": _counts(totals.verdicts),
         "outcomes": _counts(totals.outcomes),
-        "quality": [_found(one) for one in totals.groups],
+        "quality": [_found(group) for group in totals.groups],
         "choices": _choices(rows),
         **_cost(totals, prices),
     }
@@ -102,7 +102,7 @@ def _lede(totals: Totals, rows: Rows) -> str:
 
 
 def _labelled(rows: Rows) -> str:
-    known = [one for one in rows.labels if one is not None]
+    known = [label for label in rows.labels if label is not None]
     if not known:
         return ""
     wrong = sum(known)
@@ -134,7 +134,7 @@ def _found(group: Group) -> list[str]:
 
 def _choices(rows: Rows) -> dict[str, list[tuple[str, str]]]:
     """What a column can be filtered by: the values that occur, in their order."""
-    findings = {one for column in rows.evaluators.values() for one in column.findings}
+    findings = {finding for column in rows.evaluators.values() for finding in column.findings}
     labels = {True: ("yes", "hallucinated"), False: ("no", "not hallucinated"), None: ("-", "none")}
     found: dict[str, tuple[Sequence[str], set[Any]]] = {
         "verdict": (get_args(Verdict), set(rows.verdicts)),
@@ -152,7 +152,7 @@ def _choices(rows: Rows) -> dict[str, list[tuple[str, str]]]:
 
 
 def _cost(totals: Totals, prices: Prices | None) -> dict[str, Any]:
-    each = [(f"judging: {one.evaluator}", one.usage) for one in totals.groups]
+    each = [(f"judging: {group.evaluator}", group.usage) for group in totals.groups]
     spent = [("answering", totals.answering)]
     spent += each if len(each) == 1 else [("judging", totals.judging), *each]
     spent.append(("in all", totals.answering + totals.judging))

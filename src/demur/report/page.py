@@ -161,8 +161,12 @@ def _context(log: Log, read: _Read, threshold: Threshold | None, **given: Any) -
         **given,
     )
     evaluators = [
-        tell(one, rows, threshold if threshold and threshold.evaluator == one.name else None)
-        for one in rows.evaluators.values()
+        tell(
+            evaluator,
+            rows,
+            threshold if threshold and threshold.evaluator == evaluator.name else None,
+        )
+        for evaluator in rows.evaluators.values()
     ]
     return {**told, "evaluators": evaluators, "data": rows.as_json()}
 

@@ -101,8 +101,8 @@ class Rows:
             "outcome": self.outcomes,
             "attempts": self.attempts,
             "label": self.labels,
-            "findings": [one.findings for one in columns],
-            "scores": [one.scores for one in columns],
+            "findings": [column.findings for column in columns],
+            "scores": [column.scores for column in columns],
         }
 
 

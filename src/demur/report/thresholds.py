@@ -75,7 +75,7 @@ def tell(column: Column, rows: Rows, threshold: Threshold | None) -> Told:
         threshold: One that was chosen for it, to be marked.
     """
     at = column.scored
-    values = [one for one in column.scores if one is not None]
+    values = [score for score in column.scores if score is not None]
     labels = [rows.labels[one] for one in at]
     notices = list[str]()
     if not values:
@@ -215,7 +215,7 @@ def _slider(judged: _Judged, threshold: Threshold | None) -> tuple[Slider, list[
     }
     with_labels = points[0].labelled is not None
     if with_labels:
-        labelled = [one.labelled for one in points if one.labelled is not None]
+        labelled = [point.labelled for point in points if point.labelled is not None]
         for name in ("precision", "recall", "f1"):
             given[name] = [_rounded(getattr(one, name)) for one in labelled]
         given["leak"] = [_leak(one) for one in labelled]
@@ -283,7 +283,7 @@ def _numbers(points: Sequence[_Point], shown: Sequence[str]) -> Chart:
 
 def _curves(judged: _Judged) -> list[Chart]:
     values, labels = judged.labelled
-    if all(one.score is None for one in values):
+    if all(value.score is None for value in values):
         return []
     wrong = sum(labels)
     right = len(labels) - wrong

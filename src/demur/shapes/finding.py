@@ -44,7 +44,7 @@ def find_question(input: Any, reader: Reader | None = None) -> str | None:
     if isinstance(input, BaseModel) and not isinstance(input, (BaseMessage, PromptValue)):
         input = dict(input)  # a graph's state
     elif is_dataclass(input) and not isinstance(input, type):
-        input = {one.name: getattr(input, one.name) for one in fields(input)}
+        input = {field.name: getattr(input, field.name) for field in fields(input)}
     if isinstance(input, Mapping):
         values = [input[key] for key in (*QUESTION_KEYS, "messages") if key in input]
     else:

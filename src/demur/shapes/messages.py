@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 
 def last_written(messages: Sequence[BaseMessage]) -> AIMessage | None:
     """The last message that the model wrote."""
-    return next((one for one in reversed(messages) if isinstance(one, AIMessage)), None)
+    return next((message for message in reversed(messages) if isinstance(message, AIMessage)), None)
 
 
 def this_turn(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:

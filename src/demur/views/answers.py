@@ -83,7 +83,7 @@ def answer_view(
                 judged.marks.append(mark)
     if attempt.question is not None and (before is None or before.question != attempt.question):
         yield _block("Question", [attempt.question], "demur-question")
-    known = {one.page_content for one in before.contexts} if before is not None else None
+    known = {context.page_content for context in before.contexts} if before is not None else None
     new = {
         at
         for at, one in enumerate(attempt.contexts)
@@ -125,6 +125,6 @@ def _block(title: str, content: Sequence[str], class_: str) -> Element:
 
 
 def _prefix(attempt: Attempt, salt: str) -> str:
-    texts = [one.page_content for one in attempt.contexts]
-    found = [repr(one) for one in attempt.evaluations]
+    texts = [context.page_content for context in attempt.contexts]
+    found = [repr(evaluation) for evaluation in attempt.evaluations]
     return prefix_of(("attempt", salt, attempt.question, attempt.answer, *texts, *found))

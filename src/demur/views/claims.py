@@ -94,7 +94,9 @@ def claim_list(claims: Sequence[Numbered], view: View) -> Element | None:
     """Each claim with its label and evidence; None where there are none."""
     if not claims:
         return None
-    return element("ol", *(_item(one, view) for one in claims), class_="demur-claims", role="list")
+    return element(
+        "ol", *(_item(claim, view) for claim in claims), class_="demur-claims", role="list"
+    )
 
 
 def _item(one: Numbered, view: View) -> Element:

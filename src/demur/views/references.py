@@ -20,7 +20,7 @@ def places_of(
     Left out is what does not stand there: evidence from `Sample.reference`, which attempts do not
     keep, and texts that were changed before they were kept (offsets are those in the originals).
     """
-    texts = [one.page_content for one in contexts]
+    texts = [context.page_content for context in contexts]
     found: dict[tuple[int, int], Place] = {}
     for number, claim in claims:
         for at, evidence in enumerate(claim.evidence):

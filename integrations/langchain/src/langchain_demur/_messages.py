@@ -42,7 +42,7 @@ def without_text(message: AIMessage) -> AIMessage:
     about = message.additional_kwargs
     metadata = {k: v for k, v in message.response_metadata.items() if k != "logprobs"}
     kept = {
-        "content": [one for one in blocks if isinstance(one, dict) and _belongs(one)] or "",
+        "content": [block for block in blocks if isinstance(block, dict) and _belongs(block)] or "",
         "additional_kwargs": {k: v for k, v in about.items() if _is_of_a_step(k)},
         "response_metadata": metadata,
         "invalid_tool_calls": [],
@@ -77,8 +77,8 @@ def only_last_speaks(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Of several messages that the model wrote, only the last was judged."""
     last = last_written(messages)
     return [
-        without_text(one) if isinstance(one, AIMessage) and one is not last else one
-        for one in messages
+        without_text(message) if isinstance(message, AIMessage) and message is not last else message
+        for message in messages
     ]
 
 

@@ -71,23 +71,26 @@ def read_update(output: Any, key: str | None, call: Call, told: Collection[str])
     last: AIMessage | None = None
     if values.get(MESSAGES):
         known = [(one.id, one.text) for one in state.get(MESSAGES, ())]
-        messages = [one for one in _messages(values[MESSAGES]) if one.id not in told]
-        written = [one for one in messages if (one.id, one.text) not in known]
+        messages = [message for message in _messages(values[MESSAGES]) if message.id not in told]
+        written = [message for message in messages if (message.id, message.text) not in known]
         last = last_written(written)
         # Of the messages that the node wrote, only the last is judged.
         messages = [
-            without_text(one)
-            if isinstance(one, AIMessage) and one is not last and one in written
-            else one
-            for one in messages
+            without_text(message)
+            if isinstance(message, AIMessage) and message is not last and message in written
+            else message
+            for message in messages
         ]
         if key is None and last is not None and calls_tools(last):
-            messages = [call.step(without_text(one)) if one is last else one for one in messages]
+            messages = [
+                call.step(without_text(message)) if message is last else message
+                for message in messages
+            ]
             update = {**values, MESSAGES: messages}
             raise NoAnswerYet(_cleared(output, update, state, _text(last), None))
         if last is not None:
             kept = without_text(last) if calls_tools(last) else only_text(last)
-            messages = [kept if one is last else one for one in messages]
+            messages = [kept if message is last else message for message in messages]
             last = kept
         values[MESSAGES] = messages
     answer = last if key is None and last is not None else _under_a_key(values, key)

@@ -267,7 +267,7 @@ def _call_judged(response: ModelResponse[Any], last: AIMessage) -> AIMessage:
         answered = _answered(response)
         said = from_json(_as_json(response.structured_response))
         args = said if isinstance(said, dict) else {}
-        calls = [{**one, "args": args} if one["id"] in answered else one for one in calls]
+        calls = [{**call, "args": args} if call["id"] in answered else call for call in calls]
     # Providers' own forms of the calls hold the arguments as the model wrote them.
     return AIMessage(
         "",

@@ -142,7 +142,7 @@ def _recorded(
         raise ValueError(f"{path}: nothing in it is about a passage of the data")
     about = {line.item for line in lines}
     judged = list(methods.judgings(passages, lines, percentage))
-    return [one for one in passages if one.key in about], judged
+    return [passage for passage in passages if passage.key in about], judged
 
 
 def _tell(records: PublishedReplies, passages: int) -> None:

@@ -106,7 +106,7 @@ def by_ngrams(
     yield from ask(())
     known = NGrams([*chain.from_iterable(map(_sentences, samples)), *texts], n)
     surprises = [known.surprises(text) for text in texts]
-    return [Inconsistency(fmean(one), worst=max(one)) for one in surprises]
+    return [Inconsistency(fmean(surprise), worst=max(surprise)) for surprise in surprises]
 
 
 def _rows(table: Sequence[Sequence[float | None]]) -> list[Inconsistency]:

@@ -60,7 +60,9 @@ class Learner:
         asked: KnownQuestion | str
         asked, ledger = outcome.value
         spent = [_Spent(stage, Outcome(usage=usage)) for stage, usage in ledger.usage.items()]
-        yield from ask(spent + [_Spent("learning", Outcome(cause=one)) for one in ledger.causes])
+        yield from ask(
+            spent + [_Spent("learning", Outcome(cause=cause)) for cause in ledger.causes]
+        )
         return asked
 
     def steps(self, question: str, with_pairs: bool) -> Steps[KnownQuestion | str]:

@@ -176,7 +176,7 @@ class NeighborStore:
 
     def questions(self) -> list[str]:
         """The questions that are kept, in an order that stays the same."""
-        return [one.question for one in self.entries()]
+        return [entry.question for entry in self.entries()]
 
     def entries(self) -> Iterator[KnownQuestion]:
         """All that is kept, in an order that stays the same, read in parts."""

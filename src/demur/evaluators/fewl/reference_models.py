@@ -53,7 +53,9 @@ class ReferenceModels:
             prompt = self.prompts.answer
         messages = prompt.messages(question=question)
         most = _ANSWER_TOKENS * (n or 1)
-        return [ChatCall(one, messages, "reference", bounded(one, most)) for one in self.models]
+        return [
+            ChatCall(model, messages, "reference", bounded(model, most)) for model in self.models
+        ]
 
     def answer(self, place: int, outcome: Outcome) -> tuple[str, ...] | str:
         """What the model at a place says in its call's outcome, or why it says nothing."""

@@ -320,7 +320,7 @@ class RefChecker(ClaimEvaluator):
         contexts, reference = sample.contexts, sample.reference
         found = passages(contexts, reference, size, size // _OVERLAP)
         if sum(map(count_tokens, {passage.text for passage in found})) > _READ_WHOLE * size:
-            texts = [one.alone for one in claims]
+            texts = [claim.alone for claim in claims]
             return nearest(texts, contexts, reference, size, sample.question, lone)
         # A cross-encoder sees a lone passage more clearly, and its pairs cost little.
         shown = [(passage,) for passage in found] if lone else stable_windows(found, size)

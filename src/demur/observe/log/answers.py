@@ -30,24 +30,24 @@ class JudgedAnswer:
     @property
     def finding(self) -> Finding:
         """The worst."""
-        return min((one.finding for one in self.parts), key=WORST_FIRST.index)
+        return min((part.finding for part in self.parts), key=WORST_FIRST.index)
 
     @property
     def score(self) -> float | None:
         """The lowest."""
-        return min((one.score for one in self.parts if one.score is not None), default=None)
+        return min((part.score for part in self.parts if part.score is not None), default=None)
 
     @property
     def fingerprints(self) -> Mapping[str, str]:
         """What the score depends on, see `Evaluation.fingerprints`."""
-        return next((one.fingerprints for one in self.parts if one.fingerprints), {})
+        return next((part.fingerprints for part in self.parts if part.fingerprints), {})
 
     @property
     def namesakes(self) -> bool:
         """Whether several evaluators of this name judged it: their scores cannot be told apart."""
         own = self.fingerprints
         # Of a fault there are none.
-        return any(one.fingerprints not in ({}, own) for one in self.parts)
+        return any(part.fingerprints not in ({}, own) for part in self.parts)
 
 
 @dataclass(frozen=True)

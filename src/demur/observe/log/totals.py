@@ -89,7 +89,7 @@ def summarise(log: Log, filters: Filters = EVERY, by: Collection[By] = ()) -> To
     with log.sound():
         groups = _groups(log, filters, by)
         if filters.evaluator is None:
-            judging = sum((one.usage for one in groups), Usage())
+            judging = sum((group.usage for group in groups), Usage())
         else:
             query = f"select {_sums('e')} from {_JUDGED} where {where}"
             judging = _usage(*log.rows(query, *values))

@@ -28,7 +28,9 @@ class Quantity(NamedTuple):
 
 def stated(start: int, end: int, readings: Sequence[Sequence[Atom]], *told: Atom) -> Quantity:
     """Make a quantity that says as evidence what it asks for as a claim, and `told`."""
-    return Quantity(start, end, readings, [*told, *(atom for one in readings for atom in one)])
+    return Quantity(
+        start, end, readings, [*told, *(atom for reading in readings for atom in reading)]
+    )
 
 
 def exact(kind: str, value: float) -> Atom:

@@ -29,7 +29,7 @@ def missing_quantities(claim: str, evidence: Sequence[str]) -> tuple[str, ...]:
         evidence: The texts that the claim is held against.
     """
     blank = _ASIDE.sub(lambda aside: " " * len(aside.group()), claim)
-    stated = [one for one in quantities(blank) if one.readings]
+    stated = [quantity for quantity in quantities(blank) if quantity.readings]
     if not stated:
         return ()
     known = [_index(text) for text in evidence]
@@ -45,8 +45,8 @@ def missing_quantities(claim: str, evidence: Sequence[str]) -> tuple[str, ...]:
 @lru_cache(maxsize=256)  # The claims of an answer are held against the same texts.
 def _index(text: str) -> dict[str, list[float]]:
     values: defaultdict[str, set[float]] = defaultdict(set)
-    for one in quantities(text):
-        for atom in one.told:
+    for quantity in quantities(text):
+        for atom in quantity.told:
             values[atom.kind].add(atom.value)
     return {kind: sorted(found) for kind, found in values.items()}
 

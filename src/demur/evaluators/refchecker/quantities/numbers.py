@@ -72,7 +72,7 @@ def in_digits(text: str, token: re.Match[str]) -> Iterator[Quantity]:
         end, times = time_of_day(text, end, [int(digits)])
         hour = exact("hour", int(digits))
         yield Quantity(
-            start, end, [*([one] for one in times), [hour]], [*times, number(hour.value)]
+            start, end, [*([time] for time in times), [hour]], [*times, number(hour.value)]
         )
     elif plain and digits.endswith("0") and (plural := _PLURAL.match(text, end)):
         yield decade(start, plural.end(), int(digits))
@@ -216,7 +216,12 @@ def _hedged(text: str, start: int, readings: list[list[Atom]]) -> list[list[Atom
     # With a unit, no plain number will do.
     measures = [one for one, *_ in readings if one.kind] or [one for one, *_ in readings]
     wider = [
-        [one._replace(low=min(one.low, one.value * low), high=max(one.high, one.value * high))]
-        for one in measures
+        [
+            measure._replace(
+                low=min(measure.low, measure.value * low),
+                high=max(measure.high, measure.value * high),
+            )
+        ]
+        for measure in measures
     ]
     return readings + wider

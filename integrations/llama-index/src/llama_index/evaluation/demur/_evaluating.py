@@ -190,7 +190,7 @@ class HallucinationEvaluator(BaseEvaluator):
 
     def _get_prompts(self) -> PromptDictType:
         prompts = self._evaluator.prompts
-        return {one.name: as_template(getattr(prompts, one.name)) for one in fields(prompts)}
+        return {field.name: as_template(getattr(prompts, field.name)) for field in fields(prompts)}
 
     def _get_prompt_modules(self) -> PromptMixinType:
         return {}
@@ -198,7 +198,7 @@ class HallucinationEvaluator(BaseEvaluator):
     def _update_prompts(self, prompts_dict: Mapping[str, BasePromptTemplate]) -> None:
         now: Any = self._evaluator.prompts  # a dataclass of prompts
         ours = type(now)()
-        names = [one.name for one in fields(now)]
+        names = [field.name for field in fields(now)]
         unknown = [name for name in prompts_dict if name not in names]
         if unknown:
             raise ValueError(

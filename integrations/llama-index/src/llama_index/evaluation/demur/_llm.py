@@ -260,7 +260,7 @@ def _given(message: BaseMessage, system: MessageRole) -> ChatMessage:
     role = system if message.type == "system" else _ROLES.get(message.type)
     content = message.content
     blocks = [] if isinstance(content, str) else content
-    texts = all(isinstance(one, str) or one.get("type") == "text" for one in blocks)
+    texts = all(isinstance(block, str) or block.get("type") == "text" for block in blocks)
     if role is None or not texts or getattr(message, "tool_calls", None):
         raise ValueError(
             f"a LlamaIndex LLM is asked here with texts of system, human and ai alone, got a "

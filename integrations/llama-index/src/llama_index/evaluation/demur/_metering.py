@@ -106,5 +106,5 @@ _listener = _Listener()
 
 def install() -> None:
     """Listen, if nobody has taken the listener away."""
-    if not any(one is _listener for one in root_dispatcher.event_handlers):
+    if not any(handler is _listener for handler in root_dispatcher.event_handlers):
         root_dispatcher.add_event_handler(_listener)

@@ -92,7 +92,7 @@ class _Call:
 def _model_in(told: Mapping[str, Any]) -> str | None:
     names = (told.get(key) for key in ("model", "model_name", "model_id"))
     # "unknown" is what LlamaIndex says where an LLM does not tell its name.
-    return next((one for one in names if one and one != "unknown"), None)
+    return next((name for name in names if name and name != "unknown"), None)
 
 
 def _as_langchain(response: ChatResponse | CompletionResponse | None) -> LLMResult:

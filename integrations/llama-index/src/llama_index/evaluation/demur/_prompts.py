@@ -150,7 +150,7 @@ def _identity(template: Template, said: list[tuple[str, str]]) -> str:
         for name, made in (template.function_mappings or {}).items()
     }
     extras = (template.kwargs, template.template_var_mappings or {}, functions)
-    return repr((plain, *(sorted(one.items()) for one in extras)))
+    return repr((plain, *(sorted(extra.items()) for extra in extras)))
 
 
 def _variables(
@@ -170,7 +170,7 @@ def _variables(
         called.get(one, one) for one in (*template.kwargs, *(template.function_mappings or {}))
     }
     # Not its `template_vars`, which are those of when it was made: its texts may be others now.
-    found = dict.fromkeys(one for _, text in said for one in get_template_vars(text))
+    found = dict.fromkeys(var for _, text in said for var in get_template_vars(text))
     if fixed := [called.get(one, one) for one in template.kwargs if one in {*needed, *spare}]:
         raise ValueError(f"prompt {name!r}: {_listed(fixed)} cannot be given, demur fills it in")
     shown = [known[one] for one in found if one in known]
@@ -183,7 +183,7 @@ def _variables(
 
 
 def _listed(variables: Iterable[str]) -> str:
-    return ", ".join(f"{{{one}}}" for one in variables)
+    return ", ".join(f"{{{variable}}}" for variable in variables)
 
 
 def _without_missing(text: str) -> str:

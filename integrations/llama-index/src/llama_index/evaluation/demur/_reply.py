@@ -175,5 +175,5 @@ def _nodes(response: Any) -> list[NodeWithScore]:
     LlamaIndex does not look into asynchronous streams for them.
     """
     tools = getattr(response, "sources", None) or ()  # a PydanticResponse has every attribute
-    returned = (getattr(one.raw_output, "source_nodes", None) for one in tools)
+    returned = (getattr(tool.raw_output, "source_nodes", None) for tool in tools)
     return response.source_nodes or [node for nodes in returned for node in nodes or ()]

@@ -38,7 +38,10 @@ class GuardResult(dict[str, Any]):
             reason=trace.reason,
             limit=trace.limit,
             attempts=len(trace.attempts),
-            evaluations=[{name: getattr(one, name) for name in told} for one in last.evaluations],
+            evaluations=[
+                {name: getattr(evaluation, name) for name in told}
+                for evaluation in last.evaluations
+            ],
             evidence=evidence_of(last.evaluations, last.contexts) if passed else [],
         )
         result.trace = trace

@@ -193,5 +193,5 @@ _listener = _Listener()
 
 def install() -> None:
     """Listen, if nobody has taken the listener away."""
-    if not any(one is _listener for one in root_dispatcher.span_handlers):
+    if not any(handler is _listener for handler in root_dispatcher.span_handlers):
         root_dispatcher.add_span_handler(_listener)

@@ -91,7 +91,7 @@ def _finish_reason(response: ChatResponse) -> str | None:
 def _logprobs(response: ChatResponse) -> list[dict[str, Any]]:
     if response.logprobs:
         return [
-            _token([(one.token, one.logprob) for one in alternatives])
+            _token([(alternative.token, alternative.logprob) for alternative in alternatives])
             for alternatives in response.logprobs
             if alternatives
         ]

@@ -90,7 +90,7 @@ class ScoreEventHandler(BaseEventHandler):
         super().__init__()
         self._runs = Runs(sample_rate=sample_rate, names=names, tags=tags)
         self._recorder = Recorder(
-            [as_runnable(one) for one in evaluators],
+            [as_runnable(evaluator) for evaluator in evaluators],
             sink,
             max_queue=max_queue,
             on_full=on_full,

@@ -227,7 +227,9 @@ class _Asks:
 
 def _overrides(engine: BaseQueryEngine, *methods: str) -> bool:
     """Whether an engine has these, which the base class has only to refuse."""
-    return all(getattr(type(engine), one) is not getattr(BaseQueryEngine, one) for one in methods)
+    return all(
+        getattr(type(engine), method) is not getattr(BaseQueryEngine, method) for method in methods
+    )
 
 
 def _own_retriever(engine: BaseQueryEngine) -> Runnable[str, Any] | None:
