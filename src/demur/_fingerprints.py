@@ -139,8 +139,8 @@ def _without_credentials(text: str) -> str:
     return _URL.sub(_url_without_credentials, text)
 
 
-def _url_without_credentials(found: re.Match[str]) -> str:
-    url = found[0]
+def _url_without_credentials(match: re.Match[str]) -> str:
+    url = match[0]
     try:
         parts = urlsplit(url)
         plain = "@" not in parts.netloc and not parts.query

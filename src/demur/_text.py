@@ -79,7 +79,7 @@ def sentences(text: str, start: int = 0, line: int = 0) -> list[tuple[int, int]]
 
 def _blocks(text: str, start: int, line: int) -> Iterator[tuple[int, int]]:
     """Spans of lines that belong together: paragraphs, items of a list, headings."""
-    lines = [found.span() for found in _LINE.finditer(text, start)]
+    lines = [match.span() for match in _LINE.finditer(text, start)]
     begin = 0
     for at, (first, end) in enumerate(lines):
         following = lines[at + 1] if at + 1 < len(lines) else None
@@ -100,8 +100,8 @@ def _wraps(text: str, line: tuple[int, int], following: tuple[int, int]) -> bool
 
 
 def _indent(text: str, line: tuple[int, int]) -> str:
-    found = _INDENT.match(text, *line)
-    return found.group() if found else ""
+    match = _INDENT.match(text, *line)
+    return match.group() if match else ""
 
 
 def _block_sentences(block: str) -> Iterator[tuple[int, int]]:

@@ -90,11 +90,11 @@ def read(
     labels = _labels(hallucinated, len(listed)) if labelled else None
     name, fingerprints = (None, {}) if evaluator is None else _identity(evaluator)
     if any(isinstance(one, Evaluation) for one in listed[:1]):
-        found = _evaluations(listed)
+        evaluations = _evaluations(listed)
         if evaluator is not None:
-            _same(found[0], name, fingerprints)
-        name, fingerprints = found[0].name, found[0].fingerprints
-        numbers = _counted(found, on_abstain)
+            _same(evaluations[0], name, fingerprints)
+        name, fingerprints = evaluations[0].name, evaluations[0].fingerprints
+        numbers = _counted(evaluations, on_abstain)
     else:
         numbers = _numbers(listed)
     return Samples(numbers, labels, name, fingerprints)
@@ -229,46 +229,46 @@ def _labels(values: Labels | None, expected: int) -> Bools:
 
 
 def _evaluations(values: Sequence[Any] | NDArray[Any]) -> list[Evaluation]:
-    found = [value for value in values if isinstance(value, Evaluation)]
-    if len(found) != len(values):
+    evaluations = [value for value in values if isinstance(value, Evaluation)]
+    if len(evaluations) != len(values):
         at, odd = next(
             (at, one) for at, one in enumerate(values, 1) if not isinstance(one, Evaluation)
         )
         raise CalibrationError(
             f"scores: expected evaluations only, or numbers only; number {at:,} is {odd!r:.100}"
         )
-    names = Counter(one.name for one in found)
+    names = Counter(evaluation.name for evaluation in evaluations)
     if len(names) > 1:
         said = ", ".join(f"{name!r} ({number:,})" for name, number in names.most_common())
         raise CalibrationError(
             f"the evaluations are of several evaluators: {said}. A threshold is about the scores "
             "of one: choose one for each"
         )
-    first = found[0].fingerprints
-    if any(one.fingerprints != first for one in found):
-        told = "; ".join(differences(one.fingerprints for one in found))
+    first = evaluations[0].fingerprints
+    if any(one.fingerprints != first for one in evaluations):
+        told = "; ".join(differences(one.fingerprints for one in evaluations))
         raise CalibrationError(
             f"the evaluations have different fingerprints: {told}. Their scores cannot be "
             "compared: choose a threshold from those of one kind"
         )
-    return found
+    return evaluations
 
 
-def _counted(found: Sequence[Evaluation], on_abstain: OnAbstain) -> Floats:
-    numbers = [passes_up_to(one, on_abstain) for one in found]
+def _counted(evaluations: Sequence[Evaluation], on_abstain: OnAbstain) -> Floats:
+    numbers = [passes_up_to(evaluation, on_abstain) for evaluation in evaluations]
     missing = [at for at, one in enumerate(numbers) if one is None]
     for at in missing:
-        if found[at].passed:
+        if evaluations[at].passed:
             raise CalibrationError(
                 f"number {at + 1:,} of the evaluations passed without a score, so no threshold "
                 "decides what passes, and none can be chosen: take an evaluator that passes "
                 "answers by their scores"
             )
     if missing:
-        first = found[missing[0]]
+        first = evaluations[missing[0]]
         why = f"undetermined: {first.error}" if first.undetermined else f"label {first.label!r}"
         raise CalibrationError(
-            f"{len(missing):,} of {len(found):,} evaluations have no score, number "
+            f"{len(missing):,} of {len(evaluations):,} evaluations have no score, number "
             f"{missing[0] + 1:,} first ({why:.200}). {_LEAVE_OUT}"
         )
     scored = np.array(numbers, np.float64)
@@ -288,12 +288,12 @@ def _identity(evaluator: Evaluator) -> tuple[str, dict[str, str]]:
     return name, fingerprints
 
 
-def _same(found: Evaluation, name: str | None, fingerprints: Mapping[str, str]) -> None:
-    told = [] if found.name == name else [f"the name: {found.name!r} and {name!r}"]
+def _same(evaluation: Evaluation, name: str | None, fingerprints: Mapping[str, str]) -> None:
+    told = [] if evaluation.name == name else [f"the name: {evaluation.name!r} and {name!r}"]
     told += [
-        f"{key}: {_shown(found.fingerprints.get(key))} and {_shown(fingerprints.get(key))}"
-        for key in sorted({*found.fingerprints, *fingerprints})
-        if found.fingerprints.get(key) != fingerprints.get(key)
+        f"{key}: {_shown(evaluation.fingerprints.get(key))} and {_shown(fingerprints.get(key))}"
+        for key in sorted({*evaluation.fingerprints, *fingerprints})
+        if evaluation.fingerprints.get(key) != fingerprints.get(key)
     ]
     if told:
         raise CalibrationError(

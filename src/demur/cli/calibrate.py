@@ -139,15 +139,15 @@ def _chosen(
     confidence: float | None,
     percent: float | None,
 ) -> Threshold:
-    found = [*kept.found.values()]
+    evaluations = [*kept.found.values()]
     if percent is not None:
-        return percentile(found, percent, on_abstain=on_abstain, samples=kept.same)
+        return percentile(evaluations, percent, on_abstain=on_abstain, samples=kept.same)
     said = [held.labels[id] for id in kept.found]
     if target is None:
-        return best_f1(found, said, on_abstain=on_abstain, samples=kept.same)
+        return best_f1(evaluations, said, on_abstain=on_abstain, samples=kept.same)
     sure = _CONFIDENCE if confidence is None else confidence
     return by_guarantee(
-        found, said, target=target, confidence=sure, on_abstain=on_abstain, samples=kept.same
+        evaluations, said, target=target, confidence=sure, on_abstain=on_abstain, samples=kept.same
     )
 
 
@@ -286,19 +286,19 @@ def _promise(threshold: Threshold) -> tuple[str, str]:
             f"nothing: it is a percentile; at most {threshold.percentile:g} % of these answers "
             "fail, whether they are hallucinated or not"
         )
-    found = Operating(
+    point = Operating(
         threshold.value,
         threshold.passed,
         threshold.samples,
         threshold.hallucinated,
         threshold.passed_hallucinated,
     )
-    assert found.f1 is not None
-    assert found.precision is not None
-    assert found.recall is not None
+    assert point.f1 is not None
+    assert point.precision is not None
+    assert point.recall is not None
     return "guaranteed", (
-        f"nothing: it finds hallucinated answers with the best F1 here, {found.f1:.3f} (precision "
-        f"{found.precision:.3f}, recall {found.recall:.3f})"
+        f"nothing: it finds hallucinated answers with the best F1 here, {point.f1:.3f} (precision "
+        f"{point.precision:.3f}, recall {point.recall:.3f})"
     )
 
 

@@ -55,10 +55,12 @@ def read(path: Path, labels: Mapping[str, bool] | None) -> Held:
 
 def _read_results(held: Held, labels: Mapping[str, bool]) -> None:
     held.cut = "Score all answers with the same settings"
-    for found in read_results(held.path):
-        held.same[found.key] = found.same
+    for result in read_results(held.path):
+        held.same[result.key] = result.same
         # The last one counts.
-        held.judged.setdefault(found.evaluator, {})[found.key] = JudgedAnswer((found.evaluation,))
+        held.judged.setdefault(result.evaluator, {})[result.key] = JudgedAnswer(
+            (result.evaluation,)
+        )
     held.labels = {id: label for id, label in labels.items() if id in held.same}
 
 
@@ -71,16 +73,16 @@ def _read_log(held: Held, labels: Mapping[str, bool] | None) -> None:
         held.damaged += log.damaged
         if log.position is not None and log.position.torn is not None:
             held.damaged.append(log.position.torn)
-        for one in answered(log, labels=labels):
-            if isinstance(one, Damaged):
-                held.damaged.append(one)
+        for answer in answered(log, labels=labels):
+            if isinstance(answer, Damaged):
+                held.damaged.append(answer)
                 continue
-            id = one.record.id
-            first = one.record.attempts[0]
+            id = answer.record.id
+            first = answer.record.attempts[0]
             held.same[id] = answer_key(first.question, first.answer)
-            if one.hallucinated is not None:
-                held.labels[id] = one.hallucinated
-            for judged in one.judged:
+            if answer.hallucinated is not None:
+                held.labels[id] = answer.hallucinated
+            for judged in answer.judged:
                 held.judged.setdefault(judged.name, {})[id] = judged
 
 
@@ -123,12 +125,14 @@ class Kept:
     @property
     def silent(self) -> list[str]:
         """The ids of those that state nothing to check."""
-        return [id for id, one in self.found.items() if one.nothing_to_check]
+        return [id for id, evaluation in self.found.items() if evaluation.nothing_to_check]
 
     @property
     def bounded(self) -> int:
         """How many have claims without a label, and so no score but a lowest one."""
-        return sum(one.score is None for one in self.found.values()) - len(self.silent)
+        return sum(evaluation.score is None for evaluation in self.found.values()) - len(
+            self.silent
+        )
 
 
 _WHYS = ("not judged", "undetermined", "without a score", "unlabelled")
@@ -157,18 +161,18 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
     left_out["not judged"] = len(held.same) - len(judged)
     taken: dict[str, Evaluation] = {}
     for id, said in judged.items():
-        found = _as_one(said)
-        if passes_up_to(found) is None and found.finding == "passed":
+        evaluation = _as_one(said)
+        if passes_up_to(evaluation) is None and evaluation.finding == "passed":
             raise DemurError(
                 f"{held.path}: {name} passed the answer {id!r} without a score, so no threshold "
                 "decides what passes, and none can be chosen"
             )
-        if passes_up_to(found) is None:
-            left_out["undetermined" if found.undetermined else "without a score"] += 1
+        if passes_up_to(evaluation) is None:
+            left_out["undetermined" if evaluation.undetermined else "without a score"] += 1
         elif labelled and id not in held.labels:
             left_out["unlabelled"] += 1
         else:
-            taken[id] = found
+            taken[id] = evaluation
     if all(one.nothing_to_check for one in taken.values()):
         if taken:
             left_out["nothing to check"] = len(taken)
@@ -196,17 +200,17 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
     return Kept(taken, left_out, sum(len(judged[id].parts) > 1 for id in taken), same)
 
 
-def _as_one(said: JudgedAnswer) -> Evaluation:
+def _as_one(judged: JudgedAnswer) -> Evaluation:
     """What was said of the answer's sentences, as if it were said of the whole."""
-    if len(said.parts) == 1:
-        return said.parts[0]
-    undetermined = said.finding == "undetermined"
+    if len(judged.parts) == 1:
+        return judged.parts[0]
+    undetermined = judged.finding == "undetermined"
     return Evaluation(
-        name=said.name,
-        score=None if undetermined else said.score,
-        label=ABSTAIN if said.finding == "nothing_to_check" else None,
+        name=judged.name,
+        score=None if undetermined else judged.score,
+        label=ABSTAIN if judged.finding == "nothing_to_check" else None,
         error="a sentence is undetermined" if undetermined else None,
-        fingerprints=dict(said.fingerprints),
+        fingerprints=dict(judged.fingerprints),
     )
 
 

@@ -262,13 +262,13 @@ def _whole(
 ) -> int:
     """Print whole runs: as JSON, or as the worst ones; how many there were."""
     count, damaged = 0, []
-    for one in found:
-        if isinstance(one, Damaged):
-            damaged.append(one)
+    for record in found:
+        if isinstance(record, Damaged):
+            damaged.append(record)
         elif as_json:
-            typer.echo(escaped(one.as_json()))
+            typer.echo(escaped(record.as_json()))
         else:
-            terminal.show_worst(output(), one, evaluator)
+            terminal.show_worst(output(), record, evaluator)
         count += 1
     say_left_out(opened.path, damaged)
     return count

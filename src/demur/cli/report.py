@@ -70,11 +70,9 @@ def report(
     if os.path.exists(page) and not force:  # Path.exists raises where it may not look
         message = terminal.one_line(f"{page} is there already: --force replaces it")
         raise typer.BadParameter(message, param_hint="-o")
-    for given in (labels, threshold):
-        if given is not None and given.resolve() == page.resolve():
-            raise typer.BadParameter(
-                terminal.one_line(f"it would replace {given}"), param_hint="-o"
-            )
+    for path in (labels, threshold):
+        if path is not None and path.resolve() == page.resolve():
+            raise typer.BadParameter(terminal.one_line(f"it would replace {path}"), param_hint="-o")
     with errors().status("writing the report"), open_log(file) as log:
         try:
             written = write_report(

@@ -42,17 +42,17 @@ def passages(modules: Iterable[str] = MODULES) -> list[Document]:
     for name in modules:
         for title, text in _documented(name):
             documented.setdefault(text, title)  # os.path.join is posixpath.join
-    found = [
+    documents = [
         _passage(title, text[start:end])
         for text, title in documented.items()
         for start, end in windows(text, LONGEST, 0)
     ]
-    if not found:
+    if not documents:
         raise DemurError(
             "This Python has no documentation strings to answer questions from. "
             "Run the demo without -OO and PYTHONOPTIMIZE."
         )
-    return found
+    return documents
 
 
 def _documented(name: str) -> Iterator[tuple[str, str]]:

@@ -118,24 +118,24 @@ class Cascade(Evaluator):
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         deciding = [stage for stage in self.stages if isinstance(stage, ClaimEvaluator)]
-        found: ExtractedClaims | None = None
+        extracted: ExtractedClaims | None = None
         ended: Evaluation | None = None
         told: list[dict[str, Any]] = []
         for number, stage in enumerate(self.stages, 1):
             about: dict[str, Any] = {"name": stage.get_name(), "claims": None}
             if isinstance(stage, ClaimEvaluator):
-                begun = found or (yield from _of_stage(number, stage, stage._find(sample)))
+                begun = extracted or (yield from _of_stage(number, stage, stage._find(sample)))
                 if isinstance(begun, ExtractedClaims):
-                    found = yield from self._settle(number, stage, begun, about)
-                    claims = (*found.claims, *found.unfit)
-                    said = deciding[-1]._conclude(claims, found.details)
+                    extracted = yield from self._settle(number, stage, begun, about)
+                    claims = (*extracted.claims, *extracted.unfit)
+                    evaluation = deciding[-1]._conclude(claims, extracted.details)
                 else:
-                    said = begun
+                    evaluation = begun
             else:
-                said = yield from _of_stage(number, stage, stage._steps(sample))
-            told.append({**about, "finding": said.finding})
+                evaluation = yield from _of_stage(number, stage, stage._steps(sample))
+            told.append({**about, "finding": evaluation.finding})
             # One that finds nothing to check takes nothing back that another has found.
-            ended = ended if ended and said.nothing_to_check else said
+            ended = ended if ended and evaluation.nothing_to_check else evaluation
             if ended.passed is not None:
                 break
         assert ended is not None  # there are stages
@@ -143,20 +143,20 @@ class Cascade(Evaluator):
         return ended.model_copy(update={"name": self.get_name(), "details": details})
 
     def _settle(
-        self, number: int, stage: ClaimEvaluator, found: ExtractedClaims, about: dict[str, Any]
+        self, number: int, stage: ClaimEvaluator, extracted: ExtractedClaims, about: dict[str, Any]
     ) -> Steps[ExtractedClaims]:
         """The claims, with the labels that the stage is sure of where there were none."""
-        open_at = [at for at, claim in enumerate(found.claims) if claim.label is None]
-        asked = [found.claims[at] for at in open_at]
-        labelled = yield from _of_stage(number, stage, stage._label(found.sample, asked))
-        claims = list(found.claims)
+        open_at = [at for at, claim in enumerate(extracted.claims) if claim.label is None]
+        asked = [extracted.claims[at] for at in open_at]
+        labelled = yield from _of_stage(number, stage, stage._label(extracted.sample, asked))
+        claims = list(extracted.claims)
         for at, claim, confidence in zip(
             open_at, labelled.claims, labelled.confidence, strict=True
         ):
             final = number == len(self.stages) or confidence >= self.min_confidence
             claims[at] = claim if final or claim.label is None else _left_open(claim, confidence)
         about.update(labelled.details, claims=len(asked))
-        return replace(found, claims=tuple(claims))
+        return replace(extracted, claims=tuple(claims))
 
 
 def _left_open(claim: Claim, confidence: float) -> Claim:

@@ -52,7 +52,7 @@ def unstyled(sample: Sample) -> Unstyled | None:
     """The sample in plain letters; None where it is already."""
     given = {name: plain(getattr(sample, name) or "") for name in _TEXTS}
     texts = {name: one for name, one in given.items() if one is not None}
-    read = {at: plain(one.page_content) for at, one in enumerate(sample.contexts)}
+    read = {at: plain(document.page_content) for at, document in enumerate(sample.contexts)}
     contexts = {at: one for at, one in read.items() if one is not None}
     if not texts and not contexts:
         return None

@@ -104,8 +104,8 @@ class Adding:
             before = after
             _tell(progress, before)
         learn = partial(self._alearn, _finder(open_))
-        found = await afit(learn, _texts(open_), at_once, _beside(before, progress))
-        return _both(before, found)
+        fitted = await afit(learn, _texts(open_), at_once, _beside(before, progress))
+        return _both(before, fitted)
 
     def rescore(self, at_once: int, progress: Progress | None) -> Fitted:
         """Have all scored that another scorer scored; see `ExampleStore.rescore`."""
@@ -174,7 +174,11 @@ class Adding:
     def _again(self, question: str) -> Offer:
         """The stale answers of a question, offered anew; none where it was evicted meanwhile."""
         entries = self.shelf.read([question_id(question)]).values()
-        stale = {candidate_key(one.answer): one for entry in entries for one in entry.stale}
+        stale = {
+            candidate_key(candidate.answer): candidate
+            for entry in entries
+            for candidate in entry.stale
+        }
         answers = {key: one.answer for key, one in stale.items()}
         return Offer(question, answers, sources={key: one.source for key, one in stale.items()})
 

@@ -49,16 +49,16 @@ def parse_choice(reply: str, shown: Sequence[str] = ()) -> Choice | None:
     if alone:
         return _choice(alone[1].upper())
     chosen, mentioned = set[str](), set[str]()
-    for found in _LETTER.finditer(text):
-        before = text[max(0, found.start() - _REACH) : found.start()]
-        behind = text[found.end() : found.end() + _REACH].partition("\n")[0]
+    for match in _LETTER.finditer(text):
+        before = text[max(0, match.start() - _REACH) : match.start()]
+        behind = text[match.end() : match.end() + _REACH].partition("\n")[0]
         sentence = _SENTENCE.split(before)[-1]
         set_off = _ENDS.match(behind) is not None
         begins = set_off and _BEGINS.fullmatch(sentence.rpartition(":")[2])
         if (begins or _LED.search(before)) and not _NEGATION.search(sentence):
-            chosen.add(found["letter"])
-        elif set_off or found["letter"] != "A" or not _ARTICLE.match(behind):
-            mentioned.add(found["letter"])
+            chosen.add(match["letter"])
+        elif set_off or match["letter"] != "A" or not _ARTICLE.match(behind):
+            mentioned.add(match["letter"])
     if _UNSURE.search(text):
         chosen.add("C")
     return _choice(chosen.pop()) if len(chosen) == 1 and mentioned <= chosen else None

@@ -123,7 +123,7 @@ def to_metadata(
     """
     name = f"{_WRITER}{writer}"
     kept = _read(there, name) if name in there else {}
-    kept |= {key: asdict(one) for key, one in candidates.items()}
+    kept |= {key: asdict(candidate) for key, candidate in candidates.items()}
     return {_QUESTION: replace_surrogates(question), name: as_json(kept)}
 
 
@@ -167,10 +167,10 @@ def from_metadata(metadata: Mapping[str, Any], scorer: str | None) -> tuple[Entr
     latest: dict[str, tuple[datetime, bool]] = {}
     for name in _names(metadata):
         for key, told in _read(metadata, name).items():
-            one = Candidate(**told)
-            own, time = one.scorer == scorer, datetime.fromisoformat(one.scored_at)
+            candidate = Candidate(**told)
+            own, time = candidate.scorer == scorer, datetime.fromisoformat(candidate.scored_at)
             if key not in found or (own, time) > _weight(found[key], scorer):
-                found[key] = one
+                found[key] = candidate
             latest[key] = max(latest.get(key, (time, own)), (time, own))
     ranked = sorted(found.items(), key=lambda kept: (-kept[1].score, kept[0]))
     entry = Entry(
@@ -192,8 +192,8 @@ def _read(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
     return kept
 
 
-def _weight(one: Candidate, scorer: str | None) -> tuple[bool, datetime]:
-    return one.scorer == scorer, datetime.fromisoformat(one.scored_at)
+def _weight(candidate: Candidate, scorer: str | None) -> tuple[bool, datetime]:
+    return candidate.scorer == scorer, datetime.fromisoformat(candidate.scored_at)
 
 
 # --- As a line of a file --------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def _weight(one: Candidate, scorer: str | None) -> tuple[bool, datetime]:
 
 def as_line(entry: Entry) -> dict[str, Any]:
     """The entry as a JSON object."""
-    return {_QUESTION: entry.question, "candidates": [asdict(one) for one in entry.all]}
+    return {_QUESTION: entry.question, "candidates": [asdict(candidate) for candidate in entry.all]}
 
 
 def from_line(line: Any) -> tuple[str, dict[str, Candidate]]:

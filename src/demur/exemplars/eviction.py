@@ -32,14 +32,14 @@ class Eviction:
     def keys(self, entry: Entry) -> list[str]:
         """The keys of those candidates of a question that go."""
         those = entry.all if self.below is None else entry.candidates
-        keyed = ((candidate_key(one.answer), one) for one in those)
+        keyed = ((candidate_key(candidate.answer), candidate) for candidate in those)
         return [key for key, one in keyed if self._fits(key, one)]
 
-    def _fits(self, key: str, one: Candidate) -> bool:
+    def _fits(self, key: str, candidate: Candidate) -> bool:
         return (
             (self.answer is None or candidate_key(self.answer) == key)
-            and (self.below is None or one.score < self.below)
-            and (self.before is None or datetime.fromisoformat(one.scored_at) < self.before)
+            and (self.below is None or candidate.score < self.below)
+            and (self.before is None or datetime.fromisoformat(candidate.scored_at) < self.before)
         )
 
 

@@ -161,8 +161,8 @@ def _is_empty(text: str) -> bool:
 def _verdict(outcomes: Sequence[Outcome], shown: Sequence[str]) -> PairwiseVerdict:
     """What two outcomes say: undetermined before unsure, and that before inconsistent."""
     there, back = (
-        None if found.error is not None else parse_choice(found.value.text, shown)
-        for found in outcomes
+        None if outcome.error is not None else parse_choice(outcome.value.text, shown)
+        for outcome in outcomes
     )
     choices = (there, back)
     if there is None or back is None:

@@ -72,13 +72,13 @@ def choose(
     return [found[order[at]] for at in drawn]
 
 
-def _relevance(found: Sequence[Exemplar], score_weight: float) -> NDArray[np.float64]:
-    nearness = np.array([one.similarity for one in found], np.float64)
-    scores = np.array([one.score for one in found], np.float64)
+def _relevance(exemplars: Sequence[Exemplar], score_weight: float) -> NDArray[np.float64]:
+    nearness = np.array([exemplar.similarity for exemplar in exemplars], np.float64)
+    scores = np.array([one.score for one in exemplars], np.float64)
     # The share of the others that score less, and half of those that score the same.
     equal = (scores[:, None] == scores).sum(axis=1) - 1
     less = (scores[:, None] > scores).sum(axis=1)
-    places = (less + equal / 2) / max(1, len(found) - 1)
+    places = (less + equal / 2) / max(1, len(exemplars) - 1)
     mixed: NDArray[np.float64] = (1 - score_weight) * nearness + score_weight * places
     return mixed
 

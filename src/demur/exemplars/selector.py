@@ -95,18 +95,18 @@ class FEWLExampleSelector(BaseExampleSelector):
                 (`rescore`); or Chroma failed.
         """
         question = self._question(input_variables)
-        found = self.store.nearest(
+        exemplars = self.store.nearest(
             question,
             self.fetch_k if self._weighs else self.k,
             max_similarity=self.max_similarity,
             min_score=self.min_score,
             vectors=bool(self.diversity),
         )
-        vectors = self.store.vectors(found) if self.diversity and len(found) > 1 else None
-        chosen = choose(found, self.k, self.score_weight, self.diversity, vectors)
+        vectors = self.store.vectors(exemplars) if self.diversity and len(exemplars) > 1 else None
+        chosen = choose(exemplars, self.k, self.score_weight, self.diversity, vectors)
         if not chosen and self.on_empty == "raise":
             raise DemurError(self._nothing(question))
-        return [self._example(one) for one in chosen]
+        return [self._example(exemplar) for exemplar in chosen]
 
     async def aselect_examples(self, input_variables: Mapping[str, Any]) -> list[dict[str, str]]:
         """As `select_examples`, in a thread of the loop's."""
@@ -137,8 +137,8 @@ class FEWLExampleSelector(BaseExampleSelector):
             )
         return told[0]
 
-    def _example(self, found: Exemplar) -> dict[str, str]:
-        example = {"question": found.question, "answer": found.answer}
+    def _example(self, exemplar: Exemplar) -> dict[str, str]:
+        example = {"question": exemplar.question, "answer": exemplar.answer}
         if self.escape_braces:
             return {key: text.translate(_BRACES) for key, text in example.items()}
         return example

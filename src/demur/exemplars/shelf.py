@@ -180,7 +180,7 @@ class Shelf:
         least = -math.inf if min_score is None else min_score
         while True:
             self.check()
-            found: list[Exemplar] = []
+            exemplars: list[Exemplar] = []
             texts, others = {normalized_text(question)}, False
             for id_, cosine, metadata in self.questions.by_nearness(vector, wide, vectors):
                 if max_similarity is not None and cosine >= max_similarity:
@@ -191,12 +191,12 @@ class Shelf:
                 if best is None or text in texts or best.score < least:
                     continue
                 texts.add(text)
-                found.append(Exemplar(id_, entry.question, best.answer, best.score, cosine))
-                if len(found) == k:
+                exemplars.append(Exemplar(id_, entry.question, best.answer, best.score, cosine))
+                if len(exemplars) == k:
                     break
             # Other scores may count since a rescore elsewhere: then all is looked up again.
             if not others or not self._moved():
-                return sorted(found, key=lambda one: (-one.similarity, one.id))
+                return sorted(exemplars, key=lambda one: (-one.similarity, one.id))
 
     def _row(
         self, id_: str, question: str, candidates: Mapping[str, Candidate], there: Mapping[str, Any]

@@ -40,7 +40,7 @@ def statistics(entries: Iterable[Entry]) -> Statistics:
         counts["candidates"] += len(entry.candidates)
         counts["stale"] += len(entry.stale)
         counts["contested"] += len(entry.candidates) > 1
-        scorers.update(one.scorer for one in entry.all)
+        scorers.update(candidate.scorer for candidate in entry.all)
         if entry.best is None:
             counts["without_best"] += 1
         else:

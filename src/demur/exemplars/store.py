@@ -267,7 +267,7 @@ class ExampleStore:
             ValueError: `found` is empty.
             DemurError: Chroma failed.
         """
-        kept = self._questions.vectors_of({one.id: one.question for one in found})
+        kept = self._questions.vectors_of({exemplar.id: exemplar.question for exemplar in found})
         return np.stack([kept[one.id] for one in found])
 
     # --- Taking away ------------------------------------------------------------------------------

@@ -132,10 +132,10 @@ def as_verdict(name: str, outcome: Outcome) -> Evaluation:
     Raises:
         DemurError: It gave something else, or no verdict for want of a threshold.
     """
-    found = as_evaluation(name, outcome)
-    if found.finding == "scored":
+    evaluation = as_evaluation(name, outcome)
+    if evaluation.finding == "scored":
         raise DemurError(no_verdict(name))
-    return found
+    return evaluation
 
 
 def as_evaluation(name: str, outcome: Outcome) -> Evaluation:

@@ -91,15 +91,15 @@ def refuse_memory(chain: Any) -> None:
     seen: set[int] = set()
     waiting = [*_runnables([chain])]
     while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
+        runnable = waiting.pop()
+        if id(runnable) in seen:
             continue
-        seen.add(id(one))
-        names = {base.__name__ for base in type(one).__mro__}
-        if "Pregel" in names and getattr(one, "checkpointer", None) not in (None, False):
+        seen.add(id(runnable))
+        names = {base.__name__ for base in type(runnable).__mro__}
+        if "Pregel" in names and getattr(runnable, "checkpointer", None) not in (None, False):
             raise ValueError(
-                f"the graph {_name(one)!r} inside the guard has a checkpointer of its own, which "
-                "would keep the answers that the guard rejects: compile it without one (give that "
+                f"the graph {_name(runnable)!r} inside the guard has a checkpointer of its own, "
+                "which would keep the answers that the guard rejects: compile it without one (give that "
                 "to the graph around it), or, if it is an agent, guard it from the inside with "
                 "HallucinationMiddleware of langchain-demur"
             )
@@ -108,9 +108,9 @@ def refuse_memory(chain: Any) -> None:
                 "the message history inside the guard would keep the answers that the guard "
                 "rejects: put it around the guard, RunnableWithMessageHistory(Guard(...), ...)"
             )
-        waiting += _runnables(vars(one).values())
-        if isinstance(one, RunnableLambda):
-            waiting += one.deps
+        waiting += _runnables(vars(runnable).values())
+        if isinstance(runnable, RunnableLambda):
+            waiting += runnable.deps
 
 
 def _runnables(values: Iterable[Any]) -> Iterator[Runnable[Any, Any]]:

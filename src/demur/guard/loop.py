@@ -115,7 +115,10 @@ class GuardedCall:
     def evaluate(self, sample: Sample) -> Steps[tuple[Evaluation, ...]]:
         """What the evaluators find of a sample, side by side."""
         outcomes = yield from ask(
-            [Inside(RunnableCall(one, sample, name)) for name, one in self.plan.evaluators]
+            [
+                Inside(RunnableCall(runnable, sample, name))
+                for name, runnable in self.plan.evaluators
+            ]
         )
         names = [name for name, _ in self.plan.evaluators]
         return tuple(map(as_verdict, names, outcomes))
@@ -129,7 +132,7 @@ class GuardedCall:
 
     def record(self, answered: Answered, evaluations: Sequence[Evaluation]) -> None:
         """Count an attempt."""
-        answers = [_folded(one.attempt.answer) for one in self.tried]
+        answers = [_folded(tried.attempt.answer) for tried in self.tried]
         this = _folded(answered.text)
         attempt = Attempt(
             origin=answered.origin,
@@ -290,7 +293,7 @@ class GuardedCall:
         return feedback_on(self.tried[-1].attempt, len(self.tried), instruction)
 
     def _usage(self) -> Usage:
-        return sum((one.attempt.cost for one in self.tried), Usage())
+        return sum((tried.attempt.cost for tried in self.tried), Usage())
 
     def _settle(self, further: Usage | None = None) -> None:
         """Count what those calls spent that were not reserved."""

@@ -79,6 +79,6 @@ class Sentences:
         elif following - start > _FAR:  # or numbers without end would be cut again and again
             self._unlettered = start if self._unlettered is None else self._unlettered
             start = following
-        for found in _LINE_BREAK.finditer(self.text, self._start, start):
-            self._line = found.end()
+        for match in _LINE_BREAK.finditer(self.text, self._start, start):
+            self._line = match.end()
         self._start = start

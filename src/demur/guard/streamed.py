@@ -109,7 +109,9 @@ class StreamedAnswer:
         if not self._accepted(at):
             self._failed = True
         elif self._silent:
-            self._silent -= {i for i, one in enumerate(found) if not one.nothing_to_check}
+            self._silent -= {
+                i for i, evaluation in enumerate(found) if not evaluation.nothing_to_check
+            }
 
     # --- What is to be done --------------------------------------------------------------------
 
@@ -134,10 +136,10 @@ class StreamedAnswer:
 
     def judge(self, sample: Sample) -> Steps[tuple[Evaluation, ...]]:
         """Judge a sentence."""
-        found = yield from self.call.evaluate(sample)
+        evaluations = yield from self.call.evaluate(sample)
         if not self.over:
-            yield from self.call.tell(found)
-        return found
+            yield from self.call.tell(evaluations)
+        return evaluations
 
     def leaving(self) -> Iterator[Any]:
         """The chunks that can leave, each once."""
@@ -205,17 +207,18 @@ class StreamedAnswer:
             return None  # it may be one, and those are not judged
         reader = self.call.plan.contexts
         try:
-            found = find_contexts(
+            documents = find_contexts(
                 self.chain.input, self._output, self.chain.capture.documents, reader
             )
         except Exception:  # half an output need not have them: with all of it, it is an error
             return None
-        return found if found or reader is not None else None
+        return documents if documents or reader is not None else None
 
     def _accepted(self, at: int) -> bool:
         lets_open = self.call.plan.on_error == "open"
         return at in self._found and all(
-            accepts(one) or (lets_open and one.undetermined) for one in self._found[at]
+            accepts(evaluation) or (lets_open and evaluation.undetermined)
+            for evaluation in self._found[at]
         )
 
     def _evaluations(self) -> Iterator[Evaluation]:

@@ -93,8 +93,8 @@ def _judge(
     if streamed.over:
         return None
     with within_scope(streamed.call.scope):
-        found, _ = drive(streamed.judge(sample), config, None)
-    return partial(streamed.judged, at, found)
+        evaluations, _ = drive(streamed.judge(sample), config, None)
+    return partial(streamed.judged, at, evaluations)
 
 
 def _tell(inbox: SimpleQueue[Event], work: Callable[[], Event | None]) -> None:
@@ -165,8 +165,8 @@ async def _ajudge(
     streamed: StreamedAnswer, at: int, sample: Sample, config: RunnableConfig
 ) -> Event:
     with within_scope(streamed.call.scope):
-        found, _ = await adrive(streamed.judge(sample), config, None)
-    return partial(streamed.judged, at, found)
+        evaluations, _ = await adrive(streamed.judge(sample), config, None)
+    return partial(streamed.judged, at, evaluations)
 
 
 async def _atell(

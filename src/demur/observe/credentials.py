@@ -228,9 +228,9 @@ def _named(text: str, lower: str) -> Iterator[Span]:
             if assigned:
                 found = _assigned(text, assigned, name)
             if found is None and core in ("key", "token"):
-                said = _SAID.match(text, at + len(core))
-                if said and _made_up(said[1], 16):
-                    found = said.start(1), _end(text, said.start(1), said[1])
+                match = _SAID.match(text, at + len(core))
+                if match and _made_up(match[1], 16):
+                    found = match.start(1), _end(text, match.start(1), match[1])
             if found:
                 yield found
                 end = found[1]

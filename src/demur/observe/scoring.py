@@ -38,7 +38,9 @@ def score(finished: Finished, evaluators: Sequence[Named]) -> Steps[Record]:
     elif said.error is not None:
         evaluations = tuple(_undecided(name, said.error) for name, _ in evaluators)
     else:
-        outcomes = yield from ask([_Judging(one, said.sample, name) for name, one in evaluators])
+        outcomes = yield from ask(
+            [_Judging(runnable, said.sample, name) for name, runnable in evaluators]
+        )
         names = [name for name, _ in evaluators]
         evaluations = tuple(map(_evaluation, names, outcomes))
     attempt = _attempt(finished, evaluations, finished.usage, said.answer)

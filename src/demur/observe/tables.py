@@ -56,10 +56,15 @@ def put(database: sqlite3.Connection, record: Record) -> None:
     )
     database.execute("delete from evaluations where run = ?", _encodable(record.id))
     _insert(database, "runs", run)
-    for place, (attempt, found) in enumerate(record.judged()):
+    for place, (attempt, evaluation) in enumerate(record.judged()):
         row = (
-            *(record.id, place, attempt, found.name, found.score, found.label),
-            *(found.finding, found.explanation, found.error, *_numbers(found.usage)),
+            *(record.id, place, attempt, evaluation.name, evaluation.score, evaluation.label),
+            *(
+                evaluation.finding,
+                evaluation.explanation,
+                evaluation.error,
+                *_numbers(evaluation.usage),
+            ),
         )
         _insert(database, "evaluations", row)
 

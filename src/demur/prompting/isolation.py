@@ -71,8 +71,8 @@ def as_shown(text: str) -> str:
     return _BRACKETS.sub(_BRACKET, _TAG.sub(_LESS, text))
 
 
-def _without_strays(found: re.Match[str]) -> str:
-    before, run, after = found.groups()
+def _without_strays(match: re.Match[str]) -> str:
+    before, run, after = match.groups()
     used = _SELECTOR.fullmatch(run) or (after and _JOINER.fullmatch(run))
     return f"{before}{run}" if before and used else before
 

@@ -133,12 +133,12 @@ def _read(log: Log, path: Path, labels: Mapping[str, bool]) -> _Read:
     first = 0
 
     def details() -> Iterator[str]:
-        for found in answered(log, labels=labels):
-            if isinstance(found, Damaged):
-                damaged.append(found)
+        for answer in answered(log, labels=labels):
+            if isinstance(answer, Damaged):
+                damaged.append(answer)
             else:
-                rows.add(found)
-                yield record_html(found.record)
+                rows.add(answer)
+                yield record_html(answer.record)
 
     with path.open("wb") as out:
         for some in chunks(details(), _TOGETHER, _SIGNS):

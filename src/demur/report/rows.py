@@ -120,11 +120,11 @@ def newest(log: Log, most: int) -> Log:
     """A log of the newest so many runs of another; those that cannot be read are `damaged` too."""
     cut = Log(log.path, in_memory(), log.damaged, log.position)
     cut.database.execute("begin")
-    for found in records(log, last=most):
-        if isinstance(found, Record):
-            put(cut.database, found)
+    for record in records(log, last=most):
+        if isinstance(record, Record):
+            put(cut.database, record)
         else:
-            cut.damaged.append(found)
+            cut.damaged.append(record)
     cut.database.execute("commit")
     return cut
 

@@ -143,17 +143,20 @@ class _Judged:
     def labelled(self) -> tuple[list[Evaluation], list[bool]]:
         """Those with a label, and those labels."""
         pairs = zip(self.found, self.labels, strict=True)
-        known = [(one, label) for one, label in pairs if label is not None]
+        known = [(evaluation, label) for evaluation, label in pairs if label is not None]
         return [one for one, _ in known], [label for _, label in known]
 
 
 def _judged(column: Column, rows: Rows, on_abstain: OnAbstain) -> _Judged:
     at = sorted({*column.scored, *column.silent})
-    found = [Evaluation(name=column.name, score=column.scores[one]) for one in at]
+    evaluations = [Evaluation(name=column.name, score=column.scores[one]) for one in at]
     silent = {*column.silent}
     nothing = Evaluation(name=column.name, label=ABSTAIN)
     return _Judged(
-        [nothing if run in silent else one for run, one in zip(at, found, strict=True)],
+        [
+            nothing if run in silent else evaluation
+            for run, evaluation in zip(at, evaluations, strict=True)
+        ],
         [column.findings[one] for one in at],
         [rows.labels[one] for one in at],
         on_abstain,
@@ -199,7 +202,7 @@ def _slider(judged: _Judged, threshold: Threshold | None) -> tuple[Slider, list[
     every = operating_points(judged.found, on_abstain=judged.on_abstain)
     known, labels = judged.labelled
     points = [_Point(one, None) for one in every]
-    if any(one.score is not None for one in known):
+    if any(evaluation.score is not None for evaluation in known):
         # The same thresholds, or fewer.
         some = operating_points(known, labels, on_abstain=judged.on_abstain)
         thresholds = [one.threshold for one in some]
@@ -229,7 +232,11 @@ def _start(judged: _Judged, threshold: Threshold | None) -> tuple[float, str]:
     if threshold is not None:
         return threshold.value, "The slider begins at the threshold that was given."
     pairs = [*zip(judged.found, judged.findings, strict=True)]
-    passed = [one.score for one, finding in pairs if finding == "passed" and one.score is not None]
+    passed = [
+        evaluation.score
+        for evaluation, finding in pairs
+        if finding == "passed" and evaluation.score is not None
+    ]
     failed = [one.score for one, finding in pairs if finding == "failed" and one.score is not None]
     if passed and max(failed, default=-math.inf) < min(passed):
         return min(
@@ -270,9 +277,9 @@ def _numbers(points: Sequence[_Point], shown: Sequence[str]) -> Chart:
             percent(one.every.pass_rate),
         )
         if one.labelled is not None:
-            found = one.labelled
-            f1 = "–" if found.f1 is None else f"{found.f1:.3f}"
-            row += (percent(_leak(found)), percent(found.precision), percent(found.recall), f1)
+            point = one.labelled
+            f1 = "–" if point.f1 is None else f"{point.f1:.3f}"
+            row += (percent(_leak(point)), percent(point.precision), percent(point.recall), f1)
         rows.append(row)
     told = "What some thresholds would let pass; the last one nothing."
     return Chart("thresholds", "Thresholds", told, heads, rows, {})

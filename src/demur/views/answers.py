@@ -68,17 +68,17 @@ def answer_view(
     for evaluation, of_it in zip(attempt.evaluations, claims, strict=True):
         judged = by_name.setdefault(evaluation.name, _Judged([], []))
         judged.evaluations.append((evaluation, of_it))
-        for one in of_it:
-            if (span := shown.get(one.number)) is not None:
+        for numbered_claim in of_it:
+            if (span := shown.get(numbered_claim.number)) is not None:
                 mark = Mark(
                     start=span.start,
                     end=span.end,
-                    number=one.number,
-                    look=claim_look(one.claim),
-                    id=view.in_answer(one.number),
-                    note=view.in_list(one.number),
-                    target=view.target(one),
-                    tip=tooltip(one, view),
+                    number=numbered_claim.number,
+                    look=claim_look(numbered_claim.claim),
+                    id=view.in_answer(numbered_claim.number),
+                    note=view.in_list(numbered_claim.number),
+                    target=view.target(numbered_claim),
+                    tip=tooltip(numbered_claim, view),
                 )
                 judged.marks.append(mark)
     if attempt.question is not None and (before is None or before.question != attempt.question):
@@ -86,8 +86,8 @@ def answer_view(
     known = {context.page_content for context in before.contexts} if before is not None else None
     new = {
         at
-        for at, one in enumerate(attempt.contexts)
-        if known is not None and one.page_content not in known
+        for at, document in enumerate(attempt.contexts)
+        if known is not None and document.page_content not in known
     }
     yield element(
         "div",

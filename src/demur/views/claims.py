@@ -73,12 +73,14 @@ class View:
 
 def numbered(evaluations: Iterable[Evaluation]) -> list[list[Numbered]]:
     """The claims of each evaluation, counted through."""
-    found: list[list[Numbered]] = []
+    numbered_claims: list[list[Numbered]] = []
     count = 0
     for evaluation in evaluations:
-        found.append([Numbered(count + at, one) for at, one in enumerate(evaluation.claims, 1)])
+        numbered_claims.append(
+            [Numbered(count + at, claim) for at, claim in enumerate(evaluation.claims, 1)]
+        )
         count += len(evaluation.claims)
-    return found
+    return numbered_claims
 
 
 def tooltip(one: Numbered, view: View) -> str:
@@ -99,8 +101,8 @@ def claim_list(claims: Sequence[Numbered], view: View) -> Element | None:
     )
 
 
-def _item(one: Numbered, view: View) -> Element:
-    number, claim = one
+def _item(numbered_claim: Numbered, view: View) -> Element:
+    number, claim = numbered_claim
     shown = view.shown(claim)
     back: Element | None = None
     if number in view.marked:

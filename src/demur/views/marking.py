@@ -44,7 +44,7 @@ def marked(text: str, marks: Sequence[Mark], *, fold: bool = False) -> list[str]
         fold: Fold what is long and not marked.
     """
     marks = sorted(marks)
-    pieces = segments(text, [(one.start, one.end, at) for at, one in enumerate(marks)])
+    pieces = segments(text, [(mark.start, mark.end, at) for at, mark in enumerate(marks)])
     last = {member: at for at, piece in enumerate(pieces) for member in piece.members}
     begun: set[int] = set()
     linked: set[int] = set()
@@ -74,7 +74,7 @@ def _piece(
     given = {
         "class_": f"demur-mark {worst.look.css}",
         "id": ids[0] if ids else None,
-        "data_claim": " ".join(str(number) for number in sorted({one.number for one in over})),
+        "data_claim": " ".join(str(number) for number in sorted({mark.number for mark in over})),
         "title": _tips(over),
     }
     if worst.target is None:
@@ -84,7 +84,7 @@ def _piece(
 
 def _tips(over: Sequence[Mark]) -> str | None:
     """What hovering tells of the claims over a piece: of many the first, else it would be huge."""
-    tips = [one.tip for one in over if one.tip]
+    tips = [mark.tip for mark in over if mark.tip]
     more = len(tips) - _MOST_TIPS
     return "\n".join([*tips[:_MOST_TIPS], *([f"and {more:,} more"] if more > 0 else [])]) or None
 

@@ -71,9 +71,11 @@ def reference_list(
         element("p", "References", class_="demur-title"),
         *(
             _reference(
-                view.names[at], marked(one.page_content, marks.get(at, ()), fold=True), at in new
+                view.names[at],
+                marked(document.page_content, marks.get(at, ()), fold=True),
+                at in new,
             )
-            for at, one in enumerate(contexts)
+            for at, document in enumerate(contexts)
         ),
         class_="demur-references",
     )

@@ -146,7 +146,7 @@ def is_own(answer: AIMessage | str, judged: AIMessage | str) -> bool:
     """Whether what a guard returned is what it judged, and nothing was put in its place."""
     if isinstance(answer, str) or isinstance(judged, str):
         return answer is judged or (isinstance(judged, str) and answer == judged)
-    marks = (one.response_metadata.get(MARK) for one in (answer, judged))
+    marks = (message.response_metadata.get(MARK) for message in (answer, judged))
     return str(answer.text) == str(judged.text) and next(marks) == next(marks)
 
 

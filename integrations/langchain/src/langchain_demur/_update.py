@@ -100,8 +100,8 @@ def read_update(output: Any, key: str | None, call: Call, told: Collection[str])
 def _under_a_key(values: Mapping[str, Any], key: str | None) -> AIMessage | str:
     for one in _ANSWERS if key is None else (key,):
         if isinstance(values.get(one), (AIMessage, str)):
-            found: AIMessage | str = values[one]
-            return found
+            message: AIMessage | str = values[one]
+            return message
     expected = f"a text under {key!r}" if key else f"an AIMessage, or a text under {_ANSWERS}"
     raise DemurError(
         f"no answer can be found in the update of a guarded node, {kind_of(values)}: expected "

@@ -206,7 +206,7 @@ def _answer_in(response: ModelResponse[Any], last: AIMessage) -> AIMessage | Non
 
 
 def _answered(response: ModelResponse[Any]) -> set[str]:
-    return {one.tool_call_id for one in response.result if isinstance(one, ToolMessage)}
+    return {message.tool_call_id for message in response.result if isinstance(message, ToolMessage)}
 
 
 def _as_json(value: Any) -> str:
@@ -256,7 +256,7 @@ def _let_through(call: Call, found: dict[str, Any]) -> ModelResponse[Any]:
         leaving = _call_judged(response, judged.last)
         if response.structured_response is None:  # the turn goes on
             leaving = call.step(leaving, found)
-    result = [leaving if one is judged.last else one for one in response.result]
+    result = [leaving if message is judged.last else message for message in response.result]
     return replace(response, result=only_last_speaks(result))
 
 

@@ -58,7 +58,7 @@ def parse_verdict(reply: str, shown: Sequence[str] = ()) -> bool | None:
         return next(iter(said), None)
     lines = [line for line in text.splitlines() if line.strip()]
     ends = (-1,) if excepting else (0, -1)
-    alone = {bool(found["good"]) for at in ends if (found := _ALONE.fullmatch(lines[at]))}
+    alone = {bool(match["good"]) for at in ends if (match := _ALONE.fullmatch(lines[at]))}
     return alone.pop() if len(alone) == 1 else None
 
 
@@ -69,19 +69,19 @@ def _said(text: str) -> set[bool]:
     """
     said: set[bool] = set()
     negated = partial = doubted = False
-    for found in _MENTION.finditer(text):
-        if found["bound"]:
+    for match in _MENTION.finditer(text):
+        if match["bound"]:
             negated = partial = doubted = False
-        elif found["negation"]:
+        elif match["negation"]:
             negated = True
-        elif found["partial"]:
+        elif match["partial"]:
             partial = True
-        elif found["doubt"]:
+        elif match["doubt"]:
             doubted = True
-        elif found["good"] and not found["of"]:
+        elif match["good"] and not match["of"]:
             if negated or partial:
                 said.add(False)
-            elif not doubted and not _qualified(text[found.end() : found.end() + 200]):
+            elif not doubted and not _qualified(text[match.end() : match.end() + 200]):
                 said.add(True)
         elif not negated:
             said.add(False)

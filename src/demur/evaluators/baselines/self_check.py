@@ -184,17 +184,17 @@ class SelfCheck(Evaluator):
         if not spans:
             return self._undetermined("the answer holds no words")
         texts = [sample.answer[start:end] for start, end in spans]
-        found = yield from self._compare(texts, samples)
+        inconsistencies = yield from self._compare(texts, samples)
         details: dict[str, JsonValue] = {"method": self.method, "samples": [*samples]}
-        if isinstance(found, str):
-            return self._undetermined(found, details=details)
+        if isinstance(inconsistencies, str):
+            return self._undetermined(inconsistencies, details=details)
         told = [
             {"start": start, "end": end, "text": text, **one.told()}
-            for (start, end), text, one in zip(spans, texts, found, strict=True)
+            for (start, end), text, one in zip(spans, texts, inconsistencies, strict=True)
         ]
-        unread = sum(one.values.count(None) for one in found)
+        unread = sum(inconsistency.values.count(None) for inconsistency in inconsistencies)
         details |= {"sentences": [*told], "unread": unread}
-        return self._conclude(texts, [one.inconsistency for one in found], details)
+        return self._conclude(texts, [one.inconsistency for one in inconsistencies], details)
 
     def _samples(self, sample: Sample) -> Steps[list[str] | str]:
         """The samples, or why there are none."""

@@ -193,24 +193,24 @@ class FEWL(Evaluator):
         if unfit is not None:
             return self._undetermined(unfit)
         question = str(sample.question)
-        asked = yield from self._learner.learn(question, self.needs_pairs)
-        if isinstance(asked, str):
-            return self._undetermined(asked)
-        if self.weighting == "best" and not self._learner.tells(asked):
-            return self._undetermined(refusals.no_best(asked, self.min_pairs))
+        known = yield from self._learner.learn(question, self.needs_pairs)
+        if isinstance(known, str):
+            return self._undetermined(known)
+        if self.weighting == "best" and not self._learner.tells(known):
+            return self._undetermined(refusals.no_best(known, self.min_pairs))
         near: Sequence[Neighbor] = ()
         if self.needs_neighbors:
-            found = yield from local(partial(self._neighbors, question), "neighbors")
-            if found.error is not None:
-                return self._undetermined(f"neighbouring questions cannot be had: {found.error}")
-            near = found.value
+            outcome = yield from local(partial(self._neighbors, question), "neighbors")
+            if outcome.error is not None:
+                return self._undetermined(f"neighbouring questions cannot be had: {outcome.error}")
+            near = outcome.value
             if not near and self.threshold is not None:
                 return self._undetermined(refusals.NO_NEIGHBOR)
-        texts = self._texts(sample, asked, near)
+        texts = self._texts(sample, known, near)
         scores = yield from local(partial(self._alike.scores, texts.pairs()), "similarity")
         if scores.error is not None:
             return self._undetermined(f"the similarity failed: {scores.error}")
-        return self._conclude(texts, asked, near, texts.read(scores.value))
+        return self._conclude(texts, known, near, texts.read(scores.value))
 
     def fit(
         self,
@@ -253,14 +253,14 @@ class FEWL(Evaluator):
         return await afit(learn, questions, at_once, progress)
 
     def _fit_one(self, question: str, with_pairs: bool) -> Learned:
-        asked, ledger = drive(self._learner.learn(question, with_pairs), _FITTING, self.call_policy)
-        return question, asked if isinstance(asked, str) else None, ledger
+        known, ledger = drive(self._learner.learn(question, with_pairs), _FITTING, self.call_policy)
+        return question, known if isinstance(known, str) else None, ledger
 
     async def _afit_one(self, question: str, with_pairs: bool) -> Learned:
-        asked, ledger = await adrive(
+        known, ledger = await adrive(
             self._learner.learn(question, with_pairs), _FITTING, self.call_policy
         )
-        return question, asked if isinstance(asked, str) else None, ledger
+        return question, known if isinstance(known, str) else None, ledger
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -293,7 +293,7 @@ class FEWL(Evaluator):
         find = self._store.random if self.neighbor_choice == "random" else self._store.nearest
         return find(question, self.k_neighbors, self.max_neighbor_similarity)
 
-    def _texts(self, sample: Sample, asked: KnownQuestion, near: Sequence[Neighbor]) -> Texts:
+    def _texts(self, sample: Sample, known: KnownQuestion, near: Sequence[Neighbor]) -> Texts:
         corrected: Sequence[str] = ()
         wrong: Sequence[str] = ()
         if self.weighting == "ideal":
@@ -301,27 +301,31 @@ class FEWL(Evaluator):
         elif (
             self.needs_pairs
             and self.expertise == "similarity"
-            and self._learner.enough(asked.pairs)
+            and self._learner.enough(known.pairs)
         ):
-            wrong, corrected = zip(*asked.pairs.usable, strict=True)
-        answers = asked.answers[:1] if self.weighting == "first" else asked.answers
+            wrong, corrected = zip(*known.pairs.usable, strict=True)
+        answers = known.answers[:1] if self.weighting == "first" else known.answers
         return Texts(
             sample.answer,
             answers,
             tuple(corrected),
             tuple(wrong),
-            tuple(one.answers for one in near),
+            tuple(neighbor.answers for neighbor in near),
             self.premise,
         )
 
     def _conclude(
-        self, texts: Texts, asked: KnownQuestion, near: Sequence[Neighbor], found: Similarities
+        self,
+        texts: Texts,
+        known: KnownQuestion,
+        near: Sequence[Neighbor],
+        similarities: Similarities,
     ) -> Evaluation:
-        expertise = found.expertise
-        if self.needs_pairs and self.expertise == "agreement" and self._learner.tells(asked):
-            expertise = np.asarray(asked.agreement)
+        expertise = similarities.expertise
+        if self.needs_pairs and self.expertise == "agreement" and self._learner.tells(known):
+            expertise = np.asarray(known.agreement)
         score = terms.score(
-            found,
+            similarities,
             expertise,
             self.weighting == "best",
             self.divergence,
@@ -339,17 +343,17 @@ class FEWL(Evaluator):
             explanation=told.explanation(score),
             details={
                 **told.terms(score, texts.reference_answers),
-                **told.pairs(asked if self.needs_pairs else None, expertise is not None),
+                **told.pairs(known if self.needs_pairs else None, expertise is not None),
                 **told.neighbors(near, self.needs_neighbors),
-                "warnings": self._warnings(asked, expertise is not None, len(near)),
+                "warnings": self._warnings(known, expertise is not None, len(near)),
             },
         )
 
-    def _warnings(self, asked: KnownQuestion, skilled: bool, near: int) -> list[JsonValue]:
+    def _warnings(self, known: KnownQuestion, skilled: bool, near: int) -> list[JsonValue]:
         """In what the score is less than it was asked to be."""
         found: list[JsonValue] = []
         if self.needs_pairs and not skilled:
-            found.append(told.uniform(asked, self.min_pairs))
+            found.append(told.uniform(known, self.min_pairs))
         if self.needs_neighbors and near < self.k_neighbors:
             found.append(told.thin(near, self.k_neighbors))
         return found

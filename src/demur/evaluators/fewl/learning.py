@@ -57,22 +57,22 @@ class Learner:
             What is then kept in the store, or why it cannot be had.
         """
         (outcome,) = yield from ask([_Learning(self, question, with_pairs)])
-        asked: KnownQuestion | str
-        asked, ledger = outcome.value
+        known: KnownQuestion | str
+        known, ledger = outcome.value
         spent = [_Spent(stage, Outcome(usage=usage)) for stage, usage in ledger.usage.items()]
         yield from ask(
             spent + [_Spent("learning", Outcome(cause=cause)) for cause in ledger.causes]
         )
-        return asked
+        return known
 
     def steps(self, question: str, with_pairs: bool) -> Steps[KnownQuestion | str]:
         """As `learn`, by itself."""
-        found = yield from local(partial(self._recall, question), "known")
-        if found.error is not None:
-            return f"what is known cannot be read: {found.error}"
+        outcome = yield from local(partial(self._recall, question), "known")
+        if outcome.error is not None:
+            return f"what is known cannot be read: {outcome.error}"
         known: KnownQuestion | None
         had: Draft
-        known, had = found.value
+        known, had = outcome.value
         wanted = len(self.asks.models)
         if known and self.asks.diversified is None and len(known.answers) != wanted:
             return (
@@ -134,19 +134,19 @@ class Learner:
                 pairs = read
         return Draft(answers, pairs), next(iter(failures), None)
 
-    def _keep(self, asked: KnownQuestion, drafted: bool) -> None:
-        self.store.add_many([asked])
+    def _keep(self, known: KnownQuestion, drafted: bool) -> None:
+        self.store.add_many([known])
         if drafted:
-            self.store.drafts.drop(asked.question)
+            self.store.drafts.drop(known.question)
 
-    def _agree(self, asked: KnownQuestion) -> Steps[KnownQuestion]:
+    def _agree(self, known: KnownQuestion) -> Steps[KnownQuestion]:
         """With how much each reference agrees; left open where that cannot be told."""
-        if not self.enough(asked.pairs):
-            return asked
-        calls = self.asks.agreement_calls(asked.question, asked.answers, asked.pairs)
+        if not self.enough(known.pairs):
+            return known
+        calls = self.asks.agreement_calls(known.question, known.answers, known.pairs)
         outcomes = yield from ask(calls)
-        agreement = self.asks.agreement(outcomes, asked.pairs)
-        return asked if isinstance(agreement, str) else replace(asked, agreement=agreement)
+        agreement = self.asks.agreement(outcomes, known.pairs)
+        return known if isinstance(agreement, str) else replace(known, agreement=agreement)
 
     def enough(self, pairs: Pairs | None) -> TypeGuard[Pairs]:
         """Whether there are as many usable pairs as it takes to tell the references apart."""
@@ -198,12 +198,12 @@ class _Learning:
 
 
 def _told(learned: tuple[KnownQuestion | str, Costs], joined: bool) -> Outcome:
-    asked, ledger = learned
+    known, ledger = learned
     if joined:  # its calls are counted where they were made
         spent = ledger.usage.items()
-        cached = {stage: Usage(cached=one.calls + one.cached) for stage, one in spent}
+        cached = {stage: Usage(cached=usage.calls + usage.cached) for stage, usage in spent}
         ledger = replace(ledger, usage=cached)
-    return Outcome((asked, ledger))
+    return Outcome((known, ledger))
 
 
 @dataclass(frozen=True)

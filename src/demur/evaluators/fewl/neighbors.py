@@ -138,7 +138,7 @@ class NeighborStore:
 
         An interrupt leaves some of them kept, each of those whole.
         """
-        entries = {question_id(one.question): as_kept(one) for one in asked}
+        entries = {question_id(known.question): as_kept(known) for known in asked}
         rows = {id_: to_metadata(one) for id_, one in entries.items()}
         self._questions.write(rows, {id_: one.question for id_, one in entries.items()})
         self._remember(entries)
@@ -231,7 +231,7 @@ class NeighborStore:
         vector = self._questions.vectors_of({own: question})[own]
         ids = self._questions.ids()
         order = np.random.default_rng([seed, int(own, 16)]).permutation(len(ids))
-        found: list[Neighbor] = []
+        neighbors: list[Neighbor] = []
         for start in range(0, len(order), 2 * k):
             drawn = ids[order[start : start + 2 * k]].tolist()
             vectors, said = self._questions.stored_vectors(drawn), self._said(drawn)
@@ -239,10 +239,10 @@ class NeighborStore:
                 if id_ != own:
                     similarity = _cosine(vector, vectors[id_])
                     if similarity < max_similarity:
-                        found.append(Neighbor(*said[id_], similarity))
-            if len(found) >= k:
+                        neighbors.append(Neighbor(*said[id_], similarity))
+            if len(neighbors) >= k:
                 break
-        return found[:k]
+        return neighbors[:k]
 
     # --- Files --------------------------------------------------------------------------------
 
@@ -289,12 +289,12 @@ class NeighborStore:
         """Question and answers of each id, from memory where they were read lately."""
         said = self._known.get(ids)
         new = self._read([id_ for id_ in ids if id_ not in said])
-        return said | {id_: (one.question, one.answers) for id_, one in new.items()}
+        return said | {id_: (known.question, known.answers) for id_, known in new.items()}
 
     def _remember(self, entries: Mapping[str, KnownQuestion]) -> None:
-        for id_, one in entries.items():
-            size = len(one.question) + sum(map(len, one.answers))
-            self._known.put(id_, (one.question, one.answers), size)
+        for id_, known in entries.items():
+            size = len(known.question) + sum(map(len, known.answers))
+            self._known.put(id_, (known.question, known.answers), size)
 
 
 def _check(k: int, max_similarity: float) -> None:

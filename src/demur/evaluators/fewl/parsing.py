@@ -49,7 +49,7 @@ def _items(text: str) -> list[str]:
     for mark in (_NUMBERED, _BULLET):
         starts = list(mark.finditer(text))
         if starts:
-            ends = [found.start() for found in starts[1:]] + [len(text)]
+            ends = [match.start() for match in starts[1:]] + [len(text)]
             return [text[one.end() : end] for one, end in zip(starts, ends, strict=True)]
     return [line for line in text.splitlines() if not line.rstrip().endswith(":")]
 

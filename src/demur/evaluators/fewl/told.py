@@ -54,7 +54,7 @@ def neighbors(near: Sequence[Neighbor], penalty: bool) -> Details:
     return {
         "penalty": penalty,
         "neighbors_used": len(near),
-        "neighbors": [one.question for one in near],
+        "neighbors": [neighbor.question for neighbor in near],
     }
 
 
@@ -96,5 +96,5 @@ def explanation(score: Score) -> str:
     return f"{said} {score.truthfulness:.2f}{penalty}; that makes a score of {score.value:.3f}."
 
 
-def _usable(asked: KnownQuestion) -> int:
-    return len(asked.pairs.usable) if asked.pairs else 0
+def _usable(known: KnownQuestion) -> int:
+    return len(known.pairs.usable) if known.pairs else 0

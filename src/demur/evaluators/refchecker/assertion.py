@@ -108,12 +108,12 @@ def stated_from(sentence: str) -> int:
     lowered = sentence.lower()
     if len(lowered) != len(sentence):  # then places in the one are none in the other
         return 0
-    for found in sorted((m for end in ends for m in end.finditer(lowered)), key=re.Match.start):
-        before = sentence[: found.start()]
+    for match in sorted((m for end in ends for m in end.finditer(lowered)), key=re.Match.start):
+        before = sentence[: match.start()]
         if any(map(str.isalnum, before)):
             if not states_nothing(before):
                 break
-            begin = found.end()
+            begin = match.end()
     rest = sentence[begin:]
     return begin + len(rest) - len(rest.lstrip()) if any(map(str.isalnum, rest)) else 0
 
@@ -166,20 +166,20 @@ def _asks(plain: str) -> bool:
         return False
     begun = _after_fillers(plain)
     return any(language.question.search(begun) for language in LANGUAGES) and not any(
-        found.start() > 0 and not _nothing(plain[: found.start()])
+        match.start() > 0 and not _nothing(plain[: match.start()])
         for language in LANGUAGES
-        for found in language.contrast.finditer(plain)
-        if found.group() not in _HARMLESS_IN_QUESTIONS
+        for match in language.contrast.finditer(plain)
+        if match.group() not in _HARMLESS_IN_QUESTIONS
     )
 
 
 def _after_fillers(plain: str) -> str:
     """What follows greetings and the like at the beginning: "Hello! Which one do you mean?"."""
     rest = plain
-    for found in _CLAUSES.finditer(plain):
-        if not _nothing(plain[: found.start()].rpartition(",")[2]):
+    for match in _CLAUSES.finditer(plain):
+        if not _nothing(plain[: match.start()].rpartition(",")[2]):
             break
-        rest = plain[found.end() :].strip()
+        rest = plain[match.end() :].strip()
     return rest or plain
 
 
@@ -215,13 +215,13 @@ def _clauses(plain: str) -> Iterator[tuple[bool, str]]:
     for part in _CLAUSES.split(plain):
         at = 0
         contrasts = (one for language in LANGUAGES for one in language.contrast.finditer(part))
-        for found in sorted(contrasts, key=re.Match.start):
-            if found.start() < at:
+        for match in sorted(contrasts, key=re.Match.start):
+            if match.start() < at:
                 continue
-            if part[at : found.start()].strip():
-                yield joined, part[at : found.start()].strip()
-            joined = found.group() in ("and", "und")
-            at = found.end()
+            if part[at : match.start()].strip():
+                yield joined, part[at : match.start()].strip()
+            joined = match.group() in ("and", "und")
+            at = match.end()
         if part[at:].strip():
             yield joined, part[at:].strip()
         joined = False

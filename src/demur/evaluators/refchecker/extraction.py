@@ -111,16 +111,16 @@ def extract(
     def read(stretch: str) -> Steps[list[Extracted] | str]:
         key = prompt, question, before, stretch
         found = remembered.get(key) or (yield from _read_stretch(stretch, call, form, known))
-        if not isinstance(found, str) and all(one.readable for one in found):
+        if not isinstance(found, str) and all(claim.readable for claim in found):
             remembered[key] = found
         return found
 
     stretches = [answer[start:end] for start, end in windows(answer, _STRETCH_TOKENS, 0)]
     reads: list[Extracted] = []
-    for found in (yield from side_by_side([read(stretch) for stretch in stretches])):
-        if isinstance(found, str):
-            return Extraction(error=found)
-        reads += found
+    for claims in (yield from side_by_side([read(stretch) for stretch in stretches])):
+        if isinstance(claims, str):
+            return Extraction(error=claims)
+        reads += claims
     return _collect(reads, answer, known, _example_claims(prompt, form))
 
 

@@ -25,10 +25,10 @@ def judged(
     indexed: dict[Window, Index] = {}
     labelled = []
     confidence = []
-    for claim, (windows, found) in zip(claims, read, strict=True):
-        label = merge(finding.label for finding in found)
+    for claim, (windows, findings) in zip(claims, read, strict=True):
+        label = merge(finding.label for finding in findings)
         evidence = []
-        for finding, window in zip(found, windows, strict=True):
+        for finding, window in zip(findings, windows, strict=True):
             if label not in (None, ClaimLabel.NEUTRAL) and finding.label is label:
                 if window not in indexed:
                     indexed[window] = index(window)
@@ -37,13 +37,13 @@ def judged(
             claim.model_copy(
                 update={
                     "label": label,
-                    "probabilities": _probabilities(found, label),
+                    "probabilities": _probabilities(findings, label),
                     "evidence": tuple(dict.fromkeys(e for e in evidence if e is not None)),
-                    "error": None if label else next(f.error for f in found if f.error),
+                    "error": None if label else next(f.error for f in findings if f.error),
                 }
             )
         )
-        confidence.append(_confidence(found, label))
+        confidence.append(_confidence(findings, label))
     return LabelledClaims(tuple(labelled), tuple(confidence))
 
 

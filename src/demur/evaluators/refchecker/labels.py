@@ -173,14 +173,14 @@ def _mentions(text: str) -> Iterator[tuple[ClaimLabel, bool]]:
     """
     clause: list[tuple[ClaimLabel, bool]] = []
     negated = False
-    for found in _MENTION.finditer(text):
-        if found["bound"]:
-            yield from ((label, sure and found["bound"] != "?") for label, sure in clause)
+    for match in _MENTION.finditer(text):
+        if match["bound"]:
+            yield from ((label, sure and match["bound"] != "?") for label, sure in clause)
             clause, negated = [], False
-        elif found["negation"]:
+        elif match["negation"]:
             negated = True
         else:
-            clause.append((_label(found[3]), not negated and not found["denied"]))
+            clause.append((_label(match[3]), not negated and not match["denied"]))
     yield from clause
 
 
@@ -207,9 +207,9 @@ def _says_entailment(text: str) -> bool:
         return False
     text = _OTHER_DENIED.sub("", text)
     return any(
-        _introduces(text[max(0, found.start() - _NEAR) : found.start()])
-        and _explains(text[found.end() : found.end() + _NEAR])
-        for found in _ENTAILMENT.finditer(text)
+        _introduces(text[max(0, match.start() - _NEAR) : match.start()])
+        and _explains(text[match.end() : match.end() + _NEAR])
+        for match in _ENTAILMENT.finditer(text)
     )
 
 
@@ -226,8 +226,8 @@ def _introduces(before: str) -> bool:
 
 def _explains(after: str) -> bool:
     """Whether what follows a label is nothing, a new sentence, or the reason for the label."""
-    if found := _OBJECT.match(after):
-        after = after[found.end() :]
+    if match := _OBJECT.match(after):
+        after = after[match.end() :]
     signs = _SIGNS.match(after)[0]  # type: ignore[index]  # matches the empty string
     rest = after[len(signs) :]
     if not rest or "</" in signs or re.search(r"[.!。\n|]", signs):
@@ -304,13 +304,13 @@ def _entries_in(line: str) -> Iterator[_Entry]:
 def _pairs_in(line: str) -> Iterator[re.Match[str]]:
     """The numbers with a label right behind them; group 4 is the label."""
     end = 0
-    for found in _NUMBERED.finditer(line):
-        before = line[end : found.start()]
+    for match in _NUMBERED.finditer(line):
+        before = line[end : match.start()]
         begins = not re.search(r"\w", before)
-        marked = found["mark"] and (end or found["tag"] or before.rstrip().endswith(":"))
+        marked = match["mark"] and (end or match["tag"] or before.rstrip().endswith(":"))
         if begins or marked:
-            yield found
-        end = found.end()
+            yield match
+        end = match.end()
 
 
 def _list_numbers(reply: str) -> Iterator[int]:

@@ -151,7 +151,7 @@ def nearest(
             shown = [_filled(orders, found, size)]
         readings.append(Reading(group, tuple(shown)))
     if blind:
-        every = [(one,) for one in found] if lone else pack(found, size)
+        every = [(passage,) for passage in found] if lone else pack(found, size)
         readings.append(Reading(blind, tuple(every)))
     return readings
 

@@ -126,7 +126,7 @@ def _fenced(answer: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
 def _tables(answer: str, start: int, end: int) -> Iterator[tuple[int, int, UnitReader]]:
     """Stretches of prose and tables: a line with bars, a rule under it, and further such lines."""
     at = start
-    lines = [found for found in _LINE.finditer(answer, start, end) if found[0]]
+    lines = [match for match in _LINE.finditer(answer, start, end) if match[0]]
     number = 0
     while number + 1 < len(lines):
         head, rule = lines[number], lines[number + 1]
@@ -281,5 +281,5 @@ def _named(path: Sequence[str]) -> str:
 
 
 def _moved(found: Iterator[Unit], by: int) -> Iterator[Unit]:
-    for one in found:
-        yield replace(one, start=one.start + by, end=one.end + by)
+    for unit in found:
+        yield replace(unit, start=unit.start + by, end=unit.end + by)

@@ -134,9 +134,9 @@ def _acronyms(
     found = {initials(text) for text in (entity, head) if any(map(str.isalnum, text))}
     for name in names:
         for _, end in places(name.folded, [word.folded for word in told]):
-            given = _SHORT_FORM.match(passage, told[end - 1].end)
-            if given and given[1].isupper() and abbreviates(given[1], entity):
-                found.add(given[1])
+            match = _SHORT_FORM.match(passage, told[end - 1].end)
+            if match and match[1].isupper() and abbreviates(match[1], entity):
+                found.add(match[1])
     return found
 
 

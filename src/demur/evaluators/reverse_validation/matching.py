@@ -168,10 +168,10 @@ def same_entity(reply: str) -> Decision | None:
     Returns:
         None where it says neither yes nor no.
     """
-    said = _YES_OR_NO.match(without_delimiters(reply))
-    if said is None:
+    match = _YES_OR_NO.match(without_delimiters(reply))
+    if match is None:
         return None
-    same = said[1].lower() == "yes"
+    same = match[1].lower() == "yes"
     verdict = "the same entity" if same else "another entity, or none"
     return Decision(same, f"A model that was asked says that the reply means {verdict}.")
 

@@ -120,29 +120,29 @@ def ways(entity: str) -> list[Name]:
     """The ways to write a name, the fullest first."""
     base = without_qualifier(entity)
     words = words_of(plain(base))
-    found = [Name(words)] if words else []
+    names = [Name(words)] if words else []
     head, comma, tail = (part.strip() for part in base.partition(","))
     first, second = words_of(plain(head)), words_of(plain(tail))
     if comma and first and second:
         if any(word.folded in RANKS for word in second):
-            found.append(Name(first, cased=True))
+            names.append(Name(first, cased=True))
         elif "," not in tail and len(second) <= 3:
-            found.append(Name(second + first))
-    for name in list(found):
+            names.append(Name(second + first))
+    for name in list(names):
         if name.words[0].folded in ARTICLES and len(name.words) > 1:
             cased = name.cased or len(name.words) == 2
-            found.append(Name(name.words[1:], cased, without_article=True))
-    for name in list(found):
+            names.append(Name(name.words[1:], cased, without_article=True))
+    for name in list(names):
         at = 0
         while at < len(name.words) - 1 and name.words[at].folded in TITLES:
             at += 1
         if at:
-            found.append(Name(name.words[at:], cased=True))
+            names.append(Name(name.words[at:], cased=True))
     for inner in _BRACKETS.findall(trimmed(entity)):
         short = words_of(plain(inner))
         if len(short) == 1 and short[0].written.isupper() and abbreviates(inner, base):
-            found.append(Name(short))
-    return found
+            names.append(Name(short))
+    return names
 
 
 def plain(text: str) -> str:
@@ -155,13 +155,13 @@ def plain(text: str) -> str:
 
 def words_of(plain: str) -> tuple[Word, ...]:
     """The words of a text in plain letters."""
-    found: list[Word] = []
+    words: list[Word] = []
     end = 0
     for match in _WORD.finditer(plain):
-        joined = bool(found) and _JOINING.fullmatch(plain, end, match.start()) is not None
-        found.append(Word(match[0], match[0].casefold(), joined, *match.span()))
+        joined = bool(words) and _JOINING.fullmatch(plain, end, match.start()) is not None
+        words.append(Word(match[0], match[0].casefold(), joined, *match.span()))
         end = match.end()
-    return tuple(found)
+    return tuple(words)
 
 
 def places(name: Sequence[str], words: Sequence[str]) -> Iterator[tuple[int, int]]:

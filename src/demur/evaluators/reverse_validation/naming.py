@@ -102,9 +102,9 @@ def _turned(base: str, bare: str) -> str | None:
         return None
     last, first = re.escape(words[-1]), r"\W+".join(map(re.escape, words[:-1]))
     folded = bare.casefold()
-    for found in re.finditer(rf"(?<![^\W_]){last},\s+{first}(?![^\W_])", folded):
-        if not denied(folded, *found.span()):
-            return found[0]
+    for match in re.finditer(rf"(?<![^\W_]){last},\s+{first}(?![^\W_])", folded):
+        if not denied(folded, *match.span()):
+            return match[0]
     return None
 
 

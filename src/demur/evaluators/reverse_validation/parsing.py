@@ -166,6 +166,6 @@ def _leading(line: str) -> list[int]:
 
 
 def _entity(text: str) -> str | None:
-    found = _ENTITY.search(text)
-    name = found[1].strip(_QUOTES) if found else ""
+    match = _ENTITY.search(text)
+    name = match[1].strip(_QUOTES) if match else ""
     return name or None

@@ -90,10 +90,10 @@ def _given(text: str) -> float | None:
     return share
 
 
-def _figure(found: re.Match[str]) -> float | None:
-    if found["percent"] is not None:
-        return _within(_decimal(found["percent"]) / 100)
-    met, of = int(found["met"]), int(found["all"])
+def _figure(match: re.Match[str]) -> float | None:
+    if match["percent"] is not None:
+        return _within(_decimal(match["percent"]) / 100)
+    met, of = int(match["met"]), int(match["all"])
     return met / of if of and met <= of else None
 
 

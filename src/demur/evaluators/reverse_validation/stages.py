@@ -155,5 +155,5 @@ def match_by_model(
     (outcome,) = yield from ask([call])
     if outcome.error is not None:
         return f"the names could not be compared: {outcome.error}"
-    said = same_entity(outcome.value.text)
-    return said or f"neither yes nor no can be read from {outcome.value.text!r:.100}"
+    decision = same_entity(outcome.value.text)
+    return decision or f"neither yes nor no can be read from {outcome.value.text!r:.100}"

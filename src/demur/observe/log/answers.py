@@ -90,6 +90,6 @@ def answered(
 
 def _judged(attempt: Attempt) -> tuple[JudgedAnswer, ...]:
     by_name: dict[str, list[Evaluation]] = {}
-    for found in attempt.evaluations:
-        by_name.setdefault(found.name, []).append(found)
+    for evaluation in attempt.evaluations:
+        by_name.setdefault(evaluation.name, []).append(evaluation)
     return tuple(JudgedAnswer(tuple(parts)) for parts in by_name.values())

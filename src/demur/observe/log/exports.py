@@ -81,12 +81,12 @@ def export(
     runs, damaged = 0, []
     try:
         with _into(out, append) as write:
-            for found in records(log, filters, last):
-                if isinstance(found, Record):
-                    write(found)
+            for record in records(log, filters, last):
+                if isinstance(record, Record):
+                    write(record)
                     runs += 1
                 else:
-                    damaged.append(found)
+                    damaged.append(record)
     except sqlite3.Error as error:
         added = f" {runs:,} runs were added before." if append else ""
         raise LogError(f"cannot write {out}: {error}.{added}") from error
@@ -130,16 +130,23 @@ def _rows(record: Record) -> Iterator[tuple[Any, ...]]:
             *(record.trace_id, record.outcome, len(record.attempts), number),
             *(attempt.question, attempt.answer, attempt.verdict),
         )
-        for found in attempt.evaluations:
-            yield (*before, *_found(found))
+        for evaluation in attempt.evaluations:
+            yield (*before, *_found(evaluation))
         if not attempt.evaluations:
             yield (*before, *[None] * (len(COLUMNS) - len(before)))
 
 
-def _found(found: Evaluation) -> tuple[Any, ...]:
-    usage = found.usage
+def _found(evaluation: Evaluation) -> tuple[Any, ...]:
+    usage = evaluation.usage
     return (
-        *(found.name, found.finding, found.score, found.label, found.explanation, found.error),
+        *(
+            evaluation.name,
+            evaluation.finding,
+            evaluation.score,
+            evaluation.label,
+            evaluation.explanation,
+            evaluation.error,
+        ),
         *(usage.calls, usage.cached, usage.input_tokens, usage.output_tokens, usage.seconds),
     )
 

@@ -125,8 +125,8 @@ class _Lines:
 
     def _take_in(self, log: Log, file: IO[bytes]) -> None:
         file.seek(self._position.at)
-        for found in read_on(file, self._position):
-            if isinstance(found, Record):
-                put(log.database, found)
+        for record in read_on(file, self._position):
+            if isinstance(record, Record):
+                put(log.database, record)
             else:
-                log.damaged.append(found)
+                log.damaged.append(record)

@@ -183,11 +183,11 @@ def read_on(file: IO[bytes], position: Position) -> Iterator[Record | Damaged]:
         text = line if position.at else line.removeprefix(b"\xef\xbb\xbf")
         whole = line.endswith(b"\n")
         if text.strip():
-            found = read_record(text, f"line {position.line + 1:,}")
-            if isinstance(found, Damaged) and not whole:
-                position.torn = found
+            record = read_record(text, f"line {position.line + 1:,}")
+            if isinstance(record, Damaged) and not whole:
+                position.torn = record
                 return
-            yield found
+            yield record
         position.at += len(line)
         position.line += whole
 

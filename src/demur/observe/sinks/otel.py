@@ -206,20 +206,20 @@ class _Emitter:
         # All are made before the first is sent, so that one that cannot be made sends none.
         for event in list(_events(record, context)):
             self._logger.emit(event)
-        for _, found in record.judged():
-            self._count(found, record.model, context)
+        for _, evaluation in record.judged():
+            self._count(evaluation, record.model, context)
         run = _known({_VERDICT: record.verdict, _OUTCOME: record.outcome})
         self._runs.add(1, {**run, **_known({_MODEL: record.model})}, context)
         self._running.record(record.seconds, run, context)
 
-    def _count(self, found: Evaluation, model: str | None, context: Context) -> None:
-        by = {_EVALUATOR: found.name}
-        counted = _known({**by, _FINDING: found.finding, _MODEL: model})
+    def _count(self, evaluation: Evaluation, model: str | None, context: Context) -> None:
+        by = {_EVALUATOR: evaluation.name}
+        counted = _known({**by, _FINDING: evaluation.finding, _MODEL: model})
         self._evaluations.add(1, counted, context)
-        if found.score is not None:
-            scores = self._scores if found.score >= 0 else self._below_zero
-            scores.record(abs(found.score), by, context)
-        usage = found.usage
+        if evaluation.score is not None:
+            scores = self._scores if evaluation.score >= 0 else self._below_zero
+            scores.record(abs(evaluation.score), by, context)
+        usage = evaluation.usage
         if usage.calls:
             self._calls.add(usage.calls, by, context)
             self._judging.record(usage.seconds, by, context)
@@ -233,16 +233,16 @@ def _events(record: Record, context: Context) -> Iterator[LogRecord]:
 
     time = (record.time - _EPOCH) // timedelta(microseconds=1) * 1000
     last = len(record.attempts)
-    for attempt, found in record.judged():
-        finding = found.finding
+    for attempt, evaluation in record.judged():
+        finding = evaluation.finding
         attributes = {
-            _EVALUATOR: found.name,
-            _SCORE: found.score,
-            _LABEL: found.label or finding,
-            _EXPLANATION: found.explanation or found.error or None,
+            _EVALUATOR: evaluation.name,
+            _SCORE: evaluation.score,
+            _LABEL: evaluation.label or finding,
+            _EXPLANATION: evaluation.explanation or evaluation.error or None,
             _RESPONSE: record.response if attempt == last else None,
             _MODEL: record.model,
-            _ERROR: finding if found.undetermined else None,
+            _ERROR: finding if evaluation.undetermined else None,
             _FINDING: finding,
             _VERDICT: record.attempts[attempt - 1].verdict,
             _OUTCOME: record.outcome,

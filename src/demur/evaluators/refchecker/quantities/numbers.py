@@ -47,7 +47,7 @@ _REACH = 24
 def in_name(text: str, token: re.Match[str]) -> Iterator[Quantity]:
     """Digits within a name state nothing, but may explain those of a claim."""
     values = [float(run[:_LONGEST]) for run in _RUN.findall(token.group())]
-    yield Quantity(*token.span(), [], [one for value in values for one in in_title(value)])
+    yield Quantity(*token.span(), [], [atom for value in values for atom in in_title(value)])
 
 
 def in_fraction(text: str, token: re.Match[str]) -> Iterator[Quantity]:
@@ -83,8 +83,10 @@ def in_digits(text: str, token: re.Match[str]) -> Iterator[Quantity]:
     elif len(after) == 1 and after not in _ATTACHED:  # 3D, 5G
         yield Quantity(start, end + len(after), [], [number(value) for value, _ in values])
     else:
-        one = measured(text, start, end, values, parts)
-        yield one._replace(told=[*one.told, *(exact("nth", value) for value, _ in values)])
+        quantity = measured(text, start, end, values, parts)
+        yield quantity._replace(
+            told=[*quantity.told, *(exact("nth", value) for value, _ in values)]
+        )
         if len(digits) == 4 and plain and (short := _SHORT_YEAR.match(text, end)):
             year = number(int(digits[:2] + short[1]))
             yield stated(*short.span(1), [[year], [number(int(short[1]))]])
@@ -187,13 +189,13 @@ def in_title(value: float) -> list[Atom]:
 
 def nth(text: str, start: int, end: int, value: float, *, vague: bool) -> Quantity:
     """Make the quantity of an ordinal number, which may count a century; vague states nothing."""
-    readings, told = [[exact("nth", value)]], in_title(value)
+    readings, atoms = [[exact("nth", value)]], in_title(value)
     word, after = following(text, end)
     if word in ("century", "centuries"):
         era, end = int(value - 1) * 100, after
         readings += [[span("", era, era + 100)], [span("era", era, era + 99)]]
-        told.append(exact("era", era))
-    return Quantity(start, end, [] if vague else readings, told)
+        atoms.append(exact("era", era))
+    return Quantity(start, end, [] if vague else readings, atoms)
 
 
 def _scaled(values: Values, size: int) -> Values:
@@ -214,7 +216,7 @@ def _hedged(text: str, start: int, readings: list[list[Atom]]) -> list[list[Atom
         slack = min(step / 2 / (value or 1), 0.1)
         low, high = 1 - slack, 1 + slack
     # With a unit, no plain number will do.
-    measures = [one for one, *_ in readings if one.kind] or [one for one, *_ in readings]
+    measures = [atom for atom, *_ in readings if atom.kind] or [one for one, *_ in readings]
     wider = [
         [
             measure._replace(

@@ -84,6 +84,6 @@ def quantities(text: str) -> Iterator[Quantity]:
     at = 0
     while token := _TOKEN.search(text, at):
         at = token.end()
-        for one in _FORMS[str(token.lastgroup)][0](text, token):
-            at = max(at, one.end)
-            yield one
+        for quantity in _FORMS[str(token.lastgroup)][0](text, token):
+            at = max(at, quantity.end)
+            yield quantity

@@ -79,9 +79,9 @@ class Opened(Exception):  # noqa: N818  # it takes a stream out of the guard
 
 def sources_of(ask: Ask) -> list[NodeWithScore]:
     """What is known when an engine is asked again: the nodes it had, and what was found."""
-    found = [] if ask.feedback is None else as_nodes(ask.feedback.documents)
+    nodes = [] if ask.feedback is None else as_nodes(ask.feedback.documents)
     distinct: dict[str, NodeWithScore] = {}
-    for node in (*ask.call.nodes, *found):
+    for node in (*ask.call.nodes, *nodes):
         distinct.setdefault(node.node.get_content() or node.node.node_id, node)  # images: no text
     return list(distinct.values())
 

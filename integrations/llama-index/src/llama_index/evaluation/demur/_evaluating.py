@@ -248,16 +248,16 @@ def _read(response: _Response | None) -> Reply:
     return read(response)
 
 
-def _result(found: Evaluation, sample: Sample) -> HallucinationResult:
+def _result(evaluation: Evaluation, sample: Sample) -> HallucinationResult:
     return HallucinationResult(
         query=sample.question,
         contexts=[document.page_content for document in sample.contexts],
         response=sample.answer,
-        passing=found.passed,
-        score=found.score,
-        feedback=found.explanation,
-        invalid_result=found.undetermined,
-        invalid_reason=found.error,
-        evaluation=found,
+        passing=evaluation.passed,
+        score=evaluation.score,
+        feedback=evaluation.explanation,
+        invalid_result=evaluation.undetermined,
+        invalid_reason=evaluation.error,
+        evaluation=evaluation,
         sample=sample,
     )

@@ -83,11 +83,11 @@ def evidence_of(
         node's metadata, or where LlamaIndex does not know where the node was cut.
     """
     return [
-        {"claim": claim.text, "label": str(found.label), "text": found.text}
-        | _place(contexts, found)
+        {"claim": claim.text, "label": str(evidence.label), "text": evidence.text}
+        | _place(contexts, evidence)
         for evaluation in evaluations
         for claim in evaluation.claims
-        for found in claim.evidence
+        for evidence in claim.evidence
     ]
 
 

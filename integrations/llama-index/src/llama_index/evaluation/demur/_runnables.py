@@ -48,8 +48,8 @@ def _judged_by(evaluator: BaseEvaluator) -> Runnable[Sample, Evaluation]:
 
     def judge(sample: Sample) -> Evaluation:
         with while_judging(), Meter() as meter:
-            found = evaluator.evaluate(**_arguments(sample))
-        return as_evaluation(name, found, meter.usage)
+            result = evaluator.evaluate(**_arguments(sample))
+        return as_evaluation(name, result, meter.usage)
 
     async def ajudge(sample: Sample) -> Evaluation:
         with while_judging(), Meter() as meter:

@@ -126,7 +126,7 @@ class GuardedQueryEngine(BaseQueryEngine):
         given = callback_manager or getattr(query_engine, "callback_manager", None)
         super().__init__(given)
         self._query_engine = query_engine
-        found = _own_retriever(query_engine) if retriever is None else as_retriever(retriever)
+        runnable = _own_retriever(query_engine) if retriever is None else as_retriever(retriever)
         self._guarding = Guarding(
             _Asks(query_engine, with_feedback),
             evaluators,
@@ -137,7 +137,7 @@ class GuardedQueryEngine(BaseQueryEngine):
             streaming=streaming,
             answers_again=model is None or with_feedback is not None,
             model=model,
-            retriever=found,
+            retriever=runnable,
         )
 
     def get_prompts(self) -> PromptDictType:
