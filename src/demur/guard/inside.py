@@ -100,8 +100,8 @@ def refuse_memory(chain: Any) -> None:
             raise ValueError(
                 f"the graph {_name(runnable)!r} inside the guard has a checkpointer of its own, "
                 "which would keep the answers that the guard rejects: compile it without one (give "
-                "that to the graph around it), or, if it is an agent, guard it from the inside with "
-                "HallucinationMiddleware of langchain-demur"
+                "that to the graph around it), or, if it is an agent, guard it from the inside "
+                "with HallucinationMiddleware of langchain-demur"
             )
         if "RunnableWithMessageHistory" in names:
             raise ValueError(
