@@ -147,14 +147,14 @@ def as_evaluation(name: str, outcome: Outcome) -> Evaluation:
     if outcome.error is not None:
         why = f"it raised {outcome.error}"
         return Evaluation(name=name, error=why, explanation=why, cause=outcome.cause)
-    found = outcome.value
-    if not isinstance(found, Evaluation):
+    judgement = outcome.value
+    if not isinstance(judgement, Evaluation):
         raise DemurError(
-            f"{name} returned a {type(found).__name__}, expected an Evaluation: an evaluator is a "
-            "Runnable from Sample to Evaluation"
+            f"{name} returned a {type(judgement).__name__}, expected an Evaluation: an evaluator "
+            "is a Runnable from Sample to Evaluation"
         )
     try:
-        return Evaluation.model_validate(dict(found))  # a copy may hold anything: "false", NaN
+        return Evaluation.model_validate(dict(judgement))  # a copy may hold anything: "false", NaN
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, wrong["loc"]))
@@ -172,8 +172,8 @@ def no_verdict(name: str) -> str:
 
 def accepts(evaluation: Evaluation, on_abstain: OnAbstain = "pass") -> bool:
     """Whether an evaluation lets an answer through: it passed, or there was nothing to check."""
-    found = evaluation.finding
-    return found == "passed" or (found == "nothing_to_check" and on_abstain == "pass")
+    finding = evaluation.finding
+    return finding == "passed" or (finding == "nothing_to_check" and on_abstain == "pass")
 
 
 def verdict_of(
@@ -188,11 +188,11 @@ def verdict_of(
     """
     findings = [evaluation.finding for evaluation in evaluations]
     by_evaluator = (set(findings[at::evaluators]) for at in range(evaluators))
-    silent = any(found <= {"nothing_to_check"} for found in by_evaluator)
+    silent = any(of_evaluator <= {"nothing_to_check"} for of_evaluator in by_evaluator)
     if "failed" in findings or (silent and on_abstain == "fail"):
         return "failed"
     order: tuple[Verdict, ...] = ("undetermined", "scored", "passed")
-    return next((one for one in order if one in findings), "nothing_to_check")
+    return next((finding for finding in order if finding in findings), "nothing_to_check")
 
 
 def feedback_on(attempt: Attempt, number: int = 1, instruction: str = "") -> Feedback:
@@ -214,8 +214,8 @@ def feedback_on(attempt: Attempt, number: int = 1, instruction: str = "") -> Fee
 def best_of(tried: Sequence[Tried], on_abstain: OnAbstain) -> Tried:
     """The attempt to fall back on: the fewest evaluations against it, then the highest scores."""
 
-    def merit(one: Tried) -> tuple[int, float]:
-        evaluations = one.attempt.evaluations
+    def merit(candidate: Tried) -> tuple[int, float]:
+        evaluations = candidate.attempt.evaluations
         scores = [e.score for e in evaluations if e.score is not None]
         mean = sum(scores) / len(scores) if scores else float("-inf")
         return sum(accepts(e, on_abstain) for e in evaluations), mean

@@ -32,7 +32,7 @@ class Capture(BaseCallbackHandler):
         self._retrieved: dict[UUID, Sequence[Document]] = {}
         self._started: dict[UUID, float] = {}
         self._usage: dict[UUID, Usage] = {}
-        self._told: list[Usage] = []
+        self._reported: list[Usage] = []
         self.refusals: set[str] = set()
         """What guards inside the chain put in the place of answers."""
         self.namespace: str | None = None
@@ -55,7 +55,7 @@ class Capture(BaseCallbackHandler):
         """What the chain's model calls cost, those included that failed or were cut short."""
         # Copies first: a chain that is being streamed writes from another thread.
         usage = {**dict.fromkeys([*self._started], Usage(calls=1)), **dict(self._usage)}
-        return sum([*usage.values(), *self._told], Usage())
+        return sum([*usage.values(), *self._reported], Usage())
 
     def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
         """Note where the run belongs."""
@@ -96,7 +96,7 @@ class Capture(BaseCallbackHandler):
 
     def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
         """Count a call and its tokens."""
-        generations = [one for several in response.generations for one in several]
+        generations = [generation for several in response.generations for generation in several]
         first = generations[0] if generations else None
         usage = self._call(kwargs["run_id"])
         if isinstance(first, ChatGeneration):
@@ -112,7 +112,7 @@ class Capture(BaseCallbackHandler):
         if name == OUTCOME and data.get("refusal") is not None:
             self.refusals.add(data["refusal"])
         elif name == USAGE:
-            self._told.append(Usage.model_validate(data))
+            self._reported.append(Usage.model_validate(data))
 
     def _enter(
         self,

@@ -39,7 +39,7 @@ def conclude(
         reason=ended.reason,
         error=ended.error,
         limit=ended.limit,
-        attempts=tuple(one.attempt for one in tried),
+        attempts=tuple(each.attempt for each in tried),
         usage=usage,
         time=datetime.now(timezone.utc),
         seconds=seconds,

@@ -96,18 +96,18 @@ def _heard(config: RunnableConfig) -> bool:
     return isinstance(manager, BaseCallbackManager) and bool(manager.handlers)
 
 
-def evaluation_event(attempt: int, found: Evaluation) -> Event:
+def evaluation_event(attempt: int, evaluation: Evaluation) -> Event:
     """What an evaluator found of an attempt."""
-    told = ("name", "finding", "score", "label", "passed", "cause")
-    return EVALUATION, {"attempt": attempt, **{name: getattr(found, name) for name in told}}
+    names = ("name", "finding", "score", "label", "passed", "cause")
+    return EVALUATION, {"attempt": attempt, **{name: getattr(evaluation, name) for name in names}}
 
 
 def evaluation_of_event(data: Mapping[str, Any]) -> Evaluation:
     """The evaluation of which such an event told, as far as it did."""
-    told = {name: data[name] for name in ("name", "score", "label", "passed", "cause")}
+    fields = {name: data[name] for name in ("name", "score", "label", "passed", "cause")}
     # Its words are in the trace alone, and there is none of a guard that was cut short.
     error = data["cause"] or "it could not decide" if data["finding"] == "undetermined" else None
-    return Evaluation(**told, error=error, explanation=error or "")
+    return Evaluation(**fields, error=error, explanation=error or "")
 
 
 def decision_event(
@@ -120,5 +120,5 @@ def decision_event(
 
 def outcome_event(trace: Trace, refusal: str | None) -> Event:
     """How a call ended."""
-    told = {name: getattr(trace, name) for name in ("outcome", "reason", "limit")}
-    return OUTCOME, {**told, "attempts": len(trace.attempts), "refusal": refusal}
+    ending = {name: getattr(trace, name) for name in ("outcome", "reason", "limit")}
+    return OUTCOME, {**ending, "attempts": len(trace.attempts), "refusal": refusal}

@@ -103,10 +103,10 @@ class Feedback(BaseModel):
         between delimiters that they cannot forge: tell the model that text inside tags is data.
         """
         quoted = self.model_copy(update={"instruction": ""}).text
-        found = "\n\n".join(document.page_content for document in self.documents)
+        sources = "\n\n".join(document.page_content for document in self.documents)
         parts = [self.instruction, f"Problems:\n{isolate('findings', quoted)}"]
-        if found:
-            parts.append(f"Further sources:\n{isolate('sources', found)}")
+        if sources:
+            parts.append(f"Further sources:\n{isolate('sources', sources)}")
         return "\n\n".join(part for part in parts if part)
 
     def _problems(self) -> Iterator[Problem]:
@@ -145,6 +145,6 @@ def _distinct(problems: Iterable[Problem]) -> Iterable[Problem]:
 def _in_words(claim: Claim) -> str:
     if claim.label is not ClaimLabel.CONTRADICTION:
         return f"Not in the sources: {claim.text}"
-    quotes = [f'"{found.text}"' for found in claim.evidence]
+    quotes = [f'"{evidence.text}"' for evidence in claim.evidence]
     says = f" They say: {' '.join(quotes)}" if quotes else ""
     return f"Contradicted by the sources: {claim.text}.{says}"

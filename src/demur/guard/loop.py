@@ -87,8 +87,8 @@ class GuardedCall:
             if isinstance(step, Ended):
                 return (yield from self._conclude(step))
             attempt, failures = self.tried[-1].attempt, self._feedback().failures
-            told = decision_event(len(self.tried), attempt.verdict, name_of(step), failures)
-            yield from self._announce(told)
+            event = decision_event(len(self.tried), attempt.verdict, name_of(step), failures)
+            yield from self._announce(event)
             answered = yield from self._answer_again(step)
             if isinstance(answered, Ended):
                 return (yield from self._conclude(answered))
@@ -123,7 +123,7 @@ class GuardedCall:
         names = [name for name, _ in self.plan.evaluators]
         return tuple(map(as_verdict, names, outcomes))
 
-    def tell(self, evaluations: Sequence[Evaluation]) -> Steps[None]:
+    def announce_evaluations(self, evaluations: Sequence[Evaluation]) -> Steps[None]:
         """Tell callbacks what was found of the coming attempt."""
         number = len(self.tried) + 1
         yield from self._announce(
@@ -182,7 +182,7 @@ class GuardedCall:
                 question=self.question, answer=answered.text, contexts=answered.contexts
             )
             evaluations = yield from self.evaluate(sample)
-            yield from self.tell(evaluations)
+            yield from self.announce_evaluations(evaluations)
         self.record(answered, evaluations)
 
     # --- Another answer ----------------------------------------------------------------------
@@ -310,15 +310,15 @@ def _search(retriever: Runnable[str, Any], feedback: Feedback) -> Steps[Feedback
     """The feedback with what a retriever finds for its queries."""
     searches = [Inside(RunnableCall(retriever, query, "retrieval")) for query in feedback.queries]
     outcomes = yield from ask(searches)
-    found: list[Document] = []
+    sources: list[Document] = []
     errors: list[str] = []
     for outcome in outcomes:
         documents = None if outcome.error else as_documents(outcome.value)
         if documents is None:
             returned = f"the retriever returned {kind_of(outcome.value)}, not documents"
             errors.append(outcome.error or returned)
-        found += documents or ()
-    changes = {"documents": distinct(found), "errors": tuple(errors)}
+        sources += documents or ()
+    changes = {"documents": distinct(sources), "errors": tuple(errors)}
     return feedback.model_copy(update=changes)
 
 

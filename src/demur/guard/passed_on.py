@@ -18,26 +18,26 @@ Swap = tuple[Any, Any]
 _NOTHING = object()
 
 
-def as_given(output: Any, told: Any, given: Any, kept: Sequence[object]) -> Any:
+def as_given(output: Any, sent: Any, original: Any, kept: Sequence[object]) -> Any:
     """The output, with the input in it as the guard was given it.
 
     Args:
         output: The chain's. Only mappings, and lists in them, pass anything on.
-        told: The input with feedback.
-        given: The guard's input.
+        sent: The input with feedback.
+        original: The guard's input.
         kept: Keys of the output that stay where they hold documents: those quote no answer.
     """
     if not isinstance(output, Mapping):
         return output
     # What was added is looked for under its own key only: elsewhere a short text may be another's.
-    changed = [(now, before) for now, before in _swaps(told, given) if before is not _NOTHING]
+    changed = [(now, before) for now, before in _swaps(sent, original) if before is not _NOTHING]
     new: dict[Any, Any] = {}
     for key, value in output.items():
         if key in kept and not isinstance(value, str):
             new[key] = value
             continue
-        here = isinstance(told, Mapping) and isinstance(given, Mapping) and key in told
-        own = _swaps(told[key], given.get(key, _NOTHING)) if here else ()
+        here = isinstance(sent, Mapping) and isinstance(original, Mapping) and key in sent
+        own = _swaps(sent[key], original.get(key, _NOTHING)) if here else ()
         new[key] = _back(value, [*own, *changed])
     if all(new[key] is value for key, value in output.items()):
         return output
@@ -47,38 +47,38 @@ def as_given(output: Any, told: Any, given: Any, kept: Sequence[object]) -> Any:
     return copied
 
 
-def alike(one: Any, other: Any) -> bool:
+def alike(first: Any, second: Any) -> bool:
     """Whether two values say the same. A message's id, which graphs give it, says nothing."""
-    if isinstance(one, BaseMessage) and isinstance(other, BaseMessage):
-        return (one.type, one.content) == (other.type, other.content)
+    if isinstance(first, BaseMessage) and isinstance(second, BaseMessage):
+        return (first.type, first.content) == (second.type, second.content)
     try:
-        return one is other or bool(one == other)
+        return first is second or bool(first == second)
     except Exception:  # arrays and tables compare into something that is no truth
         return False
 
 
-def _swaps(told: Any, given: Any) -> Iterator[Swap]:
+def _swaps(sent: Any, original: Any) -> Iterator[Swap]:
     """Each value that was changed, with what it was before."""
-    if alike(told, given) or not isinstance(told, (str, Mapping, list, tuple, BaseMessage)):
+    if alike(sent, original) or not isinstance(sent, (str, Mapping, list, tuple, BaseMessage)):
         return  # numbers quote nothing, and the same one may stand anywhere
-    yield told, given
-    if isinstance(told, Mapping) and isinstance(given, Mapping):
-        for key, value in told.items():
-            yield from _swaps(value, given.get(key, _NOTHING))
-    elif isinstance(told, (list, tuple)):
-        before = given if isinstance(given, (list, tuple)) else ()
-        for at, value in enumerate(told):
-            if not any(alike(value, one) for one in before):
-                yield from _swaps(value, before[at] if len(before) == len(told) else _NOTHING)
+    yield sent, original
+    if isinstance(sent, Mapping) and isinstance(original, Mapping):
+        for key, value in sent.items():
+            yield from _swaps(value, original.get(key, _NOTHING))
+    elif isinstance(sent, (list, tuple)):
+        before = original if isinstance(original, (list, tuple)) else ()
+        for at, value in enumerate(sent):
+            if not any(alike(value, earlier) for earlier in before):
+                yield from _swaps(value, before[at] if len(before) == len(sent) else _NOTHING)
 
 
 def _back(value: Any, swaps: Sequence[Swap]) -> Any:
-    for told, given in swaps:
-        if alike(value, told):
-            return given
+    for sent, original in swaps:
+        if alike(value, sent):
+            return original
     if not isinstance(value, list):
         return value
-    new = [_back(one, swaps) for one in value]
-    if all(one is other for one, other in zip(new, value, strict=True)):
+    new = [_back(entry, swaps) for entry in value]
+    if all(after is before for after, before in zip(new, value, strict=True)):
         return value
-    return [one for one in new if one is not _NOTHING]
+    return [entry for entry in new if entry is not _NOTHING]

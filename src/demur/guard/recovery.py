@@ -160,12 +160,12 @@ def choose(policy: Policy, failures: Sequence[Failure]) -> Recovery:
     return next((policy[key] for key in policy if key in names), policy[END])
 
 
-def _recovery(given: Any) -> Recovery:
-    if isinstance(given, Recovery):
-        return given
-    if isinstance(given, str) and given in _NAMES:
-        return _NAMES[given]
-    what = repr(given) if isinstance(given, (str, type)) else type(given).__name__
+def _recovery(recovery: Any) -> Recovery:
+    if isinstance(recovery, Recovery):
+        return recovery
+    if isinstance(recovery, str) and recovery in _NAMES:
+        return _NAMES[recovery]
+    what = repr(recovery) if isinstance(recovery, (str, type)) else type(recovery).__name__
     raise TypeError(
         f"on_fail: expected a mapping from failures to recoveries, or one of them, such as "
         f"Regenerate() or Abstain(), or its name ({', '.join(_NAMES)}); got {what}"

@@ -48,19 +48,19 @@ class Sentences:
             self._due = 0  # another sentence follows, and that is an ordinary one
         if len(self.text) < self._due or not piece.strip():
             return
-        found = sentences(self.text, self._start, self._line)
-        begun = self.text[slice(*found[-1])]
+        spans = sentences(self.text, self._start, self._line)
+        begun = self.text[slice(*spans[-1])]
         word = next(words(begun), None)
-        complete = len(found) - (1 if word is not None and word[2] < len(begun) else 2)
+        complete = len(spans) - (1 if word is not None and word[2] < len(begun) else 2)
         if complete > 0:
-            self._cut(found[:complete], found[complete][0])
-        so_far = found[-1][1] - found[-1][0]
+            self._cut(spans[:complete], spans[complete][0])
+        so_far = spans[-1][1] - spans[-1][0]
         self._due = len(self.text) + (so_far // _PART if so_far > _LONG else 0)
 
     def end(self) -> None:
         """Say that there is no more text."""
-        if found := sentences(self.text, self._start, self._line):
-            self._cut(found, end := found[-1][1])
+        if spans := sentences(self.text, self._start, self._line):
+            self._cut(spans, end := spans[-1][1])
             if self._start < end or self._unlettered is not None:
                 begin = self._start if self._unlettered is None else self._unlettered
                 self.spans.append((begin, end))

@@ -49,7 +49,9 @@ class StreamedAnswer:
         """Whether what still happens is of no use to anyone."""
         self._reader = call.plan.answer
         # A best effort is the whole answer, so one may be needed after a sentence has failed.
-        self._cuts = not any(isinstance(one, Annotate) for one in call.plan.policy.values())
+        self._cuts = not any(
+            isinstance(recovery, Annotate) for recovery in call.plan.policy.values()
+        )
         self._output: Any = None
         self._sentences = Sentences()
         self._form: Form | None = None
@@ -62,7 +64,7 @@ class StreamedAnswer:
         """The evaluators that found nothing to check so far, where no sentence leaves before each
         of them found something."""
         self._asked = 0
-        self._found: dict[int, tuple[Evaluation, ...]] = {}
+        self._by_sentence: dict[int, tuple[Evaluation, ...]] = {}
         self._failed = False
         """Whether a sentence was not accepted."""
         self._gone = 0
@@ -103,14 +105,14 @@ class StreamedAnswer:
         else:
             self._sentences.end()
 
-    def judged(self, at: int, found: tuple[Evaluation, ...]) -> None:
+    def judged(self, at: int, evaluations: tuple[Evaluation, ...]) -> None:
         """A sentence was judged."""
-        self._found[at] = found
+        self._by_sentence[at] = evaluations
         if not self._accepted(at):
             self._failed = True
         elif self._silent:
             self._silent -= {
-                i for i, evaluation in enumerate(found) if not evaluation.nothing_to_check
+                i for i, evaluation in enumerate(evaluations) if not evaluation.nothing_to_check
             }
 
     # --- What is to be done --------------------------------------------------------------------
@@ -120,11 +122,13 @@ class StreamedAnswer:
         """Whether nothing more can leave before the call is finished."""
         if self._cuts and not self._whole and self._failed:
             return True
-        return self._answered is not None and (self._whole or len(self._found) == len(self._spans))
+        return self._answered is not None and (
+            self._whole or len(self._by_sentence) == len(self._spans)
+        )
 
     def to_judge(self) -> list[tuple[int, Sample]]:
         """The sentences whose judgement can begin, each once, with their numbers."""
-        last = min(len(self._spans), len(self._found) + _AT_ONCE)
+        last = min(len(self._spans), len(self._by_sentence) + _AT_ONCE)
         if self._whole or self.settled or self._asked >= last:
             return []
         contexts = self._contexts()
@@ -138,7 +142,7 @@ class StreamedAnswer:
         """Judge a sentence."""
         evaluations = yield from self.call.evaluate(sample)
         if not self.over:
-            yield from self.call.tell(evaluations)
+            yield from self.call.announce_evaluations(evaluations)
         return evaluations
 
     def leaving(self) -> Iterator[Any]:
@@ -216,14 +220,14 @@ class StreamedAnswer:
 
     def _accepted(self, at: int) -> bool:
         lets_open = self.call.plan.on_error == "open"
-        return at in self._found and all(
+        return at in self._by_sentence and all(
             accepts(evaluation) or (lets_open and evaluation.undetermined)
-            for evaluation in self._found[at]
+            for evaluation in self._by_sentence[at]
         )
 
     def _evaluations(self) -> Iterator[Evaluation]:
-        for at in sorted(self._found):
-            for evaluation in self._found[at]:
+        for at in sorted(self._by_sentence):
+            for evaluation in self._by_sentence[at]:
                 yield _moved(evaluation, self._spans[at][0])
 
     @property
@@ -262,7 +266,7 @@ def _moved(evaluation: Evaluation, by: int) -> Evaluation:
     return evaluation.model_copy(update={"claims": claims})
 
 
-def _in_common(one: str, other: str) -> int:
+def _in_common(first: str, second: str) -> int:
     """How many characters two texts begin with in common."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))

@@ -44,14 +44,14 @@ def stream(
         kwargs: For the chain.
         config: The run's.
     """
-    given = list(inputs)
-    if not given:
+    chunks = list(inputs)
+    if not chunks:
         return
-    streamed = StreamedAnswer(call := GuardedCall(plan, reduce(added, given), kwargs))
+    streamed = StreamedAnswer(call := GuardedCall(plan, reduce(added, chunks), kwargs))
     inbox: SimpleQueue[Event] = SimpleQueue()
 
     def begin(work: Callable[[], Event | None]) -> None:
-        in_background(partial(_tell, inbox, work))
+        in_background(partial(_deliver, inbox, work))
 
     begin(partial(_read, streamed, config, inbox))
     try:
@@ -97,7 +97,7 @@ def _judge(
     return partial(streamed.judged, at, evaluations)
 
 
-def _tell(inbox: SimpleQueue[Event], work: Callable[[], Event | None]) -> None:
+def _deliver(inbox: SimpleQueue[Event], work: Callable[[], Event | None]) -> None:
     """Work, and tell what came of it."""
     try:
         event = work()
@@ -118,15 +118,15 @@ async def astream(
     plan: Plan, inputs: AsyncIterator[Any], kwargs: Mapping[str, Any], config: RunnableConfig
 ) -> AsyncIterator[Any]:
     """As `stream`, with tasks of the running loop. None of them is left when it ends."""
-    given = [one async for one in inputs]
-    if not given:
+    chunks = [chunk async for chunk in inputs]
+    if not chunks:
         return
-    streamed = StreamedAnswer(call := GuardedCall(plan, reduce(added, given), kwargs))
+    streamed = StreamedAnswer(call := GuardedCall(plan, reduce(added, chunks), kwargs))
     inbox: asyncio.Queue[Event] = asyncio.Queue()
     tasks: set[asyncio.Task[None]] = set()
 
     def begin(work: Callable[[], Coroutine[Any, Any, Event]]) -> None:
-        tasks.add(asyncio.create_task(_atell(streamed, inbox, work)))
+        tasks.add(asyncio.create_task(_adeliver(streamed, inbox, work)))
 
     begin(partial(_aread, streamed, config, inbox))
     try:
@@ -169,7 +169,7 @@ async def _ajudge(
     return partial(streamed.judged, at, evaluations)
 
 
-async def _atell(
+async def _adeliver(
     streamed: StreamedAnswer,
     inbox: asyncio.Queue[Event],
     work: Callable[[], Coroutine[Any, Any, Event]],

@@ -95,15 +95,15 @@ class Widened(BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
     ) -> list[Document]:
         retriever, queries = self._wider(query)
-        found = retriever.batch(queries, {"callbacks": run_manager.get_child()})
-        return found[0] if len(found) == 1 else list(distinct(chain(*found)))
+        results = retriever.batch(queries, {"callbacks": run_manager.get_child()})
+        return results[0] if len(results) == 1 else list(distinct(chain(*results)))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun
     ) -> list[Document]:
         retriever, queries = self._wider(query)
-        found = await retriever.abatch(queries, {"callbacks": run_manager.get_child()})
-        return found[0] if len(found) == 1 else list(distinct(chain(*found)))
+        results = await retriever.abatch(queries, {"callbacks": run_manager.get_child()})
+        return results[0] if len(results) == 1 else list(distinct(chain(*results)))
 
     def _wider(self, query: str) -> tuple[Runnable[str, Any], list[str]]:
         """The retriever to ask, and what to ask it."""
