@@ -16,7 +16,7 @@ from demur.schema import Claim, Evaluation, Sample
 
 
 @dataclass
-class _Told:
+class _OwnFingerprints:
     """What an evaluator said of itself, once it was asked. No part of what makes two equal."""
 
     fingerprints: dict[str, str] | None = field(default=None, compare=False)
@@ -25,7 +25,7 @@ class _Told:
 class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
     """Base of the evaluators: a Runnable from a sample, or a mapping with its fields."""
 
-    _told: _Told = PrivateAttr(default_factory=_Told)
+    _own: _OwnFingerprints = PrivateAttr(default_factory=_OwnFingerprints)
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -55,7 +55,7 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
         plain = unstyled(read)
         if plain is None:
             return (yield from self._steps(read))
-        return plain.found((yield from self._steps(plain.sample)))
+        return plain.in_original((yield from self._steps(plain.sample)))
 
     def _undetermined(self, error: str, **fields: Any) -> Evaluation:
         return Evaluation(name=self.get_name(), error=error, explanation=error, **fields)
@@ -63,17 +63,17 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
     def _accounted(self, output: Evaluation, ledger: Costs) -> Evaluation:
         stages = {stage: spent.model_dump() for stage, spent in ledger.usage.items()}
         details = {**output.details, "usage_by_stage": stages}
-        told = self._fingerprints() or output.fingerprints
-        changes = {"usage": ledger.total, "details": details, "fingerprints": dict(told)}
+        fingerprints = self._fingerprints() or output.fingerprints
+        changes = {"usage": ledger.total, "details": details, "fingerprints": dict(fingerprints)}
         if output.undetermined and ledger.causes:
             changes["cause"] = ", ".join(ledger.causes)
         return output.model_copy(update=changes)
 
     def _fingerprints(self) -> dict[str, str]:
         """As `fingerprints`, worked out once: weights and prompts are hashed for them."""
-        if self._told.fingerprints is None:
-            self._told.fingerprints = _as_texts(self.fingerprints)
-        return self._told.fingerprints
+        if self._own.fingerprints is None:
+            self._own.fingerprints = _as_texts(self.fingerprints)
+        return self._own.fingerprints
 
 
 @dataclass(frozen=True)
@@ -110,12 +110,12 @@ class ClaimEvaluator(Evaluator):
         return True
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
-        found = yield from self._find(sample)
-        if isinstance(found, Evaluation):
-            return found
-        labelled = yield from self._label(found.sample, found.claims)
-        details = {**found.details, **labelled.details}
-        return self._conclude((*labelled.claims, *found.unfit), details)
+        extracted = yield from self._find(sample)
+        if isinstance(extracted, Evaluation):
+            return extracted
+        labelled = yield from self._label(extracted.sample, extracted.claims)
+        details = {**extracted.details, **labelled.details}
+        return self._conclude((*labelled.claims, *extracted.unfit), details)
 
     @abstractmethod
     def _find(self, sample: Sample) -> Steps[ExtractedClaims | Evaluation]:

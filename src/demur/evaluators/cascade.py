@@ -104,23 +104,23 @@ class Cascade(Evaluator):
 
         Nothing if one of them tells nothing.
         """
-        told = {}
+        texts = {}
         for number, stage in enumerate(self.stages, 1):
             of_stage = stage.fingerprints
             if not of_stage:
                 return {}
-            told.update({f"stage {number} {name}": text for name, text in of_stage.items()})
+            texts.update({f"stage {number} {name}": text for name, text in of_stage.items()})
         return {
             "evaluator": type(self).__qualname__,
             "min_confidence": str(self.min_confidence),
-            **told,
+            **texts,
         }
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         deciding = [stage for stage in self.stages if isinstance(stage, ClaimEvaluator)]
         extracted: ExtractedClaims | None = None
         ended: Evaluation | None = None
-        told: list[dict[str, Any]] = []
+        stages: list[dict[str, Any]] = []
         for number, stage in enumerate(self.stages, 1):
             about: dict[str, Any] = {"name": stage.get_name(), "claims": None}
             if isinstance(stage, ClaimEvaluator):
@@ -133,13 +133,13 @@ class Cascade(Evaluator):
                     evaluation = begun
             else:
                 evaluation = yield from _of_stage(number, stage, stage._steps(sample))
-            told.append({**about, "finding": evaluation.finding})
+            stages.append({**about, "finding": evaluation.finding})
             # One that finds nothing to check takes nothing back that another has found.
             ended = ended if ended and evaluation.nothing_to_check else evaluation
             if ended.passed is not None:
                 break
         assert ended is not None  # there are stages
-        details = {**ended.details, "stages": told}
+        details = {**ended.details, "stages": stages}
         return ended.model_copy(update={"name": self.get_name(), "details": details})
 
     def _settle(
@@ -147,15 +147,15 @@ class Cascade(Evaluator):
     ) -> Steps[ExtractedClaims]:
         """The claims, with the labels that the stage is sure of where there were none."""
         open_at = [at for at, claim in enumerate(extracted.claims) if claim.label is None]
-        asked = [extracted.claims[at] for at in open_at]
-        labelled = yield from _of_stage(number, stage, stage._label(extracted.sample, asked))
+        open_claims = [extracted.claims[at] for at in open_at]
+        labelled = yield from _of_stage(number, stage, stage._label(extracted.sample, open_claims))
         claims = list(extracted.claims)
         for at, claim, confidence in zip(
             open_at, labelled.claims, labelled.confidence, strict=True
         ):
             final = number == len(self.stages) or confidence >= self.min_confidence
             claims[at] = claim if final or claim.label is None else _left_open(claim, confidence)
-        about.update(labelled.details, claims=len(asked))
+        about.update(labelled.details, claims=len(open_claims))
         return replace(extracted, claims=tuple(claims))
 
 

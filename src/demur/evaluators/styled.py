@@ -21,7 +21,7 @@ class Unstyled:
     contexts: dict[int, Plain] = field(default_factory=dict)
     """Those that changed, by their numbers."""
 
-    def found(self, evaluation: Evaluation) -> Evaluation:
+    def in_original(self, evaluation: Evaluation) -> Evaluation:
         """The evaluation, with spans and quotes as they are in the original."""
         if not evaluation.claims:
             return evaluation
@@ -50,17 +50,19 @@ class Unstyled:
 
 def unstyled(sample: Sample) -> Unstyled | None:
     """The sample in plain letters; None where it is already."""
-    given = {name: plain(getattr(sample, name) or "") for name in _TEXTS}
-    texts = {name: one for name, one in given.items() if one is not None}
+    plain_texts = {name: plain(getattr(sample, name) or "") for name in _TEXTS}
+    texts = {name: text for name, text in plain_texts.items() if text is not None}
     read = {at: plain(document.page_content) for at, document in enumerate(sample.contexts)}
-    contexts = {at: one for at, one in read.items() if one is not None}
+    contexts = {at: text for at, text in read.items() if text is not None}
     if not texts and not contexts:
         return None
     documents = tuple(
-        one.model_copy(update={"page_content": contexts[at].text}) if at in contexts else one
-        for at, one in enumerate(sample.contexts)
+        document.model_copy(update={"page_content": contexts[at].text})
+        if at in contexts
+        else document
+        for at, document in enumerate(sample.contexts)
     )
-    changes = {name: one.text for name, one in texts.items()}
+    changes = {name: text.text for name, text in texts.items()}
     copy = sample.model_copy(update={**changes, "contexts": documents})
     return Unstyled(sample, copy, texts, contexts)
 

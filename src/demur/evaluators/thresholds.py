@@ -65,23 +65,23 @@ def refuse_foreign(threshold: float | Threshold | None, evaluator: Evaluator) ->
             "this threshold is bound to no evaluator, so that it cannot be known whether it is one "
             f"for the scores of {name}: choose it with calibrate(..., evaluator=...), or {plain}"
         )
-    told = [
+    differing = [
         f"{key} is {_short(fingerprints.get(key), threshold.fingerprints.get(key))} here and was "
         f"{_short(threshold.fingerprints.get(key), fingerprints.get(key))}"
         for key in sorted({*fingerprints, *threshold.fingerprints})
         if fingerprints.get(key) != threshold.fingerprints.get(key)
     ]
-    if told:
+    if differing:
         raise ValueError(
             f"this threshold was chosen from other scores than those of {name}: "
-            f"{'; '.join(told)}. Choose one from scores of this evaluator, or {plain}"
+            f"{'; '.join(differing)}. Choose one from scores of this evaluator, or {plain}"
         )
 
 
-def _short(text: str | None, other: str | None) -> str:
+def _short(text: str | None, compared: str | None) -> str:
     """A fingerprint in a message: of one with many parts, those that differ."""
     if text is None:
         return "none"
-    parts, others = text.split(", "), (other or "").split(", ")
-    said = ", ".join(part for part in parts if part not in others) or text
-    return repr(said if len(said) <= _LONGEST else f"{said[: _LONGEST - 1]}…")
+    parts, others = text.split(", "), (compared or "").split(", ")
+    differing = ", ".join(part for part in parts if part not in others) or text
+    return repr(differing if len(differing) <= _LONGEST else f"{differing[: _LONGEST - 1]}…")

@@ -48,7 +48,7 @@ class BERTScore:
         """For each text a matrix of unit vectors, one a row for each token."""
         import torch
 
-        found: dict[str, Any] = {}
+        vectors: dict[str, Any] = {}
         texts = sorted(texts, key=len)  # so that little is padding
         for start in range(0, len(texts), _AT_ONCE):
             some = texts[start : start + _AT_ONCE]
@@ -65,8 +65,8 @@ class BERTScore:
                 states = self.encoder(**read, output_hidden_states=True).hidden_states
             units = torch.nn.functional.normalize(states[self.layer].float(), dim=-1)
             for text, rows, kept in zip(some, units, word, strict=True):
-                found[text] = rows[kept]
-        return found
+                vectors[text] = rows[kept]
+        return vectors
 
 
 def _f1(first: Any, second: Any) -> float:
@@ -108,5 +108,5 @@ def load_bertscore(name: str, layer: int | None = None) -> Similarity:
         ValueError: It has no such layer.
     """
     score = BERTScore(name, layer)
-    made = f"bertscore:{weights_fingerprint(score.encoder)}@{score.layer}"
-    return Similarity(score, "bertscore", made, batch_size=2048, symmetric=True)
+    identity = f"bertscore:{weights_fingerprint(score.encoder)}@{score.layer}"
+    return Similarity(score, "bertscore", identity, batch_size=2048, symmetric=True)

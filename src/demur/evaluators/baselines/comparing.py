@@ -33,7 +33,7 @@ class Inconsistency:
     worst: float | None = None
     """By n-grams: of the word that is least expected."""
 
-    def told(self) -> dict[str, JsonValue]:
+    def as_details(self) -> dict[str, JsonValue]:
         """All of it, for an evaluation's details."""
         worst = {} if self.worst is None else {"worst": self.worst}
         return {"inconsistency": self.inconsistency, "values": [*self.values], **worst}
@@ -66,7 +66,7 @@ def by_nli(
     (outcome,) = yield from ask([LocalCall(partial(nli.predict, pairs), "nli")])
     if outcome.error is not None:
         return f"the NLI model failed: {outcome.error}"
-    values = iter([contradiction(found) for found in outcome.value])
+    values = iter([contradiction(probabilities) for probabilities in outcome.value])
     return _rows([[next(values) for _ in samples] for _ in texts])
 
 
@@ -77,7 +77,7 @@ def by_prompt(
 
     SelfCheckGPT counts what is neither as 0.5; here it is left out.
     """
-    asked = list(product(texts, samples))
+    pairs = list(product(texts, samples))
     outcomes = yield from ask(
         [
             ChatCall(
@@ -86,14 +86,14 @@ def by_prompt(
                 "support",
                 bounded(model, _WORD_TOKENS),
             )
-            for text, sample in asked
+            for text, sample in pairs
         ]
     )
     if outcomes and all(outcome.error is not None for outcome in outcomes):
         return str(outcomes[0].error)
     read = [
         None if outcome.error is not None else parse_yes_no(outcome.value.text, (text, sample))
-        for outcome, (text, sample) in zip(outcomes, asked, strict=True)
+        for outcome, (text, sample) in zip(outcomes, pairs, strict=True)
     ]
     values = iter([None if supported is None else float(not supported) for supported in read])
     return _rows([[next(values) for _ in samples] for _ in texts])

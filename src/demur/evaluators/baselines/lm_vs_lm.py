@@ -122,8 +122,8 @@ class LMvsLM(Evaluator):
         }
         if factual is None:
             return self._undetermined(str(error), details=details)
-        found = "nothing" if factual else "something"
-        explanation = f"By what the examinee said, the examiner finds {found} wrong in it."
+        verdict = "nothing" if factual else "something"
+        explanation = f"By what the examinee said, the examiner finds {verdict} wrong in it."
         return evaluation(self.get_name(), factual, explanation, details)
 
     def _examine(self, sample: Sample, dialogue: list[tuple[str, str]]) -> Steps[list[BaseMessage]]:

@@ -52,22 +52,22 @@ def parse_verdict(reply: str, shown: Sequence[str] = ()) -> bool | None:
     calls it factual and names an exception, only if its last line is.
     """
     text = without_echo(without_delimiters(reply), shown).strip()
-    said = _said(_MENU.sub("", text))
-    excepting = said == {True} and bool(_TAKEN_BACK.search(text))
-    if len(said) < 2 and not excepting:
-        return next(iter(said), None)
+    verdicts = _verdicts(_MENU.sub("", text))
+    excepting = verdicts == {True} and bool(_TAKEN_BACK.search(text))
+    if len(verdicts) < 2 and not excepting:
+        return next(iter(verdicts), None)
     lines = [line for line in text.splitlines() if line.strip()]
     ends = (-1,) if excepting else (0, -1)
     alone = {bool(match["good"]) for at in ends if (match := _ALONE.fullmatch(lines[at]))}
     return alone.pop() if len(alone) == 1 else None
 
 
-def _said(text: str) -> set[bool]:
+def _verdicts(text: str) -> set[bool]:
     """The verdicts in a text; a denied "factual" is one, a denied "non-factual" is none.
 
     Nor is a "factual" that is doubted, asked about or qualified.
     """
-    said: set[bool] = set()
+    verdicts: set[bool] = set()
     negated = partial = doubted = False
     for match in _MENTION.finditer(text):
         if match["bound"]:
@@ -80,12 +80,12 @@ def _said(text: str) -> set[bool]:
             doubted = True
         elif match["good"] and not match["of"]:
             if negated or partial:
-                said.add(False)
+                verdicts.add(False)
             elif not doubted and not _qualified(text[match.end() : match.end() + 200]):
-                said.add(True)
+                verdicts.add(True)
         elif not negated:
-            said.add(False)
-    return said
+            verdicts.add(False)
+    return verdicts
 
 
 def _qualified(behind: str) -> bool:
@@ -101,8 +101,8 @@ def parse_yes_no(reply: str, shown: Sequence[str] = ()) -> bool | None:
     "No" is an ordinary word within a sentence, so that only beginnings count.
     """
     lines = without_echo(without_delimiters(reply), shown).strip().splitlines()
-    found = {word[1].lower() for line in lines[:1] + lines[-1:] if (word := _WORD.match(line))}
-    return found == {"yes"} if len(found) == 1 else None
+    answers = {word[1].lower() for line in lines[:1] + lines[-1:] if (word := _WORD.match(line))}
+    return answers == {"yes"} if len(answers) == 1 else None
 
 
 _ASKING = re.compile(r"^\s*(?:yes\W+)?(.*[?\uff1f\u061f].*)$", re.I | re.M)
@@ -114,4 +114,4 @@ def parse_questions(reply: str) -> str:
     What an examiner writes beside its questions, such as the passage or the answers that it
     expects, is not for the examinee.
     """
-    return "\n".join(found.strip() for found in _ASKING.findall(without_delimiters(reply)))
+    return "\n".join(line.strip() for line in _ASKING.findall(without_delimiters(reply)))

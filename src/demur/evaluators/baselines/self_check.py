@@ -188,22 +188,26 @@ class SelfCheck(Evaluator):
         details: dict[str, JsonValue] = {"method": self.method, "samples": [*samples]}
         if isinstance(inconsistencies, str):
             return self._undetermined(inconsistencies, details=details)
-        told = [
-            {"start": start, "end": end, "text": text, **one.told()}
-            for (start, end), text, one in zip(spans, texts, inconsistencies, strict=True)
+        by_sentence = [
+            {"start": start, "end": end, "text": text, **compared.as_details()}
+            for (start, end), text, compared in zip(spans, texts, inconsistencies, strict=True)
         ]
         unread = sum(inconsistency.values.count(None) for inconsistency in inconsistencies)
-        details |= {"sentences": [*told], "unread": unread}
-        return self._conclude(texts, [one.inconsistency for one in inconsistencies], details)
+        details |= {"sentences": [*by_sentence], "unread": unread}
+        return self._conclude(
+            texts, [compared.inconsistency for compared in inconsistencies], details
+        )
 
     def _samples(self, sample: Sample) -> Steps[list[str] | str]:
         """The samples, or why there are none."""
-        given = sample.metadata.get("samples")
-        if given is not None:
-            texts = given if isinstance(given, (list, tuple)) else ()
+        supplied = sample.metadata.get("samples")
+        if supplied is not None:
+            texts = supplied if isinstance(supplied, (list, tuple)) else ()
             if texts and all(isinstance(text, str) and text.strip() for text in texts):
                 return list(texts)
-            return f"metadata['samples']: expected a list of texts, none empty, got {given!r:.200}"
+            return (
+                f"metadata['samples']: expected a list of texts, none empty, got {supplied!r:.200}"
+            )
         if self._chat is None or not (sample.question or "").strip():
             lacking = "model" if self._chat is None else "question"
             return (
@@ -229,7 +233,7 @@ class SelfCheck(Evaluator):
         inconsistencies: Sequence[float | None],
         details: dict[str, JsonValue],
     ) -> Evaluation:
-        known = [one for one in inconsistencies if one is not None]
+        known = [value for value in inconsistencies if value is not None]
         if len(known) < len(texts):
             unread = texts[inconsistencies.index(None)]
             error = f"the replies about a sentence cannot be read, or failed: {unread!r:.200}"

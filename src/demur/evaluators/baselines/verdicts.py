@@ -48,11 +48,11 @@ def ask_until_read(
         if outcome.error is not None:
             return None, replies, outcome.error
         replies.append(outcome.value.text)
-        found = read(replies[-1])
-        if found is not None:
-            return found, replies, None
-        said = replies[-1].strip() or _SILENCE
-        messages = [*messages, AIMessage(said), HumanMessage(f"{_AGAIN} {words}")]
+        verdict = read(replies[-1])
+        if verdict is not None:
+            return verdict, replies, None
+        answer = replies[-1].strip() or _SILENCE
+        messages = [*messages, AIMessage(answer), HumanMessage(f"{_AGAIN} {words}")]
     return None, replies, f"the verdict cannot be read, and neither can another: {replies[-1]!r}"
 
 

@@ -93,7 +93,7 @@ class ZeroShot(Evaluator):
         details: dict[str, JsonValue] = {"replies": [*replies]}
         if factual is None:
             return self._undetermined(str(error), details=details)
-        said = "no fact" if factual else "something"
+        what = "no fact" if factual else "something"
         return evaluation(
-            self.get_name(), factual, f"The model finds {said} false or made up in it.", details
+            self.get_name(), factual, f"The model finds {what} false or made up in it.", details
         )

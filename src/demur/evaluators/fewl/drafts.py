@@ -45,13 +45,13 @@ class Drafts:
         kept = dict(rows["metadatas"][0])
         pairs = kept.pop("pairs", None)
         return Draft(
-            {int(place): _ANSWERS.validate_json(said) for place, said in kept.items()},
+            {int(place): _ANSWERS.validate_json(answers) for place, answers in kept.items()},
             None if pairs is None else _PAIRS.validate_json(pairs),
         )
 
     def keep(self, question: str, draft: Draft) -> None:
         """Keep replies, beside those that are kept of the question."""
-        row = {str(place): as_json(said) for place, said in draft.answers.items()}
+        row = {str(place): as_json(answers) for place, answers in draft.answers.items()}
         if draft.pairs is not None:
             row["pairs"] = as_json(asdict(draft.pairs))
         with self._chroma.use():

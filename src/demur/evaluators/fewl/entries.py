@@ -54,26 +54,26 @@ class KnownQuestion:
             )
 
 
-_ASKED = TypeAdapter(KnownQuestion)
+_ENTRY = TypeAdapter(KnownQuestion)
 
 
-def as_kept(one: KnownQuestion) -> KnownQuestion:
+def as_kept(known: KnownQuestion) -> KnownQuestion:
     """The entry as it is read again: no encoding carries lone surrogates."""
-    return _ASKED.validate_json(as_json(asdict(one)))
+    return _ENTRY.validate_json(as_json(asdict(known)))
 
 
-def to_metadata(one: KnownQuestion) -> dict[str, str]:
+def to_metadata(known: KnownQuestion) -> dict[str, str]:
     """An entry as Chroma's metadata.
 
     An update leaves as they are the keys that it does not give. So pairs and agreement say which
     answers they were given with.
     """
-    fields = asdict(one)
-    found = {"said": as_json({key: fields[key] for key in ("question", "answers")})}
+    fields = asdict(known)
+    metadata = {"said": as_json({key: fields[key] for key in ("question", "answers")})}
     for key in ("pairs", "agreement"):
         if fields[key] is not None:
-            found[key] = as_json({"with": _digest(one.answers), key: fields[key]})
-    return found
+            metadata[key] = as_json({"with": _digest(known.answers), key: fields[key]})
+    return metadata
 
 
 def from_metadata(metadata: Mapping[str, Any]) -> KnownQuestion:
@@ -84,7 +84,7 @@ def from_metadata(metadata: Mapping[str, Any]) -> KnownQuestion:
             more = json.loads(metadata[key])
             if more["with"] == _digest(fields["answers"]):
                 fields[key] = more[key]
-    return _ASKED.validate_python(fields)
+    return _ENTRY.validate_python(fields)
 
 
 def write_entries(path: Path, binding: Mapping[str, str], entries: Iterable[KnownQuestion]) -> None:
@@ -112,7 +112,7 @@ def read_entries(path: Path) -> tuple[dict[str, str], Iterator[KnownQuestion]]:
 def _read(path: Path, lines: Iterator[tuple[int, Any]]) -> Iterator[KnownQuestion]:
     for number, line in lines:
         try:
-            yield _ASKED.validate_python(line)
+            yield _ENTRY.validate_python(line)
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: {error}") from error
 

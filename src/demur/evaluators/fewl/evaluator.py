@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue, PrivateAttr, field_validator
 from demur._frozen import fields_of
 from demur._resolve import resolve_model
 from demur.evaluators.base import Evaluator
-from demur.evaluators.fewl import refusals, terms, told
+from demur.evaluators.fewl import refusals, reporting, terms
 from demur.evaluators.fewl.fitting import Fitted, Learned, afit, fit
 from demur.evaluators.fewl.formula import DivergenceName, Normalization
 from demur.evaluators.fewl.learning import Learner, local
@@ -339,21 +339,21 @@ class FEWL(Evaluator):
             score=score.value,
             label={True: FACTUAL, False: NON_FACTUAL, None: None}[passed],
             passed=passed,
-            failure=told.failure(score) if passed is False else None,
-            explanation=told.explanation(score),
+            failure=reporting.failure(score) if passed is False else None,
+            explanation=reporting.explanation(score),
             details={
-                **told.terms(score, texts.reference_answers),
-                **told.pairs(known if self.needs_pairs else None, expertise is not None),
-                **told.neighbors(near, self.needs_neighbors),
+                **reporting.terms(score, texts.reference_answers),
+                **reporting.pairs(known if self.needs_pairs else None, expertise is not None),
+                **reporting.neighbors(near, self.needs_neighbors),
                 "warnings": self._warnings(known, expertise is not None, len(near)),
             },
         )
 
     def _warnings(self, known: KnownQuestion, skilled: bool, near: int) -> list[JsonValue]:
         """In what the score is less than it was asked to be."""
-        found: list[JsonValue] = []
+        notes: list[JsonValue] = []
         if self.needs_pairs and not skilled:
-            found.append(told.uniform(known, self.min_pairs))
+            notes.append(reporting.uniform(known, self.min_pairs))
         if self.needs_neighbors and near < self.k_neighbors:
-            found.append(told.thin(near, self.k_neighbors))
-        return found
+            notes.append(reporting.thin(near, self.k_neighbors))
+        return notes

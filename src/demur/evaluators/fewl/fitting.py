@@ -51,9 +51,9 @@ async def afit(
     report: Report | None,
 ) -> Fitted:
     """As `fit`, in tasks of the running loop."""
-    wanted, tell = _checked(questions, at_once), report or _silent
+    wanted, progress = _checked(questions, at_once), report or _silent
     now = Fitted(len(wanted))
-    tell(now)
+    progress(now)
     waiting = iter(wanted)
 
     async def work() -> None:
@@ -61,7 +61,7 @@ async def afit(
         for question in waiting:
             learned = await learn(question)  # of which others have gone on by then
             now = _after(now, learned)
-            tell(now)
+            progress(now)
 
     workers = [asyncio.ensure_future(work()) for _ in range(min(at_once, len(wanted)))]
     try:
@@ -78,12 +78,12 @@ def _checked(questions: Iterable[Any], at_once: int) -> Sequence[str]:
         raise TypeError(f"expected a list of questions, got one text: {questions!r}")
     if at_once < 1:
         raise ValueError(f"at_once must be at least 1, got {at_once}")
-    found: dict[str, str] = {}
+    by_id: dict[str, str] = {}
     for at, question in enumerate(questions):
         if not isinstance(question, str) or not question.strip():
             raise ValueError(f"expected a question at place {at} of the list, got {question!r}")
-        found.setdefault(question_id(question), question)
-    return list(found.values())
+        by_id.setdefault(question_id(question), question)
+    return list(by_id.values())
 
 
 def _after(now: Fitted, learned: Learned) -> Fitted:

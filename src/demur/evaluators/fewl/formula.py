@@ -208,45 +208,45 @@ def fewl(
 
 
 def _one_per_reference(expertise: ArrayLike) -> Floats:
-    found = _finite(expertise, "expertise")
-    if found.ndim != 1 or not found.size:
+    numbers = _finite(expertise, "expertise")
+    if numbers.ndim != 1 or not numbers.size:
         raise ValueError(
-            f"expertise: expected one number per reference, at least one, got shape {found.shape}"
+            f"expertise: expected one number per reference, at least one, got shape {numbers.shape}"
         )
-    return found
+    return numbers
 
 
 def _similarities(values: ArrayLike, name: str, axes: tuple[str, ...]) -> Floats:
     """As an array with values in [0, 1] whose last axes are these, none of them empty."""
-    found = _within(_finite(values, name), name, 0, 1)
-    if found.ndim < len(axes) or 0 in found.shape[-len(axes) :]:
+    numbers = _within(_finite(values, name), name, 0, 1)
+    if numbers.ndim < len(axes) or 0 in numbers.shape[-len(axes) :]:
         raise ValueError(
             f"{name}: expected the axes (..., {', '.join(axes)}) with at least one entry each, "
-            f"got shape {found.shape}"
+            f"got shape {numbers.shape}"
         )
-    return found
+    return numbers
 
 
 def _finite(values: ArrayLike, name: str) -> Floats:
-    found = _array(values, name)
-    if np.isinf(found).any():
+    numbers = _array(values, name)
+    if np.isinf(numbers).any():
         raise ValueError(f"{name}: expected finite numbers, got an infinite one")
-    return found
+    return numbers
 
 
 def _within(values: ArrayLike, name: str, low: float, high: float) -> Floats:
-    found = _array(values, name)
-    outside = found[(found < low - _TOLERANCE) | (found > high + _TOLERANCE)]
+    numbers = _array(values, name)
+    outside = numbers[(numbers < low - _TOLERANCE) | (numbers > high + _TOLERANCE)]
     if outside.size:
         raise ValueError(f"{name}: expected values in [{low:g}, {high:g}], got {outside[0]:g}")
-    return found
+    return numbers
 
 
 def _array(values: ArrayLike, name: str) -> Floats:
     try:
-        found = np.asarray(values, dtype=np.float64)
+        numbers = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: expected an array of numbers: {error}") from error
-    if np.isnan(found).any():
+    if np.isnan(numbers).any():
         raise ValueError(f"{name}: expected numbers, got a missing one (NaN or None)")
-    return found
+    return numbers

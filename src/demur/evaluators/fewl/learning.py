@@ -88,18 +88,18 @@ class Learner:
                     return f"{failure}; and what came beside it cannot be kept: {kept.error}"
             return str(failure)
         if known:
-            asked = replace(known, pairs=has.pairs)
+            learned = replace(known, pairs=has.pairs)
         else:
             answers = chain.from_iterable(has.answers[place] for place in range(wanted))
-            asked = KnownQuestion(question, tuple(answers), has.pairs)
-        if with_pairs and self.by_agreement and asked.agreement is None:
-            asked = yield from self._agree(asked)
-        if asked != known:
+            learned = KnownQuestion(question, tuple(answers), has.pairs)
+        if with_pairs and self.by_agreement and learned.agreement is None:
+            learned = yield from self._agree(learned)
+        if learned != known:
             drafted = known is None and had != Draft()
-            kept = yield from local(partial(self._keep, asked, drafted), "keeping")
+            kept = yield from local(partial(self._keep, learned, drafted), "keeping")
             if kept.error is not None:
                 return f"what the references said cannot be kept: {kept.error}"
-        return failure or asked
+        return failure or learned
 
     def _recall(self, question: str) -> tuple[KnownQuestion | None, Draft]:
         """What the store holds of a question: all answers, or those that came."""
@@ -108,7 +108,7 @@ class Learner:
             return None, self.store.drafts.get(question)
         if self.asks.diversified:
             return known, Draft({0: known.answers}, known.pairs)
-        return known, Draft({at: (one,) for at, one in enumerate(known.answers)}, known.pairs)
+        return known, Draft({at: (answer,) for at, answer in enumerate(known.answers)}, known.pairs)
 
     def _fill(self, question: str, had: Draft, with_pairs: bool) -> Steps[tuple[Draft, str | None]]:
         """The draft with what it lacked, all asked for at once; and why, if something still lacks.
@@ -121,11 +121,11 @@ class Learner:
         outcomes = yield from ask([*(calls[place] for place in places), *pair_calls])
         answers, pairs, failures = dict(had.answers), had.pairs, []
         for place, outcome in zip(places, outcomes, strict=False):
-            said = self.asks.answer(place, outcome)
-            if isinstance(said, str):
-                failures.append(said)
+            reply = self.asks.answer(place, outcome)
+            if isinstance(reply, str):
+                failures.append(reply)
             else:
-                answers[place] = said
+                answers[place] = reply
         if pair_calls:
             read = self.asks.pairs(outcomes[-1])
             if isinstance(read, str):
@@ -152,9 +152,9 @@ class Learner:
         """Whether there are as many usable pairs as it takes to tell the references apart."""
         return pairs is not None and len(pairs.usable) >= self.min_pairs
 
-    def tells(self, asked: KnownQuestion) -> bool:
+    def tells(self, known: KnownQuestion) -> bool:
         """Whether what is known tells the references' expertise."""
-        return self.enough(asked.pairs) and (not self.by_agreement or bool(asked.agreement))
+        return self.enough(known.pairs) and (not self.by_agreement or bool(known.agreement))
 
 
 def local(work: Callable[[], Any], stage: str) -> Steps[Outcome]:
@@ -176,11 +176,11 @@ class _Learning:
         return 1
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
-        return _told(*share(self._key(policy), lambda: drive(self._steps(), config, policy)))
+        return _as_outcome(*share(self._key(policy), lambda: drive(self._steps(), config, policy)))
 
     async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         shared = await ashare(self._key(policy), lambda: adrive(self._steps(), config, policy))
-        return _told(*shared)
+        return _as_outcome(*shared)
 
     def _steps(self) -> Steps[KnownQuestion | str]:
         return self.learner.steps(self.question, self.with_pairs)
@@ -197,7 +197,7 @@ class _Learning:
         )
 
 
-def _told(learned: tuple[KnownQuestion | str, Costs], joined: bool) -> Outcome:
+def _as_outcome(learned: tuple[KnownQuestion | str, Costs], joined: bool) -> Outcome:
     known, ledger = learned
     if joined:  # its calls are counted where they were made
         spent = ledger.usage.items()

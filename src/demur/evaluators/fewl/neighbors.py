@@ -101,9 +101,9 @@ class NeighborStore:
     def drafts(self) -> Drafts:
         """What some references said of questions that others could not answer yet."""
         name = f"{self._questions.name}-drafts"
-        made = Drafts(self._questions.chroma, name)
+        drafts = Drafts(self._questions.chroma, name)
         self._questions.gone_with_this(name)
-        return made
+        return drafts
 
     # --- Writing ------------------------------------------------------------------------------
 
@@ -133,14 +133,14 @@ class NeighborStore:
         kept = None if agreement is None else tuple(map(float, agreement))
         self.add_many([KnownQuestion(question, tuple(answers), pairs, kept)])
 
-    def add_many(self, asked: Sequence[KnownQuestion]) -> None:
+    def add_many(self, questions: Sequence[KnownQuestion]) -> None:
         """Keep several questions at once, which takes a tenth of the time of one by one.
 
         An interrupt leaves some of them kept, each of those whole.
         """
-        entries = {question_id(known.question): as_kept(known) for known in asked}
-        rows = {id_: to_metadata(one) for id_, one in entries.items()}
-        self._questions.write(rows, {id_: one.question for id_, one in entries.items()})
+        entries = {question_id(known.question): as_kept(known) for known in questions}
+        rows = {id_: to_metadata(entry) for id_, entry in entries.items()}
+        self._questions.write(rows, {id_: entry.question for id_, entry in entries.items()})
         self._remember(entries)
 
     def bind(self, reference_models: str, prompts: str) -> None:
@@ -154,12 +154,12 @@ class NeighborStore:
             ValueError: The store is bound to others; the message says to which.
         """
         wanted = {"reference_models": reference_models, "prompts": prompts}
-        found = self._questions.claim(wanted)
+        bound = self._questions.claim(wanted)
         for key, wants in wanted.items():
-            if found.get(key) != wants:
+            if bound.get(key) != wants:
                 what = key.replace("_", " ")
                 raise ValueError(
-                    f"{self._questions} was made with other {what}: {found.get(key)}, and wanted "
+                    f"{self._questions} was made with other {what}: {bound.get(key)}, and wanted "
                     f"is {wants}. Answers of different {what} cannot be mixed: give another "
                     "collection or another path"
                 )
@@ -181,8 +181,8 @@ class NeighborStore:
     def entries(self) -> Iterator[KnownQuestion]:
         """All that is kept, in an order that stays the same, read in parts."""
         for part in parts(self._questions.ids().tolist()):
-            found = self._read(part)
-            yield from (found[id_] for id_ in part if id_ in found)
+            entries = self._read(part)
+            yield from (entries[id_] for id_ in part if id_ in entries)
 
     def get(self, question: str) -> KnownQuestion | None:
         """What is kept of this question, without computing a vector; None if nothing is."""
@@ -191,8 +191,8 @@ class NeighborStore:
     def get_many(self, questions: Sequence[str]) -> list[KnownQuestion | None]:
         """What is kept of each of these questions."""
         ids = [question_id(question) for question in questions]
-        found = self._read(list(dict.fromkeys(ids)))
-        return [found.get(id_) for id_ in ids]
+        entries = self._read(list(dict.fromkeys(ids)))
+        return [entries.get(id_) for id_ in ids]
 
     def nearest(self, question: str, k: int, max_similarity: float) -> list[Neighbor]:
         """The `k` questions that are most alike, without paraphrases; fewer if there are no more.
@@ -212,14 +212,18 @@ class NeighborStore:
     ) -> list[list[Neighbor]]:
         """The neighbours of each question, as `nearest`, which takes a third of the time."""
         _check(k, max_similarity)
-        asked = {question_id(question): question for question in questions}
-        found: dict[str, list[Neighbor]] = {}
-        for ids in parts(list(asked)):
-            near = self._questions.nearest({id_: asked[id_] for id_ in ids}, k, max_similarity)
-            said = self._said(list({other for ranked in near.values() for other, _ in ranked}))
+        by_id = {question_id(question): question for question in questions}
+        neighbors: dict[str, list[Neighbor]] = {}
+        for ids in parts(list(by_id)):
+            near = self._questions.nearest({id_: by_id[id_] for id_ in ids}, k, max_similarity)
+            texts = self._texts(
+                list({neighbor_id for ranked in near.values() for neighbor_id, _ in ranked})
+            )
             for id_ in ids:
-                found[id_] = [Neighbor(*said[other], score) for other, score in near[id_]]
-        return [found[question_id(question)] for question in questions]
+                neighbors[id_] = [
+                    Neighbor(*texts[neighbor_id], score) for neighbor_id, score in near[id_]
+                ]
+        return [neighbors[question_id(question)] for question in questions]
 
     def random(self, question: str, k: int, max_similarity: float, seed: int = 0) -> list[Neighbor]:
         """`k` questions drawn at random under the same ceiling; fewer if there are no more.
@@ -234,12 +238,12 @@ class NeighborStore:
         neighbors: list[Neighbor] = []
         for start in range(0, len(order), 2 * k):
             drawn = ids[order[start : start + 2 * k]].tolist()
-            vectors, said = self._questions.stored_vectors(drawn), self._said(drawn)
+            vectors, texts = self._questions.stored_vectors(drawn), self._texts(drawn)
             for id_ in drawn:
                 if id_ != own:
                     similarity = _cosine(vector, vectors[id_])
                     if similarity < max_similarity:
-                        neighbors.append(Neighbor(*said[id_], similarity))
+                        neighbors.append(Neighbor(*texts[id_], similarity))
             if len(neighbors) >= k:
                 break
         return neighbors[:k]
@@ -273,23 +277,23 @@ class NeighborStore:
     # --- Chroma -------------------------------------------------------------------------------
 
     def _read(self, ids: Sequence[str]) -> dict[str, KnownQuestion]:
-        found = {}
+        entries = {}
         for id_, row in self._questions.read(ids).items():
             try:
-                found[id_] = from_metadata(row)
+                entries[id_] = from_metadata(row)
             except (KeyError, TypeError, ValueError) as error:
                 raise DemurError(
                     f"what {self!r} keeps under {id_} cannot be read: {error}. Delete that entry, "
                     "or give another collection"
                 ) from error
-        self._remember(found)
-        return found
+        self._remember(entries)
+        return entries
 
-    def _said(self, ids: Sequence[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
+    def _texts(self, ids: Sequence[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
         """Question and answers of each id, from memory where they were read lately."""
-        said = self._known.get(ids)
-        new = self._read([id_ for id_ in ids if id_ not in said])
-        return said | {id_: (known.question, known.answers) for id_, known in new.items()}
+        remembered = self._known.get(ids)
+        new = self._read([id_ for id_ in ids if id_ not in remembered])
+        return remembered | {id_: (known.question, known.answers) for id_, known in new.items()}
 
     def _remember(self, entries: Mapping[str, KnownQuestion]) -> None:
         for id_, known in entries.items():

@@ -39,10 +39,10 @@ def parse_answers(reply: str, n: int, truncated: bool = False) -> tuple[str, ...
         answer = (_tidy(text[mark.end() :]) if mark else "") or _tidy(text)
         return (answer,) if answer else ()
     items = _items(text)
-    found = [answer for item in items if (answer := _tidy(item))]
-    if truncated and len(found) > 1:
-        found.pop()
-    return tuple(found[:n])
+    answers = [answer for item in items if (answer := _tidy(item))]
+    if truncated and len(answers) > 1:
+        answers.pop()
+    return tuple(answers[:n])
 
 
 def _items(text: str) -> list[str]:
@@ -50,7 +50,7 @@ def _items(text: str) -> list[str]:
         starts = list(mark.finditer(text))
         if starts:
             ends = [match.start() for match in starts[1:]] + [len(text)]
-            return [text[one.end() : end] for one, end in zip(starts, ends, strict=True)]
+            return [text[start.end() : end] for start, end in zip(starts, ends, strict=True)]
     return [line for line in text.splitlines() if not line.rstrip().endswith(":")]
 
 
@@ -117,15 +117,15 @@ def parse_pairs(reply: str, truncated: bool = False) -> Pairs:
     usable: dict[tuple[str, str], tuple[str, str]] = {}
     same = repeated = incomplete = 0
     for wrong, corrected in _matched(sides):
-        said = normalized_text(wrong), normalized_text(corrected)
-        if not all(said):
+        pair = normalized_text(wrong), normalized_text(corrected)
+        if not all(pair):
             incomplete += 1
-        elif said[0] == said[1]:
+        elif pair[0] == pair[1]:
             same += 1
-        elif said in usable:
+        elif pair in usable:
             repeated += 1
         else:
-            usable[said] = (wrong, corrected)
+            usable[pair] = (wrong, corrected)
     return Pairs(tuple(usable.values()), same, repeated, incomplete)
 
 
@@ -144,8 +144,8 @@ def _matched(sides: Sequence[_Side]) -> Iterator[tuple[str, str]]:
     numbers = [(side.wrong, side.number) for side in sides]
     wrong, corrected = ({n for kind, n in numbers if kind is which} for which in (True, False))
     # Of sides that are counted through from first to last no two have the same number.
-    told = None not in wrong | corrected and bool(wrong & corrected)
-    if told and len(set(numbers)) == len(numbers):
+    numbered = None not in wrong | corrected and bool(wrong & corrected)
+    if numbered and len(set(numbers)) == len(numbers):
         texts = {(side.wrong, side.number): side.text for side in sides}
         for number in dict.fromkeys(side.number for side in sides):
             yield texts.get((True, number), ""), texts.get((False, number), "")
@@ -188,8 +188,8 @@ def parse_agreement(reply: str, n: int) -> tuple[bool | None, ...]:
 
     Of several verdicts on one statement the last counts.
     """
-    said: dict[int, bool] = {}
+    verdicts: dict[int, bool] = {}
     words = re.sub(r"[^\w\n]+|_+", " ", without_delimiters(reply))
     for number, word in _VERDICT.findall(words):
-        said[int(number)] = word.lower() == "yes"
-    return tuple(said.get(at) for at in range(1, n + 1))
+        verdicts[int(number)] = word.lower() == "yes"
+    return tuple(verdicts.get(at) for at in range(1, n + 1))

@@ -104,23 +104,23 @@ class ReferenceModels:
         ones.
         """
         statements = _statements(pairs)
-        found = []
+        expertise = []
         for at, outcome in enumerate(outcomes, start=1):
             if outcome.error is not None:
                 return f"reference {at} was asked with what it agrees, and failed: {outcome.error}"
-            said = parse_agreement(outcome.value.text, len(statements))
+            verdicts = parse_agreement(outcome.value.text, len(statements))
             shares = {}
             for wanted in (True, False):
                 replies = [
                     agrees
-                    for agrees, (_, corrected) in zip(said, statements, strict=True)
+                    for agrees, (_, corrected) in zip(verdicts, statements, strict=True)
                     if corrected is wanted and agrees is not None
                 ]
                 if not replies:
                     return ()
                 shares[wanted] = sum(replies) / len(replies)
-            found.append(shares[True] - shares[False])
-        return tuple(found)
+            expertise.append(shares[True] - shares[False])
+        return tuple(expertise)
 
 
 def _statements(pairs: Pairs) -> list[tuple[str, bool]]:

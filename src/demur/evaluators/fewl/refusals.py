@@ -14,15 +14,15 @@ NO_NEIGHBOR = (
 )
 
 
-def sample(given: Sample, weighting: Weighting) -> str | None:
+def sample(scored: Sample, weighting: Weighting) -> str | None:
     """Why a sample cannot be scored, if it cannot."""
-    if not (given.question or "").strip():
+    if not (scored.question or "").strip():
         return "there is no question: FEWL asks the references what the sample's question asks"
-    if not given.answer.strip():
+    if not scored.answer.strip():
         return "the answer is empty: there is nothing to score"
     if weighting == "ideal":
         for side in ("correct", "incorrect"):
-            texts = given.metadata.get(side)
+            texts = scored.metadata.get(side)
             if not _are_texts(texts):
                 return (
                     "weighting='ideal' compares the references with labelled answers: "
@@ -31,13 +31,13 @@ def sample(given: Sample, weighting: Weighting) -> str | None:
     return None
 
 
-def no_best(asked: KnownQuestion, min_pairs: int) -> str:
+def no_best(known: KnownQuestion, min_pairs: int) -> str:
     """Why the reference with the highest expertise cannot be told."""
-    usable = len(asked.pairs.usable) if asked.pairs else 0
+    usable = len(known.pairs.usable) if known.pairs else 0
     if usable < min_pairs:
         why = f"{usable} usable pairs of wrong and corrected answers, fewer than {min_pairs=}"
         do = "give another generator, which may write better pairs"
-    elif asked.agreement is None:
+    elif known.agreement is None:
         why, do = "asking with what the references agree failed", "try again"
     else:
         why = "the replies that say with what the references agree cannot be read"

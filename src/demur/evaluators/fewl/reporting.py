@@ -33,19 +33,19 @@ def terms(score: Score, answers: Sequence[str]) -> Details:
     }
 
 
-def pairs(asked: KnownQuestion | None, used: bool) -> Details:
+def pairs(known: KnownQuestion | None, used: bool) -> Details:
     """How many wrong and corrected answers decided, and how many were dropped.
 
     Args:
-        asked: Who was asked for them; None where nobody was.
+        known: The question with them; None where nobody was asked for them.
         used: Whether they decided the weights.
     """
-    if asked is None:
+    if known is None:
         return {"pairs_used": 0, "pairs_dropped": {}}
     names = ("same", "repeated", "incomplete")
     return {
-        "pairs_used": _usable(asked) if used else 0,
-        "pairs_dropped": {name: getattr(asked.pairs, name, 0) for name in names},
+        "pairs_used": _usable(known) if used else 0,
+        "pairs_dropped": {name: getattr(known.pairs, name, 0) for name in names},
     }
 
 
@@ -58,11 +58,11 @@ def neighbors(near: Sequence[Neighbor], penalty: bool) -> Details:
     }
 
 
-def uniform(asked: KnownQuestion, min_pairs: int) -> str:
+def uniform(known: KnownQuestion, min_pairs: int) -> str:
     """Warn that the references are weighed alike, and say why."""
     # Told once, in words that do not change from question to question.
     warnings.warn(_UNIFORM, stacklevel=2)
-    usable = _usable(asked)
+    usable = _usable(known)
     if usable < min_pairs:
         return (
             f"uniform weights: {usable} usable pairs of wrong and corrected answers, fewer "
@@ -87,13 +87,15 @@ def failure(score: Score) -> Failure:
 
 def explanation(score: Score) -> str:
     """The score's terms in a sentence."""
-    said = f"The answer's similarity to the {len(score.used)} reference answers that count is"
+    similarity = f"The answer's similarity to the {len(score.used)} reference answers that count is"
     penalty = (
         ""
         if score.laziness is None
         else f", to what they say of other questions {score.laziness:.2f}"
     )
-    return f"{said} {score.truthfulness:.2f}{penalty}; that makes a score of {score.value:.3f}."
+    return (
+        f"{similarity} {score.truthfulness:.2f}{penalty}; that makes a score of {score.value:.3f}."
+    )
 
 
 def _usable(known: KnownQuestion) -> int:

@@ -37,19 +37,24 @@ class Texts:
     def pairs(self) -> list[Pair]:
         """All pairs to be compared, premise first."""
         sides = (self.corrected, self.wrong)
-        found = [
-            *((said, text) for side in sides for said in self.reference_answers for text in side),
-            *((self.answer, said) for said in self.reference_answers),
+        pairs = [
+            *(
+                (answer, text)
+                for side in sides
+                for answer in self.reference_answers
+                for text in side
+            ),
+            *((self.answer, answer) for answer in self.reference_answers),
             # Diversified answers have no identity from question to question, and a reply may give
             # fewer: then they are gone through again.
             *(
-                (self.answer, said[at % len(said)])
+                (self.answer, replies[at % len(replies)])
                 for at in range(len(self.reference_answers))
-                for said in self.neighbors
+                for replies in self.neighbors
             ),
         ]
         # All of them, so that the terms of one score answer the same question.
-        return found if self.premise == "answer" else [(held, judged) for judged, held in found]
+        return pairs if self.premise == "answer" else [(held, judged) for judged, held in pairs]
 
     def read(self, scores: Floats) -> Similarities:
         """The similarities of `pairs`, in tables."""
@@ -113,7 +118,7 @@ class Score:
 
 
 def score(
-    found: Similarities,
+    similarities: Similarities,
     expertise: Floats | None,
     best: bool = False,
     divergence: DivergenceName = "tv",
@@ -123,7 +128,7 @@ def score(
     """Equation 4 over what was found.
 
     Args:
-        found: The similarities.
+        similarities: Those of all pairs.
         expertise: r_i of each reference. None: all count alike, which is the same scale, since
             equal weights have the sum that others have.
         best: Whether only the reference with the highest expertise counts. It is scored as the only
@@ -135,7 +140,7 @@ def score(
     Raises:
         ValueError: The best is wanted without expertise.
     """
-    n = found.answer.size
+    n = similarities.answer.size
     used: Sequence[int] = range(n)
     if best:
         if expertise is None:
@@ -145,8 +150,11 @@ def score(
     skill = np.zeros(n) if expertise is None else expertise
     shares = np.zeros(n)
     shares[at] = formula.weights(skill[at], temperature, normalization)
-    penalties = found.penalties
+    penalties = similarities.penalties
     value = formula.fewl(
-        found.answer[at], shares[at], None if penalties is None else penalties[at], divergence
+        similarities.answer[at],
+        shares[at],
+        None if penalties is None else penalties[at],
+        divergence,
     )
-    return Score(float(value), shares, found.answer, penalties, expertise, tuple(used))
+    return Score(float(value), shares, similarities.answer, penalties, expertise, tuple(used))

@@ -25,12 +25,12 @@ def merge(labels: Iterable[ClaimLabel | None]) -> ClaimLabel | None:
     Returns:
         The label, or None when a missing one could change it, or when there are none.
     """
-    found = list(labels)
-    if ClaimLabel.ENTAILMENT in found:
+    every = list(labels)
+    if ClaimLabel.ENTAILMENT in every:
         return ClaimLabel.ENTAILMENT
-    if None in found or not found:
+    if None in every or not every:
         return None
-    return ClaimLabel.CONTRADICTION if ClaimLabel.CONTRADICTION in found else ClaimLabel.NEUTRAL
+    return ClaimLabel.CONTRADICTION if ClaimLabel.CONTRADICTION in every else ClaimLabel.NEUTRAL
 
 
 @dataclass(frozen=True)
@@ -132,10 +132,10 @@ def summarize(evaluations: Iterable[Evaluation]) -> Summary:
     The averages are macro averages: the share of each label among an answer's labelled claims, then
     the mean over answers, so that an answer with many claims weighs no more than one with few.
     """
-    found = list(evaluations)
-    nothing = sum(evaluation.nothing_to_check for evaluation in found)
-    undetermined = sum(evaluation.undetermined for evaluation in found)
-    counted = [e for e in found if not e.undetermined and not e.nothing_to_check]
+    every = list(evaluations)
+    nothing = sum(evaluation.nothing_to_check for evaluation in every)
+    undetermined = sum(evaluation.undetermined for evaluation in every)
+    counted = [e for e in every if not e.undetermined and not e.nothing_to_check]
     labels = [[claim.label for claim in e.claims if claim.label is not None] for e in counted]
     labels = [of_one for of_one in labels if of_one]
 
@@ -145,7 +145,7 @@ def summarize(evaluations: Iterable[Evaluation]) -> Summary:
         return sum(of_one.count(label) / len(of_one) for of_one in labels) / len(labels)
 
     return Summary(
-        answers=len(found),
+        answers=len(every),
         nothing_to_check=nothing,
         undetermined=undetermined,
         entailment=mean_share(ClaimLabel.ENTAILMENT),

@@ -124,14 +124,14 @@ def too_short(text: str) -> bool:
     Words that only hold a sentence together do not count. In scripts whose signs are words by
     themselves two signs count as one word, in Korean three.
     """
-    found = [word for word, _, _ in words(_DIGITS.sub("0", text))]
-    signs = [word for word in found if len(word) == 1 and word.isalpha() and not word.isascii()]
+    tokens = [word for word, _, _ in words(_DIGITS.sub("0", text))]
+    signs = [word for word in tokens if len(word) == 1 and word.isalpha() and not word.isascii()]
     hangul = sum("\uac00" <= sign <= "\ud7a3" for sign in signs)
-    plain = sum(word not in FUNCTION_WORDS for word in found) - len(signs)
+    plain = sum(word not in FUNCTION_WORDS for word in tokens) - len(signs)
     total = plain + hangul / _HANGUL_A_WORD + (len(signs) - hangul) / _SIGNS_A_WORD
     if signs:
         return total < _LEAST_OF_SIGNS
-    return total < (_LEAST_WORDS_OF_A_SENTENCE if not CLAUSAL.isdisjoint(found) else _LEAST_WORDS)
+    return total < (_LEAST_WORDS_OF_A_SENTENCE if not CLAUSAL.isdisjoint(tokens) else _LEAST_WORDS)
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -139,9 +139,9 @@ def content_words(text: str) -> frozenset[str]:
 
     Words that only hold sentences together are left out, and single Latin letters: "s" of "town's".
     """
-    found = word_set(text) - FUNCTION_WORDS
+    tokens = word_set(text) - FUNCTION_WORDS
     return frozenset(
-        word for word in found if len(word) > 1 or not word.isascii() or word.isdigit()
+        word for word in tokens if len(word) > 1 or not word.isascii() or word.isdigit()
     )
 
 
@@ -206,7 +206,7 @@ def _nothing(clause: str) -> bool:
     clause = clause.strip(" '" + _QUESTION_MARKS)
     apology = APOLOGY.match(clause)
     read = {clause, clause[apology.end() :]} if apology else {clause}
-    return any(not one or lang.nothing.fullmatch(one) for one in read for lang in LANGUAGES)
+    return any(not text or lang.nothing.fullmatch(text) for text in read for lang in LANGUAGES)
 
 
 def _clauses(plain: str) -> Iterator[tuple[bool, str]]:
@@ -214,7 +214,7 @@ def _clauses(plain: str) -> Iterator[tuple[bool, str]]:
     joined = False
     for part in _CLAUSES.split(plain):
         at = 0
-        contrasts = (one for language in LANGUAGES for one in language.contrast.finditer(part))
+        contrasts = (match for language in LANGUAGES for match in language.contrast.finditer(part))
         for match in sorted(contrasts, key=re.Match.start):
             if match.start() < at:
                 continue

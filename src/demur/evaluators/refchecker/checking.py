@@ -72,22 +72,22 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
             return [(at, claims[at].text if at - 1 in group else claims[at].alone) for at in group]
 
         findings = [[WindowFinding() for _ in claims] for _ in windows]
-        asked = list(product(range(len(windows)), _groups(claims)))
+        requests = list(product(range(len(windows)), _groups(claims)))
         need_numbers = False
-        while asked:
-            outcomes = yield from ask([call(windows[at], group) for at, group in asked])
+        while requests:
+            outcomes = yield from ask([call(windows[at], group) for at, group in requests])
             again: list[tuple[int, list[int]]] = []
-            for (at, group), outcome in zip(asked, outcomes, strict=True):
+            for (at, group), outcome in zip(requests, outcomes, strict=True):
                 shown = [window_text(windows[at]), *(text for _, text in listed_texts(group))]
-                found = _joint_findings(outcome, group, shown, need_numbers)
-                for number, finding in found.items():
+                joint = _joint_findings(outcome, group, shown, need_numbers)
+                for number, finding in joint.items():
                     findings[at][number] = finding
-                unlabelled = [number for number in group if found[number].label is None]
+                unlabelled = [number for number in group if joint[number].label is None]
                 if outcome.error is None and len(group) > 1:
                     half = -(-len(group) // 2)
                     again += [(at, part) for part in _parts(unlabelled, half)]
             # A reply that lost count once has to show which claim it means.
-            asked, need_numbers = again, True
+            requests, need_numbers = again, True
         return findings
 
     return check
@@ -106,8 +106,8 @@ def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
         claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
         outcomes = yield from ask(_single_calls(model, prompt, claims, windows, question))
-        asked = zip(outcomes, product(windows, claims), strict=True)
-        return _by_window([read(outcome, *pair) for outcome, pair in asked], len(claims))
+        pairs = zip(outcomes, product(windows, claims), strict=True)
+        return _by_window([read(outcome, *pair) for outcome, pair in pairs], len(claims))
 
     return check
 
@@ -144,11 +144,15 @@ def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> 
         outcomes = yield from ask([*fixed, *calls])
         if bias is None:
             measured = [_logprobs(outcome) for outcome in outcomes[: len(fixed)]]
-            failed = next((found for found in measured if isinstance(found, str)), None)
+            failed = next(
+                (measurement for measurement in measured if isinstance(measurement, str)), None
+            )
             if failed is not None:
                 error = WindowFinding(error=f"the label bias could not be measured: {failed}")
                 return [[error] * len(claims) for _ in windows]
-            found_bias = mean_bias([found for found in measured if not isinstance(found, str)])
+            found_bias = mean_bias(
+                [measurement for measurement in measured if not isinstance(measurement, str)]
+            )
             bias = _kept_biases.setdefault(model, kept_under, lambda: found_bias)
             save_measured(model, kept_under, {str(label): value for label, value in bias.items()})
         findings = [
@@ -164,10 +168,10 @@ def _known_bias(model: BaseChatModel, key: Hashable) -> Mapping[ClaimLabel, floa
     known = _kept_biases.get(model, key)
     if (
         known is None
-        and (found := load_measured(model, key))
-        and found.keys() == {*map(str, ClaimLabel)}
+        and (saved := load_measured(model, key))
+        and saved.keys() == {*map(str, ClaimLabel)}
     ):
-        stored = {label: found[str(label)] for label in ClaimLabel}
+        stored = {label: saved[str(label)] for label in ClaimLabel}
         known = _kept_biases.setdefault(model, key, lambda: stored)
     return known
 
@@ -184,7 +188,7 @@ def nli(scorer: NLI) -> Checker:
             error = WindowFinding(error=f"the NLI model failed: {outcome.error}")
             return [[error] * len(claims) for _ in windows]
         findings = [
-            WindowFinding(max(found, key=found.__getitem__), found) for found in outcome.value
+            WindowFinding(max(shares, key=shares.__getitem__), shares) for shares in outcome.value
         ]
         return _by_window(findings, len(claims))
 
@@ -264,11 +268,11 @@ def _logprobs(outcome: Outcome) -> Mapping[ClaimLabel, float] | str:
 
 
 def _logprob_finding(
-    found: Mapping[ClaimLabel, float] | str, bias: Mapping[ClaimLabel, float]
+    measured: Mapping[ClaimLabel, float] | str, bias: Mapping[ClaimLabel, float]
 ) -> WindowFinding:
-    if isinstance(found, str):
-        return WindowFinding(error=found)
-    shares = probabilities({label: value - bias[label] for label, value in found.items()})
+    if isinstance(measured, str):
+        return WindowFinding(error=measured)
+    shares = probabilities({label: value - bias[label] for label, value in measured.items()})
     if shares[ClaimLabel.ENTAILMENT] >= SURE:
         return WindowFinding(ClaimLabel.ENTAILMENT, shares)
     others = (ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL)

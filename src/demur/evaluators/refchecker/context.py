@@ -43,24 +43,24 @@ def refers(text: str) -> bool:
     return _REFERS.match(text) is not None
 
 
-def asked(claims: Sequence[Claim], sample: Sample) -> list[AskedClaim]:
+def as_asked(claims: Sequence[Claim], sample: Sample) -> list[AskedClaim]:
     """Return the claims of a sample as they are asked about, in their order."""
-    said = units(sample.answer)
-    at = {unit.start: number for number, unit in enumerate(said)}
+    answer_units = units(sample.answer)
+    at = {unit.start: number for number, unit in enumerate(answer_units)}
     before = said_before(sample) or ([sample.question] if sample.question else [])
-    found: list[AskedClaim] = []
+    asked_claims: list[AskedClaim] = []
     last: int | None = None
     for claim in claims:
         number = at.get(claim.span.start) if claim.span and not claim.triplet else None
-        if number is None or said[number].text != claim.text:
-            found.append(AskedClaim(claim.text, claim.text))
+        if number is None or answer_units[number].text != claim.text:
+            asked_claims.append(AskedClaim(claim.text, claim.text))
             last = None
             continue
-        alone = " ".join([*_leading(said, number, before), claim.text])
+        alone = " ".join([*_leading(answer_units, number, before), claim.text])
         follows = last is not None and last == number - 1
-        found.append(AskedClaim(claim.text if follows else alone, alone))
+        asked_claims.append(AskedClaim(claim.text if follows else alone, alone))
         last = number
-    return found
+    return asked_claims
 
 
 def said_before(sample: Sample) -> list[str]:
@@ -70,14 +70,14 @@ def said_before(sample: Sample) -> list[str]:
     return [unit.said for start, end in tail for unit in units(text[start:end])]
 
 
-def _leading(said: Sequence[Unit], number: int, before: Sequence[str]) -> list[str]:
+def _leading(answer_units: Sequence[Unit], number: int, before: Sequence[str]) -> list[str]:
     """The units that one refers to, in order."""
-    if said[number].kind not in ("sentence", "item"):
+    if answer_units[number].kind not in ("sentence", "item"):
         return []
-    texts = [*before, *(unit.said for unit in said[:number])]
-    found: list[str] = []
-    text = said[number].text
-    while texts and len(found) < _MOST_BACK and refers(text):
+    texts = [*before, *(unit.said for unit in answer_units[:number])]
+    leading: list[str] = []
+    text = answer_units[number].text
+    while texts and len(leading) < _MOST_BACK and refers(text):
         text = texts.pop()
-        found.insert(0, text)
-    return found
+        leading.insert(0, text)
+    return leading

@@ -50,27 +50,27 @@ def complete(nominated: Sequence[Claim], sample: Sample, as_fallback: bool) -> C
         as_fallback: Whether `details` tell the units that became claims themselves, and the share
             of the answer that the nominated claims cover.
     """
-    found = units(sample.answer)
-    by_unit = _by_unit(found, nominated)
-    said: list[Unit] = []
+    answer_units = units(sample.answer)
+    by_unit = _by_unit(answer_units, nominated)
+    stating: list[Unit] = []
     dropped: dict[Claim, None] = {}
-    for unit in found:
+    for unit in answer_units:
         if states_nothing(unit.said):
             dropped.update(dict.fromkeys(by_unit[unit.start]))
         else:
-            said.append(unit)
+            stating.append(unit)
     kept = [claim for claim in nominated if claim not in dropped]
     before = said_before(sample)
     own = [
         _as_claim(unit, sample.question, before)
-        for unit in said
+        for unit in stating
         if not _covers(by_unit[unit.start], unit)
     ]
     claims = [*kept, *(claim for claim in own if claim.error is None)]
     details: dict[str, Any] = {}
     if as_fallback:
         details["fallback_claims"] = [claim.text for claim in own]
-        details["coverage"] = round(_share_covered(said, by_unit), 4)
+        details["coverage"] = round(_share_covered(stating, by_unit), 4)
     return Complete(
         claims=tuple(sorted(claims, key=_place)),
         unfit=tuple(claim for claim in own if claim.error is not None),
@@ -99,33 +99,33 @@ def _as_claim(unit: Unit, question: str | None, before: Sequence[str]) -> Claim:
     return Claim(text=unit.text, span=span, error=f"{unit.text!r:.100} {NEEDS_QUESTION}")
 
 
-def _by_unit(found: Sequence[Unit], claims: Sequence[Claim]) -> Mapping[int, list[Claim]]:
+def _by_unit(answer_units: Sequence[Unit], claims: Sequence[Claim]) -> Mapping[int, list[Claim]]:
     """The claims whose spans begin in each unit, by where the unit begins."""
-    starts = [unit.start for unit in found]
+    starts = [unit.start for unit in answer_units]
     held: dict[int, list[Claim]] = {start: [] for start in starts}
     for claim in claims:
         at = bisect_right(starts, claim.span.start) - 1 if claim.span else -1
-        if claim.span and at >= 0 and claim.span.start < found[at].end:
+        if claim.span and at >= 0 and claim.span.start < answer_units[at].end:
             held[starts[at]].append(claim)
     # A sentence that is said again is covered by the claims of the first.
     first: dict[str, Unit] = {}
-    for unit in found:
+    for unit in answer_units:
         same = first.setdefault(unit.said, unit)
         if not held[unit.start] and not refers(unit.said):
             held[unit.start] = held[same.start]
     return held
 
 
-def _share_covered(said: Sequence[Unit], by_unit: Mapping[int, Sequence[Claim]]) -> float:
+def _share_covered(stating: Sequence[Unit], by_unit: Mapping[int, Sequence[Claim]]) -> float:
     """The share of the units' characters that stand in the spans of their claims, in [0, 1]."""
     covered = 0
-    for unit in said:
+    for unit in stating:
         reached = unit.start
         spans = sorted((c.span.start, c.span.end) for c in by_unit[unit.start] if c.span)
         for start, end in spans:
             covered += max(0, min(end, unit.end) - max(start, reached))
             reached = max(reached, min(end, unit.end))
-    total = sum(unit.end - unit.start for unit in said)
+    total = sum(unit.end - unit.start for unit in stating)
     return covered / total if total else 1.0
 
 
@@ -136,10 +136,10 @@ def _covers(claims: Sequence[Claim], unit: Unit) -> bool:
     """
     if not claims or unit.kind == "code":
         return False
-    said = " ".join(claim.text for claim in claims)
-    if DENIAL.search(unit.said) and not DENIAL.search(said):
+    covering = " ".join(claim.text for claim in claims)
+    if DENIAL.search(unit.said) and not DENIAL.search(covering):
         return False
-    wanted, held = content_words(unit.said), word_set(said)
+    wanted, held = content_words(unit.said), word_set(covering)
     stems = {word[:_STEM] for word in held}
     missing = {word for word in wanted if word not in held and word[:_STEM] not in stems}
     if any(word in NUMBER_WORDS or any(map(str.isdigit, word)) for word in missing):

@@ -21,7 +21,7 @@ from demur.evaluators.base import ClaimEvaluator, ExtractedClaims, LabelledClaim
 from demur.evaluators.refchecker import checking
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate
 from demur.evaluators.refchecker.checking import Checker, WindowFinding
-from demur.evaluators.refchecker.context import AskedClaim, asked
+from demur.evaluators.refchecker.context import AskedClaim, as_asked
 from demur.evaluators.refchecker.coverage import complete, stating
 from demur.evaluators.refchecker.extraction import ClaimForm, Extraction, extract
 from demur.evaluators.refchecker.judging import (
@@ -243,9 +243,9 @@ class RefChecker(ClaimEvaluator):
         details: dict[str, Any] = {"checker": self._mode, "granularity": self._form}
         if nominated.error is not None:
             return self._undetermined(nominated.error, details=details)
-        made = complete(nominated.claims, sample, as_fallback=self._form != "sentences")
-        details |= made.details
-        if dropped := [*nominated.dropped, *made.dropped]:
+        completed = complete(nominated.claims, sample, as_fallback=self._form != "sentences")
+        details |= completed.details
+        if dropped := [*nominated.dropped, *completed.dropped]:
             details["dropped_claims"] = dropped
         referenced = yield from self._referenced(sample)
         if isinstance(referenced, str):
@@ -256,7 +256,7 @@ class RefChecker(ClaimEvaluator):
                 for document in referenced.contexts
             ]
         return ExtractedClaims(
-            referenced, made.claims, details, (*made.unfit, *nominated.ungrounded)
+            referenced, completed.claims, details, (*completed.unfit, *nominated.ungrounded)
         )
 
     def _referenced(self, sample: Sample) -> Steps[Sample | str]:
@@ -269,19 +269,19 @@ class RefChecker(ClaimEvaluator):
         (outcome,) = yield from ask([RunnableCall(self.retriever, query, "retrieval")])
         if outcome.error is not None:
             return f"the retriever failed: {outcome.error}"
-        found = Sample(answer="", contexts=outcome.value)
-        plain = unstyled(found)  # as all that an evaluator is given
-        contexts = (found if plain is None else plain.sample).contexts
+        retrieved = Sample(answer="", contexts=outcome.value)
+        plain = unstyled(retrieved)  # as all that an evaluator is given
+        contexts = (retrieved if plain is None else plain.sample).contexts
         if not _any_text(contexts, None):
             return "the retriever found no text to check the answer against"
         return sample.model_copy(update={"contexts": contexts})
 
     def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[LabelledClaims]:
-        shown = asked(claims, sample)
+        shown = as_asked(claims, sample)
         different = list(dict.fromkeys(shown))
         check, identity = self._check()
         readings = self._readings(sample, different)
-        found = yield from side_by_side(
+        checked = yield from side_by_side(
             [
                 check_unknown(
                     check,
@@ -294,21 +294,21 @@ class RefChecker(ClaimEvaluator):
             ]
         )
         by_text: dict[AskedClaim, tuple[Sequence[Window], list[WindowFinding]]] = {}
-        for reading, (findings, _) in zip(readings, found, strict=True):
+        for reading, (findings, _) in zip(readings, checked, strict=True):
             for place, at in enumerate(reading.claims):
                 of_claim = [of_window[place] for of_window in findings]
                 by_text[different[at]] = reading.windows, of_claim
-        labelled = judged(claims, [by_text[one] for one in shown])
+        labelled = judged(claims, [by_text[text] for text in shown])
         annotated = [
-            with_quantities(claim, sample.answer, by_text[one][0])
-            for claim, one in zip(labelled.claims, shown, strict=True)
+            with_quantities(claim, sample.answer, by_text[text][0])
+            for claim, text in zip(labelled.claims, shown, strict=True)
         ]
-        told = {
+        details = {
             "checker": self._mode,
             "windows": sum(len(reading.windows) for reading in readings),
-            "known": sum(known for _, known in found),
+            "known": sum(known for _, known in checked),
         }
-        return replace(labelled, claims=tuple(annotated), details=told)
+        return replace(labelled, claims=tuple(annotated), details=details)
 
     @property
     def _window_size(self) -> int:
@@ -318,12 +318,12 @@ class RefChecker(ClaimEvaluator):
         """What each claim is held against: all of short references, the nearest of long ones."""
         size, lone = self._window_size, self._nli is not None
         contexts, reference = sample.contexts, sample.reference
-        found = passages(contexts, reference, size, size // _OVERLAP)
-        if sum(map(count_tokens, {passage.text for passage in found})) > _READ_WHOLE * size:
+        pieces = passages(contexts, reference, size, size // _OVERLAP)
+        if sum(map(count_tokens, {passage.text for passage in pieces})) > _READ_WHOLE * size:
             texts = [claim.alone for claim in claims]
             return nearest(texts, contexts, reference, size, sample.question, lone)
         # A cross-encoder sees a lone passage more clearly, and its pairs cost little.
-        shown = [(passage,) for passage in found] if lone else stable_windows(found, size)
+        shown = [(passage,) for passage in pieces] if lone else stable_windows(pieces, size)
         return [Reading(tuple(range(len(claims))), tuple(shown))]
 
     def _check(self) -> tuple[Checker, Hashable]:

@@ -110,10 +110,10 @@ def extract(
 
     def read(stretch: str) -> Steps[list[Extracted] | str]:
         key = prompt, question, before, stretch
-        found = remembered.get(key) or (yield from _read_stretch(stretch, call, form, known))
-        if not isinstance(found, str) and all(claim.readable for claim in found):
-            remembered[key] = found
-        return found
+        extracted = remembered.get(key) or (yield from _read_stretch(stretch, call, form, known))
+        if not isinstance(extracted, str) and all(claim.readable for claim in extracted):
+            remembered[key] = extracted
+        return extracted
 
     stretches = [answer[start:end] for start, end in windows(answer, _STRETCH_TOKENS, 0)]
     reads: list[Extracted] = []
@@ -138,8 +138,8 @@ def _read_stretch(
     if reply.truncated and (halves := _halves(stretch)):
         calls = [call(half) for half in halves]
     else:
-        asked = UNREADABLE_TRIPLETS if form == "triplets" else UNREADABLE_STATEMENTS
-        calls = [call(stretch, AIMessage(reply.text or "(nothing)"), HumanMessage(asked))]
+        hint = UNREADABLE_TRIPLETS if form == "triplets" else UNREADABLE_STATEMENTS
+        calls = [call(stretch, AIMessage(reply.text or "(nothing)"), HumanMessage(hint))]
     outcomes = yield from ask(calls)
     for outcome in outcomes:
         if outcome.error is not None:
@@ -209,7 +209,7 @@ def _grounded(claim: Claim, known: _Known) -> bool:
 def _example_claims(prompt: Prompt, form: ClaimForm) -> frozenset[str]:
     """What a small model repeats of its prompt as if it were claims of the answer."""
     read = [_parse(example.reply, form) for example in prompt.examples]
-    return frozenset(claim.text.casefold() for one in read for claim in _claims(one))
+    return frozenset(claim.text.casefold() for extracted in read for claim in _claims(extracted))
 
 
 def _collect(
@@ -218,11 +218,11 @@ def _collect(
     indexed = index_sentences(
         Sentence(None, unit.start, answer[unit.start : unit.end]) for unit in units(answer)
     )
-    found = dict.fromkeys(claim for read in reads for claim in _claims(read))
+    candidates = dict.fromkeys(claim for read in reads for claim in _claims(read))
     claims: list[Claim] = []
     ungrounded: list[Claim] = []
     dropped: list[str] = []
-    for claim in found:
+    for claim in candidates:
         if _grounded(claim, known):
             span = locate(claim.text, indexed)
             claims.append(claim.model_copy(update={"span": span}))

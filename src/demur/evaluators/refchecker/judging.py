@@ -52,11 +52,11 @@ def with_quantities(claim: Claim, answer: str, windows: Sequence[Window]) -> Cla
 
     Of a claim that is a piece of the answer behind its question, only the piece counts.
     """
-    said = claim.text
+    text = claim.text
     if claim.span is not None and not claim.triplet:
         own = answer[claim.span.start : claim.span.end]
-        said = own if said.endswith(own) else said
-    missing = missing_quantities(said, [window_text(window) for window in windows])
+        text = own if text.endswith(own) else text
+    missing = missing_quantities(text, [window_text(window) for window in windows])
     return claim.model_copy(update={"missing_quantities": missing}) if missing else claim
 
 
@@ -66,8 +66,8 @@ def _probabilities(
     """Those of the window that is surest of the claim's label."""
     if label is None:
         return None
-    given = [f.probabilities for f in findings if f.label is label and f.probabilities]
-    return dict(max(given, key=lambda shares: shares[label])) if given else None
+    known = [f.probabilities for f in findings if f.label is label and f.probabilities]
+    return dict(max(known, key=lambda shares: shares[label])) if known else None
 
 
 def _confidence(findings: Sequence[WindowFinding], label: ClaimLabel | None) -> float:
@@ -79,15 +79,15 @@ def _confidence(findings: Sequence[WindowFinding], label: ClaimLabel | None) -> 
     """
     if label is None:
         return 0.0
-    given = [f.probabilities for f in findings if f.probabilities]
-    if not given:
+    known = [f.probabilities for f in findings if f.probabilities]
+    if not known:
         return 1.0
-    surest = max(shares[label] for shares in given)
+    surest = max(shares[label] for shares in known)
     if label is ClaimLabel.ENTAILMENT:
         return surest
     if label is ClaimLabel.NEUTRAL:
-        return min(shares[label] for shares in given)
-    return min(surest, 1 - max(shares[ClaimLabel.ENTAILMENT] for shares in given))
+        return min(shares[label] for shares in known)
+    return min(surest, 1 - max(shares[ClaimLabel.ENTAILMENT] for shares in known))
 
 
 def counts_of(claims: Sequence[Claim]) -> Mapping[str, int]:

@@ -62,12 +62,12 @@ _OTHER_DENIED = re.compile(
     re.IGNORECASE,
 )
 # What the reference says may well be a denial, and the claim the same one.
-_TOLD = re.compile(
+_REPORTED = re.compile(
     r"(?<!\w)(?:says?|states?|stated|implies|confirms?|mentions?|notes?|writes|shows?)\sthat\s"
     r"[^,;:.!?()\n—]{1,300}",
     re.IGNORECASE,
 )
-_TOLD_DENIAL = re.compile(
+_REPORTED_DENIAL = re.compile(
     rf"{NEGATION}(?!\s(?:so|true|right|correct|quite|all|full|fully|entire|entirely|exactly|the))",
     re.IGNORECASE,
 )
@@ -114,15 +114,15 @@ def parse_label(reply: str) -> ClaimLabel | str:
     """
     mentions = list(_mentions(reply))
     affirmed = {label for label, sure in mentions if sure}
-    one = len(affirmed) == 1 and not affirmed & {label for label, sure in mentions if not sure}
+    single = len(affirmed) == 1 and not affirmed & {label for label, sure in mentions if not sure}
     entailed = affirmed == {ClaimLabel.ENTAILMENT}
-    if one and (not entailed or _says_entailment(reply)):
+    if single and (not entailed or _says_entailment(reply)):
         return affirmed.pop()
     if affirmed and (label := _last_line(reply)):
         return label
     if not affirmed:
         return UNREADABLE
-    return QUALIFIED if one else SEVERAL
+    return QUALIFIED if single else SEVERAL
 
 
 def parse_numbered_labels(
@@ -135,13 +135,13 @@ def parse_numbered_labels(
     before may be quoted. Else a claim with two different labels has none. A number that was not
     asked for voids the whole reply: its list may have begun elsewhere, at 0 for instance.
     """
-    given = _numbered_in(reply)
-    seen = {number for number, _ in given} | set(_list_numbers(reply))
+    numbered = _numbered_in(reply)
+    seen = {number for number, _ in numbered} | set(_list_numbers(reply))
     if strange := sorted(seen.difference(numbers)):
         named = ", ".join(map(str, strange[:3])) + (", ..." if len(strange) > 3 else "")
         why = f"the checker's reply has numbers that were not asked for: {named}"
         return dict.fromkeys(numbers, why)
-    if not given:
+    if not numbered:
         bare = _bare_labels(reply)
         if need_numbers or len(bare) != len(numbers):
             why = (
@@ -150,19 +150,19 @@ def parse_numbered_labels(
                 else UNREADABLE
             )
             return dict.fromkeys(numbers, why)
-        given = list(zip(numbers, bare, strict=True))
-    found: dict[int, ClaimLabel | str] = dict.fromkeys(numbers, NO_LABEL)
+        numbered = list(zip(numbers, bare, strict=True))
+    labels: dict[int, ClaimLabel | str] = dict.fromkeys(numbers, NO_LABEL)
     last: dict[int, ClaimLabel | str] = {}
-    for number, label in given:
+    for number, label in numbered:
         last = {} if number in last else last  # where numbers come again, another list begins
         last[number] = label
-        known = found[number]
+        known = labels[number]
         if known == NO_LABEL:
-            found[number] = label
+            labels[number] = label
         elif known != label:
-            found[number] = "the checker gave several labels for this claim"
-    whole = last.keys() >= found.keys()
-    return {number: last[number] for number in numbers} if whole else found
+            labels[number] = "the checker gave several labels for this claim"
+    whole = last.keys() >= labels.keys()
+    return {number: last[number] for number in numbers} if whole else labels
 
 
 def _mentions(text: str) -> Iterator[tuple[ClaimLabel, bool]]:
@@ -214,7 +214,9 @@ def _says_entailment(text: str) -> bool:
 
 
 def _takes_back(text: str) -> bool:
-    text = _TOLD.sub(lambda told: _TOLD_DENIAL.sub("", told[0]), _OTHER_DENIED.sub("", text))
+    text = _REPORTED.sub(
+        lambda match: _REPORTED_DENIAL.sub("", match[0]), _OTHER_DENIED.sub("", text)
+    )
     return bool(TAKEN_BACK.search(text) or _OTHER_LABEL.search(text))
 
 
@@ -233,8 +235,10 @@ def _explains(after: str) -> bool:
     if not rest or "</" in signs or re.search(r"[.!。\n|]", signs):
         return True
     first, *_ = re.split(r"[.!。\n|]", rest, maxsplit=1)
-    told = bool(re.search(r"[,;:(—–-]", signs)) or rest[:7].lower().startswith(("because", "since"))
-    return told and not rest[0].isdigit() and bool(_REASON.search(first))
+    introduced = bool(re.search(r"[,;:(—–-]", signs)) or rest[:7].lower().startswith(
+        ("because", "since")
+    )
+    return introduced and not rest[0].isdigit() and bool(_REASON.search(first))
 
 
 @dataclass(frozen=True)
@@ -272,9 +276,9 @@ def _numbered_in(reply: str) -> list[tuple[int, ClaimLabel | str]]:
     # What stands behind a list may be said of any of its claims.
     taken_back = _takes_back("\n".join(behind))
     return [
-        (entry.number, QUALIFIED if taken_back and found is ClaimLabel.ENTAILMENT else found)
+        (entry.number, QUALIFIED if taken_back and label is ClaimLabel.ENTAILMENT else label)
         for entry in entries
-        for found in [entry.read()]
+        for label in [entry.read()]
     ]
 
 

@@ -49,14 +49,14 @@ def index(passages: Iterable[Passage]) -> Index:
     )
 
 
-def index_sentences(given: Iterable[Sentence]) -> Index:
+def index_sentences(listed: Iterable[Sentence]) -> Index:
     """Sentences, ready to be searched."""
-    found = tuple(given)
+    indexed = tuple(listed)
     by_word: dict[str, list[int]] = defaultdict(list)
-    for at, sentence in enumerate(found):
+    for at, sentence in enumerate(indexed):
         for word in word_set(sentence.text):
             by_word[word].append(at)
-    return Index(found, by_word)
+    return Index(indexed, by_word)
 
 
 def locate(claim: str, answer: Index) -> Span | None:
@@ -69,8 +69,8 @@ def locate(claim: str, answer: Index) -> Span | None:
     best = _best(wanted, answer)
     if best is None:
         return None
-    found = [(start, end) for word, start, end in words(best.text) if word in wanted]
-    return Span(start=best.start + found[0][0], end=best.start + found[-1][1])
+    spans = [(start, end) for word, start, end in words(best.text) if word in wanted]
+    return Span(start=best.start + spans[0][0], end=best.start + spans[-1][1])
 
 
 def find_evidence(claim: str, references: Index, label: ClaimLabel) -> Evidence | None:
@@ -84,12 +84,12 @@ def find_evidence(claim: str, references: Index, label: ClaimLabel) -> Evidence 
 
 def _best(wanted: frozenset[str], indexed: Index) -> Sentence | None:
     holding = [indexed.by_word[word] for word in wanted if word in indexed.by_word]
-    telling = [found for found in holding if len(found) <= _COMMON] or holding
+    telling = [places for places in holding if len(places) <= _COMMON] or holding
     if not telling:
         return None
     weights = [0] * len(indexed.sentences)
-    for found in telling:
-        weight = _WHOLE // len(found)
-        for at in found:
+    for places in telling:
+        weight = _WHOLE // len(places)
+        for at in places:
             weights[at] += weight
     return indexed.sentences[weights.index(max(weights))]

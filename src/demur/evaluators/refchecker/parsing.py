@@ -74,19 +74,19 @@ def parse_triplets(reply: str) -> Extracted:
     object. Lines that do not begin like a triplet are taken for remarks.
     """
     text = _FENCE.sub("", as_written(reply))
-    found: list[Triplet] = []
+    parsed: list[Triplet] = []
     broken = False
     from_json = _json_triplets(text)
     if from_json is not None:
-        found = from_json
+        parsed = from_json
     else:
         for line in text.splitlines():
             triplets, whole = _line_triplets(_without_bullet(line))
-            found += triplets
+            parsed += triplets
             broken = broken or not whole
     unique = tuple(
         triplet
-        for triplet in dict.fromkeys(found)
+        for triplet in dict.fromkeys(parsed)
         if tuple(part.lower() for part in triplet) != _PLACEHOLDERS
     )
     return Extracted(
@@ -107,8 +107,8 @@ def parse_statements(reply: str) -> Extracted:
         return Extracted(abstained=True)
     if lines and lines[0] not in marked and _BEGINS_TO_ABSTAIN.match(lines[0]):
         return Extracted()  # and goes on to say something
-    found = (s for s in statements if re.search(r"\w", s) and not _NOTHING_MORE.fullmatch(s))
-    return Extracted(statements=tuple(dict.fromkeys(found)))
+    stating = (s for s in statements if re.search(r"\w", s) and not _NOTHING_MORE.fullmatch(s))
+    return Extracted(statements=tuple(dict.fromkeys(stating)))
 
 
 def _without_bullet(line: str) -> str:
@@ -137,7 +137,7 @@ def _json_triplets(text: str) -> list[Triplet] | None:
         return None
     if len(data) in (2, 3) and all(isinstance(item, str) for item in data):
         data = [data]
-    found = []
+    triplets = []
     for item in data:
         if isinstance(item, dict):
             item = [item.get(key) for key in _PLACEHOLDERS]
@@ -146,8 +146,8 @@ def _json_triplets(text: str) -> list[Triplet] | None:
         triplet = _triplet(["" if part is None else str(part) for part in item])
         if triplet is None:
             return None
-        found.append(triplet)
-    return found or None
+        triplets.append(triplet)
+    return triplets or None
 
 
 def _line_triplets(line: str) -> tuple[list[Triplet], bool]:
@@ -164,21 +164,21 @@ def _line_triplets(line: str) -> tuple[list[Triplet], bool]:
     opened = [match.start() for match in _QUOTED_GROUP.finditer(line)]
     last_group = opened[-1] if opened else 0
     last_quote = _last_quote(line)
-    found: list[Triplet] = []
+    triplets: list[Triplet] = []
     at = 0
     while at < len(line) and line[at] in "([":
         # Only in the line's last group can `the "x") y")` be told from a remark behind the group.
         group = _group(line, at, last_quote if at >= last_group else -1)
         if group is None:
-            return found, not _begins_triplet(line, at)
+            return triplets, not _begins_triplet(line, at)
         elements, quoted, at = group
         triplet = _triplet(elements) if quoted or len(elements) == 3 else None
         if triplet is not None:
-            found.append(triplet)
+            triplets.append(triplet)
         elif quoted:
-            return found, False
+            return triplets, False
         at = _BETWEEN_GROUPS.match(line, at).end()  # type: ignore[union-attr]  # matches the empty string
-    return found, not (_QUOTED_GROUP.search(line, at) or _QUOTED_END.search(line, at))
+    return triplets, not (_QUOTED_GROUP.search(line, at) or _QUOTED_END.search(line, at))
 
 
 def _last_quote(line: str) -> int:

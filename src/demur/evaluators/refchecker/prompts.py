@@ -214,10 +214,10 @@ class RefCheckerPrompts:
             "logprobs": {"reference", "claim"},
         }
         for name, fields in needed.items():
-            found = set(getattr(self, name).fields)
-            if not fields <= found <= fields | {"question"}:
+            present = set(getattr(self, name).fields)
+            if not fields <= present <= fields | {"question"}:
                 raise ValueError(
-                    f"prompt {name!r} has the fields {sorted(found)}, "
+                    f"prompt {name!r} has the fields {sorted(present)}, "
                     f"expected {sorted(fields)} and, if wanted, 'question'"
                 )
 

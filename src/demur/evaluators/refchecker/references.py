@@ -57,14 +57,14 @@ def passages(
     ]
 
 
-def pack(found: Sequence[Passage], size: int) -> list[Window]:
+def pack(pieces: Sequence[Passage], size: int) -> list[Window]:
     """Put short passages together, in order, into windows of at most `size` tokens."""
-    if sum(len(passage.text) for passage in found) <= size:
-        return [tuple(found)] if found else []  # no token is shorter than a sign
+    if sum(len(passage.text) for passage in pieces) <= size:
+        return [tuple(pieces)] if pieces else []  # no token is shorter than a sign
     packed: list[Window] = []
     current: Window = ()
     total = 0
-    for passage in found:
+    for passage in pieces:
         tokens = count_tokens(passage.text)
         if current and total + tokens > size:
             packed.append(current)
@@ -74,12 +74,12 @@ def pack(found: Sequence[Passage], size: int) -> list[Window]:
 
 
 def pack_again(
-    found: Sequence[Passage], size: int, earlier: Sequence[Sequence[str]]
+    pieces: Sequence[Passage], size: int, earlier: Sequence[Sequence[str]]
 ) -> list[Window]:
     """As `pack`, but passages that were packed together before stay together.
 
     Args:
-        found: The passages.
+        pieces: The passages.
         size: Of a window, in tokens.
         earlier: The texts of earlier windows of this size. One is kept if all of it is there.
 
@@ -87,14 +87,14 @@ def pack_again(
         The windows that were kept, then those of the other passages.
     """
     by_text: dict[str, deque[Passage]] = defaultdict(deque)
-    for passage in found:
+    for passage in pieces:
         by_text[passage.text].append(passage)
     kept: list[Window] = []
     for texts in earlier:
         if all(len(by_text[text]) >= count for text, count in Counter(texts).items()):
             kept.append(tuple(by_text[text].popleft() for text in texts))
     left = set().union(*by_text.values())
-    return [*kept, *pack([passage for passage in found if passage in left], size)]
+    return [*kept, *pack([passage for passage in pieces if passage in left], size)]
 
 
 @dataclass(frozen=True)
@@ -130,13 +130,13 @@ def nearest(
         Each claim in one reading, claims that stand together in the order of the claims.
     """
     length = size if lone else min(size, _PASSAGE_TOKENS)
-    found = passages(contexts, reference, length, 0)
-    by_word = _passages_by_word(found)
-    asked = dict.fromkeys(content_words(question or ""), _OF_QUESTION)
+    pieces = passages(contexts, reference, length, 0)
+    by_word = _passages_by_word(pieces)
+    of_question = dict.fromkeys(content_words(question or ""), _OF_QUESTION)
     ranked = []
     for claim in claims:
         weights = dict.fromkeys(content_words(claim), 1.0)
-        ranked.append(_ranked({**asked, **weights} if weights else {}, by_word, found))
+        ranked.append(_ranked({**of_question, **weights} if weights else {}, by_word, pieces))
     blind = tuple(at for at, order in enumerate(ranked) if not order)
     sighted = [at for at, order in enumerate(ranked) if order]
     at_once = 1 if lone else max(1, size // length // _LEAST_PASSAGES)
@@ -146,26 +146,26 @@ def nearest(
         group = tuple(sighted[first : first + at_once])
         orders = [ranked[at] for at in group]
         if lone:
-            shown = [(found[place],) for place in orders[0][:_LONE_PASSAGES]]
+            shown = [(pieces[place],) for place in orders[0][:_LONE_PASSAGES]]
         else:
-            shown = [_filled(orders, found, size)]
+            shown = [_filled(orders, pieces, size)]
         readings.append(Reading(group, tuple(shown)))
     if blind:
-        every = [(passage,) for passage in found] if lone else pack(found, size)
+        every = [(passage,) for passage in pieces] if lone else pack(pieces, size)
         readings.append(Reading(blind, tuple(every)))
     return readings
 
 
-def _passages_by_word(found: Sequence[Passage]) -> Mapping[str, Sequence[int]]:
+def _passages_by_word(pieces: Sequence[Passage]) -> Mapping[str, Sequence[int]]:
     by_word: dict[str, list[int]] = defaultdict(list)
-    for at, passage in enumerate(found):
+    for at, passage in enumerate(pieces):
         for word in content_words(passage.text):
             by_word[word].append(at)
     return by_word
 
 
 def _ranked(
-    weights: Mapping[str, float], by_word: Mapping[str, Sequence[int]], found: Sequence[Passage]
+    weights: Mapping[str, float], by_word: Mapping[str, Sequence[int]], pieces: Sequence[Passage]
 ) -> list[int]:
     """The passages that hold these words, the nearest first; rare words count more.
 
@@ -175,29 +175,29 @@ def _ranked(
     for word in sorted(weights):
         holding = by_word.get(word, ())
         for at in holding:
-            nearness[at] += weights[word] * math.log(1 + len(found) / len(holding))
+            nearness[at] += weights[word] * math.log(1 + len(pieces) / len(holding))
     beside: dict[int, float] = defaultdict(float)
     for at, value in nearness.items():
-        for other in (at - 1, at + 1):
-            if 0 <= other < len(found) and found[other].context == found[at].context:
-                beside[other] = max(beside[other], _OF_NEIGHBOUR * value)
+        for neighbour in (at - 1, at + 1):
+            if 0 <= neighbour < len(pieces) and pieces[neighbour].context == pieces[at].context:
+                beside[neighbour] = max(beside[neighbour], _OF_NEIGHBOUR * value)
     whole = {at: nearness.get(at, 0) + beside.get(at, 0) for at in {*nearness, *beside}}
     return sorted(whole, key=lambda at: (-whole[at], at))
 
 
-def _filled(orders: Sequence[Sequence[int]], found: Sequence[Passage], size: int) -> Window:
+def _filled(orders: Sequence[Sequence[int]], pieces: Sequence[Passage], size: int) -> Window:
     """The nearest passages of each claim in turn, until the window is full, in their own order."""
     chosen: set[int] = set()
     total = 0
     for rank in range(max(map(len, orders))):
         for order in orders:
             if rank < len(order) and order[rank] not in chosen:
-                tokens = count_tokens(found[order[rank]].text)
+                tokens = count_tokens(pieces[order[rank]].text)
                 if chosen and total + tokens > size:
-                    return tuple(found[at] for at in sorted(chosen))
+                    return tuple(pieces[at] for at in sorted(chosen))
                 chosen.add(order[rank])
                 total += tokens
-    return tuple(found[at] for at in sorted(chosen))
+    return tuple(pieces[at] for at in sorted(chosen))
 
 
 def window_text(window: Window) -> str:

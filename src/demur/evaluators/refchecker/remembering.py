@@ -35,10 +35,10 @@ def memory(*key: Hashable) -> dict[Any, Any]:
     return {} if scope is None else scope.known.setdefault(("refchecker", *key), {})
 
 
-def stable_windows(found: Sequence[Passage], size: int) -> list[Window]:
+def stable_windows(pieces: Sequence[Passage], size: int) -> list[Window]:
     """The passages in windows, those of earlier attempts first."""
     known: dict[tuple[str, ...], None] = memory("windows", size)
-    windows = pack_again(found, size, list(known))
+    windows = pack_again(pieces, size, list(known))
     known.update(dict.fromkeys(tuple(passage.text for passage in window) for window in windows))
     return windows
 
@@ -71,21 +71,25 @@ def check_unknown(
         text: memory("findings", identity, question, text) for text in places
     }
     findings = {
-        text: [found.get(claim.alone, WindowFinding()) for claim in claims]
-        for text, found in known.items()
+        text: [of_window.get(claim.alone, WindowFinding()) for claim in claims]
+        for text, of_window in known.items()
     }
     supported = {
         at
-        for found in findings.values()
-        for at, finding in enumerate(found)
+        for of_window in findings.values()
+        for at, finding in enumerate(of_window)
         if finding.label is ClaimLabel.ENTAILMENT
     }
-    recalled = sum(finding.label is not None for found in findings.values() for finding in found)
+    recalled = sum(
+        finding.label is not None for of_window in findings.values() for finding in of_window
+    )
     # Those that lack the same claims are asked about together.
     lacking: dict[tuple[int, ...], list[str]] = defaultdict(list)
-    for text, found in findings.items():
+    for text, of_window in findings.items():
         unknown = tuple(
-            at for at, finding in enumerate(found) if finding.label is None and at not in supported
+            at
+            for at, finding in enumerate(of_window)
+            if finding.label is None and at not in supported
         )
         if unknown:
             lacking[unknown].append(text)

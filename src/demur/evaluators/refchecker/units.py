@@ -68,23 +68,23 @@ def units(answer: str) -> tuple[Unit, ...]:
     What has neither letter nor digit is no unit, nor is a title of few words over other units. A
     line that announces others ("The largest rivers are:") is in the text of each of these instead.
     """
-    found = _json_units(answer, 0)
-    if found is None:
-        found = [one for start, end, read in _blocks(answer) for one in read(answer, start, end)]
-    return tuple(_announced(unit for unit in found if any(map(str.isalnum, unit.said))))
+    pieces = _json_units(answer, 0)
+    if pieces is None:
+        pieces = [unit for start, end, read in _blocks(answer) for unit in read(answer, start, end)]
+    return tuple(_announced(unit for unit in pieces if any(map(str.isalnum, unit.said))))
 
 
-def _announced(given: Iterable[Unit]) -> Iterator[Unit]:
-    found = list(given)
+def _announced(stated: Iterable[Unit]) -> Iterator[Unit]:
+    listed = list(stated)
     announcement = ""
     begins: int | None = None
-    for at, unit in enumerate(found):
-        following = found[at + 1] if at + 1 < len(found) else None
+    for at, unit in enumerate(listed):
+        following = listed[at + 1] if at + 1 < len(listed) else None
         if following is not None and unit.said.endswith((":", "：")):
             # One that still waits for what it announces goes on in the next.
             waiting = announcement if begins is not None else ""
-            told = "" if states_nothing(unit.said) else unit.said
-            announcement = f"{waiting} {told}".strip()
+            text = "" if states_nothing(unit.said) else unit.said
+            announcement = f"{waiting} {text}".strip()
             begins = begins if waiting else unit.start if announcement else None
             continue
         if following is not None and unit.kind == "heading" and too_short(unit.said):
@@ -142,15 +142,15 @@ def _tables(answer: str, start: int, end: int) -> Iterator[tuple[int, int, UnitR
 
 
 def _code(answer: str, start: int, end: int) -> Iterator[Unit]:
-    found = _json_units(answer[start:end], start)
-    if found is not None:
-        yield from found
+    values = _json_units(answer[start:end], start)
+    if values is not None:
+        yield from values
         return
     block = answer[start:end]
-    said = block.strip()
-    if said:
-        begin = start + block.index(said)
-        yield Unit(begin, begin + len(said), said, said, "code")
+    code = block.strip()
+    if code:
+        begin = start + block.index(code)
+        yield Unit(begin, begin + len(code), code, code, "code")
 
 
 def _table(answer: str, start: int, end: int) -> Iterator[Unit]:
@@ -186,10 +186,10 @@ def _prose(answer: str, start: int, end: int) -> Iterator[Unit]:
             whole = _END_OF_LINE.match(answer, stop)
             kind = "heading" if marker[0].startswith("#") and whole else "item"
         begin += stated_from(answer[begin:stop])
-        said = _clean(answer[begin:stop]).strip()
-        if said:
-            yield Unit(begin, stop, said, said, kind, before)
-            before = said
+        sentence = _clean(answer[begin:stop]).strip()
+        if sentence:
+            yield Unit(begin, stop, sentence, sentence, kind, before)
+            before = sentence
 
 
 @lru_cache(maxsize=8)
@@ -233,29 +233,29 @@ def _json_units(text: str, offset: int) -> list[Unit] | None:
 
 
 def _leaves(text: str, start: int, path: tuple[str, ...], offset: int) -> list[Unit]:
-    found: list[Unit] = []
-    _value(text, start, path, offset, found)
-    return found
+    leaves: list[Unit] = []
+    _value(text, start, path, offset, leaves)
+    return leaves
 
 
-def _value(text: str, at: int, path: tuple[str, ...], offset: int, found: list[Unit]) -> int:
+def _value(text: str, at: int, path: tuple[str, ...], offset: int, leaves: list[Unit]) -> int:
     """Read the value at a place, add its units, and return where it ends."""
     if text[at] == "{":
         at = _after_space(text, at + 1)
         while text[at] != "}":
             key, at = _DECODER.raw_decode(text, at)
             at = _after_space(text, _after_space(text, at) + 1)
-            at = _after_space(text, _value(text, at, (*path, key), offset, found))
+            at = _after_space(text, _value(text, at, (*path, key), offset, leaves))
             at = _after_space(text, at + 1) if text[at] == "," else at
         return at + 1
     if text[at] == "[":
         at = _after_space(text, at + 1)
         while text[at] != "]":
-            at = _after_space(text, _value(text, at, path, offset, found))
+            at = _after_space(text, _value(text, at, path, offset, leaves))
             at = _after_space(text, at + 1) if text[at] == "," else at
         return at + 1
     value, end = _DECODER.raw_decode(text, at)
-    found += _of_value(value, text[at:end], at + offset, path)
+    leaves += _of_value(value, text[at:end], at + offset, path)
     return end
 
 
@@ -280,6 +280,6 @@ def _named(path: Sequence[str]) -> str:
     return f"{', '.join(names)}: " if path else ""
 
 
-def _moved(found: Iterator[Unit], by: int) -> Iterator[Unit]:
-    for unit in found:
+def _moved(unmoved: Iterator[Unit], by: int) -> Iterator[Unit]:
+    for unit in unmoved:
         yield replace(unit, start=unit.start + by, end=unit.end + by)

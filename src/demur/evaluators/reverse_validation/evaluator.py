@@ -204,10 +204,10 @@ class ReverseValidation(Evaluator):
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         if not sample.answer.strip():
             return self._undetermined("the answer is empty: there is nothing to validate")
-        given, error = yield from self._given(sample)
+        entity, error = yield from self._named(sample)
         if error is not None:
             return self._undetermined(error)
-        query = yield from construct(self._chat, sample, given, self.variant, self.prompts)
+        query = yield from construct(self._chat, sample, entity, self.variant, self.prompts)
         if isinstance(query, str):
             return self._undetermined(query)
         details: dict[str, JsonValue] = {
@@ -228,7 +228,7 @@ class ReverseValidation(Evaluator):
             return self._undetermined(matched, details=details)
         return self._conclude(query, text, matched, details)
 
-    def _given(self, sample: Sample) -> Steps[tuple[str | None, str | None]]:
+    def _named(self, sample: Sample) -> Steps[tuple[str | None, str | None]]:
         """The entity that the caller names, if any is named; and what is wrong with it."""
         name = sample.metadata.get("entity")
         where = "metadata['entity']"

@@ -84,23 +84,23 @@ def mask(query: str, entity: str, passage: str) -> Masked:
     Raises:
         ValueError: The entity has no name.
     """
-    found, told = _words(query), _words(passage)
+    query_words, passage_words = _words(query), _words(passage)
     names = _names(entity)
-    acronyms = _acronyms(entity, names, passage, told)
-    hidden = [word.text in acronyms for word in found]
-    folded = [word.folded for word in found]
+    acronyms = _acronyms(entity, names, passage, passage_words)
+    hidden = [word.text in acronyms for word in query_words]
+    folded = [word.folded for word in query_words]
     for name in names:
         for begin, end in places(name.folded, folded):
-            first = found[begin]
+            first = query_words[begin]
             if not name.cased_alone or first.capital or first.text == name.words[0].written:
                 hidden[begin:end] = [True] * (end - begin)
-    ordinary = {word.folded for word in (*found, *told) if not word.capital}
+    ordinary = {word.folded for word in (*query_words, *passage_words) if not word.capital}
     head = without_qualifier(entity).partition(",")[0]
     alone = parts(head, person=_PERSON.search(passage) is not None)
     family = set(alone[1:]) - ordinary
     own = {word.folded for word in _words(without_qualifier(entity))}
-    for begin, end in _runs(query, found):
-        run = [word.folded for word in found[begin:end]]
+    for begin, end in _runs(query, query_words):
+        run = [word.folded for word in query_words[begin:end]]
         if own.issuperset(run) and not ordinary.issuperset(set(alone) & set(run)):
             hidden[begin:end] = [True] * len(run)
         elif family & set(run) and (own | RANKS).issuperset(run):
@@ -108,7 +108,7 @@ def mask(query: str, entity: str, passage: str) -> Masked:
                 hidden[at] = hidden[at] or word in own
         elif family & {run[0], run[0].removesuffix("s")}:
             hidden[begin] = True
-    return _masked(query, found, hidden)
+    return _masked(query, query_words, hidden)
 
 
 def stands_in(entity: str, text: str) -> bool:
@@ -127,17 +127,17 @@ def _names(entity: str) -> list[Name]:
 
 
 def _acronyms(
-    entity: str, names: Sequence[Name], passage: str, told: Sequence[_Word]
+    entity: str, names: Sequence[Name], passage: str, passage_words: Sequence[_Word]
 ) -> set[str | None]:
     """Its initials, and what the passage gives in brackets behind the name."""
     head = without_qualifier(entity).partition(",")[0]
-    found = {initials(text) for text in (entity, head) if any(map(str.isalnum, text))}
+    forms = {initials(text) for text in (entity, head) if any(map(str.isalnum, text))}
     for name in names:
-        for _, end in places(name.folded, [word.folded for word in told]):
-            match = _SHORT_FORM.match(passage, told[end - 1].end)
+        for _, end in places(name.folded, [word.folded for word in passage_words]):
+            match = _SHORT_FORM.match(passage, passage_words[end - 1].end)
             if match and match[1].isupper() and abbreviates(match[1], entity):
-                found.add(match[1])
-    return found
+                forms.add(match[1])
+    return forms
 
 
 def _words(text: str) -> list[_Word]:
@@ -146,15 +146,15 @@ def _words(text: str) -> list[_Word]:
     ]
 
 
-def _runs(query: str, found: Sequence[_Word]) -> Iterator[tuple[int, int]]:
+def _runs(query: str, query_words: Sequence[_Word]) -> Iterator[tuple[int, int]]:
     """Stretches of capitalised words, with what joins them: what may be a name."""
     at = 0
-    while at < len(found):
+    while at < len(query_words):
         last = at
-        if found[at].capital:
-            for after in range(at + 1, len(found)):
-                word = found[after]
-                if not _joined(query, found[after - 1], word):
+        if query_words[at].capital:
+            for after in range(at + 1, len(query_words)):
+                word = query_words[after]
+                if not _joined(query, query_words[after - 1], word):
                     break
                 if word.capital:
                     last = after
@@ -170,22 +170,22 @@ def _joined(query: str, before: _Word, after: _Word) -> bool:
     return bool(short or _JOINING.fullmatch(between))
 
 
-def _masked(query: str, found: Sequence[_Word], hidden: Sequence[bool]) -> Masked:
+def _masked(query: str, query_words: Sequence[_Word], hidden: Sequence[bool]) -> Masked:
     pieces: list[str] = []
     leaks: list[str] = []
     done = at = 0
-    while at < len(found):
+    while at < len(query_words):
         begin = at
         at += 1
         if not hidden[begin]:
             continue
         while (
-            at < len(found)
+            at < len(query_words)
             and hidden[at]
-            and "\n" not in query[found[at - 1].end : found[at].start]
+            and "\n" not in query[query_words[at - 1].end : query_words[at].start]
         ):
             at += 1
-        start, end = found[begin].start, found[at - 1].end
+        start, end = query_words[begin].start, query_words[at - 1].end
         # A bracket that begins in the name ends with it.
         end += query[start:end].count("(") > query[start:end].count(")") and query[end:].startswith(
             ")"

@@ -117,9 +117,9 @@ def wikibio_name(entity: str, reply: str) -> Decision:
     """
     name, lowered = _published_name(entity), reply.lower()
     pieces = name.lower().split()
-    found = sum(piece in lowered for piece in pieces)
-    told = f": it has {found} of the name's {len(pieces)} pieces"
-    return _decided(name, found / len(pieces) > _SHARE_OF_PIECES, reply, told)
+    met = sum(piece in lowered for piece in pieces)
+    detail = f": it has {met} of the name's {len(pieces)} pieces"
+    return _decided(name, met / len(pieces) > _SHARE_OF_PIECES, reply, detail)
 
 
 def normalized(entity: str, reply: str) -> Decision:
@@ -136,18 +136,18 @@ def normalized(entity: str, reply: str) -> Decision:
     name = without_qualifier(entity)
     if gives_none(reply):
         return _decided(name, False, reply, ": it says that it knows none")
-    said = _said(reply)
-    offered = _offered(said)
+    text = _answer_line(reply)
+    offered = _offered(text)
     if offered >= _MANY:
         return _decided(name, False, reply, f": it lists {offered} names, and gives none")
-    found = named_in(entity, said)
-    told = f', as "{found}"' if found not in (None, name) else ""
-    return _decided(name, found is not None, reply, told)
+    named = named_in(entity, text)
+    detail = f', as "{named}"' if named not in (None, name) else ""
+    return _decided(name, named is not None, reply, detail)
 
 
 def gives_none(reply: str) -> bool:
     """Whether a reply says that it knows no name: "unknown", "Entity: none"."""
-    return names_nobody(_said(reply))
+    return names_nobody(_answer_line(reply))
 
 
 MATCHERS: Mapping[str, Matcher] = MappingProxyType(
@@ -191,23 +191,23 @@ def with_share(by_name: Decision, met: float | None, least: float) -> Decision |
         return by_name
     if met is None:
         return None
-    said = f"{by_name.reason.removesuffix('.')}; it gives {100 * met:.4g} percent"
+    reason = f"{by_name.reason.removesuffix('.')}; it gives {100 * met:.4g} percent"
     if met < least:
-        return Decision(False, f"{said}, not {100 * least:.4g} or more.")
-    return Decision(True, f"{said}.")
+        return Decision(False, f"{reason}, not {100 * least:.4g} or more.")
+    return Decision(True, f"{reason}.")
 
 
-def _said(reply: str) -> str:
+def _answer_line(reply: str) -> str:
     return parse_entity(reply) or reply
 
 
-def _offered(said: str) -> int:
+def _offered(text: str) -> int:
     """How many names a reply lists that is nothing but a list; 0 for any other.
 
     Commas count only beside an "or": they stand in names and addresses too.
     """
-    separators = _OR_COMMAS if _OR.search(said) else _LINES
-    pieces = [piece.split() for piece in separators.split(said) if any(map(str.isalnum, piece))]
+    separators = _OR_COMMAS if _OR.search(text) else _LINES
+    pieces = [piece.split() for piece in separators.split(text) if any(map(str.isalnum, piece))]
     return len(pieces) if max(map(len, pieces), default=0) <= _WORDS_OF_A_NAME else 0
 
 
@@ -216,9 +216,9 @@ def _published_name(entity: str) -> str:
     return entity.partition("(")[0].strip() or whole
 
 
-def _decided(name: str, names_it: bool, reply: str, told: str = "") -> Decision:
-    """The decision on a reply that names the entity or does not; `told` says by what."""
+def _decided(name: str, names_it: bool, reply: str, detail: str = "") -> Decision:
+    """The decision on a reply that names the entity or does not; `detail` says by what."""
     if not reply.strip():
         return Decision(False, f"The reply is empty, so it does not name {name}.")
     verb = "names" if names_it else "does not name"
-    return Decision(names_it, f"The reply {verb} {name}{told}.")
+    return Decision(names_it, f"The reply {verb} {name}{detail}.")

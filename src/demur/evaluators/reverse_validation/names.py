@@ -83,10 +83,10 @@ def trimmed(entity: str) -> str:
     Raises:
         ValueError: Nothing is left of it.
     """
-    found = entity.strip(f",; \t\r\n{_QUOTES}")
-    if not any(character.isalnum() for character in found):
+    name = entity.strip(f",; \t\r\n{_QUOTES}")
+    if not any(character.isalnum() for character in name):
         raise ValueError(f"entity: expected the name of one entity, got {entity!r}: pass its name")
-    return found
+    return name
 
 
 def without_qualifier(entity: str) -> str:
@@ -149,7 +149,7 @@ def plain(text: str) -> str:
     """The text in plain letters, with its case and its punctuation."""
     decomposed = unicodedata.normalize("NFKD", text)
     bare = unicodedata.normalize("NFKC", _DIACRITICS.sub("", decomposed))
-    together = _INITIALS.sub(lambda found: re.sub(r"[. ]", "", found[0]) + " ", bare)
+    together = _INITIALS.sub(lambda match: re.sub(r"[. ]", "", match[0]) + " ", bare)
     return _POSSESSIVE.sub("", together).translate(_LETTERS)
 
 

@@ -47,13 +47,13 @@ def named_in(entity: str, text: str) -> str | None:
     """
     bare = plain(text)
     words = words_of(bare)
-    found = [*_written_out(entity, words), *_by_initials(entity, words)]
+    spans = [*_written_out(entity, words), *_by_initials(entity, words)]
     # A part of a name that is denied is no name either: "Albert" of "not Albert, Count of Hoy".
     refused: set[int] = set()
-    for start, end in found:
+    for start, end in spans:
         if denied(bare, words[start].start, words[end - 1].end):
             refused.update(range(start, end))
-    for start, end in found:
+    for start, end in spans:
         if not refused.issuperset(range(start, end)):
             return " ".join(word.written for word in words[start:end])
     base = plain(without_qualifier(entity))
@@ -70,18 +70,18 @@ def _written_out(entity: str, words: Sequence[Word]) -> Iterator[tuple[int, int]
 
 def _stands(name: Name, words: Sequence[Word], start: int, end: int) -> bool:
     """Whether the name is meant in this place, and not a word or a longer name like it."""
-    found = words[start:end]
-    if len(found) == len(words) and not name.cased:
+    span_words = words[start:end]
+    if len(span_words) == len(words) and not name.cased:
         return True
-    if name.cased and not all(_capital(w) for w in found if w.folded not in SMALL):
+    if name.cased and not all(_capital(w) for w in span_words if w.folded not in SMALL):
         return False
     if len(name.words) > 1 and not name.without_article:
         return True
-    if name.cased_alone and found[0].written != name.words[0].written:
+    if name.cased_alone and span_words[0].written != name.words[0].written:
         return False
-    before = words[start - 1] if start and found[0].joined else None
+    before = words[start - 1] if start and span_words[0].joined else None
     after = words[end] if end < len(words) and words[end].joined else None
-    return not _capital(found[0]) or not (
+    return not _capital(span_words[0]) or not (
         (before is not None and _lengthens(before, SMALL | RANKS))
         or (after is not None and _lengthens(after, SMALL | _COMPANY))
     )

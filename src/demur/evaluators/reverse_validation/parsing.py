@@ -56,8 +56,8 @@ class Built:
     @property
     def entities(self) -> str:
         """Whether they are "none", "several", or "one"."""
-        said = (self.entity or "").strip(".").lower()
-        return said if said in (NONE, SEVERAL) else "one"
+        name = (self.entity or "").strip(".").lower()
+        return name if name in (NONE, SEVERAL) else "one"
 
 
 def parse_question(reply: str) -> Built:
@@ -72,8 +72,8 @@ def parse_question(reply: str) -> Built:
         # Models write on: the question ends with its paragraph.
         query = text[mark.end() :].strip().partition("\n\n")[0]
     else:
-        asked = [line for line in text.splitlines() if line.rstrip(_QUOTES).endswith("?")]
-        query = asked[-1] if asked else ""
+        questions = [line for line in text.splitlines() if line.rstrip(_QUOTES).endswith("?")]
+        query = questions[-1] if questions else ""
     return Built(_entity(text), " ".join(query.split()).strip(_QUOTES))
 
 
@@ -101,8 +101,8 @@ def parse_requirements(reply: str, truncated: bool = False) -> Built:
 def _items(text: str) -> list[str]:
     items: list[str] = []
     margin, announces = 0, False
-    for indent, number, found in _ITEM.findall(text):
-        item = " ".join(found.split()).strip("*_ \t")
+    for indent, number, body in _ITEM.findall(text):
+        item = " ".join(body.split()).strip("*_ \t")
         depth = len(indent.expandtabs(4))
         if announces and depth > margin and not number:
             items[-1] += f"{' ' if items[-1].endswith(':') else '; '}{item}"
@@ -114,8 +114,8 @@ def _items(text: str) -> list[str]:
 
 def parse_entity(reply: str) -> str | None:
     """The name in a line "Entity: ..."; None where there is no such line, or no name in it."""
-    said = _entity(without_delimiters(reply)) or ""
-    name = _BEHIND.split(said)[0].strip(_QUOTES + "-(,;")
+    entity = _entity(without_delimiters(reply)) or ""
+    name = _BEHIND.split(entity)[0].strip(_QUOTES + "-(,;")
     return name if any(map(str.isalpha, name)) else None
 
 
@@ -134,19 +134,19 @@ def parse_unmet(reply: str, requirements: str) -> tuple[str, ...]:
         requirements: The list that it was shown.
     """
     text = without_delimiters(reply)
-    said = after_not_met(text)
-    if said is None:
+    unmet = after_not_met(text)
+    if unmet is None:
         sentence = _EXCEPT.search(text) or _FAILS.search(text)
         return _named(sentence[1].strip(), requirements) if sentence else ()
-    rest = said.strip()
+    rest = unmet.strip()
     if _NOTHING.fullmatch(rest.partition("\n")[0]) and (rest.partition("\n")[0] or not rest):
         return ()
     return _named(rest, requirements)
 
 
-def _named(said: str, requirements: str) -> tuple[str, ...]:
+def _named(text: str, requirements: str) -> tuple[str, ...]:
     items = requirements.splitlines()
-    lines = [line.strip(_QUOTES + "-") for line in said.splitlines()]
+    lines = [line.strip(_QUOTES + "-") for line in text.splitlines()]
     numbers = [number for line in lines for number in _leading(_CALLED.sub("", line))]
     named = [items[at - 1].partition(". ")[2] for at in numbers if 0 < at <= len(items)]
     return tuple(dict.fromkeys(named or [line for line in lines if any(map(str.isalpha, line))]))
@@ -154,15 +154,15 @@ def _named(said: str, requirements: str) -> tuple[str, ...]:
 
 def _leading(line: str) -> list[int]:
     """The numbers with which a line begins, ranges written out."""
-    found: list[int] = []
+    numbers: list[int] = []
     at = 0
     while (number := _NUMBERS.match(line, at)) is not None:
-        first, *last = [int(one) for one in re.findall(r"\d+", number.group())]
-        found += range(first, (last[0] if last else first) + 1)
+        first, *last = [int(digits) for digits in re.findall(r"\d+", number.group())]
+        numbers += range(first, (last[0] if last else first) + 1)
         at = number.end()
         separator = _SEPARATOR.match(line, at)
         at = separator.end() if separator else at
-    return found
+    return numbers
 
 
 def _entity(text: str) -> str | None:

@@ -25,21 +25,21 @@ def parts(name: str, person: bool) -> list[str]:
         name: Without a qualifier in brackets and without what stands behind a comma.
         person: Whether it is the name of a person. Of others the last word is the one, if any is.
     """
-    told = [name[start:end] for _, start, end in words(name)]
-    while told and fold(told[0]) in ARTICLES:
-        del told[0]
-    if told and fold(told[0]) in _LIKE_OTHERS:
-        del told[:2]
+    kept = [name[start:end] for _, start, end in words(name)]
+    while kept and fold(kept[0]) in ARTICLES:
+        del kept[0]
+    if kept and fold(kept[0]) in _LIKE_OTHERS:
+        del kept[:2]
     links = _LINKS if person else _LINKS | PARTICLES
-    end = next((at for at, word in enumerate(told) if at and fold(word) in links), len(told))
-    del told[end:]
-    while told and (fold(told[-1]) in _KINDS or _ROMAN.fullmatch(told[-1])):
-        del told[-1]
+    end = next((at for at, word in enumerate(kept) if at and fold(word) in links), len(kept))
+    del kept[end:]
+    while kept and (fold(kept[-1]) in _KINDS or _ROMAN.fullmatch(kept[-1])):
+        del kept[-1]
     if not person:
-        told = [] if _SIDES.intersection(map(fold, told[:-1])) else told[-1:]
+        kept = [] if _SIDES.intersection(map(fold, kept[:-1])) else kept[-1:]
     useful = [
         fold(word)
-        for word in told
+        for word in kept
         if word[0].isupper() and len(word) >= SHORT and fold(word) not in _KINDS
     ]
     return list(dict.fromkeys([*useful[:1], *useful[-1:]]))

@@ -67,11 +67,11 @@ def share_met(reply: str, requirements: str) -> float | None:
         None where the reply does not tell it, or tells two.
     """
     text = without_delimiters(reply)
-    share = _given(text)
+    share = _stated(text)
     return _counted(text, requirements.splitlines()) if share is None else share
 
 
-def _given(text: str) -> float | None:
+def _stated(text: str) -> float | None:
     """What the line "Percentage: ..." says, if that is one figure."""
     label = _AT_START.search(text) or _WITHIN.search(text)
     if label is None or _OPPOSITE.search(label["of"]):
@@ -84,8 +84,8 @@ def _given(text: str) -> float | None:
     if first is None:
         return None
     share = _bare(first[1]) if first.re is _BARE else _figure(first)
-    others = [_figure(other) for other in _FIGURE.finditer(line, first.end())]
-    if share is None or any(one is None or abs(one - share) > _ROUNDED for one in others):
+    others = [_figure(figure) for figure in _FIGURE.finditer(line, first.end())]
+    if share is None or any(other is None or abs(other - share) > _ROUNDED for other in others):
         return None
     return share
 
@@ -114,10 +114,10 @@ def _within(share: Decimal) -> float | None:
 
 def _counted(text: str, items: Sequence[str]) -> float | None:
     """What the line "Not met: ..." leaves, if it names nothing but requirements of the list."""
-    said = after_not_met(text)
-    if said is None or not items:
+    unmet_text = after_not_met(text)
+    if unmet_text is None or not items:
         return None
-    head, *rest = said.strip(" \t").splitlines() or [""]
+    head, *rest = unmet_text.strip(" \t").splitlines() or [""]
     if _NONE.fullmatch(head):
         return 1.0
     if _ALL.fullmatch(head):
@@ -142,9 +142,9 @@ def _named(line: str, items: Sequence[str]) -> set[int] | None:
         ranges = [(int(first), int(last or first)) for first, last in _RANGE.findall(line)]
         if ranges and all(0 < first <= last <= len(items) for first, last in ranges):
             return {at for first, last in ranges for at in range(first, last + 1)}
-    told = _words(line)
+    line_words = _words(line)
     listed = enumerate(map(_words, items), start=1)
-    return {at for at, item in listed if told in (item, item[1:])} or None
+    return {at for at, item in listed if line_words in (item, item[1:])} or None
 
 
 def _words(text: str) -> list[str]:

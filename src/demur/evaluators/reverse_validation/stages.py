@@ -75,10 +75,10 @@ def construct(
             return f"the query could not be constructed: {outcome.error}"
         reply: Reply = outcome.value
         read = _read(reply, variant)
-        found = _query(read, sample, entity)
-        if isinstance(found, Query):
-            return found
-        why, ask_again = found
+        query = _query(read, sample, entity)
+        if isinstance(query, Query):
+            return query
+        why, ask_again = query
         if ask_again is None:
             return why
         messages = [*messages, AIMessage(reply.text or "(nothing)"), HumanMessage(again(ask_again))]
@@ -91,10 +91,9 @@ def _read(reply: Reply, variant: Variant) -> Built:
     return parse_requirements(reply.text, reply.truncated)
 
 
-def _query(read: Built, sample: Sample, given: str | None) -> Query | tuple[str, str | None]:
+def _query(read: Built, sample: Sample, entity: str | None) -> Query | tuple[str, str | None]:
     """The query; or why there is none, and what to ask for once more, if that is of use."""
     source: Source = "caller"
-    entity = given
     if entity is None:
         if read.entities != "one":
             what = (

@@ -22,14 +22,14 @@ class Quantity(NamedTuple):
     end: int
     readings: Sequence[Sequence[Atom]]
     """It is found where all atoms of one reading are. Without readings it is evidence only."""
-    told: Sequence[Atom]
+    evidence: Sequence[Atom]
     """What it says as evidence."""
 
 
-def stated(start: int, end: int, readings: Sequence[Sequence[Atom]], *told: Atom) -> Quantity:
-    """Make a quantity that says as evidence what it asks for as a claim, and `told`."""
+def stated(start: int, end: int, readings: Sequence[Sequence[Atom]], *more: Atom) -> Quantity:
+    """Make a quantity that says as evidence what it asks for as a claim, and `more`."""
     return Quantity(
-        start, end, readings, [*told, *(atom for reading in readings for atom in reading)]
+        start, end, readings, [*more, *(atom for reading in readings for atom in reading)]
     )
 
 

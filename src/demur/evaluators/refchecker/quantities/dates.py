@@ -43,31 +43,31 @@ def in_digits(text: str, token: re.Match[str]) -> Iterator[Quantity]:
         for year, month, day in orders
         if 1 <= month <= 12 and day <= 31
     ]
-    parts = [number(one) for one in numbers]
+    parts = [number(value) for value in numbers]
     readings = [atoms for date in dates for atoms in date.readings] or [parts]
-    told = [*parts, *(atom for date in dates for atom in date.told)]
-    yield Quantity(*token.span(), readings, told)
+    evidence = [*parts, *(atom for date in dates for atom in date.evidence)]
+    yield Quantity(*token.span(), readings, evidence)
 
 
 def _date(token: re.Match[str], year: int, month: int, day: int) -> Quantity:
     """One date; 0 is what it does not tell."""
     kind, value = ("month and day", month * 100 + day) if day else ("month", month)
-    told = [exact(kind, value), exact("month", month), *([number(day)] if day else ())]
+    evidence = [exact(kind, value), exact("month", month), *([number(day)] if day else ())]
     if not year:
         # Evidence without a year may be of any.
-        told += [exact(f"{kind}, no year", value), exact("month, no year", month)]
-        return Quantity(*token.span(), [told[:1]], told)
+        evidence += [exact(f"{kind}, no year", value), exact("month, no year", month)]
+        return Quantity(*token.span(), [evidence[:1]], evidence)
     dated = exact(f"{kind}, year", year * 10000 + value)
-    told += [dated, exact("month, year", year * 10000 + month), number(year)]
+    evidence += [dated, exact("month, year", year * 10000 + month), number(year)]
     readings = [[dated], [exact(f"{kind}, no year", value), number(year)]]
-    return Quantity(*token.span(), readings, told)
+    return Quantity(*token.span(), readings, evidence)
 
 
 def on_the_clock(text: str, token: re.Match[str]) -> Iterator[Quantity]:
     """Times as 15:30 and 3.30 pm, which may be something else of two parts."""
     numbers = [int(digits) for digits in _DIGITS.findall(token.group())]
     end, times = time_of_day(text, token.end(), numbers)
-    parts = [number(one) for one in numbers]
+    parts = [number(value) for value in numbers]
     yield stated(token.start(), end, [*([time] for time in times), parts])
 
 

@@ -35,9 +35,9 @@ def missing_quantities(claim: str, evidence: Sequence[str]) -> tuple[str, ...]:
     known = [_index(text) for text in evidence]
     return tuple(
         dict.fromkeys(
-            claim[one.start : one.end].strip()
-            for one in stated
-            if not any(all(_holds(known, atom) for atom in atoms) for atoms in one.readings)
+            claim[quantity.start : quantity.end].strip()
+            for quantity in stated
+            if not any(all(_holds(known, atom) for atom in atoms) for atoms in quantity.readings)
         )
     )
 
@@ -46,9 +46,9 @@ def missing_quantities(claim: str, evidence: Sequence[str]) -> tuple[str, ...]:
 def _index(text: str) -> dict[str, list[float]]:
     values: defaultdict[str, set[float]] = defaultdict(set)
     for quantity in quantities(text):
-        for atom in quantity.told:
+        for atom in quantity.evidence:
             values[atom.kind].add(atom.value)
-    return {kind: sorted(found) for kind, found in values.items()}
+    return {kind: sorted(numbers) for kind, numbers in values.items()}
 
 
 def _holds(known: Iterable[dict[str, list[float]]], atom: Atom) -> bool:

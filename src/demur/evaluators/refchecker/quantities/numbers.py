@@ -53,7 +53,7 @@ def in_name(text: str, token: re.Match[str]) -> Iterator[Quantity]:
 def in_fraction(text: str, token: re.Match[str]) -> Iterator[Quantity]:
     """Fractions as 2/3 and 2 1/2, which may be two numbers."""
     *whole, above, below = map(int, _RUN.findall(token.group()))
-    parts = [number(one) for one in (*whole, above, below)]
+    parts = [number(value) for value in (*whole, above, below)]
     values: Values = []
     if 0 < above < below:
         values.append((sum(whole) + above / below, 0.1 if whole else 0.01))
@@ -85,7 +85,7 @@ def in_digits(text: str, token: re.Match[str]) -> Iterator[Quantity]:
     else:
         quantity = measured(text, start, end, values, parts)
         yield quantity._replace(
-            told=[*quantity.told, *(exact("nth", value) for value, _ in values)]
+            evidence=[*quantity.evidence, *(exact("nth", value) for value, _ in values)]
         )
         if len(digits) == 4 and plain and (short := _SHORT_YEAR.match(text, end)):
             year = number(int(digits[:2] + short[1]))
@@ -216,7 +216,7 @@ def _hedged(text: str, start: int, readings: list[list[Atom]]) -> list[list[Atom
         slack = min(step / 2 / (value or 1), 0.1)
         low, high = 1 - slack, 1 + slack
     # With a unit, no plain number will do.
-    measures = [atom for atom, *_ in readings if atom.kind] or [one for one, *_ in readings]
+    measures = [atom for atom, *_ in readings if atom.kind] or [atom for atom, *_ in readings]
     wider = [
         [
             measure._replace(

@@ -33,7 +33,7 @@ _VAGUE = (0, 1, 2)
 def in_words(text: str, token: re.Match[str]) -> Iterator[Quantity]:
     """The quantity that begins with a word, if there is one."""
     start, end = token.span()
-    said, word = token.group(), token.group().lower()
+    written, word = token.group(), token.group().lower()
     if word in DECADES:
         yield decade(start, end, DECADES[word])
     elif word in ("half", "a", "an"):
@@ -42,7 +42,7 @@ def in_words(text: str, token: re.Match[str]) -> Iterator[Quantity]:
         yield _number(text, start)
     if value := IMPLIED.get(word):
         yield Quantity(start, end, [], [number(value)])
-    if value := ROMAN.get(said) or (said.istitle() and CARDINALS.get(word)):
+    if value := ROMAN.get(written) or (written.istitle() and CARDINALS.get(word)):
         yield Quantity(start, end, [], in_title(value))
 
 
