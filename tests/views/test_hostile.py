@@ -15,8 +15,7 @@ from markupsafe import Markup
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, Span, Usage
 from demur._text import harmless, replace_surrogates
-from demur.guard import Attempt, Feedback, Guarded, Trace
-from demur.guard.attempts import feedback_on
+from demur.guard import Attempt, Feedback, Guarded, Trace, feedback_on
 from demur.observe import Record
 from demur.views import stylesheet
 
