@@ -101,7 +101,7 @@ def test_of_many_answers_some_are_drawn_and_the_page_says_so() -> None:
     points, line = chart.figure["data"]
     assert len(points["x"]) == MOST_POINTS
     assert len(line["x"]) <= 400
-    assert "1,500 of the 5,000 answers" in chart.told
+    assert "1,500 of the 5,000 answers" in chart.caption
     assert sum(_number(row[2]) for row in chart.rows) == 5000
     assert len(json.dumps(chart.figure)) < 200_000
 
@@ -129,7 +129,7 @@ def test_curves_are_those_of_the_calibration(given: tuple[list[float], list[bool
     _, line = chart.figure["data"]
     assert line["y"] == curve.true_positive_rate.tolist()
     assert line["x"] == curve.false_positive_rate.tolist()
-    assert f"{curve.auc:.2f}" in chart.told
+    assert f"{curve.auc:.2f}" in chart.caption
     chart = reliability_curve(binned)
     as_data(chart.figure)
     points = chart.figure["data"][-1]
@@ -140,4 +140,4 @@ def test_curves_are_those_of_the_calibration(given: tuple[list[float], list[bool
         assert -1e-9 <= at - low <= at + high <= 1 + 1e-9
     # Only a score that is a share could be a probability.
     assert (len(chart.figure["data"]) == 2) == (binned.binning == "equal-width")
-    assert ("probability" in chart.told) == (binned.binning == "equal-width")
+    assert ("probability" in chart.caption) == (binned.binning == "equal-width")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from demur import Threshold
 from demur.report.embedding import as_data
 from demur.report.rows import Column, Rows
-from demur.report.thresholds import FEW, Told, tell
+from demur.report.thresholds import FEW, EvaluatorSection, evaluator_section
 
 FINITE = st.floats(-1e300, 1e300)
 JUDGED = st.lists(
@@ -31,7 +31,7 @@ def _tell(
     findings: list[Any] | None = None,
     threshold: Threshold | None = None,
     prints: Counter[Any] | None = None,
-) -> Told:
+) -> EvaluatorSection:
     count = len(judged)
     rows = Rows(times=[*range(count)], labels=[label for _, label in judged])
     scores = [score for score, _ in judged]
@@ -39,7 +39,7 @@ def _tell(
     number = count - scores.count(None)
     counted = prints if prints is not None else Counter({own: number})
     found = findings or [None if one is None else "scored" for one in scores]
-    return tell(Column("RefChecker", found, scores, counted), rows, threshold)
+    return evaluator_section(Column("RefChecker", found, scores, counted), rows, threshold)
 
 
 def _ratio(part: int, whole: int) -> float | None:
@@ -172,7 +172,7 @@ def test_the_slider_begins_where_the_evaluator_drew_the_line() -> None:
 
 def test_curves_need_both_labels_and_say_when_there_are_few() -> None:
     def told(*judged: tuple[float | None, bool | None]) -> dict[str, str]:
-        return {chart.key: chart.told for chart in _tell([*judged]).charts}
+        return {chart.key: chart.caption for chart in _tell([*judged]).charts}
 
     assert set(told((0.1, None))) == {"scores", "time", "thresholds"}
     assert "need both kinds" in told((0.1, True), (0.2, None))["curves"]
@@ -219,7 +219,7 @@ def test_answers_that_state_nothing_are_counted_as_the_guard_treats_them(on_abst
     assert points["leak"] == ([1, 0.5, 0.5, 0.5] if passing else [0.5, 0, 0, 0])
     (roc,) = [chart for chart in told.charts if chart.key == "roc"]
     assert [row[0] for row in roc.rows].count("none") == 1
-    assert "they are one end" in roc.told
+    assert "they are one end" in roc.caption
     # Without a threshold they pass, as a guard lets them.
     alone = _tell(judged, findings).slider
     assert alone is not None

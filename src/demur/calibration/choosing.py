@@ -46,25 +46,25 @@ def best_f1(
         CalibrationError: All have the same label, no threshold finds any, or the arguments are of
             no use.
     """
-    given = once(read(scores, hallucinated, evaluator, on_abstain=on_abstain), samples)
-    counts, wrong = count(given), given.wrong.size
+    answers = once(read(scores, hallucinated, evaluator, on_abstain=on_abstain), samples)
+    counts, wrong = count(answers), answers.wrong.size
     assert counts.passed_hallucinated is not None
-    if wrong in (0, given.size):
+    if wrong in (0, answers.size):
         raise CalibrationError(
             f"the best F1 needs hallucinated answers and others, got {wrong:,} and "
-            f"{given.size - wrong:,}: label more"
+            f"{answers.size - wrong:,}: label more"
         )
-    f1 = 2 * (wrong - counts.passed_hallucinated) / (given.size - counts.passed + wrong)
+    f1 = 2 * (wrong - counts.passed_hallucinated) / (answers.size - counts.passed + wrong)
     at = int(np.argmax(f1))  # the first of equal ones
     if not f1[at]:
-        silent = int(np.sum(np.isinf(given.wrong)))
+        silent = int(np.sum(np.isinf(answers.wrong)))
         raise CalibrationError(
             f"no threshold finds a hallucinated answer: all {wrong:,} have the highest score there "
             f"is, {counts.thresholds[-1]:g}"
             + (f", or state nothing to check ({silent:,}) and pass" if silent else "")
             + ". This evaluator cannot tell them from the others"
         )
-    return _threshold(given, counts, at, on_abstain, "best-f1")
+    return _threshold(answers, counts, at, on_abstain, "best-f1")
 
 
 def percentile(
@@ -99,19 +99,19 @@ def percentile(
     if isinstance(percent, bool) or not isinstance(percent, Real) or not 0 <= percent <= 100:
         raise CalibrationError(f"percent: expected a number from 0 to 100, got {percent!r}")
     every = read(scores, None, evaluator, labelled=False, on_abstain=on_abstain)
-    given = once(every, samples)
-    counts = count(given)
+    answers = once(every, samples)
+    counts = count(answers)
     # As it is written: 0.7 % of 1,000 are 7, and the float next to it is less than that.
-    most = math.floor(Fraction(repr(float(percent))) * given.size / 100)
-    failed = given.size - counts.passed
+    most = math.floor(Fraction(repr(float(percent))) * answers.size / 100)
+    failed = answers.size - counts.passed
     if failed[0] > most:
         raise CalibrationError(
-            f"{failed[0]:,} of the {given.size:,} answers state nothing to check and fail at any "
+            f"{failed[0]:,} of the {answers.size:,} answers state nothing to check and fail at any "
             f"threshold, and at most {most:,} may: ask for a higher percentile, or for a guard "
             'that lets them pass (on_abstain="pass")'
         )
     at = int(np.flatnonzero(failed <= most)[-1])
-    return _threshold(given, counts, at, on_abstain, "percentile", float(percent))
+    return _threshold(answers, counts, at, on_abstain, "percentile", float(percent))
 
 
 def _threshold(

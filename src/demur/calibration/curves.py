@@ -61,19 +61,19 @@ def roc(scores: Scores, hallucinated: Labels, *, on_abstain: OnAbstain = "pass")
             f"a ROC curve needs hallucinated answers and others, got {wrong:,} and {right:,}"
         )
     assert counts.passed_hallucinated is not None
-    thresholds, found = counts.thresholds, wrong - counts.passed_hallucinated
+    thresholds, caught = counts.thresholds, wrong - counts.passed_hallucinated
     kept_back = right - (counts.passed - counts.passed_hallucinated)
     if np.any(samples.scores == -np.inf):
         thresholds = np.insert(thresholds, 0, -np.inf)
-        found, kept_back = np.insert(found, 0, 0), np.insert(kept_back, 0, 0)
+        caught, kept_back = np.insert(caught, 0, 0), np.insert(kept_back, 0, 0)
     if np.any(samples.scores == np.inf):
         thresholds = np.append(thresholds, np.inf)
-        found, kept_back = np.append(found, wrong), np.append(kept_back, right)
+        caught, kept_back = np.append(caught, wrong), np.append(kept_back, right)
     # Twice the area under straight lines, in whole numbers.
-    area = int(np.sum(np.diff(kept_back) * (found[1:] + found[:-1])))
+    area = int(np.sum(np.diff(kept_back) * (caught[1:] + caught[:-1])))
     return Roc(
         thresholds=thresholds,
-        true_positive_rate=found / wrong,
+        true_positive_rate=caught / wrong,
         false_positive_rate=kept_back / right,
         auc=area / (2 * wrong * right),
         hallucinated=wrong,
@@ -139,7 +139,7 @@ def reliability(scores: Scores, hallucinated: Labels, bins: int = 10) -> Reliabi
 def _bins(samples: Samples, begins: Floats, edges: Floats | None) -> tuple[Bin, ...]:
     """The bins that begin below all scores and at each of `begins`."""
     place = np.searchsorted(begins, samples.scores, side="right")
-    made = []
+    bins = []
     for at in np.unique(place):
         inside = place == at
         scores = samples.scores[inside]
@@ -148,5 +148,5 @@ def _bins(samples: Samples, begins: Floats, edges: Floats | None) -> tuple[Bin, 
         wrong = int(np.sum(samples.hallucinated[inside]))
         # Their sum may be more than a number holds, a mean of equal ones rounded beside them.
         mean = float(np.clip(np.sum(scores / len(scores)), scores.min(), scores.max()))
-        made.append(Bin(float(low), float(high), mean, Share(len(scores) - wrong, len(scores))))
-    return tuple(made)
+        bins.append(Bin(float(low), float(high), mean, Share(len(scores) - wrong, len(scores))))
+    return tuple(bins)

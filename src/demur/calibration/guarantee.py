@@ -103,23 +103,23 @@ def calibrate(
             both ways, or the arguments are of no use; the message says what would do.
     """
     target, confidence = share(target, "target"), share(confidence, "confidence")
-    given = once(read(scores, hallucinated, evaluator, on_abstain=on_abstain), samples)
-    counts = count(given)
+    answers = once(read(scores, hallucinated, evaluator, on_abstain=on_abstain), samples)
+    counts = count(answers)
     # Both as repeats counted once, and as they were drawn; see above.
-    drawn = given if given.drawn is None else given.drawn
-    at = max(_lowest(one, counts.thresholds, target, confidence) for one in (given, drawn))
+    drawn = answers if answers.drawn is None else answers.drawn
+    at = max(_lowest(sample, counts.thresholds, target, confidence) for sample in (answers, drawn))
     assert counts.passed_hallucinated is not None
     return Threshold(
         value=float(counts.thresholds[at]),
         method="learn-then-test",
         target=target,
         confidence=confidence,
-        evaluator=given.evaluator,
-        fingerprints=dict(given.fingerprints),
+        evaluator=answers.evaluator,
+        fingerprints=dict(answers.fingerprints),
         on_abstain=on_abstain,
-        samples=given.size,
+        samples=answers.size,
         passed=int(counts.passed[at]),
-        hallucinated=given.wrong.size,
+        hallucinated=answers.wrong.size,
         passed_hallucinated=int(counts.passed_hallucinated[at]),
     )
 
@@ -129,10 +129,10 @@ def _lowest(samples: Samples, thresholds: Floats, target: float, confidence: flo
     wrong, least = samples.wrong.size, least_samples(target, confidence)
     if wrong < least:
         repeats = 0 if samples.drawn is None else samples.drawn.size - samples.size
-        told = f" ({repeats:,} repeats are counted once)" if repeats else ""
+        counted_once = f" ({repeats:,} repeats are counted once)" if repeats else ""
         raise CalibrationError(
-            f"{wrong:,} of the {samples.size:,} answers are hallucinated{told}: to let at most "
-            f"{target:g} of such answers pass with a confidence of {confidence:g}, at least "
+            f"{wrong:,} of the {samples.size:,} answers are hallucinated{counted_once}: to let at "
+            f"most {target:g} of such answers pass with a confidence of {confidence:g}, at least "
             f"{least:,} are needed. Label more, or ask for a higher target or a lower confidence"
         )
     passed = passing(samples.wrong, thresholds)
@@ -168,7 +168,7 @@ def _none(samples: Samples, top: float, target: float, confidence: float, most: 
 def _attainable(samples: Samples, top: float, confidence: float) -> str:
     """What could be had of an evaluator that lets so many pass at the highest score."""
     counted = [samples] if samples.drawn is None else [samples, samples.drawn]
-    passed = [(int(np.sum(one.wrong >= top)), one.wrong.size) for one in counted]
+    passed = [(int(np.sum(answers.wrong >= top)), answers.wrong.size) for answers in counted]
     most = max(upper_bound(part, whole, confidence) for part, whole in passed)
     bound = _UP.create_decimal_from_float(most)
     if bound >= 1:

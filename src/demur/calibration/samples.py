@@ -89,7 +89,7 @@ def read(
         raise CalibrationError("scores: expected at least one, got none")
     labels = _labels(hallucinated, len(listed)) if labelled else None
     name, fingerprints = (None, {}) if evaluator is None else _identity(evaluator)
-    if any(isinstance(one, Evaluation) for one in listed[:1]):
+    if any(isinstance(score, Evaluation) for score in listed[:1]):
         evaluations = _evaluations(listed)
         if evaluator is not None:
             _same(evaluations[0], name, fingerprints)
@@ -100,7 +100,7 @@ def read(
     return Samples(numbers, labels, name, fingerprints)
 
 
-def passes_up_to(found: Evaluation, on_abstain: OnAbstain = "pass") -> float | None:
+def passes_up_to(evaluation: Evaluation, on_abstain: OnAbstain = "pass") -> float | None:
     """The highest threshold with which a guard lets an answer pass.
 
     That is its score. Where some claims have no label it is the lowest score that it can have, as
@@ -111,35 +111,35 @@ def passes_up_to(found: Evaluation, on_abstain: OnAbstain = "pass") -> float | N
         inf or -inf for an answer that states nothing to check, as `on_abstain` says. None where no
         threshold decides: of answers that are undetermined, and that were decided without a score.
     """
-    if found.score is not None:
-        return found.score
-    if found.nothing_to_check:
+    if evaluation.score is not None:
+        return evaluation.score
+    if evaluation.nothing_to_check:
         return math.inf if on_abstain == "pass" else -math.inf
-    match found.details.get("score_bounds"):
+    match evaluation.details.get("score_bounds"):
         case [float() | int() as lowest, float() | int()] if math.isfinite(lowest):
             return float(lowest)
     return None
 
 
-def differences(found: Iterable[Mapping[str, str]]) -> list[str]:
+def differences(fingerprints: Iterable[Mapping[str, str]]) -> list[str]:
     """Where the fingerprints of evaluations differ, and how many have which; empty if nowhere."""
     kinds: Counter[tuple[tuple[str, str], ...]] = Counter(
-        tuple(sorted(one.items())) for one in found
+        tuple(sorted(fingerprint.items())) for fingerprint in fingerprints
     )
     if len(kinds) < 2:
         return []
     each = [(dict(kind), number) for kind, number in kinds.items()]
-    told = []
+    lines = []
     for key in sorted({key for kind, _ in each for key in kind}):
         values: Counter[str | None] = Counter()
         for kind, number in each:
             values[kind.get(key)] += number
         if len(values) > 1:
             ranked = values.most_common(_MOST_TOLD)
-            said = [f"{_shown(value)} ({number:,})" for value, number in ranked]
+            shown = [f"{_shown(value)} ({number:,})" for value, number in ranked]
             rest = len(values) - len(ranked)
-            told.append(f"{key}: {', '.join(said)}" + (f" and {rest:,} more" if rest else ""))
-    return told
+            lines.append(f"{key}: {', '.join(shown)}" + (f" and {rest:,} more" if rest else ""))
+    return lines
 
 
 def share(value: float, name: str) -> float:
@@ -173,18 +173,18 @@ def _listed(values: Any, what: str) -> list[Any] | NDArray[Any]:
 
 def _numbers(values: Sequence[Any] | NDArray[Any]) -> Floats:
     if isinstance(values, np.ndarray) and values.dtype.kind in "iuf":
-        found = values.astype(np.float64)
+        numbers = values.astype(np.float64)
     else:
-        found = np.array([_number(value, at) for at, value in enumerate(values, 1)], np.float64)
+        numbers = np.array([_number(value, at) for at, value in enumerate(values, 1)], np.float64)
     # Of the largest number there is, none is a hair above it.
-    unusable = np.flatnonzero(~np.isfinite(found) | (found == np.finfo(np.float64).max))
+    unusable = np.flatnonzero(~np.isfinite(numbers) | (numbers == np.finfo(np.float64).max))
     if unusable.size:
         first = int(unusable[0])
         raise CalibrationError(
-            f"scores: {unusable.size:,} of {len(found):,} are missing or not finite, number "
+            f"scores: {unusable.size:,} of {len(numbers):,} are missing or not finite, number "
             f"{first + 1:,} first ({values[first]!r}). {_LEAVE_OUT}"
         )
-    return found + 0.0  # of the two zeros, the plain one
+    return numbers + 0.0  # of the two zeros, the plain one
 
 
 _LEAVE_OUT = (
@@ -232,23 +232,23 @@ def _evaluations(values: Sequence[Any] | NDArray[Any]) -> list[Evaluation]:
     evaluations = [value for value in values if isinstance(value, Evaluation)]
     if len(evaluations) != len(values):
         at, odd = next(
-            (at, one) for at, one in enumerate(values, 1) if not isinstance(one, Evaluation)
+            (at, value) for at, value in enumerate(values, 1) if not isinstance(value, Evaluation)
         )
         raise CalibrationError(
             f"scores: expected evaluations only, or numbers only; number {at:,} is {odd!r:.100}"
         )
     names = Counter(evaluation.name for evaluation in evaluations)
     if len(names) > 1:
-        said = ", ".join(f"{name!r} ({number:,})" for name, number in names.most_common())
+        counts = ", ".join(f"{name!r} ({number:,})" for name, number in names.most_common())
         raise CalibrationError(
-            f"the evaluations are of several evaluators: {said}. A threshold is about the scores "
+            f"the evaluations are of several evaluators: {counts}. A threshold is about the scores "
             "of one: choose one for each"
         )
     first = evaluations[0].fingerprints
-    if any(one.fingerprints != first for one in evaluations):
-        told = "; ".join(differences(one.fingerprints for one in evaluations))
+    if any(evaluation.fingerprints != first for evaluation in evaluations):
+        differing = "; ".join(differences(evaluation.fingerprints for evaluation in evaluations))
         raise CalibrationError(
-            f"the evaluations have different fingerprints: {told}. Their scores cannot be "
+            f"the evaluations have different fingerprints: {differing}. Their scores cannot be "
             "compared: choose a threshold from those of one kind"
         )
     return evaluations
@@ -256,7 +256,7 @@ def _evaluations(values: Sequence[Any] | NDArray[Any]) -> list[Evaluation]:
 
 def _counted(evaluations: Sequence[Evaluation], on_abstain: OnAbstain) -> Floats:
     numbers = [passes_up_to(evaluation, on_abstain) for evaluation in evaluations]
-    missing = [at for at, one in enumerate(numbers) if one is None]
+    missing = [at for at, number in enumerate(numbers) if number is None]
     for at in missing:
         if evaluations[at].passed:
             raise CalibrationError(
@@ -289,16 +289,16 @@ def _identity(evaluator: Evaluator) -> tuple[str, dict[str, str]]:
 
 
 def _same(evaluation: Evaluation, name: str | None, fingerprints: Mapping[str, str]) -> None:
-    told = [] if evaluation.name == name else [f"the name: {evaluation.name!r} and {name!r}"]
-    told += [
+    differing = [] if evaluation.name == name else [f"the name: {evaluation.name!r} and {name!r}"]
+    differing += [
         f"{key}: {_shown(evaluation.fingerprints.get(key))} and {_shown(fingerprints.get(key))}"
         for key in sorted({*evaluation.fingerprints, *fingerprints})
         if evaluation.fingerprints.get(key) != fingerprints.get(key)
     ]
-    if told:
+    if differing:
         raise CalibrationError(
-            f"the evaluations are not of this evaluator, they differ in {'; '.join(told)}. Score "
-            "the answers with it, or give the evaluator that they are of"
+            f"the evaluations are not of this evaluator, they differ in {'; '.join(differing)}. "
+            "Score the answers with it, or give the evaluator that they are of"
         )
 
 

@@ -128,10 +128,10 @@ def check(
 
     Exit codes: 0 passed, 1 failed, 2 undetermined or nothing to check, 64 wrong usage.
     """
-    given = [("--answer", answer), *(("--reference", text) for text in reference)]
+    entered = [("--answer", answer), *(("--reference", text) for text in reference)]
     if question is not None:
-        given.append(("--question", question))
-    texts = _read_all(given)
+        entered.append(("--question", question))
+    texts = _read_all(entered)
     contexts = texts[1 : len(reference) + 1]
     options = {
         "checker": checker,
@@ -198,7 +198,7 @@ def pull() -> None:
     from demur.local import pull as pull_file
 
     with progress.downloads() as report:
-        paths = [pull_file(partial(report, one.file), manifest=one) for one in EVERY]
+        paths = [pull_file(partial(report, manifest.file), manifest=manifest) for manifest in EVERY]
     for path in paths:
         typer.echo(path)
 
@@ -247,11 +247,11 @@ def _resolve(model: str) -> BaseChatModel:
         raise typer.BadParameter(reason(error), param_hint="--model") from error
 
 
-def _read_all(given: Sequence[tuple[str, str]]) -> list[tuple[str, str | None]]:
+def _read_all(options: Sequence[tuple[str, str]]) -> list[tuple[str, str | None]]:
     """The texts that options give, each with the name of the file it was read from, if any."""
-    if sum(value in ("-", "@-") for _, value in given) > 1:
+    if sum(value in ("-", "@-") for _, value in options) > 1:
         raise typer.BadParameter("standard input can be read for one option only")
-    return [_read(option, value) for option, value in given]
+    return [_read(option, value) for option, value in options]
 
 
 def _read(option: str, value: str) -> tuple[str, str | None]:

@@ -114,19 +114,19 @@ def calibrate(
     threshold.save(goal)
     with pipe_may_close():
         if as_json:
-            told = {
+            document = {
                 "file": str(file),
                 "saved": str(goal),
                 "threshold": threshold.model_dump(mode="json"),
                 "nothing_to_check": len(kept.silent),
-                "repeats": len(kept.found) - threshold.samples,
+                "repeats": len(kept.evaluations) - threshold.samples,
                 "left_out": {**kept.left_out, "damaged": len(held.damaged)},
                 "by_sentences": kept.in_parts,
                 "unknown_labels": len(held.unknown),
             }
-            typer.echo(escaped(json.dumps(told)))
+            typer.echo(escaped(json.dumps(document)))
         else:
-            for head, tail in _told(threshold, name, held, kept, goal):
+            for head, tail in _report(threshold, name, held, kept, goal):
                 terminal.say(output(), head, terminal.one_line(tail), style="bold")
     return PASSED
 
@@ -139,15 +139,20 @@ def _chosen(
     confidence: float | None,
     percent: float | None,
 ) -> Threshold:
-    evaluations = [*kept.found.values()]
+    evaluations = [*kept.evaluations.values()]
     if percent is not None:
         return percentile(evaluations, percent, on_abstain=on_abstain, samples=kept.same)
-    said = [held.labels[id] for id in kept.found]
+    hallucinated = [held.labels[id] for id in kept.evaluations]
     if target is None:
-        return best_f1(evaluations, said, on_abstain=on_abstain, samples=kept.same)
+        return best_f1(evaluations, hallucinated, on_abstain=on_abstain, samples=kept.same)
     sure = _CONFIDENCE if confidence is None else confidence
     return by_guarantee(
-        evaluations, said, target=target, confidence=sure, on_abstain=on_abstain, samples=kept.same
+        evaluations,
+        hallucinated,
+        target=target,
+        confidence=sure,
+        on_abstain=on_abstain,
+        samples=kept.same,
     )
 
 
@@ -167,15 +172,15 @@ def _one_way(
         "--best-f1": with_best_f1,
         "--percentile": percent is not None,
     }
-    given = [way for way, is_given in ways.items() if is_given]
-    if not given:
+    named = [way for way, is_given in ways.items() if is_given]
+    if not named:
         raise typer.BadParameter(
             "how is it to be chosen? Expected --target, such as 0.05, or --best-f1 or --percentile"
         )
-    if len(given) > 1:
-        raise typer.BadParameter(f"{' and '.join(given)} exclude each other")
+    if len(named) > 1:
+        raise typer.BadParameter(f"{' and '.join(named)} exclude each other")
     if confidence is not None and target is None:
-        raise typer.BadParameter(f"--confidence has no effect with {given[0]}")
+        raise typer.BadParameter(f"--confidence has no effect with {named[0]}")
     if labels is not None and percent is not None:
         raise typer.BadParameter("--labels has no effect with --percentile")
     for option, value in (("--target", target), ("--confidence", confidence)):
@@ -206,13 +211,13 @@ def _may_write(goal: Path, read: Mapping[str, Path | None], force: bool) -> None
 # --- What is answered -----------------------------------------------------------------------------
 
 
-def _told(
+def _report(
     threshold: Threshold, name: str, held: judged.Held, kept: judged.Kept, goal: Path
 ) -> Iterator[tuple[str, str]]:
     passed, samples, wrong = threshold.passed, threshold.samples, threshold.hallucinated
     yield "threshold", f"{threshold.value!r}, of the scores of {name}"
     yield _promise(threshold)
-    if repeats := len(kept.found) - samples:
+    if repeats := len(kept.evaluations) - samples:
         yield (
             "counted once",
             f"{_answers(repeats)} more, which repeat others: the same text to the same question",
@@ -264,12 +269,12 @@ def _told(
 
 def _nothing(threshold: Threshold, held: judged.Held, kept: judged.Kept) -> str:
     """What was done with answers that state nothing to check."""
-    told = _answers(len(kept.silent))
+    count = _answers(len(kept.silent))
     if threshold.hallucinated is not None:
-        told += f", {sum(held.labels[id] for id in kept.silent):,} of them hallucinated"
+        count += f", {sum(held.labels[id] for id in kept.silent):,} of them hallucinated"
     if threshold.on_abstain == "pass":
-        return f'{told}: counted as passing, as a guard lets them (on_abstain="pass")'
-    return f'{told}: counted as failing, so the guard has to fail them (on_abstain="fail")'
+        return f'{count}: counted as passing, as a guard lets them (on_abstain="pass")'
+    return f'{count}: counted as failing, so the guard has to fail them (on_abstain="fail")'
 
 
 def _promise(threshold: Threshold) -> tuple[str, str]:

@@ -173,12 +173,12 @@ def table(
 
 def say_left_out(log: Path, damaged: Sequence[Damaged]) -> None:
     """Say which runs of a log cannot be read."""
-    told = [f"{one.place} is left out: {one.why}" for one in damaged[:_MOST_TOLD]]
+    lines = [f"{run.place} is left out: {run.why}" for run in damaged[:_MOST_TOLD]]
     if len(damaged) > _MOST_TOLD:
         rest = len(damaged) - _MOST_TOLD
-        told.append(f"{rest:,} more are left out, to {damaged[-1].place}")
-    for one in told:
-        terminal.say(errors(), terminal.one_line(f"{log}, {one}"))
+        lines.append(f"{rest:,} more are left out, to {damaged[-1].place}")
+    for line in lines:
+        terminal.say(errors(), terminal.one_line(f"{log}, {line}"))
 
 
 @contextlib.contextmanager

@@ -25,13 +25,13 @@ def spent(usage: Usage, prices: Prices | None) -> str:
 def as_json(summary: Summary, prices: Prices | None) -> dict[str, Any]:
     """The summary as JSON values."""
     figures = []
-    for one in summary.figures:
-        plain = {field.name: getattr(one, field.name) for field in dataclasses.fields(one)}
-        plain["usage"] = one.usage.model_dump()
+    for figure in summary.figures:
+        plain = {field.name: getattr(figure, field.name) for field in dataclasses.fields(figure)}
+        plain["usage"] = figure.usage.model_dump()
         if prices is not None:
-            plain["cost"] = one.usage.price(*prices)
+            plain["cost"] = figure.usage.price(*prices)
         figures.append(plain)
-    above = [dataclasses.asdict(one) for one in summary.above]
+    above = [dataclasses.asdict(row) for row in summary.above]
     return {
         "rows": summary.rows,
         "answers": summary.answers,
@@ -66,15 +66,15 @@ def show(console: Console, summary: Summary, prices: Prices | None) -> None:
     if summary.above:
         rows = []
         for above in summary.above:
-            found = above.preference
-            compared = found.wins + found.ties + found.losses
+            preference = above.preference
+            compared = preference.wins + preference.ties + preference.losses
             rows.append(
                 [
                     above.evaluator,
                     f"{above.first} > {'all others' if above.other is None else above.other}",
-                    "-" if found.rate is None else f"{found.rate:.1%}",
-                    _range(found.interval, "{:.1%} to {:.1%}"),
-                    *(f"{compared:,}", f"{found.ties:,}", f"{found.missing:,}"),
+                    "-" if preference.rate is None else f"{preference.rate:.1%}",
+                    _range(preference.interval, "{:.1%} to {:.1%}"),
+                    *(f"{compared:,}", f"{preference.ties:,}", f"{preference.missing:,}"),
                 ]
             )
         heads = ["wins", "95 %", "rows", "ties", "missing"]

@@ -113,7 +113,7 @@ def chosen(held: Held, evaluator: str | None) -> str:
 class Kept:
     """The answers that a threshold is chosen from."""
 
-    found: dict[str, Evaluation]
+    evaluations: dict[str, Evaluation]
     """By their ids: those by which a threshold decides, and those that state nothing to check."""
     left_out: dict[str, int]
     """How many others there are, by why."""
@@ -125,12 +125,12 @@ class Kept:
     @property
     def silent(self) -> list[str]:
         """The ids of those that state nothing to check."""
-        return [id for id, evaluation in self.found.items() if evaluation.nothing_to_check]
+        return [id for id, evaluation in self.evaluations.items() if evaluation.nothing_to_check]
 
     @property
     def bounded(self) -> int:
         """How many have claims without a label, and so no score but a lowest one."""
-        return sum(evaluation.score is None for evaluation in self.found.values()) - len(
+        return sum(evaluation.score is None for evaluation in self.evaluations.values()) - len(
             self.silent
         )
 
@@ -151,7 +151,7 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
             score, or the same answer is labelled both ways.
     """
     judged = held.judged[name]
-    if any(one.namesakes for one in judged.values()):
+    if any(answer.namesakes for answer in judged.values()):
         raise DemurError(
             f"{held.path}: several evaluators that are called {name!r} judged the same answers, so "
             "that their scores cannot be told apart. Give each a name of its own, such as "
@@ -160,8 +160,8 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
     left_out = dict.fromkeys(_WHYS[: None if labelled else -1], 0)
     left_out["not judged"] = len(held.same) - len(judged)
     taken: dict[str, Evaluation] = {}
-    for id, said in judged.items():
-        evaluation = _as_one(said)
+    for id, answer in judged.items():
+        evaluation = _as_one(answer)
         if passes_up_to(evaluation) is None and evaluation.finding == "passed":
             raise DemurError(
                 f"{held.path}: {name} passed the answer {id!r} without a score, so no threshold "
@@ -173,7 +173,7 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
             left_out["unlabelled"] += 1
         else:
             taken[id] = evaluation
-    if all(one.nothing_to_check for one in taken.values()):
+    if all(evaluation.nothing_to_check for evaluation in taken.values()):
         if taken:
             left_out["nothing to check"] = len(taken)
         remedy = "a threshold needs answers with scores"
@@ -184,17 +184,17 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
         raise DemurError(
             f"{held.path}: no answer with a score is left of {name} ({counted(left_out)}): {remedy}"
         )
-    if told := differences(one.fingerprints for one in taken.values()):
+    if differing := differences(evaluation.fingerprints for evaluation in taken.values()):
         raise DemurError(
             f"{held.path}: the scores of {name} cannot be compared, they depend on different "
-            f"things: {'; '.join(told)}. {held.cut}"
+            f"things: {'; '.join(differing)}. {held.cut}"
         )
     ids = [*taken]
     same = tuple(held.same[id] for id in ids)
     if labelled and (pair := contradiction(same, [held.labels[id] for id in ids])):
-        one, other = (repr(ids[at]) for at in pair)
+        first, second = (repr(ids[at]) for at in pair)
         raise DemurError(
-            f"{held.path}: {one} and {other} are the same answer to the same question, one "
+            f"{held.path}: {first} and {second} are the same answer to the same question, one "
             f"labelled as {LABEL} and the other not: correct the labels, or leave both out"
         )
     return Kept(taken, left_out, sum(len(judged[id].parts) > 1 for id in taken), same)
@@ -216,5 +216,5 @@ def _as_one(judged: JudgedAnswer) -> Evaluation:
 
 def counted(counts: Mapping[str, int]) -> str:
     """Numbers in words, without those that are 0."""
-    told: Iterable[str] = (f"{number:,} {why}" for why, number in counts.items() if number)
-    return ", ".join(told)
+    parts: Iterable[str] = (f"{number:,} {why}" for why, number in counts.items() if number)
+    return ", ".join(parts)

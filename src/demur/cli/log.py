@@ -149,32 +149,32 @@ def log(
     _only("--json", as_json, mode != "--export", mode)
     _only("a filter", filters != EVERY, mode != "--show", mode)
     with _opened(file) as opened, pipe_may_close():
-        _tell(opened, torn=not follow)
+        _say_unreadable(opened, torn=not follow)
         if summary:
             totals = summarise(opened, filters, told_apart)
-            found: int = totals.runs
+            number: int = totals.runs
             if as_json:
                 whole = {"log": str(file), **logged.as_json(totals, told_apart)}
                 typer.echo(escaped(json.dumps(whole)))
-            elif found:
+            elif number:
                 logged.show_totals(output(), totals, told_apart)
         elif worst_of is not None:
-            found = _whole(opened, worst(opened, filters, worst_of), as_json, evaluator)
+            number = _whole(opened, worst(opened, filters, worst_of), as_json, evaluator)
         elif show is not None:
             record = find(opened, show)
-            found = 1
+            number = 1
             if as_json:
                 typer.echo(escaped(record.as_json()))
             else:
                 terminal.show_run(output(), record)
         elif export_to is not None:
-            found = _export(opened, export_to, filters, last, force, append)
+            number = _export(opened, export_to, filters, last, force, append)
         else:
             newest = _LAST if last is None else last
-            found = _list(opened, filters, newest, as_json)
+            number = _list(opened, filters, newest, as_json)
             if follow:
                 _follow(opened, filters, as_json)
-        if not found:
+        if not number:
             terminal.say(errors(), f"{terminal.one_line(str(file))}: no run {_among(filters)}")
     return PASSED
 
@@ -182,9 +182,9 @@ def log(
 # --- What is asked --------------------------------------------------------------------------------
 
 
-def _filters(**given: Any) -> Filters:
+def _filters(**options: Any) -> Filters:
     try:
-        return Filters(**given)
+        return Filters(**options)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
 
@@ -203,25 +203,25 @@ def _time(option: str, text: str | None, now: datetime) -> datetime | None:
 
 
 def _by(text: str | None) -> tuple[By, ...]:
-    given = [one.strip() for one in (text or "").split(",") if one.strip()]
-    known = {str(one): one for one in get_args(By)}
-    for one in given:
-        if one not in known:
-            message = f"expected some of {', '.join(known)}, with commas; got {one!r}"
+    parts = [part.strip() for part in (text or "").split(",") if part.strip()]
+    known = {str(part): part for part in get_args(By)}
+    for part in parts:
+        if part not in known:
+            message = f"expected some of {', '.join(known)}, with commas; got {part!r}"
             raise typer.BadParameter(message, param_hint="--by")
-    return tuple(known[one] for one in given)
+    return tuple(known[part] for part in parts)
 
 
 def _one_of(modes: dict[str, bool]) -> str | None:
-    given = [option for option, is_given in modes.items() if is_given]
-    if len(given) > 1:
-        raise typer.BadParameter(f"{' and '.join(given)} exclude each other")
-    return given[0] if given else None
+    named = [option for option, is_given in modes.items() if is_given]
+    if len(named) > 1:
+        raise typer.BadParameter(f"{' and '.join(named)} exclude each other")
+    return named[0] if named else None
 
 
-def _only(option: str, given: bool, fits: bool, mode: str | None) -> None:
+def _only(option: str, is_given: bool, fits: bool, mode: str | None) -> None:
     """Refuse an option that would have no effect, instead of ignoring it."""
-    if given and not fits:
+    if is_given and not fits:
         where = f"with {mode}" if mode else "in a list"
         raise typer.BadParameter(f"{option} has no effect {where}")
 
@@ -253,16 +253,16 @@ def _follow(opened: Log, filters: Filters, as_json: bool) -> None:
         sys.stdout.flush()
         time.sleep(_POLL_SECONDS)
         with following.poll() as (log, after):
-            _tell(log)
+            _say_unreadable(log)
             _list(log, replace(filters, after=after), None, as_json, heads)
 
 
 def _whole(
-    opened: Log, found: Iterable[Record | Damaged], as_json: bool, evaluator: str | None = None
+    opened: Log, entries: Iterable[Record | Damaged], as_json: bool, evaluator: str | None = None
 ) -> int:
     """Print whole runs: as JSON, or as the worst ones; how many there were."""
     count, damaged = 0, []
-    for record in found:
+    for record in entries:
         if isinstance(record, Damaged):
             damaged.append(record)
         elif as_json:
@@ -292,7 +292,7 @@ def _export(
     return done.runs
 
 
-def _tell(opened: Log, torn: bool = False) -> None:
+def _say_unreadable(opened: Log, torn: bool = False) -> None:
     """Say which lines are left out. A torn last one may still be in the making."""
     last = opened.position.torn if torn and opened.position else None
     say_left_out(opened.path, [*opened.damaged, *([last] if last else [])])

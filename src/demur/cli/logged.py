@@ -30,10 +30,10 @@ def show_list(console: Console, log: Log, runs: Iterable[Listed], *, heads: bool
     if not console.is_terminal:
         for count, run in enumerate(runs, start=1):
             if count == 1 and heads:
-                line(console, ["id", "time", "verdict", "outcome", "attempts", *_TOLD])
+                line(console, ["id", "time", "verdict", "outcome", "attempts", *_HEADS])
             time = run.time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
             cells = [run.id, time, run.verdict, run.outcome or "-", str(run.attempts)]
-            line(console, [*cells, *_told(run)])
+            line(console, [*cells, *_line(run)])
         return count
     wide = console.width >= _WIDE
     grid = Table.grid(padding=(0, 1), expand=True)
@@ -53,7 +53,7 @@ def show_list(console: Console, log: Log, runs: Iterable[Listed], *, heads: bool
         time = run.time.strftime("%Y-%m-%d %H:%M:%S" if wide else "%m-%d %H:%M:%S")
         shown = verdict_look(run.verdict) if run.outcome is None else outcome_look(run.outcome)
         ended = Text(shown.word, terminal.colour(shown))
-        scores, _, model, question, answer = (Text(cell[:_LONGEST]) for cell in _told(run))
+        scores, _, model, question, answer = (Text(cell[:_LONGEST]) for cell in _line(run))
         middle = (model, question) if wide else ()
         grid.add_row(
             Text(terminal.one_line(short(log, run.id))), time, ended, scores, *middle, answer
@@ -63,18 +63,18 @@ def show_list(console: Console, log: Log, runs: Iterable[Listed], *, heads: bool
     return count
 
 
-_TOLD = ("scores", "name", "model", "question", "answer")
+_HEADS = ("scores", "name", "model", "question", "answer")
 
 
-def _told(run: Listed) -> Iterator[str]:
+def _line(run: Listed) -> Iterator[str]:
     yield "; ".join(map(_score, run.judgements)) or "-"
     for text in (run.name, run.model, run.question, run.answer):
         yield "-" if text is None else terminal.one_line(text)
 
 
-def _score(found: Judgement) -> str:
-    said = found.finding if found.score is None else f"{found.score:.2f}"
-    return f"{terminal.one_line(found.evaluator)} {said}"
+def _score(judgement: Judgement) -> str:
+    outcome = judgement.finding if judgement.score is None else f"{judgement.score:.2f}"
+    return f"{terminal.one_line(judgement.evaluator)} {outcome}"
 
 
 # --- A summary ------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def show_totals(console: Console, totals: Totals, by: Collection[By]) -> None:
     """Print a summary."""
     runs = "1 run" if totals.runs == 1 else f"{totals.runs:,} runs"
     if totals.first is not None and totals.last is not None:
-        first, last = (f"{one:%Y-%m-%d %H:%M:%S}" for one in (totals.first, totals.last))
+        first, last = (f"{moment:%Y-%m-%d %H:%M:%S}" for moment in (totals.first, totals.last))
         runs += f" from {first} to {last} UTC"
     terminal.say(console, runs)
     if totals.verdicts:
@@ -94,9 +94,14 @@ def show_totals(console: Console, totals: Totals, by: Collection[By]) -> None:
     if totals.groups:
         keys = [key for key in ("day", "evaluator", "model") if key == "evaluator" or key in by]
         tables: list[tuple[Sequence[str], Callable[[Group], list[str]]]]
-        tables = [(_FOUND, _found), (_COST, _cost)]
+        tables = [(_FINDING_HEADS, _finding_cells), (_COST_HEADS, _cost_cells)]
         if not console.is_terminal or console.width >= _WIDE + _WIDER * (len(keys) - 1):
-            tables = [((*_FOUND, *_COST), lambda one: [*_found(one), *_cost(one)])]
+            tables = [
+                (
+                    (*_FINDING_HEADS, *_COST_HEADS),
+                    lambda group: [*_finding_cells(group), *_cost_cells(group)],
+                )
+            ]
         for heads, cells in tables:
             rows = [
                 [getattr(group, key) or "-" for key in keys] + cells(group)
@@ -108,11 +113,11 @@ def show_totals(console: Console, totals: Totals, by: Collection[By]) -> None:
     terminal.say(console, "judging", terminal.usage_line(totals.judging))
 
 
-_FOUND = ("judged", "failed", "rate", "95 %", "undet.", "nothing", "mean")
-_COST = ("calls", "tokens in", "tokens out", "seconds")
+_FINDING_HEADS = ("judged", "failed", "rate", "95 %", "undet.", "nothing", "mean")
+_COST_HEADS = ("calls", "tokens in", "tokens out", "seconds")
 
 
-def _found(group: Group) -> list[str]:
+def _finding_cells(group: Group) -> list[str]:
     failure, findings = group.failure, group.findings
     interval = failure.interval
     return [
@@ -124,7 +129,7 @@ def _found(group: Group) -> list[str]:
     ]
 
 
-def _cost(group: Group) -> list[str]:
+def _cost_cells(group: Group) -> list[str]:
     usage = group.usage
     tokens = (f"{usage.input_tokens:,}", f"{usage.output_tokens:,}")
     return [f"{usage.calls:,}", *tokens, f"{usage.seconds:,.1f}"]
@@ -139,15 +144,15 @@ def as_json(totals: Totals, by: Collection[By]) -> dict[str, Any]:
     groups = []
     for group in totals.groups:
         named = {"day": group.day, "evaluator": group.evaluator, "model": group.model}
-        found: dict[str, Any] = {
+        cells: dict[str, Any] = {
             key: value for key, value in named.items() if key == "evaluator" or key in by
         }
-        found["judged"] = group.judged
+        cells["judged"] = group.judged
         for finding, number in group.findings.items():
-            found[finding] = number
-        found |= {"failure_rate": group.failure.value, "interval": group.failure.interval}
-        found["mean"] = group.mean
-        groups.append({**found, "usage": group.usage.model_dump()})
+            cells[finding] = number
+        cells |= {"failure_rate": group.failure.value, "interval": group.failure.interval}
+        cells["mean"] = group.mean
+        groups.append({**cells, "usage": group.usage.model_dump()})
     times = {"first": totals.first, "last": totals.last}
     return {
         "runs": totals.runs,

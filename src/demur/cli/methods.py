@@ -75,8 +75,8 @@ def _refchecker(options: Options, results: Path) -> Method:
     model = options.get("model", "local")
     chat = resolve_model(model)
     evaluator = RefChecker(chat, **arguments, call_policy=_policy(chat, options))
-    told = {name: getattr(evaluator, name) for name in names}
-    settings = {"model": model, **told, "threshold": _plain(evaluator.threshold)}
+    named = {name: getattr(evaluator, name) for name in names}
+    settings = {"model": model, **named, "threshold": _plain(evaluator.threshold)}
     return Method({"refchecker": evaluator}, settings)
 
 
@@ -108,8 +108,8 @@ def _fewl(options: Options, results: Path) -> Method:
         for name in ("n_answers", "n_wrong", "k_neighbors")
     }
     premise = options.get("premise", FEWL.model_fields["premise"].default)
-    asked = {"reference_models": names, "generator": generator, **counts}
-    store = _store(options, results, asked)
+    references = {"reference_models": names, "generator": generator, **counts}
+    store = _store(options, results, references)
     evaluators = {
         name: FEWL(
             models if len(models) > 1 else models[0],
@@ -126,14 +126,14 @@ def _fewl(options: Options, results: Path) -> Method:
     }
     places = ("threshold", "neighbors", "neighbors_collection")
     settings = {
-        **asked,
+        **references,
         "similarity": similarity.fingerprint,
         "premise": premise,
         **{name: _plain(options.get(name)) for name in places},
         "config": {name: dict(CONFIGURATIONS[name]) for name in chosen},
     }
     # One that needs the pairs, if any does: all share the store.
-    asker = max(evaluators.values(), key=lambda one: one.needs_pairs)
+    asker = max(evaluators.values(), key=lambda evaluator: evaluator.needs_pairs)
 
     def prepare(questions: Iterable[str], progress: Callable[[Fitted], None]) -> Fitted:
         at_once = options.get("max_concurrency", _AT_ONCE)
@@ -153,14 +153,14 @@ def _configurations(named: Iterable[str], known: Iterable[str]) -> list[str]:
     return names
 
 
-def _store(options: Options, results: Path, asked: Mapping[str, Any]) -> NeighborStore:
+def _store(options: Options, results: Path, references: Mapping[str, Any]) -> NeighborStore:
     """The store that was named; else one beside the results, so that no answer is paid for twice.
 
     There each set of references has a collection of its own.
     """
     named = {"collection": options.get("neighbors_collection")}
     if "neighbors" not in options:
-        who = {name: value for name, value in asked.items() if name != "k_neighbors"}
+        who = {name: value for name, value in references.items() if name != "k_neighbors"}
         digest = hashlib.sha256(json.dumps(who, sort_keys=True).encode()).hexdigest()[:12]
         named["collection"] = named["collection"] or f"fewl-{digest}"
     place = options.get("neighbors", results.with_suffix(".neighbors"))
@@ -168,8 +168,8 @@ def _store(options: Options, results: Path, asked: Mapping[str, Any]) -> Neighbo
 
 
 def _fewl_check(options: Options) -> Check:
-    given = _configurations(options.get("config", []), CONFIGURATIONS)
-    ideal = any(CONFIGURATIONS[name]["weighting"] == "ideal" for name in given)
+    chosen = _configurations(options.get("config", []), CONFIGURATIONS)
+    ideal = any(CONFIGURATIONS[name]["weighting"] == "ideal" for name in chosen)
 
     def check(sample: Sample) -> str | None:
         if not (sample.question or "").strip():
@@ -198,19 +198,19 @@ def _reverse_validation(options: Options, results: Path) -> Method:
     chosen = _configurations(options.get("config", ["qg"]), _VARIANTS)
     model, validator = options.get("model", "local"), options.get("validator")
     chat = resolve_model(model)
-    given = {name: options[name] for name in ("matcher", "threshold") if name in options}
+    arguments = {name: options[name] for name in ("matcher", "threshold") if name in options}
     evaluators = {
         name: ReverseValidation(
             chat,
             validator=None if validator is None else resolve_model(validator),
             call_policy=_policy(chat, options),
-            **{**given, "variant": name},
+            **{**arguments, "variant": name},
         )
         for name in chosen
     }
-    one = next(iter(evaluators.values()))
-    told = {"matcher": one.matcher, "threshold": _plain(one.threshold)}
-    settings = {"model": model, "validator": validator, **told, "config": list(evaluators)}
+    evaluator = next(iter(evaluators.values()))
+    shared = {"matcher": evaluator.matcher, "threshold": _plain(evaluator.threshold)}
+    settings = {"model": model, "validator": validator, **shared, "config": list(evaluators)}
     return Method(evaluators, settings)
 
 

@@ -198,16 +198,16 @@ def score(
         "threshold": read_threshold(threshold),
         "max_concurrency": max_concurrency,
     }
-    given = {name: value for name, value in of_method.items() if value is not None}
-    _known(maker, method, given)
+    options = {name: value for name, value in of_method.items() if value is not None}
+    _known(maker, method, options)
     prices = None if price_in is None and price_out is None else (price_in or 0.0, price_out or 0.0)
     try:
         with contextlib.redirect_stdout(sys.stderr), _file(file, out) as (path, name, target):
             with _usable():
-                data = Data(path, name, read_fields(fields or ()), maker.check(given), limit)
+                data = Data(path, name, read_fields(fields or ()), maker.check(options), limit)
             with read_input(data) as rows:
                 with _usable():
-                    chosen = maker.make(given, target)
+                    chosen = maker.make(options, target)
                 with open_run(
                     rows,
                     chosen.evaluators,
@@ -235,9 +235,9 @@ def score(
     return UNDECIDED if any(figure.undetermined for figure in summary.figures) else PASSED
 
 
-def _known(maker: Maker, method: str, given: Iterable[str]) -> None:
+def _known(maker: Maker, method: str, options: Iterable[str]) -> None:
     """Refuse an option that the method does not know, instead of ignoring it."""
-    for name in given:
+    for name in options:
         if name not in maker.options:
             option = "--" + name.replace("_", "-")
             raise typer.BadParameter(f"it has no effect with --method {method}", param_hint=option)
@@ -299,7 +299,7 @@ def _prepare(run: Run, prepare: Prepare, report: Report, prices: Prices | None) 
     """Have the references asked about all questions, and write down what each cost."""
     before = Usage()
 
-    def told(now: Fitted) -> None:
+    def spent_so_far(now: Fitted) -> None:
         nonlocal before
         if now.usage.calls > before.calls:
             run.spend(_difference(now.usage, before))
@@ -308,7 +308,7 @@ def _prepare(run: Run, prepare: Prepare, report: Report, prices: Prices | None) 
         note = f"{failed}{figures.spent(now.usage, prices)}"
         report("asking the references", note, now.done + len(now.failed), now.questions)
 
-    fitted = prepare(run.questions(), told)
+    fitted = prepare(run.questions(), spent_so_far)
     if fitted.failed and not fitted.done:  # a wrong key, say: each answer would tell it again
         _, why = fitted.failed[0]
         raise DemurError(f"not one of {fitted.questions:,} questions could be asked: {why}")

@@ -63,7 +63,7 @@ class Adding:
 
     def add_many(
         self,
-        given: Mapping[str, Offer],
+        scored: Mapping[str, Offer],
         open_: Mapping[str, Offer],
         at_once: int,
         progress: Progress | None,
@@ -71,7 +71,7 @@ class Adding:
         """Have many answers compete.
 
         Args:
-            given: Offers with scores, by the question's id.
+            scored: Offers with scores, by the question's id.
             open_: Those that are still to be scored; their questions are done only then.
             at_once: How many questions are scored at a time.
             progress: Told after each part of those with scores, and after each of the others.
@@ -82,27 +82,27 @@ class Adding:
                 Chroma failed.
         """
         _check(at_once)
-        steps = self._keep_given(given, open_)
+        steps = self._keep_given(scored, open_)
         before = next(steps)
         for before in steps:
-            _tell(progress, before)
+            _report(progress, before)
         learn = partial(self._learn, _finder(open_))
         return _both(before, fit(learn, _texts(open_), at_once, _beside(before, progress)))
 
     async def aadd_many(
         self,
-        given: Mapping[str, Offer],
+        scored: Mapping[str, Offer],
         open_: Mapping[str, Offer],
         at_once: int,
         progress: Progress | None,
     ) -> Fitted:
         """As `add_many`, natively asynchronous."""
         _check(at_once)
-        steps = self._keep_given(given, open_)
+        steps = self._keep_given(scored, open_)
         before = await asyncio.to_thread(next, steps)
         while (after := await asyncio.to_thread(next, steps, None)) is not None:
             before = after
-            _tell(progress, before)
+            _report(progress, before)
         learn = partial(self._alearn, _finder(open_))
         fitted = await afit(learn, _texts(open_), at_once, _beside(before, progress))
         return _both(before, fitted)
@@ -119,7 +119,7 @@ class Adding:
         return await afit(partial(self._alearn, self._again), questions, at_once, progress)
 
     def _keep_given(
-        self, given: Mapping[str, Offer], open_: Mapping[str, Offer]
+        self, scored: Mapping[str, Offer], open_: Mapping[str, Offer]
     ) -> Iterator[Fitted]:
         """Keep what has scores, in parts: that takes a tenth of the time of one by one.
 
@@ -129,11 +129,11 @@ class Adding:
         self.shelf.claim()
         for offer in open_.values():
             self.scorer.check(offer)
-        now = Fitted(len(given.keys() | open_.keys()))
+        now = Fitted(len(scored.keys() | open_.keys()))
         yield now
-        for ids in parts(list(given)):
+        for ids in parts(list(scored)):
             known = self.shelf.read(ids)
-            new = {id_: given[id_].beside(known.get(id_)) for id_ in ids}
+            new = {id_: scored[id_].beside(known.get(id_)) for id_ in ids}
             self.shelf.keep(
                 {
                     id_: (offer.question, self.scorer.given(offer).candidates)
@@ -179,8 +179,10 @@ class Adding:
             for entry in entries
             for candidate in entry.stale
         }
-        answers = {key: one.answer for key, one in stale.items()}
-        return Offer(question, answers, sources={key: one.source for key, one in stale.items()})
+        answers = {key: candidate.answer for key, candidate in stale.items()}
+        return Offer(
+            question, answers, sources={key: candidate.source for key, candidate in stale.items()}
+        )
 
 
 def whole(entry: Entry, scored: Scored) -> Entry:
@@ -211,14 +213,14 @@ def _texts(offers: Mapping[str, Offer]) -> list[str]:
     return [offer.question for offer in offers.values()]
 
 
-def _tell(progress: Progress | None, now: Fitted) -> None:
+def _report(progress: Progress | None, now: Fitted) -> None:
     if progress is not None:
         progress(now)
 
 
 def _beside(before: Fitted, progress: Progress | None) -> Progress:
     """Progress that tells of those before, too."""
-    return lambda now: _tell(progress, _both(before, now))
+    return lambda now: _report(progress, _both(before, now))
 
 
 def _both(before: Fitted, now: Fitted) -> Fitted:

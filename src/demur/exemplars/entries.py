@@ -136,7 +136,7 @@ def without(metadata: Mapping[str, Any], keys: Collection[str]) -> dict[str, str
     changed: dict[str, str | None] = {}
     for name in _names(metadata):
         kept = _read(metadata, name)
-        left = {key: told for key, told in kept.items() if key not in keys}
+        left = {key: candidate for key, candidate in kept.items() if key not in keys}
         if len(left) < len(kept):
             changed[name] = as_json(left) if left else None
     return changed
@@ -163,20 +163,20 @@ def from_metadata(metadata: Mapping[str, Any], scorer: str | None) -> tuple[Entr
     Raises:
         KeyError, TypeError, ValueError: They hold none.
     """
-    found: dict[str, Candidate] = {}
+    candidates: dict[str, Candidate] = {}
     latest: dict[str, tuple[datetime, bool]] = {}
     for name in _names(metadata):
-        for key, told in _read(metadata, name).items():
-            candidate = Candidate(**told)
+        for key, fields in _read(metadata, name).items():
+            candidate = Candidate(**fields)
             own, time = candidate.scorer == scorer, datetime.fromisoformat(candidate.scored_at)
-            if key not in found or (own, time) > _weight(found[key], scorer):
-                found[key] = candidate
+            if key not in candidates or (own, time) > _weight(candidates[key], scorer):
+                candidates[key] = candidate
             latest[key] = max(latest.get(key, (time, own)), (time, own))
-    ranked = sorted(found.items(), key=lambda kept: (-kept[1].score, kept[0]))
+    ranked = sorted(candidates.items(), key=lambda kept: (-kept[1].score, kept[0]))
     entry = Entry(
         metadata[_QUESTION],
-        tuple(one for _, one in ranked if one.scorer == scorer),
-        tuple(one for _, one in ranked if one.scorer != scorer),
+        tuple(candidate for _, candidate in ranked if candidate.scorer == scorer),
+        tuple(candidate for _, candidate in ranked if candidate.scorer != scorer),
     )
     return entry, not all(own for _, own in latest.values())
 
@@ -211,7 +211,7 @@ def from_line(line: Any) -> tuple[str, dict[str, Candidate]]:
         ValueError: It is none.
     """
     try:
-        question, candidates = line[_QUESTION], [Candidate(**one) for one in line["candidates"]]
+        question, candidates = line[_QUESTION], [Candidate(**row) for row in line["candidates"]]
     except (KeyError, TypeError) as error:
         raise ValueError(f"expected a question with its candidates: {error!r}") from error
     if not is_text(question) or not candidates:

@@ -33,7 +33,7 @@ class Eviction:
         """The keys of those candidates of a question that go."""
         those = entry.all if self.below is None else entry.candidates
         keyed = ((candidate_key(candidate.answer), candidate) for candidate in those)
-        return [key for key, one in keyed if self._fits(key, one)]
+        return [key for key, entry in keyed if self._fits(key, entry)]
 
     def _fits(self, key: str, candidate: Candidate) -> bool:
         return (

@@ -14,13 +14,13 @@ Line = tuple[str, dict[str, Candidate]]
 """A question, and its candidates by their keys."""
 
 
-def write_entries(path: Path, said: Mapping[str, str], entries: Iterable[Entry]) -> None:
+def write_entries(path: Path, header: Mapping[str, str], entries: Iterable[Entry]) -> None:
     """Write a file, whole or not at all. The same content gives the same bytes.
 
     Raises:
         OSError: It cannot be written; what was there before is then still there.
     """
-    write_lines(path, chain([{"kind": KIND, **said}], map(as_line, entries)))
+    write_lines(path, chain([{"kind": KIND, **header}], map(as_line, entries)))
 
 
 def read_entries(path: Path) -> tuple[dict[str, str], Iterator[Line]]:
@@ -31,12 +31,12 @@ def read_entries(path: Path) -> tuple[dict[str, str], Iterator[Line]]:
         OSError: It cannot be read.
     """
     lines = read_lines(path)
-    said = next(lines, (0, None))[1]
-    if not isinstance(said, dict) or said.pop("kind", None) != KIND:
+    header = next(lines, (0, None))[1]
+    if not isinstance(header, dict) or header.pop("kind", None) != KIND:
         raise ValueError(f"{path} holds no exported exemplars ({KIND} in its first line)")
-    if unfit := {key: text for key, text in said.items() if not isinstance(text, str)}:
+    if unfit := {key: text for key, text in header.items() if not isinstance(text, str)}:
         raise ValueError(f"{path}, line 1: expected texts that say whose scores count, got {unfit}")
-    return said, _questions(path, lines)
+    return header, _questions(path, lines)
 
 
 def _questions(path: Path, lines: Iterator[tuple[int, Any]]) -> Iterator[Line]:

@@ -149,11 +149,11 @@ def _check_share(test_share: float) -> None:
 
 
 def _prompt_completion(question: str, answer: str, system: str | None) -> dict[str, Any]:
-    return {"prompt": _asked(question, system), "completion": [_message("assistant", answer)]}
+    return {"prompt": _request(question, system), "completion": [_message("assistant", answer)]}
 
 
 def _messages(question: str, answer: str, system: str | None) -> dict[str, Any]:
-    return {"messages": [*_asked(question, system), _message("assistant", answer)]}
+    return {"messages": [*_request(question, system), _message("assistant", answer)]}
 
 
 def _text_prompt_completion(question: str, answer: str, system: str | None) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def _text_prompt_completion(question: str, answer: str, system: str | None) -> d
     return {"prompt": f"{before}Question: {question}\nAnswer:", "completion": f" {answer}"}
 
 
-def _asked(question: str, system: str | None) -> list[dict[str, str]]:
+def _request(question: str, system: str | None) -> list[dict[str, str]]:
     first = [] if system is None else [_message("system", system)]
     return [*first, _message("user", question)]
 

@@ -145,10 +145,10 @@ class PairwiseJudge(Stepwise[Comparison | Mapping[str, Any], PairwiseVerdict]):
         if as_shown(pair.first).split() == as_shown(pair.second).split():
             return PairwiseVerdict(winner=None, reason="same")
         orders = ((pair.first, pair.second), (pair.second, pair.first))
-        asked = [self.prompt.messages(question=pair.question, a=a, b=b) for a, b in orders]
+        prompts = [self.prompt.messages(question=pair.question, a=a, b=b) for a, b in orders]
         options = bounded(self._chat, _REPLY_TOKENS)
         outcomes = yield from ask(
-            [ChatCall(self._chat, messages, "comparison", options) for messages in asked]
+            [ChatCall(self._chat, messages, "comparison", options) for messages in prompts]
         )
         return _verdict(outcomes, (pair.question, pair.first, pair.second))
 
@@ -168,8 +168,8 @@ def _verdict(outcomes: Sequence[Outcome], shown: Sequence[str]) -> PairwiseVerdi
     if there is None or back is None:
         errors = [
             f"with the {name} answer shown as A, {problem}"
-            for name, found, choice in zip(("first", "second"), outcomes, choices, strict=True)
-            if (problem := _problem(found, choice)) is not None
+            for name, outcome, choice in zip(("first", "second"), outcomes, choices, strict=True)
+            if (problem := _problem(outcome, choice)) is not None
         ]
         return PairwiseVerdict(
             winner=None, reason="undetermined", choices=choices, error="; ".join(errors)

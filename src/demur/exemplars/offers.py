@@ -36,11 +36,11 @@ class Offer:
             if known
             else {}
         )
-        told = self.scores or scores
+        own = self.scores or scores
         answers = {
             key: answer
             for key, answer in self.answers.items()
-            if key not in scores or scores[key] != told[key]
+            if key not in scores or scores[key] != own[key]
         }
         return replace(self, answers=answers)
 
@@ -103,8 +103,8 @@ def read_offers(
         raise ValueError(f"expected a list of (question, answers), got {offered!r}")
     scored: dict[str, Offer] = {}
     open_: dict[str, Offer] = {}
-    for at, one in enumerate(offered):
-        offer = read_offer(one, source, f"offer {at}")
+    for at, value in enumerate(offered):
+        offer = read_offer(value, source, f"offer {at}")
         side = open_ if offer.scores is None else scored
         id_ = question_id(offer.question)
         side[id_] = _both(side[id_], offer) if id_ in side else offer

@@ -51,14 +51,14 @@ class Scorer:
             )
 
     @cached_property
-    def told(self) -> str:
+    def basis(self) -> str:
         """In JSON, all that the scores depend on."""
         return as_json(self.fewl.fingerprints if self.fewl else {GIVEN: "by the caller"})
 
     @cached_property
     def name(self) -> str:
         """What tells it from other scorers."""
-        return hashlib.sha256(self.told.encode()).hexdigest()[:12] if self.fewl else GIVEN
+        return hashlib.sha256(self.basis.encode()).hexdigest()[:12] if self.fewl else GIVEN
 
     def check(self, offer: Offer) -> None:
         """Refuse answers that nobody scored and nobody can.

@@ -40,7 +40,7 @@ def check_limits(k: int, max_similarity: float | None, min_score: float | None) 
 
 
 def choose(
-    found: Sequence[Exemplar],
+    exemplars: Sequence[Exemplar],
     k: int,
     score_weight: float = 0.0,
     diversity: float = 0.0,
@@ -54,27 +54,29 @@ def choose(
     (Carbonell and Goldstein, 1998).
 
     Args:
-        found: Any number of them.
+        exemplars: Any number of them.
         k: How many to choose, at most.
         score_weight: The share of the score in the relevance, in [0, 1].
         diversity: The share of the likeness that is taken off, in [0, 1].
         vectors: Of shape (found, dimensions), of any length but 0; needed for diversity only.
 
     Returns:
-        The same for the same `found` in any order.
+        The same for the same `exemplars` in any order.
     """
-    order = sorted(range(len(found)), key=lambda at: (-found[at].similarity, found[at].id))
-    relevance = _relevance([found[at] for at in order], score_weight)
+    order = sorted(
+        range(len(exemplars)), key=lambda at: (-exemplars[at].similarity, exemplars[at].id)
+    )
+    relevance = _relevance([exemplars[at] for at in order], score_weight)
     if diversity == 0 or vectors is None:
         drawn = sorted(range(len(order)), key=lambda at: -relevance[at])[:k]
     else:
         drawn = _drawn(relevance, _cosines(vectors[order]), k, diversity)
-    return [found[order[at]] for at in drawn]
+    return [exemplars[order[at]] for at in drawn]
 
 
 def _relevance(exemplars: Sequence[Exemplar], score_weight: float) -> NDArray[np.float64]:
     nearness = np.array([exemplar.similarity for exemplar in exemplars], np.float64)
-    scores = np.array([one.score for one in exemplars], np.float64)
+    scores = np.array([exemplar.score for exemplar in exemplars], np.float64)
     # The share of the others that score less, and half of those that score the same.
     equal = (scores[:, None] == scores).sum(axis=1) - 1
     less = (scores[:, None] > scores).sum(axis=1)

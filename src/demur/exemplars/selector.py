@@ -126,16 +126,16 @@ class FEWLExampleSelector(BaseExampleSelector):
 
     def _question(self, variables: Mapping[str, Any]) -> str:
         keys = _QUESTION_KEYS if self.question_key is None else (self.question_key,)
-        told = [variables[key] for key in keys if key in variables]
-        if not told and self.question_key is None:
+        values = [variables[key] for key in keys if key in variables]
+        if not values and self.question_key is None:
             texts = [value for value in variables.values() if isinstance(value, str)]
-            told = texts if len(texts) == 1 else []
-        if not told or not isinstance(told[0], str) or not told[0].strip():
+            values = texts if len(texts) == 1 else []
+        if not values or not isinstance(values[0], str) or not values[0].strip():
             raise ValueError(
                 f"expected the question as text under {' or '.join(map(repr, keys))}, got "
                 f"{dict(variables)!r:.200}: name its key with question_key"
             )
-        return told[0]
+        return values[0]
 
     def _example(self, exemplar: Exemplar) -> dict[str, str]:
         example = {"question": exemplar.question, "answer": exemplar.answer}
@@ -146,10 +146,10 @@ class FEWLExampleSelector(BaseExampleSelector):
     def _nothing(self, question: str) -> str:
         count = len(self.store)
         limits = {"min_score": self.min_score, "max_similarity": self.max_similarity}
-        asked = ", ".join(f"{key}={value}" for key, value in limits.items() if value is not None)
+        named = ", ".join(f"{key}={value}" for key, value in limits.items() if value is not None)
         why = (
             f"none of its {count} questions fits "
-            f"({asked or 'they are the question itself, or wait for rescore()'})"
+            f"({named or 'they are the question itself, or wait for rescore()'})"
             if count
             else "it is empty: add questions with their answers"
         )

@@ -18,7 +18,7 @@ from demur.storage import Questions, parts, question_id
 
 COUNTS = "scorer"
 """Under this key the collection says whose scores count."""
-_TOLD = "scorer-"
+_SCORER = "scorer-"
 """Under keys that begin so, who a scorer is."""
 _SPARE = 8
 """Questions asked for beyond the number wanted, where some may not do."""
@@ -55,7 +55,7 @@ class Shelf:
             DemurError: Another scorer's do.
         """
         # Asked each time: another process may have had all scored anew.
-        self._counts = self.questions.claim(self._said()).get(COUNTS)
+        self._counts = self.questions.claim(self._own_header()).get(COUNTS)
         if self._counts != self._scorer.name:
             self._refuse()
 
@@ -70,38 +70,38 @@ class Shelf:
 
     def take_over(self) -> None:
         """Say that this scorer's scores count from now on."""
-        self.questions.say(self._said())
+        self.questions.say(self._own_header())
         self._counts = self._scorer.name
 
-    def said(self) -> dict[str, str]:
+    def header(self) -> dict[str, str]:
         """Whose scores count, and who that is and was, as the collection says it, in order."""
         known = sorted(self.questions.metadata().items())
-        return {key: text for key, text in known if key == COUNTS or key.startswith(_TOLD)}
+        return {key: text for key, text in known if key == COUNTS or key.startswith(_SCORER)}
 
     def scorers(self) -> dict[str, Mapping[str, str]]:
         """By the names of scorers, what they are."""
-        told = {key: text for key, text in self.said().items() if key != COUNTS}
-        return {key.removeprefix(_TOLD): json.loads(text) for key, text in told.items()}
+        scorers = {key: text for key, text in self.header().items() if key != COUNTS}
+        return {key.removeprefix(_SCORER): json.loads(text) for key, text in scorers.items()}
 
-    def adopt(self, said: Mapping[str, str]) -> None:
+    def adopt(self, header: Mapping[str, str]) -> None:
         """Have the scores count that count in a file.
 
         Raises:
             DemurError: Others count here.
         """
-        self._counts = self.questions.claim(said).get(COUNTS) if said else self._counts
-        if said and self._counts != said.get(COUNTS):
+        self._counts = self.questions.claim(header).get(COUNTS) if header else self._counts
+        if header and self._counts != header.get(COUNTS):
             raise DemurError(
-                f"in the file the scores of {said.get(COUNTS)} count, and in {self.questions} "
+                f"in the file the scores of {header.get(COUNTS)} count, and in {self.questions} "
                 f"those of {self._counts}: load it into another collection, and rescore one of them"
             )
 
-    def _said(self) -> dict[str, str]:
-        return {COUNTS: self._scorer.name, f"{_TOLD}{self._scorer.name}": self._scorer.told}
+    def _own_header(self) -> dict[str, str]:
+        return {COUNTS: self._scorer.name, f"{_SCORER}{self._scorer.name}": self._scorer.basis}
 
     def _refuse(self) -> None:
-        said = self.said()
-        self._counts = said.get(COUNTS)
+        header = self.header()
+        self._counts = header.get(COUNTS)
         if self._counts == self._scorer.name:  # another process had all scored anew
             return
         remedy = (
@@ -111,8 +111,8 @@ class Shelf:
         )
         raise DemurError(
             f"in {self.questions} the scores of another scorer count: "
-            f"{said.get(f'{_TOLD}{self._counts}')}, and this one's are of {self._scorer.told}. "
-            f"They cannot be compared: {remedy}, or give another collection"
+            f"{header.get(f'{_SCORER}{self._counts}')}, and this one's are of "
+            f"{self._scorer.basis}. They cannot be compared: {remedy}, or give another collection"
         )
 
     # --- Entries ----------------------------------------------------------------------------------
@@ -120,10 +120,10 @@ class Shelf:
     def read(self, ids: Sequence[str]) -> dict[str, Entry]:
         """The entries that are there of these; a question without candidates is on its way out."""
         rows = self.questions.read(ids)
-        found = {id_: self._entry(id_, rows[id_]) for id_ in ids if id_ in rows}
-        if any(others for _, others in found.values()) and self._moved():
-            found = {id_: self._entry(id_, rows[id_]) for id_ in found}
-        return {id_: entry for id_, (entry, _) in found.items() if entry.all}
+        entries = {id_: self._entry(id_, rows[id_]) for id_ in ids if id_ in rows}
+        if any(others for _, others in entries.values()) and self._moved():
+            entries = {id_: self._entry(id_, rows[id_]) for id_ in entries}
+        return {id_: entry for id_, (entry, _) in entries.items() if entry.all}
 
     def all(self) -> Iterator[dict[str, Entry]]:
         """All entries in an order that stays the same, in parts."""
@@ -185,9 +185,9 @@ class Shelf:
             for id_, cosine, metadata in self.questions.by_nearness(vector, wide, vectors):
                 if max_similarity is not None and cosine >= max_similarity:
                     continue
-                entry, other = self._entry(id_, metadata)
+                entry, moved = self._entry(id_, metadata)
                 text, best = normalized_text(entry.question), entry.best
-                others |= other
+                others |= moved
                 if best is None or text in texts or best.score < least:
                     continue
                 texts.add(text)
@@ -196,7 +196,7 @@ class Shelf:
                     break
             # Other scores may count since a rescore elsewhere: then all is looked up again.
             if not others or not self._moved():
-                return sorted(exemplars, key=lambda one: (-one.similarity, one.id))
+                return sorted(exemplars, key=lambda exemplar: (-exemplar.similarity, exemplar.id))
 
     def _row(
         self, id_: str, question: str, candidates: Mapping[str, Candidate], there: Mapping[str, Any]

@@ -258,17 +258,19 @@ class ExampleStore:
         check_limits(k, max_similarity, min_score)
         return self._shelf.nearest(question, k, max_similarity, min_score, vectors)
 
-    def vectors(self, found: Sequence[Exemplar]) -> NDArray[np.float32]:
-        """The vectors of questions that `nearest` found, of shape (found, dimensions).
+    def vectors(self, exemplars: Sequence[Exemplar]) -> NDArray[np.float32]:
+        """The vectors of questions that `nearest` found, of shape (exemplars, dimensions).
 
         Of one that was evicted in the meantime, too.
 
         Raises:
-            ValueError: `found` is empty.
+            ValueError: `exemplars` is empty.
             DemurError: Chroma failed.
         """
-        kept = self._questions.vectors_of({exemplar.id: exemplar.question for exemplar in found})
-        return np.stack([kept[one.id] for one in found])
+        kept = self._questions.vectors_of(
+            {exemplar.id: exemplar.question for exemplar in exemplars}
+        )
+        return np.stack([kept[exemplar.id] for exemplar in exemplars])
 
     # --- Taking away ------------------------------------------------------------------------------
 
@@ -314,7 +316,7 @@ class ExampleStore:
 
         Compressed where the name ends in ".gz". The same content gives the same bytes.
         """
-        write_entries(Path(path), self._shelf.said(), self.entries())
+        write_entries(Path(path), self._shelf.header(), self.entries())
 
     def load(self, path: str | Path) -> int:
         """Add what `export` wrote, with its scores, and tell how many questions that are.
@@ -324,10 +326,10 @@ class ExampleStore:
             DemurError: Other scores count in it than here.
             OSError: The file cannot be read.
         """
-        said, entries = read_entries(Path(path))
+        header, entries = read_entries(Path(path))
         for _ in entries:
             pass  # all of it can be read
-        self._shelf.adopt(said)
+        self._shelf.adopt(header)
         count, (_, entries) = 0, read_entries(Path(path))
         while part := list(islice(entries, AT_ONCE)):
             kept: dict[str, tuple[str, dict[str, Candidate]]] = {}

@@ -42,11 +42,11 @@ def without_secrets(text: str, known: Iterable[str] = ()) -> str:
     """
     if len(text) < _LEAST:
         return text
-    found = sorted(_found(text, known))
-    if not found:
+    spans = sorted(_spans(text, known))
+    if not spans:
         return text
     pieces, at = [], 0
-    for start, end in found:
+    for start, end in spans:
         if end > at:
             if start >= at:
                 pieces += [text[at:start], SECRET]
@@ -54,7 +54,7 @@ def without_secrets(text: str, known: Iterable[str] = ()) -> str:
     return "".join((*pieces, text[at:]))
 
 
-def _found(text: str, known: Iterable[str]) -> Iterator[Span]:
+def _spans(text: str, known: Iterable[str]) -> Iterator[Span]:
     for value in known:
         yield from ((at, at + len(value)) for at in _places(text, value))
     if max(map(len, text.split()), default=0) >= _SHORTEST_KEY:  # most texts have no such word
@@ -215,7 +215,7 @@ def _named(text: str, lower: str) -> Iterator[Span]:
         for at in _places(lower, core):
             if at < end:  # in a value
                 continue
-            found = None
+            span = None
             assigned = _ASSIGNED.match(text, at)
             before = text[max(0, at - _LONGEST_PREFIX) : at]
             free = before.rstrip(_IDENTIFIER)
@@ -226,14 +226,14 @@ def _named(text: str, lower: str) -> Iterator[Span]:
             if not (queried or is_secret_name(name)):
                 continue
             if assigned:
-                found = _assigned(text, assigned, name)
-            if found is None and core in ("key", "token"):
+                span = _assigned(text, assigned, name)
+            if span is None and core in ("key", "token"):
                 match = _SAID.match(text, at + len(core))
                 if match and _made_up(match[1], 16):
-                    found = match.start(1), _end(text, match.start(1), match[1])
-            if found:
-                yield found
-                end = found[1]
+                    span = match.start(1), _end(text, match.start(1), match[1])
+            if span:
+                yield span
+                end = span[1]
 
 
 def _qualifier(before: str) -> str | None:
@@ -281,8 +281,8 @@ def _is_code(value: str, name: str) -> bool:
         return True
     if any(map(str.isdigit, last)):
         return False
-    said, named = (re.sub("[^a-z]", "", one.lower()) for one in (last, name))
-    return said in named or ("." in value and is_secret_name(last)) or said == f"your{named}"
+    word, named = (re.sub("[^a-z]", "", text.lower()) for text in (last, name))
+    return word in named or ("." in value and is_secret_name(last)) or word == f"your{named}"
 
 
 def _end(text: str, start: int, value: str) -> int:

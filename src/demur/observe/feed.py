@@ -57,7 +57,7 @@ class Feed:
         """When a sink that is down may be asked again."""
         self._missed = 0
         """Records that it did not take, and that no message has counted yet."""
-        self._told = False
+        self._warned = False
         self._quiet_until = float("-inf")
 
     def write(self, record: Record) -> None:
@@ -148,10 +148,10 @@ class Feed:
             pause = min(max(least, 10 * took), most) if self._down else 0.0
             self._down, self._next = True, _now() + pause
             self._missed += 1
-            tell = not self._told and _now() >= self._quiet_until
-            if tell:
-                self._told, self._quiet_until = True, _now() + _QUIET_SECONDS
-        if tell:
+            warn = not self._warned and _now() >= self._quiet_until
+            if warn:
+                self._warned, self._quiet_until = True, _now() + _QUIET_SECONDS
+        if warn:
             _log.warning(
                 "%s does not take records (%s): until it does, they go to %s",
                 *(self._name, _words(error, record), self._fallback.place),
@@ -163,10 +163,10 @@ class Feed:
             if not self._down:
                 return
             self._down, missed = False, self._missed
-            tell, self._told = self._told, False
-            if tell:
+            warn, self._warned = self._warned, False
+            if warn:
                 self._missed = 0
-        if tell:
+        if warn:
             place = self._fallback.place
             _log.warning(
                 "%s takes records again; %s went to %s", self._name, _records(missed), place

@@ -44,13 +44,13 @@ class Finished:
     """What answering cost."""
     trace: Trace | None = None
     """Of a guard's run: it was judged."""
-    told: tuple[tuple[int, Evaluation], ...] = ()
+    evaluations: tuple[tuple[int, Evaluation], ...] = ()
     """Of a guard's run that did not come to its end: what it found, with the attempts' numbers."""
 
     @property
     def judged(self) -> bool:
         """Whether there is nothing left to score."""
-        return self.trace is not None or bool(self.told) or self.said.evaluation is not None
+        return self.trace is not None or bool(self.evaluations) or self.said.evaluation is not None
 
 
 def plain(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
@@ -73,11 +73,13 @@ def author_of(response: LLMResult, metadata: Mapping[str, Any]) -> tuple[str | N
         response: The reply.
         metadata: Of the model's run, which has the model's name where the reply has not.
     """
-    generation = next((one for several in response.generations for one in several), None)
+    generation = next(
+        (generation for several in response.generations for generation in several), None
+    )
     message = generation.message if isinstance(generation, ChatGeneration) else None
-    said = getattr(message, "response_metadata", None) or {}
-    model = said.get("model_name") or said.get("model") or metadata.get("ls_model_name")
-    return _text(model), _text(said.get("id")) or _given_id(getattr(message, "id", None))
+    provider = getattr(message, "response_metadata", None) or {}
+    model = provider.get("model_name") or provider.get("model") or metadata.get("ls_model_name")
+    return _text(model), _text(provider.get("id")) or _given_id(getattr(message, "id", None))
 
 
 def _given_id(message_id: Any) -> str | None:

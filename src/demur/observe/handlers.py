@@ -120,7 +120,9 @@ class _Listening:
         if capture := self._runs.capture(run_id):
             capture.on_llm_end(response, **kwargs)
             self._runs.wrote(run_id, response)
-        first = next((one for several in response.generations for one in several), None)
+        first = next(
+            (generation for several in response.generations for generation in several), None
+        )
         output = first.message if isinstance(first, ChatGeneration) else getattr(first, "text", "")
         return self._runs.end(run_id, output)
 
@@ -131,7 +133,7 @@ class _Listening:
 
     def _event(self, name: str, data: Any, run_id: UUID) -> None:
         if name == EVALUATION:
-            self._runs.found(run_id, data["attempt"], evaluation_of_event(data))
+            self._runs.evaluated(run_id, data["attempt"], evaluation_of_event(data))
 
 
 class ScoreCallbackHandler(_Listening, BaseCallbackHandler):

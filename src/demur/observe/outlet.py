@@ -88,44 +88,44 @@ class Outlet:
         self._fallback.flush()
 
 
-def as_sinks(given: SinkLike) -> tuple[Sink, ...]:
+def as_sinks(sink: SinkLike) -> tuple[Sink, ...]:
     """The sinks that a user means.
 
     Args:
-        given: See `SinkLike`.
+        sink: See `SinkLike`.
 
     Raises:
         TypeError: It is something else.
         ValueError: The path has another suffix, or there is no sink; or as the sinks' classes do.
         DemurError: As the sinks' classes do.
     """
-    if isinstance(given, (list, tuple)):
-        if not given:
-            raise ValueError(f"sink is {given!r}: expected at least one sink")
-        return tuple(_as_sink(one) for one in given)
-    return (_as_sink(given),)
+    if isinstance(sink, (list, tuple)):
+        if not sink:
+            raise ValueError(f"sink is {sink!r}: expected at least one sink")
+        return tuple(_as_sink(member) for member in sink)
+    return (_as_sink(sink),)
 
 
-def _as_sink(given: object) -> Sink:
-    if isinstance(given, Sink):
-        return given
-    if isinstance(given, (str, os.PathLike)):
-        path = Path(given)
+def _as_sink(sink: object) -> Sink:
+    if isinstance(sink, Sink):
+        return sink
+    if isinstance(sink, (str, os.PathLike)):
+        path = Path(sink)
         if make := FILES.get(path.suffix.lower()):
             return make(path)
         raise ValueError(
-            f"cannot tell from its name what {str(given)!r} is to hold: expected a file that ends "
+            f"cannot tell from its name what {str(sink)!r} is to hold: expected a file that ends "
             f"in .sqlite, .sqlite3 or .db (SQLite), or in .jsonl or .ndjson (JSON lines). For "
             "another name give JSONLSink(path) or SQLiteSink(path)"
         )
-    if isinstance(given, type):
+    if isinstance(sink, type):
         raise TypeError(
-            f"a sink cannot be the class {given.__name__} itself: give an instance of it, "
-            f"{given.__name__}(...)"
+            f"a sink cannot be the class {sink.__name__} itself: give an instance of it, "
+            f"{sink.__name__}(...)"
         )
-    if callable(given):
-        return FunctionSink(given)
+    if callable(sink):
+        return FunctionSink(sink)
     raise TypeError(
         f"expected as a sink a path, a Sink, a function that takes a record, or a list of these, "
-        f"got {type(given).__name__}"
+        f"got {type(sink).__name__}"
     )

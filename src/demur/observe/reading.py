@@ -86,10 +86,10 @@ def read(input: Any, output: Any, documents: Sequence[Document], readers: Reader
 
 def _messages_in(output: Any) -> Sequence[BaseMessage]:
     """The messages that an agent's output holds."""
-    found = output.get("messages") if isinstance(output, Mapping) else output
-    if not isinstance(found, (list, tuple)):
+    messages = output.get("messages") if isinstance(output, Mapping) else output
+    if not isinstance(messages, (list, tuple)):
         return ()
-    return [one for one in found if isinstance(one, BaseMessage)]
+    return [message for message in messages if isinstance(message, BaseMessage)]
 
 
 def _check_form(output: Any) -> None:

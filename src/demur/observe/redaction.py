@@ -74,7 +74,9 @@ def redaction(redact: Redact = None) -> Callable[[Record], Record]:
             return Record.model_validate({**kept, "redacted": change is not None})
         except ValidationError as error:
             # Its own words quote the record.
-            where = {".".join(map(str, one["loc"])) for one in error.errors(include_input=False)}
+            where = {
+                ".".join(map(str, detail["loc"])) for detail in error.errors(include_input=False)
+            }
             raise DemurError(
                 f"run {record.id} could not be redacted, and is not kept: its fields "
                 f"{', '.join(sorted(where))} did not stay valid"
@@ -121,10 +123,10 @@ def _digest(key: bytes, text: bytes) -> str:
 
 def _guarded(redact: Callable[[str], str]) -> Callable[[str], str]:
     """A user's function, so that no text gets past it when it fails."""
-    told = False
+    warned = False
 
     def change(text: str) -> str:
-        nonlocal told
+        nonlocal warned
         try:
             changed: object = redact(text)
             if isinstance(changed, str):
@@ -133,8 +135,8 @@ def _guarded(redact: Callable[[str], str]) -> Callable[[str], str]:
         except Exception as error:  # whatever it is, the text must not leave
             # The error's words may quote the text.
             wrong = f"raised {type(error).__name__}"
-        if not told:
-            told = True
+        if not warned:
+            warned = True
             _log.warning(
                 "the function given as redact= %s; texts are removed where it fails (said once)",
                 wrong,
@@ -211,10 +213,10 @@ class _Walk:
     def fields(self, value: Any, fields: _Fields) -> Any:
         """A model's values, or a list of them, as what is listed of them says."""
         if isinstance(value, list):
-            return [self.fields(one, fields) for one in value]
+            return [self.fields(entry, fields) for entry in value]
         if not isinstance(value, dict):
             return self._free(value)
-        return {name: self._field(one, fields.get(name)) for name, one in value.items()}
+        return {name: self._field(entry, fields.get(name)) for name, entry in value.items()}
 
     def _field(self, value: Any, kept: str | _Fields | None) -> Any:
         if value is None or kept == _FIXED:
@@ -224,10 +226,10 @@ class _Walk:
         if kept == _NAME and isinstance(value, str):
             return self._clean(value)
         if kept == _NAMES and isinstance(value, dict):
-            named = {key: one for key, one in value.items() if not is_secret_name(key)}
-            return {self._clean(key): self._clean(one) for key, one in named.items()}
+            named = {key: entry for key, entry in value.items() if not is_secret_name(key)}
+            return {self._clean(key): self._clean(entry) for key, entry in named.items()}
         if kept == _TAGS and isinstance(value, list):
-            return [self._namelike(one) for one in value]
+            return [self._namelike(tag) for tag in value]
         return self._free(value)
 
     def _free(self, value: Any) -> Any:
@@ -238,8 +240,10 @@ class _Walk:
             return self._mapping(value)
         if isinstance(value, list):
             if _are_pairs(value):
-                value = [[one[0], SECRET] if is_secret_name(one[0]) else one for one in value]
-            return [self._free(one) for one in value]
+                value = [
+                    [entry[0], SECRET] if is_secret_name(entry[0]) else entry for entry in value
+                ]
+            return [self._free(entry) for entry in value]
         if isinstance(value, float) and not math.isfinite(value):
             return str(value)  # JSON has no such number
         return value
@@ -247,8 +251,8 @@ class _Walk:
     def _mapping(self, entries: dict[str, Any]) -> dict[str, Any]:
         kept: dict[str, Any] = {}
         # {"name": "Authorization", "value": ...}, as archives of requests have it.
-        said = entries.get("name", entries.get("key"))
-        named = isinstance(said, str) and "value" in entries and is_secret_name(said)
+        name_entry = entries.get("name", entries.get("key"))
+        named = isinstance(name_entry, str) and "value" in entries and is_secret_name(name_entry)
         for key, value in entries.items():
             if is_secret_name(key) or (named and key == "value"):
                 continue
@@ -315,13 +319,13 @@ def _plain_value(value: Any, depth: int) -> Any:
         return value.decode(errors="replace")
     if depth < _DEEPEST:
         if isinstance(value, Mapping):
-            return {_said(key): _plain_value(one, depth + 1) for key, one in value.items()}
+            return {_as_text(key): _plain_value(entry, depth + 1) for key, entry in value.items()}
         if isinstance(value, (list, tuple, set, frozenset)):
-            return [_plain_value(one, depth + 1) for one in value]
-    return _said(value)
+            return [_plain_value(entry, depth + 1) for entry in value]
+    return _as_text(value)
 
 
-def _said(value: object) -> str:
+def _as_text(value: object) -> str:
     try:
         return str(value)
     except Exception:  # a value that cannot say what it is

@@ -65,7 +65,7 @@ class _Run:
     paused: bool = False
     """Whether something inside it asked for a person, and it ends without an answer."""
     trace: Trace | None = None
-    told: list[tuple[int, Evaluation]] = field(default_factory=list)
+    evaluations: list[tuple[int, Evaluation]] = field(default_factory=list)
 
 
 @dataclass
@@ -229,11 +229,11 @@ class Runs:
             inside.model, inside.response = model, response_id
             inside = inside.parent
 
-    def found(self, run_id: UUID, attempt: int, evaluation: Evaluation) -> None:
-        """A guard's run tells what it found of an attempt."""
+    def evaluated(self, run_id: UUID, attempt: int, evaluation: Evaluation) -> None:
+        """A guard's run tells an evaluation of an attempt."""
         run = self._open.get(run_id)
         if run is not None:
-            run.told.append((attempt, evaluation))
+            run.evaluations.append((attempt, evaluation))
 
     # --- The end -------------------------------------------------------------------------------
 
@@ -263,13 +263,13 @@ class Runs:
         if judged is not None or run.scored.run is not run or run.scored.guarded:
             return judged
         capture = run.scored.capture
-        said = None
+        content = None
         if not run.paused:
-            said = read(run.input, output, capture.documents, self._readers)
-        if said is None:
+            content = read(run.input, output, capture.documents, self._readers)
+        if content is None:
             self._unanswered(run.scored)
             return None
-        return Finished(_about(run, run.scored), said, capture.usage)
+        return Finished(_about(run, run.scored), content, capture.usage)
 
     def fail(self, run_id: UUID, error: BaseException | None = None) -> Finished | None:
         """A run raised, or was stopped: there is no answer, unless a guard has judged some."""
@@ -320,7 +320,7 @@ class Runs:
 
 def _judged_by_guard(run: _Run, scored: _Scored, output: Any) -> Finished | None:
     """What a guard's run comes to."""
-    if run.trace is None and not run.told:
+    if run.trace is None and not run.evaluations:
         return None
     scored.judged = True
     scored.guarded = scored.guarded or output is not None
@@ -328,8 +328,10 @@ def _judged_by_guard(run: _Run, scored: _Scored, output: Any) -> Finished | None
     if run.trace is not None:
         return Finished(about, Said(), trace=run.trace)
     # It raised, or nobody read its stream to the end: what left of it is its output.
-    said = None if output is None else read(run.input, output, (), Readers())
-    return Finished(about, said or Said(find_question(run.input)), told=tuple(run.told))
+    content = None if output is None else read(run.input, output, (), Readers())
+    return Finished(
+        about, content or Said(find_question(run.input)), evaluations=tuple(run.evaluations)
+    )
 
 
 def _about(run: _Run, scored: _Scored) -> About:
@@ -358,7 +360,7 @@ def _several(names: str | Collection[str]) -> frozenset[str]:
 def _as_given(input: Any) -> Any:
     """What a run was given, as it is now: a chain may change it."""
     if type(input) is dict:
-        return {key: [*one] if type(one) is list else one for key, one in input.items()}
+        return {key: [*entry] if type(entry) is list else entry for key, entry in input.items()}
     return [*input] if type(input) is list else input
 
 

@@ -29,21 +29,21 @@ def score(finished: Finished, evaluators: Sequence[Named]) -> Steps[Record]:
     """Have the evaluators judge, side by side, unless the run was judged; and make the record."""
     if finished.trace is not None:
         return _of_trace(finished)
-    if finished.told:
-        return _of_what_was_told(finished)
-    said = finished.said
+    if finished.evaluations:
+        return _cut_short(finished)
+    content = finished.said
     evaluations: tuple[Evaluation, ...]
-    if said.evaluation is not None:
-        evaluations = (said.evaluation,)
-    elif said.error is not None:
-        evaluations = tuple(_undecided(name, said.error) for name, _ in evaluators)
+    if content.evaluation is not None:
+        evaluations = (content.evaluation,)
+    elif content.error is not None:
+        evaluations = tuple(_undecided(name, content.error) for name, _ in evaluators)
     else:
         outcomes = yield from ask(
-            [_Judging(runnable, said.sample, name) for name, runnable in evaluators]
+            [_Judging(runnable, content.sample, name) for name, runnable in evaluators]
         )
         names = [name for name, _ in evaluators]
         evaluations = tuple(map(_evaluation, names, outcomes))
-    attempt = _attempt(finished, evaluations, finished.usage, said.answer)
+    attempt = _attempt(finished, evaluations, finished.usage, content.answer)
     return _record(finished, (attempt,), attempt.cost)
 
 
@@ -103,12 +103,12 @@ def _of_trace(finished: Finished) -> Record:
     return _record(finished, trace.attempts, trace.usage, **ended)
 
 
-def _of_what_was_told(finished: Finished) -> Record:
+def _cut_short(finished: Finished) -> Record:
     """Of a guard's run that was cut short. Only of the last attempt something may have left."""
-    numbered = groupby(finished.told, key=lambda told: told[0])
-    found = [tuple(evaluation for _, evaluation in told) for _, told in numbered]
-    attempts = [_attempt(finished, evaluations, Usage(), "") for evaluations in found[:-1]]
-    attempts.append(_attempt(finished, found[-1], Usage(), finished.said.answer))
+    numbered = groupby(finished.evaluations, key=lambda pair: pair[0])
+    judged = [tuple(evaluation for _, evaluation in group) for _, group in numbered]
+    attempts = [_attempt(finished, evaluations, Usage(), "") for evaluations in judged[:-1]]
+    attempts.append(_attempt(finished, judged[-1], Usage(), finished.said.answer))
     usage = sum((attempt.cost for attempt in attempts), Usage())
     return _record(finished, tuple(attempts), usage, reason=_CUT_SHORT)
 

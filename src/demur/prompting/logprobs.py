@@ -43,7 +43,10 @@ def label_logprobs(first_token: Mapping[str, float] | None) -> Mapping[ClaimLabe
 
 def mean_bias(measured: Sequence[Mapping[ClaimLabel, float]]) -> Mapping[ClaimLabel, float]:
     """Each label's mean log-probability, less the mean over the labels."""
-    means = {label: sum(found[label] for found in measured) / len(measured) for label in ClaimLabel}
+    means = {
+        label: sum(probabilities[label] for probabilities in measured) / len(measured)
+        for label in ClaimLabel
+    }
     centre = sum(means.values()) / len(means)
     return {label: mean - centre for label, mean in means.items()}
 

@@ -36,8 +36,8 @@ class Prompt:
     def messages(self, **values: str | None) -> list[BaseMessage]:
         """The prompt about these texts; fields without text are left out."""
         turns: list[BaseMessage] = [SystemMessage(self.system)]
-        for asked, reply in _examples(self):
-            turns += [HumanMessage(asked), AIMessage(reply)]
+        for question, reply in _examples(self):
+            turns += [HumanMessage(question), AIMessage(reply)]
         return [*turns, HumanMessage(_shown(self, values))]
 
 

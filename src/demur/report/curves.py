@@ -23,14 +23,14 @@ _FEW_POINTS = 20
 """So many are marked on their line."""
 
 
-def roc_curve(found: Roc) -> Chart:
+def roc_curve(roc: Roc) -> Chart:
     """How well low scores find hallucinated answers."""
-    at = thinned(len(found.thresholds), MOST_ON_A_LINE)
+    at = thinned(len(roc.thresholds), MOST_ON_A_LINE)
     across, up = (
-        [float(rates[one]) for one in at]
-        for rates in (found.false_positive_rate, found.true_positive_rate)
+        [float(rates[place]) for place in at]
+        for rates in (roc.false_positive_rate, roc.true_positive_rate)
     )
-    values = [float(found.thresholds[one]) for one in at]
+    values = [float(roc.thresholds[place]) for place in at]
     names = [score(value) if math.isfinite(value) else "none" for value in values]
     traces: list[dict[str, Any]] = [
         _diagonal(),
@@ -48,24 +48,30 @@ def roc_curve(found: Roc) -> Chart:
     look = layout("others held back", "hallucinated held back", showlegend=False)
     for axis in ("xaxis", "yaxis"):
         look[axis] |= _SHARE
-    told = (
+    caption = (
         "Each threshold holds back some of the hallucinated answers, and some of the others with "
-        f"them. The area under the curve is {found.auc:.2f}: so often does a hallucinated answer "
+        f"them. The area under the curve is {roc.auc:.2f}: so often does a hallucinated answer "
         "score lower than another one. 0.5, the dotted line, would be chance."
     )
     if "none" in names:
-        told += " No threshold decides about answers that state nothing to check: they are one end."
+        caption += (
+            " No threshold decides about answers that state nothing to check: they are one end."
+        )
     rows = [
-        (names[one], percent(up[one]), percent(across[one])) for one in thinned(len(at), MOST_ROWS)
+        (names[place], percent(up[place]), percent(across[place]))
+        for place in thinned(len(at), MOST_ROWS)
     ]
     heads = ("threshold", "hallucinated held back", "others held back")
-    return Chart("roc", "ROC curve", told, heads, rows, figure(traces, look))
+    return Chart("roc", "ROC curve", caption, heads, rows, figure(traces, look))
 
 
-def reliability_curve(found: Reliability) -> Chart:
+def reliability_curve(reliability: Reliability) -> Chart:
     """Whether a score can be read as the probability that an answer is not hallucinated."""
-    shares = [one.right for one in found.bins]
-    right, means = [share.count / share.total for share in shares], [one.mean for one in found.bins]
+    shares = [bin_.right for bin_ in reliability.bins]
+    right, means = (
+        [share.count / share.total for share in shares],
+        [bin_.mean for bin_ in reliability.bins],
+    )
     intervals = [share.interval or (0.0, 1.0) for share in shares]
     points = {
         "type": "scatter",
@@ -89,23 +95,23 @@ def reliability_curve(found: Reliability) -> Chart:
     look = layout("mean score", "not hallucinated", showlegend=False)
     look["yaxis"] |= _SHARE
     traces = [points]
-    told = "Of the answers with about this score, so many are not hallucinated (bars: 95 %)."
-    if found.binning == "equal-width":
+    caption = "Of the answers with about this score, so many are not hallucinated (bars: 95 %)."
+    if reliability.binning == "equal-width":
         traces.insert(0, _diagonal())
         look["xaxis"]["range"] = [-0.02, 1.02]
-        told += " On the dotted line, a score could be read as that probability."
+        caption += " On the dotted line, a score could be read as that probability."
     rows = [
         (
-            f"{score(one.low)} to {score(one.high)}",
-            score(one.mean),
-            f"{one.right.total:,}",
-            percent(one.right.value),
-            interval(one.right),
+            f"{score(bin_.low)} to {score(bin_.high)}",
+            score(bin_.mean),
+            f"{bin_.right.total:,}",
+            percent(bin_.right.value),
+            interval(bin_.right),
         )
-        for one in found.bins
+        for bin_ in reliability.bins
     ]
     heads = ("scores", "mean score", "answers", "not hallucinated", "95 % interval")
-    return Chart("reliability", "Reliability", told, heads, rows, figure(traces, look))
+    return Chart("reliability", "Reliability", caption, heads, rows, figure(traces, look))
 
 
 def _diagonal() -> dict[str, Any]:

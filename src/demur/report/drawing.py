@@ -25,7 +25,7 @@ class Chart:
     key: str
     """Which one it is, for ids and style."""
     title: str
-    told: str
+    caption: str
     """How to read it."""
     heads: tuple[str, ...]
     """Of the table of its numbers."""
@@ -45,8 +45,8 @@ def figure(traces: list[dict[str, Any]], layout: dict[str, Any]) -> dict[str, An
     """A figure as JSON values; Plotly checks that there is such a thing."""
     import plotly.graph_objects as go
 
-    made: dict[str, Any] = go.Figure(data=traces, layout=layout).to_plotly_json()
-    return made
+    drawn: dict[str, Any] = go.Figure(data=traces, layout=layout).to_plotly_json()
+    return drawn
 
 
 def layout(across: str, up: str, **more: Any) -> dict[str, Any]:

@@ -49,5 +49,5 @@ def as_code(script: str) -> Markup:
 
 def digest(script: str) -> str:
     """By which a content security policy knows a script."""
-    found = hashlib.sha256(script.encode()).digest()
-    return f"'sha256-{base64.b64encode(found).decode()}'"
+    hashed = hashlib.sha256(script.encode()).digest()
+    return f"'sha256-{base64.b64encode(hashed).decode()}'"

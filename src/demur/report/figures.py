@@ -60,23 +60,23 @@ class Scores:
     def labelled(self) -> tuple[list[float], list[bool]]:
         """The scores of answers with a label, and those labels."""
         pairs = zip(self.values, self.labels, strict=True)
-        found = [(value, label) for value, label in pairs if label is not None]
-        return [value for value, _ in found], [label for _, label in found]
+        known = [(value, label) for value, label in pairs if label is not None]
+        return [value for value, _ in known], [label for _, label in known]
 
     @property
     def kinds(self) -> list[bool | None]:
         """The labels that there are; none tells nothing apart."""
-        found = set(self.labels)
-        return [one for one in _BY_LABEL if one in found]
+        kinds = set(self.labels)
+        return [kind for kind in _BY_LABEL if kind in kinds]
 
 
-def distribution(scores: Scores, line: float, given: float | None = None) -> Chart:
+def distribution(scores: Scores, line: float, marked: float | None = None) -> Chart:
     """How many answers have which score.
 
     Args:
         scores: The scores.
         line: The threshold that the slider stands at; the page's script moves it.
-        given: A threshold that is marked besides.
+        marked: A threshold that is marked besides.
     """
     values = np.asarray(scores.values, dtype=float)
     edges = _edges(values)
@@ -99,7 +99,7 @@ def distribution(scores: Scores, line: float, given: float | None = None) -> Cha
             "type": "bar",
             "name": _BY_LABEL[kind][0],
             "x": middles.tolist(),
-            "y": found.tolist(),
+            "y": numbers.tolist(),
             "width": (widths * 0.92).tolist(),
             "customdata": names,
             "hovertemplate": "%{customdata}: %{y}<extra></extra>",
@@ -109,19 +109,19 @@ def distribution(scores: Scores, line: float, given: float | None = None) -> Cha
                 "line": {"width": 0},
             },
         }
-        for kind, found in counts.items()
+        for kind, numbers in counts.items()
     ]
     look = layout("score", "answers", barmode="stack", showlegend=apart, bargap=0)
     look["yaxis"]["rangemode"] = "tozero"
     look["shapes"] = [_upright(line, "solid")]
-    if given is not None:
-        look["shapes"].append(_upright(given, "dot"))
+    if marked is not None:
+        look["shapes"].append(_upright(marked, "dot"))
         look["legend"]["y"] = 1.1  # above the word
         look["margin"]["t"] += 16
         look["annotations"] = [
             {
                 "text": "given",
-                "x": given,
+                "x": marked,
                 "y": 1,
                 "yref": "paper",
                 "yanchor": "bottom",
@@ -130,10 +130,11 @@ def distribution(scores: Scores, line: float, given: float | None = None) -> Cha
         ]
     heads = ("score", *(_BY_LABEL[kind][0] if apart else "answers" for kind in counts))
     rows = [
-        (name, *(f"{found[at]:,}" for found in counts.values())) for at, name in enumerate(names)
+        (name, *(f"{numbers[at]:,}" for numbers in counts.values()))
+        for at, name in enumerate(names)
     ]
-    told = "How many answers have which score. The line is the threshold chosen above"
-    return Chart("scores", "Scores", f"{told}.", heads, rows, figure(traces, look))
+    caption = "How many answers have which score. The line is the threshold chosen above"
+    return Chart("scores", "Scores", f"{caption}.", heads, rows, figure(traces, look))
 
 
 def _upright(at: float, dash: str) -> dict[str, Any]:
@@ -180,9 +181,9 @@ def over_time(scores: Scores) -> Chart:
                 "hovertemplate": "%{x}: %{y:.3f}<extra></extra>",
             }
         )
-    told = "Each point is an answer" + (", by the time it was given (UTC)." if dated else ".")
+    caption = "Each point is an answer" + (", by the time it was given (UTC)." if dated else ".")
     if len(drawn) < count:
-        told = f"Points are {len(drawn):,} of the {count:,} answers, evenly chosen."
+        caption = f"Points are {len(drawn):,} of the {count:,} answers, evenly chosen."
     around = _around(count)
     if around:
         at = thinned(count, MOST_ON_A_LINE)
@@ -191,13 +192,13 @@ def over_time(scores: Scores) -> Chart:
                 "type": "scatter",
                 "mode": "lines",
                 "name": "median",
-                "x": [places[one] for one in at],
-                "y": [_median(values, one, around) for one in at],
+                "x": [places[place] for place in at],
+                "y": [_median(values, place, around) for place in at],
                 "line": {"color": INK, "width": 2},
                 "hovertemplate": "%{x}: median %{y:.3f}<extra></extra>",
             }
         )
-        told += f" The line is the median of {2 * around + 1} answers around."
+        caption += f" The line is the median of {2 * around + 1} answers around."
     look = layout("", "score", showlegend=apart)
     if dated:
         look["xaxis"]["type"] = "date"
@@ -213,7 +214,7 @@ def over_time(scores: Scores) -> Chart:
             for at in (first, last)
         ]
         rows.append((*ends, f"{len(part):,}", *map(score, figures)))
-    return Chart("time", "Scores over time", told, heads, rows, figure(traces, look))
+    return Chart("time", "Scores over time", caption, heads, rows, figure(traces, look))
 
 
 def _around(count: int) -> int:
@@ -230,5 +231,5 @@ def _middle(values: Any) -> float:
 
 
 def _iso(time: int) -> str:
-    found = datetime.fromtimestamp(time / 1000, timezone.utc).replace(tzinfo=None)
-    return found.isoformat(timespec="milliseconds")
+    moment = datetime.fromtimestamp(time / 1000, timezone.utc).replace(tzinfo=None)
+    return moment.isoformat(timespec="milliseconds")

@@ -67,17 +67,17 @@ def overview(
         "labelled": _labelled(rows),
         "verdicts": _counts(totals.verdicts),
         "outcomes": _counts(totals.outcomes),
-        "quality": [_found(group) for group in totals.groups],
+        "quality": [_quality(group) for group in totals.groups],
         "choices": _choices(rows),
         **_cost(totals, prices),
     }
 
 
 def _left_out(damaged: Sequence[Damaged]) -> str:
-    said = "; ".join(f"{one.place}: {one.why}" for one in damaged[:_MOST_TOLD])
+    reasons = "; ".join(f"{run.place}: {run.why}" for run in damaged[:_MOST_TOLD])
     more = f"; and {len(damaged) - _MOST_TOLD:,} more" if len(damaged) > _MOST_TOLD else ""
     runs = plural(len(damaged), "run cannot be read and is", "runs cannot be read and are")
-    return f"{runs} left out. {said}{more}."
+    return f"{runs} left out. {reasons}{more}."
 
 
 def _of_nobody(threshold: Threshold, rows: Rows) -> str:
@@ -93,7 +93,7 @@ def _of_nobody(threshold: Threshold, rows: Rows) -> str:
 def _lede(totals: Totals, rows: Rows) -> str:
     if totals.first is None or totals.last is None:
         return "No runs."
-    first, last = (f"{one:%Y-%m-%d %H:%M}" for one in (totals.first, totals.last))
+    first, last = (f"{moment:%Y-%m-%d %H:%M}" for moment in (totals.first, totals.last))
     days = f"on {first}" if first == last else f"from {first} to {last}"
     if first[:10] == last[:10] and first != last:
         days = f"on {first[:10]}, from {first[11:]} to {last[11:]}"
@@ -122,7 +122,7 @@ def _counts(counts: Mapping[Any, int]) -> list[tuple[str, str, str, int]]:
     ]
 
 
-def _found(group: Group) -> list[str]:
+def _quality(group: Group) -> list[str]:
     findings, failure = group.findings, group.failure
     return [
         group.evaluator,
@@ -136,16 +136,19 @@ def _choices(rows: Rows) -> dict[str, list[tuple[str, str]]]:
     """What a column can be filtered by: the values that occur, in their order."""
     findings = {finding for column in rows.evaluators.values() for finding in column.findings}
     labels = {True: ("yes", "hallucinated"), False: ("no", "not hallucinated"), None: ("-", "none")}
-    found: dict[str, tuple[Sequence[str], set[Any]]] = {
+    columns: dict[str, tuple[Sequence[str], set[Any]]] = {
         "verdict": (get_args(Verdict), set(rows.verdicts)),
         "finding": (get_args(Finding), findings),
         "outcome": (get_args(TraceOutcome), set(rows.outcomes)),
     }
     chosen = {
-        name: [(one, one.replace("_", " ")) for one in known if one in there]
-        for name, (known, there) in found.items()
+        name: [(value, value.replace("_", " ")) for value in known if value in there]
+        for name, (known, there) in columns.items()
     }
-    return {**chosen, "label": [said for one, said in labels.items() if one in set(rows.labels)]}
+    return {
+        **chosen,
+        "label": [name for label, name in labels.items() if label in set(rows.labels)],
+    }
 
 
 # --- Cost -----------------------------------------------------------------------------------------
@@ -157,15 +160,15 @@ def _cost(totals: Totals, prices: Prices | None) -> dict[str, Any]:
     spent += each if len(each) == 1 else [("judging", totals.judging), *each]
     spent.append(("in all", totals.answering + totals.judging))
     heads = ["what for", "calls", "out of a cache", "tokens in", "tokens out", "seconds"]
-    told = "Seconds are those of all calls together; calls that overlap count each."
+    note = "Seconds are those of all calls together; calls that overlap count each."
     if prices is not None:
         heads.append("price")
         into, out = (f"{price:g}" for price in prices)
-        told += f" Prices: {into} for a million tokens in, {out} for a million out, of any model."
+        note += f" Prices: {into} for a million tokens in, {out} for a million out, of any model."
     return {
         "cost_heads": heads,
         "cost": [_spent(name, usage, prices) for name, usage in spent],
-        "cost_told": told,
+        "cost_note": note,
     }
 
 

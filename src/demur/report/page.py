@@ -21,7 +21,7 @@ from demur.observe.log import Damaged, Log, answered, summarise
 from demur.report.embedding import as_code, as_data, digest, packed
 from demur.report.overview import overview
 from demur.report.rows import Rows, chunks, newest, size
-from demur.report.thresholds import tell
+from demur.report.thresholds import evaluator_section
 from demur.schema import Threshold
 from demur.views import record_html, stylesheet
 
@@ -107,8 +107,10 @@ def write_report(
             cut = runs > most
             chosen = stack.enter_context(newest(log, most)) if cut else log
             read = _read(chosen, details, labels or {})
-            told = _context(chosen, read, threshold, runs=runs, cut=cut, title=title, prices=prices)
-            context = {**static, **told}
+            values = _context(
+                chosen, read, threshold, runs=runs, cut=cut, title=title, prices=prices
+            )
+            context = {**static, **values}
         with details.open("rb") as parts:
             parts_of_page = template.generate(**context, details=map(_markup, parts))
             written = _put(page, parts_of_page)
@@ -148,27 +150,27 @@ def _read(log: Log, path: Path, labels: Mapping[str, bool]) -> _Read:
     return _Read(rows, damaged, len(labels.keys() - set(rows.ids)))
 
 
-def _context(log: Log, read: _Read, threshold: Threshold | None, **given: Any) -> dict[str, Any]:
+def _context(log: Log, read: _Read, threshold: Threshold | None, **options: Any) -> dict[str, Any]:
     """What the template shows, by its names."""
     rows = read.rows
-    told = overview(
+    values = overview(
         log.path,
         summarise(log),
         rows,
         damaged=read.damaged,
         unknown=read.unknown,
         threshold=threshold,
-        **given,
+        **options,
     )
     evaluators = [
-        tell(
+        evaluator_section(
             evaluator,
             rows,
             threshold if threshold and threshold.evaluator == evaluator.name else None,
         )
         for evaluator in rows.evaluators.values()
     ]
-    return {**told, "evaluators": evaluators, "data": rows.as_json()}
+    return {**values, "evaluators": evaluators, "data": rows.as_json()}
 
 
 def _markup(line: bytes) -> Markup:

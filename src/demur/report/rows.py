@@ -36,7 +36,7 @@ class Column:
     @property
     def silent(self) -> list[int]:
         """The runs of which it found nothing to check."""
-        return [at for at, one in enumerate(self.findings) if one == "nothing_to_check"]
+        return [at for at, finding in enumerate(self.findings) if finding == "nothing_to_check"]
 
 
 @dataclass
@@ -58,9 +58,9 @@ class Rows:
     """Whether the first answer is hallucinated."""
     evaluators: dict[str, Column] = field(default_factory=dict)
 
-    def add(self, found: LoggedAnswer) -> None:
+    def add(self, answer: LoggedAnswer) -> None:
         """Take in the next run."""
-        record, first = found.record, found.record.attempts[0]
+        record, first = answer.record, answer.record.attempts[0]
         before = len(self.ids)
         self.ids.append(record.id)
         self.times.append(round(record.time.timestamp() * 1000))
@@ -71,11 +71,11 @@ class Rows:
         self.verdicts.append(first.verdict)
         self.outcomes.append(record.outcome)
         self.attempts.append(len(record.attempts))
-        self.labels.append(found.hallucinated)
+        self.labels.append(answer.hallucinated)
         for column in self.evaluators.values():
             column.findings.append(None)
             column.scores.append(None)
-        for judged in found.judged:
+        for judged in answer.judged:
             column = self.evaluators.get(judged.name) or self._column(judged.name, before + 1)
             column.findings[-1], column.scores[-1] = judged.finding, judged.score
             if judged.score is not None:

@@ -50,7 +50,7 @@ class Slider:
 
 
 @dataclass(frozen=True)
-class Told:
+class EvaluatorSection:
     """One evaluator, as the page shows it."""
 
     name: str
@@ -66,7 +66,7 @@ class Told:
     charts: tuple[Chart, ...]
 
 
-def tell(column: Column, rows: Rows, threshold: Threshold | None) -> Told:
+def evaluator_section(column: Column, rows: Rows, threshold: Threshold | None) -> EvaluatorSection:
     """What there is to say of one evaluator.
 
     Args:
@@ -76,12 +76,12 @@ def tell(column: Column, rows: Rows, threshold: Threshold | None) -> Told:
     """
     at = column.scored
     values = [score for score in column.scores if score is not None]
-    labels = [rows.labels[one] for one in at]
+    labels = [rows.labels[run] for run in at]
     notices = list[str]()
     if not values:
         notices.append("It gave no answer a score, so there is no threshold to look for.")
     if threshold is not None:
-        notices.extend(_other(threshold, column))
+        notices.extend(_objections(threshold, column))
     if column.namesakes:
         notices.append(
             "Several evaluators have this name and judged the same answers. Their scores cannot be "
@@ -92,7 +92,11 @@ def tell(column: Column, rows: Rows, threshold: Threshold | None) -> Told:
             f"{plural(column.in_parts, 'answer was', 'answers were')} judged sentence by sentence, "
             "while streamed: the score is that of the worst sentence."
         )
-    kinds = [dict(one) for one, number in column.fingerprints.items() for _ in range(number)]
+    kinds = [
+        dict(fingerprint)
+        for fingerprint, number in column.fingerprints.items()
+        for _ in range(number)
+    ]
     differs = differences(kinds)
     if differs:
         notices.append(
@@ -100,8 +104,8 @@ def tell(column: Column, rows: Rows, threshold: Threshold | None) -> Told:
             "another. What differs, and how many scores have it:"
         )
     if not values:
-        return Told(column.name, tuple(notices), tuple(differs), None, None, None, ())
-    scores = Scores(values, labels, [rows.times[one] for one in at])
+        return EvaluatorSection(column.name, tuple(notices), tuple(differs), None, None, None, ())
+    scores = Scores(values, labels, [rows.times[run] for run in at])
     judged = _judged(column, rows, "pass" if threshold is None else threshold.on_abstain)
     if column.silent:
         notices.append(_silent(len(column.silent), judged.on_abstain))
@@ -109,20 +113,20 @@ def tell(column: Column, rows: Rows, threshold: Threshold | None) -> Told:
         slider, points = _slider(judged, threshold)
     except CalibrationError as error:  # the largest of all numbers, which no threshold is above
         notices.append(f"No threshold can be looked for: {error}.")
-        return Told(column.name, tuple(notices), tuple(differs), None, None, None, ())
-    given = None if threshold is None else threshold.value
+        return EvaluatorSection(column.name, tuple(notices), tuple(differs), None, None, None, ())
+    marked = None if threshold is None else threshold.value
     line = slider.points["thresholds"][slider.start]
     charts = [
-        distribution(scores, line, given),
+        distribution(scores, line, marked),
         over_time(scores),
         *_curves(judged),
         _numbers(points, slider.points["shown"]),
     ]
-    return Told(
+    return EvaluatorSection(
         name=column.name,
         notices=tuple(notices),
         differences=tuple(differs),
-        given=None if given is None else rounded_down(given, digits=6),
+        given=None if marked is None else rounded_down(marked, digits=6),
         guarantee=None if threshold is None else guarantee(threshold),
         slider=slider,
         charts=tuple(charts),
@@ -133,7 +137,7 @@ def tell(column: Column, rows: Rows, threshold: Threshold | None) -> Told:
 class _Judged:
     """The answers that a threshold lets pass or not."""
 
-    found: Sequence[Evaluation]
+    evaluations: Sequence[Evaluation]
     """With a score, or with nothing to check."""
     findings: Sequence[Finding | None]
     labels: Sequence[bool | None]
@@ -142,14 +146,14 @@ class _Judged:
     @property
     def labelled(self) -> tuple[list[Evaluation], list[bool]]:
         """Those with a label, and those labels."""
-        pairs = zip(self.found, self.labels, strict=True)
+        pairs = zip(self.evaluations, self.labels, strict=True)
         known = [(evaluation, label) for evaluation, label in pairs if label is not None]
-        return [one for one, _ in known], [label for _, label in known]
+        return [evaluation for evaluation, _ in known], [label for _, label in known]
 
 
 def _judged(column: Column, rows: Rows, on_abstain: OnAbstain) -> _Judged:
     at = sorted({*column.scored, *column.silent})
-    evaluations = [Evaluation(name=column.name, score=column.scores[one]) for one in at]
+    evaluations = [Evaluation(name=column.name, score=column.scores[run]) for run in at]
     silent = {*column.silent}
     nothing = Evaluation(name=column.name, label=ABSTAIN)
     return _Judged(
@@ -157,8 +161,8 @@ def _judged(column: Column, rows: Rows, on_abstain: OnAbstain) -> _Judged:
             nothing if run in silent else evaluation
             for run, evaluation in zip(at, evaluations, strict=True)
         ],
-        [column.findings[one] for one in at],
-        [rows.labels[one] for one in at],
+        [column.findings[run] for run in at],
+        [rows.labels[run] for run in at],
         on_abstain,
     )
 
@@ -172,10 +176,12 @@ def _silent(count: int, on_abstain: OnAbstain) -> str:
     )
 
 
-def _other(threshold: Threshold, column: Column) -> list[str]:
+def _objections(threshold: Threshold, column: Column) -> list[str]:
     """What speaks against the threshold that was given."""
     own = tuple(sorted(threshold.fingerprints.items()))
-    others = sum(number for one, number in column.fingerprints.items() if one != own)
+    others = sum(
+        number for fingerprint, number in column.fingerprints.items() if fingerprint != own
+    )
     if not threshold.fingerprints:
         return ["The threshold does not say which models and prompts its scores were made with."]
     if not others:
@@ -199,45 +205,49 @@ class _Point:
 
 
 def _slider(judged: _Judged, threshold: Threshold | None) -> tuple[Slider, list[_Point]]:
-    every = operating_points(judged.found, on_abstain=judged.on_abstain)
+    every = operating_points(judged.evaluations, on_abstain=judged.on_abstain)
     known, labels = judged.labelled
-    points = [_Point(one, None) for one in every]
+    points = [_Point(point, None) for point in every]
     if any(evaluation.score is not None for evaluation in known):
         # The same thresholds, or fewer.
         some = operating_points(known, labels, on_abstain=judged.on_abstain)
-        thresholds = [one.threshold for one in some]
-        beside = [min(bisect_left(thresholds, one.threshold), len(some) - 1) for one in every]
-        points = [_Point(one, some[at]) for one, at in zip(every, beside, strict=True)]
+        thresholds = [point.threshold for point in some]
+        beside = [min(bisect_left(thresholds, point.threshold), len(some) - 1) for point in every]
+        points = [_Point(point, some[at]) for point, at in zip(every, beside, strict=True)]
     start, note = _start(judged, threshold)
-    thresholds = [one.threshold for one in every]
-    given: dict[str, Any] = {
+    thresholds = [point.threshold for point in every]
+    columns: dict[str, Any] = {
         "thresholds": thresholds,
         "shown": [*words.thresholds(thresholds)],
-        "passed": [one.passed for one in every],
-        "total": len(judged.found),
+        "passed": [point.passed for point in every],
+        "total": len(judged.evaluations),
     }
     with_labels = points[0].labelled is not None
     if with_labels:
         labelled = [point.labelled for point in points if point.labelled is not None]
         for name in ("precision", "recall", "f1"):
-            given[name] = [_rounded(getattr(one, name)) for one in labelled]
-        given["leak"] = [_leak(one) for one in labelled]
-        given["hallucinated"] = labelled[0].hallucinated
+            columns[name] = [_rounded(getattr(point, name)) for point in labelled]
+        columns["leak"] = [_leak(point) for point in labelled]
+        columns["hallucinated"] = labelled[0].hallucinated
     at = min(bisect_left(thresholds, start), len(thresholds) - 1)
-    return Slider(given, at, note, with_labels), points
+    return Slider(columns, at, note, with_labels), points
 
 
 def _start(judged: _Judged, threshold: Threshold | None) -> tuple[float, str]:
     """Where the slider stands first, and why."""
     if threshold is not None:
         return threshold.value, "The slider begins at the threshold that was given."
-    pairs = [*zip(judged.found, judged.findings, strict=True)]
+    pairs = [*zip(judged.evaluations, judged.findings, strict=True)]
     passed = [
         evaluation.score
         for evaluation, finding in pairs
         if finding == "passed" and evaluation.score is not None
     ]
-    failed = [one.score for one, finding in pairs if finding == "failed" and one.score is not None]
+    failed = [
+        evaluation.score
+        for evaluation, finding in pairs
+        if finding == "failed" and evaluation.score is not None
+    ]
     if passed and max(failed, default=-math.inf) < min(passed):
         return min(
             passed
@@ -246,7 +256,9 @@ def _start(judged: _Judged, threshold: Threshold | None) -> tuple[float, str]:
         best = best_f1(*judged.labelled, on_abstain=judged.on_abstain)
         return best.value, "The slider begins at the best F1 on these answers."
     except CalibrationError:  # no labels, or of one kind only
-        scored = [one.score for one in judged.found if one.score is not None]
+        scored = [
+            evaluation.score for evaluation in judged.evaluations if evaluation.score is not None
+        ]
         lowest = percentile(scored, 10).value
         return lowest, "The slider begins where at most a tenth of the answers fail."
 
@@ -270,19 +282,23 @@ def _numbers(points: Sequence[_Point], shown: Sequence[str]) -> Chart:
     if labelled:
         heads += ("of hallucinated pass", "precision", "recall", "F1")
     rows = []
-    for one, threshold in chosen:
+    for point, threshold in chosen:
         row: tuple[str, ...] = (
             threshold,
-            f"{one.every.passed:,}",
-            percent(one.every.pass_rate),
+            f"{point.every.passed:,}",
+            percent(point.every.pass_rate),
         )
-        if one.labelled is not None:
-            point = one.labelled
-            f1 = "–" if point.f1 is None else f"{point.f1:.3f}"
-            row += (percent(_leak(point)), percent(point.precision), percent(point.recall), f1)
+        if (operating := point.labelled) is not None:
+            f1 = "–" if operating.f1 is None else f"{operating.f1:.3f}"
+            row += (
+                percent(_leak(operating)),
+                percent(operating.precision),
+                percent(operating.recall),
+                f1,
+            )
         rows.append(row)
-    told = "What some thresholds would let pass; the last one nothing."
-    return Chart("thresholds", "Thresholds", told, heads, rows, {})
+    caption = "What some thresholds would let pass; the last one nothing."
+    return Chart("thresholds", "Thresholds", caption, heads, rows, {})
 
 
 # --- Curves ---------------------------------------------------------------------------------------
@@ -296,17 +312,18 @@ def _curves(judged: _Judged) -> list[Chart]:
     right = len(labels) - wrong
     few = f"Few labels: {wrong:,} hallucinated, {right:,} not. A curve of so few says little. "
     if not wrong or not right:
-        said = (
+        caption = (
             f"All {plural(right or wrong, 'answer')} with a label and a finding are "
             f"{'' if wrong else 'not '}hallucinated. ROC and reliability curves need both kinds."
         )
-        return [Chart("curves", "ROC curve and reliability", said, (), [], {})]
-    made = [
+        return [Chart("curves", "ROC curve and reliability", caption, (), [], {})]
+    charts = [
         roc_curve(roc(values, labels, on_abstain=judged.on_abstain)),
         reliability_curve(reliability(values, labels)),
     ]
     if min(wrong, right) >= FEW:
-        return made
+        return charts
     return [
-        Chart(one.key, one.title, few + one.told, one.heads, one.rows, one.figure) for one in made
+        Chart(chart.key, chart.title, few + chart.caption, chart.heads, chart.rows, chart.figure)
+        for chart in charts
     ]

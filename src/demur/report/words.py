@@ -20,8 +20,8 @@ def percent(value: float | None, digits: int = 1) -> str:
 
 def interval(share: Share) -> str:
     """The interval of 95 % around a share."""
-    found = share.interval
-    return "–" if found is None else f"{found[0]:.1%} to {found[1]:.1%}".replace("%", " %")
+    bounds = share.interval
+    return "–" if bounds is None else f"{bounds[0]:.1%} to {bounds[1]:.1%}".replace("%", " %")
 
 
 def score(value: float) -> str:
@@ -60,26 +60,26 @@ def _plain(value: float) -> str:
     return repr(value).removesuffix(".0")
 
 
-def plural(number: int, one: str, many: str | None = None) -> str:
+def plural(number: int, singular: str, many: str | None = None) -> str:
     """So many of something."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {singular if number == 1 else many or singular + 's'}"
 
 
-def guarantee(found: Threshold) -> str:
+def guarantee(threshold: Threshold) -> str:
     """What a threshold promises, and how it came about."""
-    sample = plural(found.samples, "answer")
-    if found.hallucinated is not None:
-        sample += f", {found.hallucinated:,} of them hallucinated"
-    if found.method == "learn-then-test":
+    sample = plural(threshold.samples, "answer")
+    if threshold.hallucinated is not None:
+        sample += f", {threshold.hallucinated:,} of them hallucinated"
+    if threshold.method == "learn-then-test":
         return (
-            f"With a confidence of {percent(found.confidence, 0)}, at most "
-            f"{percent(found.target)} of hallucinated answers pass a guard with it that has "
-            f'on_abstain="{found.on_abstain}" and is not open on errors. Learn then Test, from '
+            f"With a confidence of {percent(threshold.confidence, 0)}, at most "
+            f"{percent(threshold.target)} of hallucinated answers pass a guard with it that has "
+            f'on_abstain="{threshold.on_abstain}" and is not open on errors. Learn then Test, from '
             f"{sample}; it holds for answers that come as those came."
         )
-    if found.method == "best-f1":
+    if threshold.method == "best-f1":
         return f"The best F1 on {sample}. It guarantees nothing."
     return (
-        f"At most {score(found.percentile or 0.0)} of a hundred of {sample} fail at it. "
+        f"At most {score(threshold.percentile or 0.0)} of a hundred of {sample} fail at it. "
         "It guarantees nothing of hallucinated ones."
     )

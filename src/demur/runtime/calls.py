@@ -80,8 +80,8 @@ class ChatCall:
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Make the call in this thread."""
-        if told := refusal(self.model):
-            return Outcome(error=told, cause=told)
+        if refused := refusal(self.model):
+            return Outcome(error=refused, cause=refused)
         policy = policy_for(self.model, policy)
         attempt = partial(self._run, config, policy)
         if self.sample is not None:
@@ -91,8 +91,8 @@ class ChatCall:
 
     async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
         """Make the call in the running loop."""
-        if told := refusal(self.model):
-            return Outcome(error=told, cause=told)
+        if refused := refusal(self.model):
+            return Outcome(error=refused, cause=refused)
         policy = policy_for(self.model, policy)
         attempt = partial(self._arun, config, policy)
         if self.sample is not None:

@@ -68,10 +68,10 @@ class CallPolicy:
             raise ValueError(f"max_concurrency must be at least 1, got {self.max_concurrency}")
 
 
-def policy_for(model: object, given: CallPolicy | None) -> CallPolicy:
+def policy_for(model: object, policy: CallPolicy | None) -> CallPolicy:
     """The policy that was given, else the model's own (`call_policy`), else the default."""
-    if given is not None:
-        return given
+    if policy is not None:
+        return policy
     own = getattr(model, "call_policy", None)
     return own if isinstance(own, CallPolicy) else CallPolicy()
 
@@ -96,9 +96,9 @@ def delay_before_retry(
     delay = min(policy.first_delay * 2 ** (attempt - 1), policy.max_delay)
     # Jitter keeps callers that failed together from coming back together.
     delay *= random.uniform(0.5, 1.0)
-    asked = retry_after(error)
-    if asked is not None:
-        delay = max(delay, asked)
+    least = retry_after(error)
+    if least is not None:
+        delay = max(delay, least)
     return delay if spent + delay < policy.deadline else None
 
 

@@ -111,8 +111,8 @@ class Tries:
 
     def _settle(self) -> None:
         if self._account is not None:
-            one = Usage(calls=1)
-            usage = reported_usage(self.message, one) if self.message is not None else one
+            single = Usage(calls=1)
+            usage = reported_usage(self.message, single) if self.message is not None else single
             self._account.settle(self._reserved, usage)
 
     def outcome(self) -> Outcome:
@@ -161,7 +161,9 @@ def _first_token(logprobs: object) -> Mapping[str, float] | None:
     if not content:
         return None
     first = content[0]
-    found = {first["token"]: float(first["logprob"])}
+    logprobs_by_token = {first["token"]: float(first["logprob"])}
     for token in first.get("top_logprobs") or ():
-        found[token["token"]] = max(float(token["logprob"]), found.get(token["token"], -1e9))
-    return found
+        logprobs_by_token[token["token"]] = max(
+            float(token["logprob"]), logprobs_by_token.get(token["token"], -1e9)
+        )
+    return logprobs_by_token

@@ -97,8 +97,8 @@ class Data:
 
     def _shared(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The sample's fields but for the answer, those that are null left to their defaults."""
-        found = {target: self._value(values, target) for target in _SAMPLE}
-        known = {target: value for target, value in found.items() if value is not None}
+        named = {target: self._value(values, target) for target in _SAMPLE}
+        known = {target: value for target, value in named.items() if value is not None}
         extra = {
             target.removeprefix(_INTO_METADATA): values[source]
             for target, source in self.fields.items()
@@ -114,13 +114,13 @@ class Data:
     def _answers(self, values: Mapping[str, Any]) -> Sequence[tuple[str | None, Any]]:
         sources = self._source("answers").split(",")
         named = values.get(sources[0])
-        one = self._source("answer") in values
+        has_answer = self._source("answer") in values
         if len(sources) > 1 or isinstance(named, str):
             named = {source: values[source] for source in sources}
-        elif one and named is not None:
+        elif has_answer and named is not None:
             raise ValueError("it has both an answer and answers: one of the two is expected")
         if named is None:
-            if not one:
+            if not has_answer:
                 raise ValueError(
                     f"it has no answer: expected a text in a field {self._source('answer')!r}, or "
                     f"an object of texts in {sources[0]!r}; --field answer=NAME names another field"
@@ -131,14 +131,14 @@ class Data:
         return [(replace_surrogates(name), answer) for name, answer in named.items()]
 
 
-def read_fields(given: Sequence[str]) -> dict[str, str]:
+def read_fields(texts: Sequence[str]) -> dict[str, str]:
     """The mapping that texts like `question=prompt` stand for.
 
     Raises:
         ValueError: One names nothing that a row may hold, or says nothing of it.
     """
     fields: dict[str, str] = {}
-    for text in given:
+    for text in texts:
         target, _, source = text.partition("=")
         known = target in FIELDS or target.removeprefix(_INTO_METADATA) not in ("", target)
         if not known or not all(source.split(",")):

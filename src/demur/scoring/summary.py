@@ -138,9 +138,9 @@ def _above(ledger: Ledger, evaluator: str) -> Iterator[Above]:
     for _, answers in groupby(ledger.select(_BY_ROW, evaluator), key=itemgetter(0)):
         (_, first, score), *others = answers
         if others:
-            rows[first].append((score, [other for _, _, other in others]))
-        for _, name, other in others:
-            pairs[first, name].append((score, other))
+            rows[first].append((score, [score_of_other for _, _, score_of_other in others]))
+        for _, name, other_score in others:
+            pairs[first, name].append((score, other_score))
     for (first, name), scores in pairs.items():
         better, worse = zip(*scores, strict=True)
         yield Above(evaluator, first, name, preference(better, worse))

@@ -36,10 +36,10 @@ def find_question(input: Any, reader: Reader | None = None) -> str | None:
         DemurError: `reader` was given and finds no text.
     """
     if reader is not None:
-        found = _read(reader, input, "question")
-        question = found if found is None else _last_text(found)
-        if found is not None and question is None:
-            raise DemurError(f"question= found {kind_of(found)}, expected a string or a message")
+        value = _read(reader, input, "question")
+        question = value if value is None else _last_text(value)
+        if value is not None and question is None:
+            raise DemurError(f"question= found {kind_of(value)}, expected a string or a message")
         return question
     if isinstance(input, BaseModel) and not isinstance(input, (BaseMessage, PromptValue)):
         input = dict(input)  # a graph's state
@@ -68,7 +68,7 @@ def find_answer(output: Any, reader: Reader | None = None) -> str:
         for call in getattr(answer, kind, ())
         if call["args"]
     )
-    return "\n".join(said for said in (text_of(answer) or "", *calls) if said)
+    return "\n".join(text for text in (text_of(answer) or "", *calls) if text)
 
 
 def find_text(output: Any, reader: Reader | None = None) -> str:
@@ -111,11 +111,11 @@ def find_contexts(
     if reader is not None:
         held = isinstance(output, Mapping) and reader in output
         source = input if isinstance(reader, str) and not held else output
-        found = _read(reader, source, "contexts")
-        documents = as_documents(found)
+        value = _read(reader, source, "contexts")
+        documents = as_documents(value)
         if documents is None:
             raise DemurError(
-                f"contexts= found {kind_of(found)}, expected documents or strings (a list of them)"
+                f"contexts= found {kind_of(value)}, expected documents or strings (a list of them)"
             )
         return documents
     return _under_context_keys(output) or tuple(captured) or _under_context_keys(input)
@@ -147,8 +147,8 @@ def edit_answer(
     changed = copy.copy(output)
     # The same text under several keys is one answer.
     same = ANSWER_KEYS if reader is None else ()
-    for one in {key, *(k for k in same if text_of(output.get(k)) == text_of(output[key]))}:
-        changed[one] = edit_answer(output[one], None, edit, mark)
+    for name in {key, *(k for k in same if text_of(output.get(k)) == text_of(output[key]))}:
+        changed[name] = edit_answer(output[name], None, edit, mark)
     return changed
 
 
@@ -162,42 +162,42 @@ def text_of(value: Any) -> str | None:
 def _find(output: Any, reader: Reader | None) -> Any:
     """The string or message that is the answer."""
     if reader is not None:
-        found = _read(reader, output, "answer")
-        if text_of(found) is None:
-            raise DemurError(f"answer= found {kind_of(found)}, expected a string or a message")
-        return found
+        value = _read(reader, output, "answer")
+        if text_of(value) is None:
+            raise DemurError(f"answer= found {kind_of(value)}, expected a string or a message")
+        return value
     key = answer_key(output, None)
-    found = output if key is None else output[key]
-    if text_of(found) is None:
+    value = output if key is None else output[key]
+    if text_of(value) is None:
         raise DemurError(
             f"no answer can be found in the chain's output, which is {kind_of(output)}. Expected a "
             f"string, a message, or a mapping with one of {', '.join(ANSWER_KEYS)}: name the key "
             "with answer='key', or give a function from the output to the answer"
         )
     if key is not None:
-        rivals = [one for one in ANSWER_KEYS if _differs(output.get(one), text_of(found))]
+        rivals = [rival for rival in ANSWER_KEYS if _differs(output.get(rival), text_of(value))]
         if rivals:
             raise DemurError(
                 f"the chain's output has several answers, under {key!r} and "
                 f"{', '.join(map(repr, rivals))}, and only one would be judged: name its key with "
                 "answer='key', or leave the others out"
             )
-    return found
+    return value
 
 
 def _differs(value: Any, text: str | None) -> bool:
     """Whether something says other than this text. Nothing and an empty text say nothing."""
-    said = text_of(value)
-    return value is not None if said is None else said not in ("", text)
+    other_text = text_of(value)
+    return value is not None if other_text is None else other_text not in ("", text)
 
 
 def _bare(message: BaseMessage) -> BaseMessage:
     content = message.content
     if isinstance(content, list):
         content = [
-            one if isinstance(one, str) else {"type": "text", "text": one["text"]}
-            for one in content
-            if isinstance(one, str) or one.get("type") == "text"
+            part if isinstance(part, str) else {"type": "text", "text": part["text"]}
+            for part in content
+            if isinstance(part, str) or part.get("type") == "text"
         ]
     if content == message.content and not any(message.additional_kwargs.values()):
         return message
@@ -243,7 +243,7 @@ def _last_text(value: Any) -> str | None:
 def _as_messages(value: Sequence[Any]) -> list[BaseMessage]:
     """The messages among some values; all of them where some are in short form."""
     if not all(map(_is_message, value)):
-        return [one for one in value if isinstance(one, BaseMessage)]
+        return [message for message in value if isinstance(message, BaseMessage)]
     try:
         return convert_to_messages(value)
     except (ValueError, TypeError, NotImplementedError):  # tuples of something else
@@ -258,8 +258,8 @@ def _is_message(value: Any) -> bool:
 def _under_context_keys(value: Any) -> tuple[Document, ...]:
     if not isinstance(value, Mapping):
         return ()
-    found = (as_documents(value[key]) for key in CONTEXT_KEYS if key in value)
-    return next((documents for documents in found if documents), ())
+    candidates = (as_documents(value[key]) for key in CONTEXT_KEYS if key in value)
+    return next((documents for documents in candidates if documents), ())
 
 
 def as_documents(value: Any) -> tuple[Document, ...] | None:

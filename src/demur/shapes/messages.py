@@ -31,7 +31,7 @@ def sources(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
 
 
 def _returned(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
-    found: list[Document] = []
+    sources: list[Document] = []
     for message in messages:
         if not isinstance(message, ToolMessage) or message.status == "error":
             continue
@@ -42,8 +42,8 @@ def _returned(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
             and documents
             and all(isinstance(document, Document) for document in documents)
         ):
-            found += documents
+            sources += documents
         elif str(message.text).strip():
             metadata = {"tool": message.name, "tool_call_id": message.tool_call_id}
-            found.append(Document(str(message.text), metadata=metadata))
-    return tuple(found)
+            sources.append(Document(str(message.text), metadata=metadata))
+    return tuple(sources)

@@ -38,11 +38,12 @@ def load_cross_encoder(name: str, revision: str | None = None) -> Any:
         encoder = CrossEncoder(name, revision=revision)
     except OSError as error:
         raise _unavailable(f"the cross-encoder {name!r}", revision, error) from error
-    made = encoder.model.config.architectures or []
-    if not any("SequenceClassification" in one for one in made):
+    architectures = encoder.model.config.architectures or []
+    if not any("SequenceClassification" in architecture for architecture in architectures):
         # The library would give it a last layer of random numbers, and say so in a log only.
         raise ValueError(
-            f"{name!r} is no cross-encoder: its weights are those of {', '.join(made) or 'nothing'}"
+            f"{name!r} is no cross-encoder: its weights are those of "
+            f"{', '.join(architectures) or 'nothing'}"
             ", which have no classifier. For the cosine of a bi-encoder's embeddings give the "
             f"model itself: SentenceTransformer({name!r})"
         )
@@ -72,16 +73,17 @@ def load_hhem(name: str = HHEM, revision: str | None = HHEM_2_1) -> Any:
             revision=revision,
             code_revision=revision,
         )
-        model, found = _finished(model_class).from_pretrained(
+        model, loading = _finished(model_class).from_pretrained(
             name, config=config, revision=revision, output_loading_info=True
         )
     except OSError as error:
         raise _unavailable(f"the model {name!r}", revision, error) from error
-    if found["missing_keys"] or found["mismatched_keys"]:
+    if loading["missing_keys"] or loading["mismatched_keys"]:
         raise DemurError(
             f"the weights of {name!r} do not fit what this version of transformers makes of its "
-            f"code: {sorted(map(str, found['missing_keys'])) or found['mismatched_keys']} would be "
-            "random numbers. An older transformers may read them: pip install 'transformers<5'"
+            f"code: {sorted(map(str, loading['missing_keys'])) or loading['mismatched_keys']} "
+            "would be random numbers. An older transformers may read them: "
+            "pip install 'transformers<5'"
         )
     return model.eval()
 
@@ -120,9 +122,9 @@ def weights_fingerprint(model: Any) -> str:
 
     Cheap beside a hash of all weights, the same in every process, and needs no file.
     """
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for name, parameter in sorted(model.named_parameters()):
-        found.update(f"{name} {tuple(parameter.shape)}\n".encode())
+        hashed.update(f"{name} {tuple(parameter.shape)}\n".encode())
         if parameter.numel() <= _SMALL:
-            found.update(parameter.detach().cpu().float().numpy().tobytes())
-    return found.hexdigest()[:16]
+            hashed.update(parameter.detach().cpu().float().numpy().tobytes())
+    return hashed.hexdigest()[:16]

@@ -79,15 +79,15 @@ def load_nli(name: str) -> NLI:
 
 def _class_labels(encoder: Any) -> list[ClaimLabel]:
     names: dict[int, str] = encoder.model.config.id2label
-    found = [
+    labels = [
         label
         for _, name in sorted(names.items())
         for stem, label in _STEMS.items()
         if name.lower().startswith(stem)
     ]
-    if sorted(found) != sorted(ClaimLabel) or len(names) != len(found):
+    if sorted(labels) != sorted(ClaimLabel) or len(names) != len(labels):
         raise ValueError(
             "expected a three-way NLI cross-encoder, whose config.id2label names entailment, "
             f"neutral and contradiction; this one has {list(names.values())}"
         )
-    return found
+    return labels

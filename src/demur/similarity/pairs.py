@@ -101,18 +101,18 @@ class Similarity:
             DemurError: The scorer returned something else than one number in [0, 1] for each.
             Exception: Whatever the scorer raised.
         """
-        found = np.empty(len(pairs))
+        scores = np.empty(len(pairs))
         first: dict[Pair, int] = {}
         for start in range(0, len(pairs), _BLOCK):
             block = [self._checked(pair) for pair in pairs[start : start + _BLOCK]]
             places = [first.setdefault(pair, at) for at, pair in enumerate(block, start)]
             new = [at for at, place in enumerate(places, start) if at == place]
             if new:
-                found[new] = self._request([block[at - start] for at in new])
-            found[start : start + len(block)] = found[places]
+                scores[new] = self._request([block[at - start] for at in new])
+            scores[start : start + len(block)] = scores[places]
         with self._turn:
             self.asked += len(pairs)
-        return found
+        return scores
 
     def _checked(self, pair: Any) -> Pair:
         two = isinstance(pair, (tuple, list)) and len(pair) == 2
@@ -152,10 +152,10 @@ class Similarity:
     def _company(self, request: _Request) -> list[_Request]:
         """A request and the others that wait, as long as they fit into a block with it."""
         company, size = [request], len(request.pairs)
-        for other in self._waiting:
-            if other is not request and not other.done and size + len(other.pairs) <= _BLOCK:
-                company.append(other)
-                size += len(other.pairs)
+        for waiting in self._waiting:
+            if waiting is not request and not waiting.done and size + len(waiting.pairs) <= _BLOCK:
+                company.append(waiting)
+                size += len(waiting.pairs)
         return company
 
     def _settle(self, requests: list[_Request]) -> None:

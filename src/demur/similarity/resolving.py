@@ -128,8 +128,8 @@ def _hhem_1_0() -> Similarity:
 
 
 def _rouge() -> Similarity:
-    made = f"rapidfuzz=={version('rapidfuzz')}"
-    return Similarity(load_rouge(), "rouge", f"rouge-l:{made}", batch_size=256, symmetric=True)
+    identity = f"rouge-l:rapidfuzz=={version('rapidfuzz')}"
+    return Similarity(load_rouge(), "rouge", identity, batch_size=256, symmetric=True)
 
 
 def _bleu() -> Similarity:
@@ -142,18 +142,18 @@ def _from_embeddings(embeddings: Embeddings) -> Similarity:
     return _cosine(embeddings.embed_documents, fingerprint(embeddings))
 
 
-def _cosine(embed: Callable[[list[str]], Any], made: str) -> Similarity:
+def _cosine(embed: Callable[[list[str]], Any], identity: str) -> Similarity:
     # Without a memory of pairs: once the texts are embedded, a product costs less than a look-up.
     return Similarity(
-        Cosine(embed), COSINE, f"cosine:{made}", batch_size=2048, kept=0, symmetric=True
+        Cosine(embed), COSINE, f"cosine:{identity}", batch_size=2048, kept=0, symmetric=True
     )
 
 
 def _from_cross_encoder(encoder: Any, name: str) -> Similarity:
     classes = encoder.num_labels
     if classes == 1:
-        made = f"cross-encoder:{weights_fingerprint(encoder)}"
-        return Similarity(CrossEncoder(encoder), name, made, batch_size=32)
+        identity = f"cross-encoder:{weights_fingerprint(encoder)}"
+        return Similarity(CrossEncoder(encoder), name, identity, batch_size=32)
     if classes == 3:
         return _from_nli(NLI(encoder), name)
     raise ValueError(
@@ -163,8 +163,8 @@ def _from_cross_encoder(encoder: Any, name: str) -> Similarity:
 
 
 def _from_nli(nli: NLI, name: str) -> Similarity:
-    made = f"entailment:{weights_fingerprint(nli.encoder)}"
-    return Similarity(Entailment(nli), name, made, batch_size=32)
+    identity = f"entailment:{weights_fingerprint(nli.encoder)}"
+    return Similarity(Entailment(nli), name, identity, batch_size=32)
 
 
 def _from_object(model: Any) -> Similarity:
@@ -181,11 +181,11 @@ def _from_object(model: Any) -> Similarity:
         return _cosine(encode, f"sentence-transformer:{weights_fingerprint(model)}")
     if hasattr(model, "predict") and hasattr(model, "named_parameters"):
         name = type(model).__name__
-        made = f"{name}:{weights_fingerprint(model)}"
-        return Similarity(model.predict, name, made, batch_size=32)
+        identity = f"{name}:{weights_fingerprint(model)}"
+        return Similarity(model.predict, name, identity, batch_size=32)
     if callable(model):
-        made = function_fingerprint(model)
-        return Similarity(model, made.rpartition(".")[2], made)
+        identity = function_fingerprint(model)
+        return Similarity(model, identity.rpartition(".")[2], identity)
     raise TypeError(
         f"expected a similarity's name ({', '.join(map(repr, _BY_NAME))}), a model that scores "
         "pairs or embeds texts, or a function from a list of (premise, hypothesis) to numbers in "

@@ -60,18 +60,18 @@ class Cosine:
     def _vectors(self, texts: list[str]) -> list[NDArray[np.float32]]:
         keys = [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
         kept = self._kept.get(keys)
-        found = {at: kept[key] for at, key in enumerate(keys) if key in kept}
+        vectors = {at: kept[key] for at, key in enumerate(keys) if key in kept}
         # Neighbours in length are embedded together, so that little is spent on padding.
         new = sorted(
-            (at for at in range(len(texts)) if at not in found), key=lambda at: len(texts[at])
+            (at for at in range(len(texts)) if at not in vectors), key=lambda at: len(texts[at])
         )
         at_once = self._given[-1]
         for start in range(0, len(new), at_once):
             some = new[start : start + at_once]
             for at, vector in zip(some, self._embed([texts[at] for at in some]), strict=True):
-                found[at] = vector.copy()  # else it would keep the whole batch
-                self._kept.put(keys[at], found[at], weight=vector.nbytes)
-        return [found[at] for at in range(len(texts))]
+                vectors[at] = vector.copy()  # else it would keep the whole batch
+                self._kept.put(keys[at], vectors[at], weight=vector.nbytes)
+        return [vectors[at] for at in range(len(texts))]
 
     def _embed(self, texts: list[str]) -> NDArray[np.float32]:
         vectors = np.asarray(self._given[0](texts), dtype=np.float64)
@@ -121,7 +121,7 @@ class Entailment:
 
     def __call__(self, pairs: list[Pair]) -> list[float]:
         """The probability for each pair."""
-        return [found[ClaimLabel.ENTAILMENT] for found in self.nli.predict(pairs)]
+        return [probabilities[ClaimLabel.ENTAILMENT] for probabilities in self.nli.predict(pairs)]
 
 
 def load_rouge() -> PairScorer:

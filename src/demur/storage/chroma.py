@@ -78,16 +78,16 @@ class Chroma:
             ValueError: What has this name is of another kind, or holds another model's vectors.
             DemurError: Chroma failed; the message says how.
         """
-        made = {"demur": kind, "embedding": embedding}
+        metadata = {"demur": kind, "embedding": embedding}
         with self.use():
             # Of a collection that is there, Chroma leaves metadata and configuration as they are.
-            found = self.client.get_or_create_collection(
+            collection = self.client.get_or_create_collection(
                 name,
-                metadata=made,
+                metadata=metadata,
                 configuration={"hnsw": {"space": "cosine"}},
                 embedding_function=None,
             )
-        known = found.metadata or {}
+        known = collection.metadata or {}
         if known.get("demur") != kind:
             raise ValueError(
                 f"the collection {name!r} in {self.name} holds something else "
@@ -100,7 +100,7 @@ class Chroma:
                 f"{known.get('embedding')}, and this one is {embedding}. Vectors of different "
                 "models cannot be compared: give that model, or another collection"
             )
-        return found
+        return collection
 
     @contextmanager
     def use(self) -> Iterator[None]:
@@ -116,7 +116,7 @@ class Chroma:
             )
         if self.closed:
             raise DemurError(f"Chroma in {self.name} was closed here: open it again")
-        with _told(self.name):
+        with _naming(self.name):
             yield
 
     def write(
@@ -214,7 +214,7 @@ def open_client(where: Any, purpose: str) -> Chroma:
     # refused. Telemetry need not be turned off, there is none from 1.5.3 on.
     if isinstance(where, str) and _URL.match(where):
         host, port, tls = _address(where)
-        with _told(where):
+        with _naming(where):
             return Chroma(chromadb.HttpClient(host, port, tls), where)
     if not isinstance(where, str | Path | None):
         return Chroma(where, "the given client")
@@ -225,10 +225,10 @@ def open_client(where: Any, purpose: str) -> Chroma:
         )
     _opened = True
     if where is None:
-        with _told("memory"):
+        with _naming("memory"):
             return Chroma(chromadb.EphemeralClient(), "memory")
     folder = Path(where).expanduser().absolute()
-    with _told(str(folder)):
+    with _naming(str(folder)):
         private.make_folder(folder)
         folder = folder.resolve()
         _acquire(folder, FileLock)
@@ -275,7 +275,7 @@ def nearest(
         k: How many to find.
         ceiling: Only what has a cosine below it counts.
     """
-    found: dict[str, list[tuple[str, float]]] = {}
+    neighbors: dict[str, list[tuple[str, float]]] = {}
     waiting, wide = list(vectors), k + 1 + _SPARE
     while waiting:
         short = []
@@ -287,30 +287,30 @@ def nearest(
             )
             for id_, *row in zip(part, reply["ids"], reply["distances"], strict=True):
                 ranked = [
-                    (other, 1.0 - float(distance))
-                    for other, distance in zip(*row, strict=True)
-                    if other != id_ and 1.0 - distance < ceiling
+                    (neighbor, 1.0 - float(distance))
+                    for neighbor, distance in zip(*row, strict=True)
+                    if neighbor != id_ and 1.0 - distance < ceiling
                 ]
-                found[id_] = sorted(ranked, key=lambda one: (-one[1], one[0]))[:k]
+                neighbors[id_] = sorted(ranked, key=lambda hit: (-hit[1], hit[0]))[:k]
                 if len(ranked) < k and len(row[0]) == wide:
                     short.append(id_)
         waiting, wide = short, wide * 4
-    return found
+    return neighbors
 
 
 # --- Opening --------------------------------------------------------------------------------------
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
+def _naming(name: str) -> Iterator[None]:
     """Turn what Chroma, SQLite, disk or network raise into an error that names the place."""
     try:
         yield
     except DemurError:
         raise
     except Exception as error:  # they have no base in common
-        told = " ".join(str(error).split()) or type(error).__name__
-        raise DemurError(f"Chroma in {name} cannot be used: {told}") from error
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise DemurError(f"Chroma in {name} cannot be used: {reason}") from error
 
 
 def _address(url: str) -> tuple[str, int, bool]:

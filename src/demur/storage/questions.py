@@ -104,8 +104,8 @@ class Questions:
                 f"{self} cannot be pickled, since it lives in this process. Give it a folder or "
                 "the URL of a Chroma server"
             )
-        made = partial(store, collection=self.name, embedding=self.embedding, **options)
-        return made, (self._path,)
+        restore = partial(store, collection=self.name, embedding=self.embedding, **options)
+        return restore, (self._path,)
 
     def gone_with_this(self, name: str) -> None:
         """Drop a collection when this object goes, if that is in memory and its own."""
@@ -118,7 +118,7 @@ class Questions:
         """What is said of the collection, read anew: another process may have changed it."""
         return dict(self._open().metadata)
 
-    def claim(self, said: Mapping[str, str]) -> Mapping[str, str]:
+    def claim(self, values: Mapping[str, str]) -> Mapping[str, str]:
         """Say something of the whole, unless one of its keys is there: the first to say it decides.
 
         Returns:
@@ -127,15 +127,15 @@ class Questions:
         """
         with self._claiming:
             known = self.metadata()
-            if said.keys() & known.keys():
+            if values.keys() & known.keys():
                 return known
-            self.say(said)
+            self.say(values)
         return self.metadata()
 
-    def say(self, said: Mapping[str, str]) -> None:
+    def say(self, values: Mapping[str, str]) -> None:
         """Say something of the whole, in the place of what was said before."""
         with self.chroma.use():
-            self.collection.modify(metadata={**self._open().metadata, **said})
+            self.collection.modify(metadata={**self._open().metadata, **values})
 
     def _open(self) -> Any:
         return self.chroma.collection(self.name, self._kind, fingerprint(self.embedding))
@@ -159,13 +159,13 @@ class Questions:
 
     def read(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
         """The metadata of those ids that are there."""
-        found: dict[str, Mapping[str, Any]] = {}
+        metadata_by_id: dict[str, Mapping[str, Any]] = {}
         for part in parts(ids):
             with self.chroma.use():
                 rows = self.collection.get(ids=part, include=["metadatas"])
-            told = (metadata or {} for metadata in rows["metadatas"])
-            found |= dict(zip(rows["ids"], told, strict=True))
-        return found
+            metadatas = (metadata or {} for metadata in rows["metadatas"])
+            metadata_by_id |= dict(zip(rows["ids"], metadatas, strict=True))
+        return metadata_by_id
 
     def write(self, rows: Mapping[str, Mapping[str, str]], texts: Mapping[str, str]) -> None:
         """Write metadata by id, and the vectors of what is new; see `Chroma.write`.
@@ -218,7 +218,7 @@ class Questions:
                 self.collection.query, query_embeddings=[vector], n_results=wide, include=include
             )
             reply = self.chroma.search(ask)
-            ids, told = reply["ids"][0], reply["metadatas"]
+            ids, metadatas = reply["ids"][0], reply["metadatas"]
             if reply["embeddings"] is not None:
                 self._used(
                     dict(zip(ids, np.asarray(reply["embeddings"][0], np.float32), strict=True))
@@ -229,7 +229,7 @@ class Questions:
             near = [id_ for id_, cosine in cosines.items() if cosine > edge and id_ not in known]
             ranked = sorted(near, key=lambda id_: (-cosines[id_], id_))
             for part in parts(ranked):
-                rows = self.read(part) if known else dict(zip(ids, told[0], strict=True))
+                rows = self.read(part) if known else dict(zip(ids, metadatas[0], strict=True))
                 yield from ((id_, cosines[id_], rows[id_]) for id_ in part if id_ in rows)
             if len(ids) < wide:
                 return
@@ -238,11 +238,11 @@ class Questions:
 
     def vectors_of(self, texts: Mapping[str, str]) -> dict[str, Vector]:
         """The vectors of questions by their ids: used lately, else stored, else computed."""
-        found = self._vectors.get(texts)
-        if lacking := [id_ for id_ in texts if id_ not in found]:
-            found |= self._used(self.stored_vectors(lacking))
-        new = {id_: text for id_, text in texts.items() if id_ not in found}
-        return found | self.new_vectors(new)
+        vectors = self._vectors.get(texts)
+        if lacking := [id_ for id_ in texts if id_ not in vectors]:
+            vectors |= self._used(self.stored_vectors(lacking))
+        new = {id_: text for id_, text in texts.items() if id_ not in vectors}
+        return vectors | self.new_vectors(new)
 
     def stored_vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
         """The vectors of those ids that are there."""
@@ -252,10 +252,10 @@ class Questions:
 
     def new_vectors(self, texts: Mapping[str, str]) -> dict[str, Vector]:
         """The same of questions that are not stored: used lately, else computed."""
-        found = self._vectors.get(texts)
-        if lacking := {id_: texts[id_] for id_ in texts if id_ not in found}:
-            found |= self._used(self._computed(lacking))
-        return found
+        vectors = self._vectors.get(texts)
+        if lacking := {id_: texts[id_] for id_ in texts if id_ not in vectors}:
+            vectors |= self._used(self._computed(lacking))
+        return vectors
 
     def _used(self, vectors: dict[str, Vector]) -> dict[str, Vector]:
         for id_, vector in vectors.items():
@@ -263,11 +263,11 @@ class Questions:
         return vectors
 
     def _computed(self, texts: Mapping[str, str]) -> dict[str, Vector]:
-        told = [replace_surrogates(text) for text in texts.values()]
-        vectors = np.asarray(self.embedding.embed_documents(told), np.float32)
-        if vectors.ndim != 2 or len(vectors) != len(told) or not np.isfinite(vectors).all():
+        questions = [replace_surrogates(text) for text in texts.values()]
+        vectors = np.asarray(self.embedding.embed_documents(questions), np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(questions) or not np.isfinite(vectors).all():
             raise ValueError(
-                f"expected a vector of finite numbers for each of {len(told)} questions from "
+                f"expected a vector of finite numbers for each of {len(questions)} questions from "
                 f"{fingerprint(self.embedding)}, got an array of shape {vectors.shape}"
             )
         return dict(zip(texts, vectors, strict=True))

@@ -54,9 +54,9 @@ def answer_view(
     every = list(chain.from_iterable(claims))
     end = len(attempt.answer) if trusted is None else min(trusted, len(attempt.answer))
     shown = {
-        one.number: one.claim.span
-        for one in every
-        if one.claim.span is not None and one.claim.span.start < one.claim.span.end <= end
+        item.number: item.claim.span
+        for item in every
+        if item.claim.span is not None and item.claim.span.start < item.claim.span.end <= end
     }
     view = View(
         _prefix(attempt, salt),
@@ -126,5 +126,5 @@ def _block(title: str, content: Sequence[str], class_: str) -> Element:
 
 def _prefix(attempt: Attempt, salt: str) -> str:
     texts = [context.page_content for context in attempt.contexts]
-    found = [repr(evaluation) for evaluation in attempt.evaluations]
-    return prefix_of(("attempt", salt, attempt.question, attempt.answer, *texts, *found))
+    evaluations = [repr(evaluation) for evaluation in attempt.evaluations]
+    return prefix_of(("attempt", salt, attempt.question, attempt.answer, *texts, *evaluations))

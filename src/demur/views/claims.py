@@ -59,12 +59,12 @@ class View:
         """Whether a claim's evidence is marked in a reference."""
         return (number, at) in self.places
 
-    def target(self, one: Numbered) -> str:
+    def target(self, item: Numbered) -> str:
         """Where a click on a claim in the answer leads: its evidence, or its place in the list."""
-        for at in range(len(one.claim.evidence)):
-            if self.is_placed(one.number, at):
-                return self.evidence(one.number, at)
-        return self.in_list(one.number)
+        for at in range(len(item.claim.evidence)):
+            if self.is_placed(item.number, at):
+                return self.evidence(item.number, at)
+        return self.in_list(item.number)
 
     def shown(self, claim: Claim) -> ShownClaim:
         """What is shown of a claim."""
@@ -83,10 +83,10 @@ def numbered(evaluations: Iterable[Evaluation]) -> list[list[Numbered]]:
     return numbered_claims
 
 
-def tooltip(one: Numbered, view: View) -> str:
+def tooltip(item: Numbered, view: View) -> str:
     """What hovering over a claim in the answer tells."""
-    shown = view.shown(one.claim)
-    lines = [f"{one.number}. {shown.label}: {one_line(shown.text)}"]
+    shown = view.shown(item.claim)
+    lines = [f"{item.number}. {shown.label}: {one_line(shown.text)}"]
     lines += [one_line(line) for line in (shown.error, shown.missing) if line is not None]
     lines += [f"{quote.reference}: “{shortened(one_line(quote.text))}”" for quote in shown.quotes]
     return "\n".join(lines)
@@ -165,11 +165,11 @@ def _quote(quote: Quote, number: int, at: int, view: View) -> Element:
     where = element("cite", quote.reference)
     if view.is_placed(number, at):
         where = element("a", quote.reference, href=f"#{view.evidence(number, at)}")
-    other = None if quote.label is None else f", {quote.label}"
+    label = None if quote.label is None else f", {quote.label}"
     return element(
         "blockquote",
         element("span", "“", *folded(quote.text, tail=True), "”", dir="auto"),
         " ",
-        element("span", where, other, class_="demur-where"),
+        element("span", where, label, class_="demur-where"),
         class_="demur-quote",
     )

@@ -40,13 +40,15 @@ def element(name: str, /, *content: str | None, **attributes: str | None) -> Ele
 
 def joined(*content: str | None) -> Element:
     """Elements and texts one after the other."""
-    return Element("".join(_shown(one) for one in content if one is not None))
+    return Element("".join(_shown(part) for part in content if part is not None))
 
 
 def separated(content: Iterable[str | None], by: str) -> Element:
     """Elements and texts with a text between them; None and empty ones are left out."""
-    parts = [one for one in content if one]
-    return joined(*chain.from_iterable((by, one) if at else (one,) for at, one in enumerate(parts)))
+    parts = [part for part in content if part]
+    return joined(
+        *chain.from_iterable((by, part) if at else (part,) for at, part in enumerate(parts))
+    )
 
 
 def _shown(text: str) -> str:

@@ -42,7 +42,7 @@ def segments(text: str, spans: Sequence[tuple[int, int, int]]) -> list[Segment]:
             finish.setdefault(_whole(text, end, 1), []).append(member)
     cuts = sorted({0, len(text), *begin, *finish})
     covering: dict[int, int] = {}
-    found: list[Segment] = []
+    pieces: list[Segment] = []
     for at, until in pairwise(cuts):
         for member in finish.get(at, ()):
             covering[member] -= 1
@@ -51,10 +51,10 @@ def segments(text: str, spans: Sequence[tuple[int, int, int]]) -> list[Segment]:
         for member in begin.get(at, ()):
             covering[member] = covering.get(member, 0) + 1
         piece = Segment(text[at:until], tuple(sorted(covering)))
-        if found and found[-1].members == piece.members:
-            piece = Segment(found.pop().text + piece.text, piece.members)
-        found.append(piece)
-    return found
+        if pieces and pieces[-1].members == piece.members:
+            piece = Segment(pieces.pop().text + piece.text, piece.members)
+        pieces.append(piece)
+    return pieces
 
 
 def _whole(text: str, at: int, step: int) -> int:

@@ -71,15 +71,17 @@ def _piece(
     content: str = text
     for id in ids[1:]:
         content = element("span", content, id=id, class_="demur-spot")
-    given = {
+    attributes = {
         "class_": f"demur-mark {worst.look.css}",
         "id": ids[0] if ids else None,
         "data_claim": " ".join(str(number) for number in sorted({mark.number for mark in over})),
         "title": _tips(over),
     }
     if worst.target is None:
-        return element("mark", content, **given)
-    return element("a", content, href=f"#{worst.target}", tabindex="-1" if again else None, **given)
+        return element("mark", content, **attributes)
+    return element(
+        "a", content, href=f"#{worst.target}", tabindex="-1" if again else None, **attributes
+    )
 
 
 def _tips(over: Sequence[Mark]) -> str | None:

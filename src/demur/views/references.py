@@ -21,7 +21,7 @@ def places_of(
     keep, and texts that were changed before they were kept (offsets are those in the originals).
     """
     texts = [context.page_content for context in contexts]
-    found: dict[tuple[int, int], Place] = {}
+    places: dict[tuple[int, int], Place] = {}
     for number, claim in claims:
         for at, evidence in enumerate(claim.evidence):
             if evidence.context is None or evidence.context >= len(texts) or not evidence.text:
@@ -33,8 +33,8 @@ def places_of(
                 if start < 0 or text.find(evidence.text, start + 1) >= 0:
                     continue
             end = start + len(evidence.text)
-            found[number, at] = Place(evidence.context, start, end)
-    return found
+            places[number, at] = Place(evidence.context, start, end)
+    return places
 
 
 def reference_list(

@@ -132,7 +132,9 @@ def show_worst(console: Console, record: Record, evaluator: str | None) -> None:
     attempt = record.attempts[0]
     _head(console, record)
     _answer(console, attempt)
-    named = [one for one in attempt.evaluations if evaluator in (None, one.name)]
+    named = [
+        evaluation for evaluation in attempt.evaluations if evaluator in (None, evaluation.name)
+    ]
     _evaluations(console, attempt, [_against(evaluation) for evaluation in named])
     console.print()
 

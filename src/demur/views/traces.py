@@ -32,13 +32,13 @@ def trace_html(trace: Trace, output: str | None = None) -> Element:
         output: What it returned, where that is known; shown if it is not the last answer.
     """
     shown = describe_trace(trace)
-    other = output is not None and output != trace.attempts[-1].answer
+    differs = output is not None and output != trace.attempts[-1].answer
     return element(
         "article",
         _ending(shown.ending),
         _quiet(_time(trace.time), shown.cost),
         *_attempts(shown.attempts, trace.time.isoformat()),
-        _titled("Returned", output or "") if other else None,
+        _titled("Returned", output or "") if differs else None,
         class_="demur",
     )
 
@@ -108,12 +108,12 @@ def _came(did: str, feedback: Feedback | None) -> Element:
     return element(
         "div",
         element("p", did),
-        None if feedback is None else fold("What was told", *_told(feedback)),
+        None if feedback is None else fold("What was told", *_feedback(feedback)),
         class_="demur-between",
     )
 
 
-def _told(feedback: Feedback) -> Iterator[Element]:
+def _feedback(feedback: Feedback) -> Iterator[Element]:
     yield element("div", feedback.text, class_="demur-text", dir="auto")
     if feedback.documents:
         yield element("p", "Found for it: ", ", ".join(reference_names(feedback.documents)))

@@ -131,12 +131,12 @@ def _rows(record: Record) -> Iterator[tuple[Any, ...]]:
             *(attempt.question, attempt.answer, attempt.verdict),
         )
         for evaluation in attempt.evaluations:
-            yield (*before, *_found(evaluation))
+            yield (*before, *_columns_of(evaluation))
         if not attempt.evaluations:
             yield (*before, *[None] * (len(COLUMNS) - len(before)))
 
 
-def _found(evaluation: Evaluation) -> tuple[Any, ...]:
+def _columns_of(evaluation: Evaluation) -> tuple[Any, ...]:
     usage = evaluation.usage
     return (
         *(

@@ -97,8 +97,8 @@ class _Lines:
         log = Log(self._path, in_memory())
         log.database.execute("begin")
         if self._file is None:
-            found = identity(self._path)
-            if found is not None and self._position.file not in (None, found):
+            current = identity(self._path)
+            if current is not None and self._position.file not in (None, current):
                 self._begin(log)  # of what came in its place the next look tells what it is
                 return log
             self._file = self._path.open("rb")

@@ -39,12 +39,12 @@ def read_labels(path: Path) -> dict[str, bool]:
     labels: dict[str, bool] = {}
     for number, row in _json_lines(text) if text.lstrip()[:1] == "{" else _table(text):
         try:
-            said = _read(row)
+            labelled = _read(row)
         except ValueError as error:
             raise LogError(f"{path}, line {number:,}: {error}; {_EXPECTED}") from error
-        if said is None:
+        if labelled is None:
             continue
-        id, label = said
+        id, label = labelled
         if labels.setdefault(id, label) is not label:
             raise LogError(
                 f"{path}, line {number:,}: {LABEL} of {id!r} is {label} here and {not label} above"
@@ -94,8 +94,8 @@ def _table(text: str) -> list[tuple[int, Any]]:
     try:
         rows.append((1, dict.fromkeys(reader.fieldnames or ())))  # also if there is nothing else
         for row in reader:
-            told = {name: value for name, value in row.items() if name is not None}
-            rows.append((reader.line_num, told))
+            cells = {name: value for name, value in row.items() if name is not None}
+            rows.append((reader.line_num, cells))
     except csv.Error as error:
         rows.append((reader.line_num, str(error)))
     finally:

@@ -155,10 +155,10 @@ def in_memory() -> sqlite3.Connection:
 def identity(file: Path | int) -> tuple[int, int] | None:
     """Which file it is, whatever it is called; None if there is none."""
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except FileNotFoundError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def size_of(path: Path) -> int:
@@ -197,12 +197,12 @@ def _load(path: Path, file: IO[bytes]) -> Log:
     position.file = identity(file.fileno())
     try:
         database.execute("begin")
-        for found in read_on(file, position):
-            if isinstance(found, Record):
-                put(database, found)
+        for entry in read_on(file, position):
+            if isinstance(entry, Record):
+                put(database, entry)
                 held = True
             else:
-                damaged.append(found)
+                damaged.append(entry)
                 if not held and len(damaged) == _ENOUGH:
                     break
         if not held and (damaged or position.torn):
@@ -210,7 +210,7 @@ def _load(path: Path, file: IO[bytes]) -> Log:
             traced = traces.read(file.read())
             if traced is not None:
                 position = Position(at=file.tell(), file=position.file)
-                damaged = [one for one in traced if isinstance(one, Damaged)]
+                damaged = [entry for entry in traced if isinstance(entry, Damaged)]
                 for record in traced:
                     if isinstance(record, Record):
                         put(database, record)

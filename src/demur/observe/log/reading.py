@@ -38,11 +38,11 @@ def read_trace(value: Mapping[str, Any], number: int) -> Record | Damaged:
     """The record that a saved trace stands for, or why it is none."""
     id = f"trace-{number}"
 
-    def made() -> Record:
+    def validated() -> Record:
         trace = Trace.model_validate(value)
         return Record(id=id, root=id, **dict(trace))  # all of a trace's fields are a record's too
 
-    return _read(made, f"trace {number}")
+    return _read(validated, f"trace {number}")
 
 
 def read_json(text: bytes, place: str) -> Any:

@@ -20,7 +20,7 @@ from demur.observe.tables import moment
 from demur.schema import Finding
 
 MERGED = "case {} else '{}' end".format(
-    " ".join(f"when max(e.finding = '{one}') then '{one}'" for one in WORST_FIRST[:-1]),
+    " ".join(f"when max(e.finding = '{finding}') then '{finding}'" for finding in WORST_FIRST[:-1]),
     WORST_FIRST[-1],
 )
 """What the evaluations `e` of one evaluator say of one answer together: it judged sentence by
@@ -84,10 +84,10 @@ class Filters:
                 raise ValueError(
                     f"{low} ({least}) is more than {high} ({greatest}): nothing matches"
                 )
-        for one in fields(self):
-            value = getattr(self, one.name)
+        for option in fields(self):
+            value = getattr(self, option.name)
             if isinstance(value, str):  # an argument of bytes that are no text
-                object.__setattr__(self, one.name, replace_surrogates(value))
+                object.__setattr__(self, option.name, replace_surrogates(value))
 
 
 EVERY = Filters()
@@ -140,13 +140,13 @@ def select(log: Log, filters: Filters = EVERY, last: int | None = None) -> Itera
         "r.id, r.time, r.name, r.model, r.question, r.answer, r.attempts, r.verdict, r.outcome"
     )
     query, values = _chosen(columns, filters, last)
-    for id, time, *told, attempts, verdict, outcome in log.rows(query, *values):
-        found = log.rows(
+    for id, time, *texts, attempts, verdict, outcome in log.rows(query, *values):
+        judgements = log.rows(
             f"select e.evaluator, {MERGED}, min(e.score) from evaluations e "
             "where e.run = ? and e.attempt = ? group by e.evaluator order by min(e.place)",
             *(id, attempts),
         )
-        name, model, question, answer = told
+        name, model, question, answer = texts
         with log.sound():
             listed = Listed(
                 id=id,
@@ -158,7 +158,7 @@ def select(log: Log, filters: Filters = EVERY, last: int | None = None) -> Itera
                 attempts=attempts,
                 verdict=verdict,
                 outcome=outcome,
-                judgements=tuple(Judgement(*one) for one in found),
+                judgements=tuple(Judgement(*row) for row in judgements),
             )
         yield listed
 
@@ -205,14 +205,14 @@ def find(log: Log, id: str) -> Record:
     """
     where, values = conditions(Filters(id=id))
     query = f"select r.id, r.record from runs r where {where} order by r.id limit 4"
-    found = [*log.rows(query, *values)]
-    if not found:
+    rows = [*log.rows(query, *values)]
+    if not rows:
         raise LogError(f"{log.path} has no run whose id begins with {id!r}")
-    if len(found) > 1 and found[0][0] != id:
-        ids = ", ".join(one for one, _ in found[:3])
-        more = " and more" if len(found) > 3 else ""
+    if len(rows) > 1 and rows[0][0] != id:
+        ids = ", ".join(id_ for id_, _ in rows[:3])
+        more = " and more" if len(rows) > 3 else ""
         raise LogError(f"several ids begin with {id!r}: {ids}{more}")
-    record = read_record(found[0][1], found[0][0])
+    record = read_record(rows[0][1], rows[0][0])
     if isinstance(record, Damaged):
         raise LogError(f"{log.path}: run {record.place} cannot be read: {record.why}")
     return record
@@ -224,13 +224,13 @@ def short(log: Log, id: str, least: int = 8) -> str:
         "select max(id) from runs where id < ? union all select min(id) from runs where id > ?",
         *(id, id),
     )
-    same = max(_common(id, other or "") for (other,) in neighbours)
+    same = max(_common(id, neighbour or "") for (neighbour,) in neighbours)
     return id[: max(least, same + 1)]
 
 
-def _common(one: str, other: str) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+def _common(first: str, second: str) -> int:
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 def as_time(log: Log, text: str) -> datetime:

@@ -80,7 +80,7 @@ def summarise(log: Log, filters: Filters = EVERY, by: Collection[By] = ()) -> To
         ValueError: `by` has something else.
         LogError: The log is damaged.
     """
-    if unknown := [one for one in by if one not in get_args(By)]:
+    if unknown := [part for part in by if part not in get_args(By)]:
         known = ", ".join(get_args(By))
         raise ValueError(f"by: expected some of {known}, got {', '.join(map(repr, unknown))}")
     where, values = conditions(filters)
@@ -117,7 +117,9 @@ def _groups(log: Log, filters: Filters, by: Collection[By]) -> tuple[Group, ...]
         values.append(filters.evaluator)
     model = "r.model" if "model" in by else "null"
     day = "substr(r.time, 1, 10)" if "day" in by else "null"
-    counts = ", ".join(f"sum(attempt = 1 and finding = '{one}')" for one in get_args(Finding))
+    counts = ", ".join(
+        f"sum(attempt = 1 and finding = '{finding}')" for finding in get_args(Finding)
+    )
     query = f"""
         with each as (
             select e.evaluator, {model} as model, {day} as day, e.attempt, {MERGED} as finding,
@@ -146,11 +148,13 @@ def _counts(log: Log, column: str, filters: Filters) -> dict[Any, int]:
 
 
 def _sums(table: str, named: bool = False) -> str:
-    return ", ".join(f"sum({table}.{one})" + (f" as {one}" if named else "") for one in _NUMBERS)
+    return ", ".join(
+        f"sum({table}.{number})" + (f" as {number}" if named else "") for number in _NUMBERS
+    )
 
 
 def _usage(sums: Sequence[Any]) -> Usage:
-    calls, cached, read, written, seconds = (one or 0 for one in sums)
+    calls, cached, read, written, seconds = (total or 0 for total in sums)
     return Usage(
         calls=calls, cached=cached, input_tokens=read, output_tokens=written, seconds=seconds
     )

@@ -302,7 +302,7 @@ def _only_one(folder: Path) -> Iterator[None]:
 
 def _identity(path: Path) -> tuple[int, int]:
     try:
-        found = path.stat()
+        status = path.stat()
     except FileNotFoundError:
         return _MISSING
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino

@@ -219,7 +219,9 @@ class EngineRuns:
     # --- Guards --------------------------------------------------------------------------------
 
     def _judged(self, event: EvaluationEvent, span: str) -> None:
-        self._runs.found(self._guarded_run(span), event.attempt, evaluation_of_event(event.dict()))
+        self._runs.evaluated(
+            self._guarded_run(span), event.attempt, evaluation_of_event(event.dict())
+        )
 
     def _guarded(self, event: OutcomeEvent, span: str) -> None:
         self._runs.guarded(self._guarded_run(span), event.trace)
