@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from html.parser import HTMLParser
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
@@ -226,6 +227,7 @@ def test_a_trace_and_what_was_returned(
     check(Guarded(output, trace)._repr_html_(), iter((output,)))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(tried(), st.lists(TEXTS, min_size=8, max_size=8), st.booleans())
 def test_a_record(attempts: tuple[Attempt, ...], said: list[str], redacted: bool) -> None:
