@@ -68,6 +68,7 @@ def _trace(run: Record) -> bytes:
 # -- mutations -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_traces", [False, True], ids=["records", "traces"])
 def test_of_a_log_of_lines_all_but_the_damaged_one_are_read(
     as_traces: bool, tmp_path: Path, capsys: Any
@@ -93,6 +94,7 @@ def test_of_a_log_of_lines_all_but_the_damaged_one_are_read(
         assert code == READS, (seed, err)
 
 
+@pytest.mark.slow
 def test_a_damaged_database_is_read_or_one_clear_error(tmp_path: Path, capsys: Any) -> None:
     file = tmp_path / "a.sqlite"
     whole = sqlite(file, SOME).read_bytes()
@@ -129,6 +131,7 @@ def test_of_the_rows_to_be_scored_the_damaged_one_is_named(tmp_path: Path) -> No
         assert "\n" not in said
 
 
+@pytest.mark.slow
 def test_of_the_results_the_damaged_line_is_named(tmp_path: Path, capsys: Any) -> None:
     data, file, labels = rows(tmp_path / "r.jsonl", 6), tmp_path / "s.jsonl", tmp_path / "l.csv"
     labels.write_text("id,hallucinated\n" + "".join(f"q{at},{1 - at % 2}\n" for at in range(6)))
@@ -174,6 +177,7 @@ DAMAGED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [jsonl, sqlite])
 @pytest.mark.parametrize("case", DAMAGED)
 def test_one_record_spoils_no_other(form: Any, case: str, tmp_path: Path, capsys: Any) -> None:
@@ -246,6 +250,7 @@ def test_a_damaged_schema_is_one_error(tmp_path: Path, capsys: Any) -> None:
     assert (code, ".recover" in err) == (UNREADABLE, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [

@@ -24,9 +24,7 @@ from demur._fingerprints import (
     model_fingerprint,
 )
 from demur.evaluators import ZeroShotPrompts
-from demur.local import MINILM, MiniLM
-from demur.local import chat as local
-from demur.local.weights import Weights
+from demur.local import MINILM, ChatLocal, MiniLM, Weights
 from demur.runtime import is_local
 from support.fakes import ScriptedModel
 
@@ -123,8 +121,8 @@ def test_the_local_model_is_known_by_its_weights(monkeypatch: pytest.MonkeyPatch
     told = []
     for sha256 in ("aa", "bb", "aa"):
         weights = Weights(Path("m.gguf"), sha256)
-        monkeypatch.setattr(local, "verified_weights", lambda *_, found=weights: found)
-        model = local.ChatLocal()
+        monkeypatch.setattr("demur.local.chat.verified_weights", lambda *_, found=weights: found)
+        model = ChatLocal()
         assert is_local(model)
         told.append(model_fingerprint(model))
     assert told[0] == told[2] != told[1]

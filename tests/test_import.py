@@ -23,6 +23,7 @@ def _packages_after(statement: str) -> set[str]:
     return {name.partition(".")[0] for name in json.loads(found.splitlines()[-1])}
 
 
+@pytest.mark.slow
 def test_import_brings_no_optional_package() -> None:
     # LangChain itself loads parts of OpenTelemetry where that is installed.
     before = _packages_after("from langchain_core.language_models import BaseChatModel")
@@ -30,10 +31,12 @@ def test_import_brings_no_optional_package() -> None:
     assert not (every - before) & set(OPTIONAL)
 
 
+@pytest.mark.slow
 def test_the_command_line_brings_nothing_heavy() -> None:
     assert not _packages_after("import demur.cli") & set(HEAVY)
 
 
+@pytest.mark.slow
 def test_building_a_guard_brings_nothing_heavy() -> None:
     statement = (
         "from demur import RefChecker\n"
@@ -45,6 +48,7 @@ def test_building_a_guard_brings_nothing_heavy() -> None:
     assert not _packages_after(statement) & set(HEAVY)
 
 
+@pytest.mark.slow
 def test_the_handlers_are_loaded_when_they_are_asked_for() -> None:
     code = (
         "import sys, demur\n"

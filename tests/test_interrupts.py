@@ -53,6 +53,7 @@ def _run(code: str, folder: Path, text: str = "") -> subprocess.CompletedProcess
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
     [
@@ -70,6 +71,7 @@ def test_ctrl_c_while_it_loads_is_130(module: str, tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("what", ["report", "export", "score"])
 def test_no_temporary_folder_is_left(
@@ -94,6 +96,7 @@ def test_no_temporary_folder_is_left(
     assert [*out.iterdir()] == []
 
 
+@pytest.mark.slow
 def test_only_the_command_line_takes_the_signal() -> None:
     code = (
         "import signal\n"

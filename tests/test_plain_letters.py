@@ -76,6 +76,7 @@ def test_each_place_has_one_in_the_original(text: str, data: st.DataObject) -> N
     assert found.original(0, len(found.text)) == (0, len(text)) or not found.text
 
 
+@pytest.mark.slow
 def test_a_long_text_takes_time_by_its_length() -> None:
     started = time.process_time()
     for text in ("𝐈𝐭 " * 200_000, "e\u0301" * 200_000, "a" + "\u0301" * 200_000):

@@ -56,3 +56,36 @@ def test_a_room_is_entered_by_its_face(place: Path) -> None:
             and module not in FACES
         ]
     assert not deep
+
+
+TESTED_ALONE = ("demur.evaluators",)
+"""The parsers and formulas of the methods."""
+SEAMS = {
+    "demur.observe.credentials",  # what redaction leaves of a secret, which views must not mark
+    "demur.observe.fallback",  # whose mode is looked at
+    "demur.observe.redaction",
+    "demur.observe.tables",  # a log is built without a sink
+    "demur.prompting.prompts",  # what it keeps is made anew with other delimiters
+    "demur.report.page",  # 5 MB of a chart library are left out
+    "demur.runtime.inherited",  # a test must not count as the fork of the one before
+}
+"""What tests of other rooms reach behind a face for, and why."""
+
+
+@pytest.mark.parametrize(
+    "place",
+    [ROOT / "tests", ROOT / "research" / "tests", *sorted((ROOT / "integrations").glob("*/tests"))],
+    ids=lambda place: str(place.relative_to(ROOT)),
+)
+def test_a_test_enters_other_rooms_by_their_faces(place: Path) -> None:
+    deep = []
+    for path in sorted(place.rglob("*.py")):
+        own = f"demur.{path.relative_to(place).parts[0]}"
+        deep += [
+            f"{path.relative_to(ROOT)}: {module}"
+            for module in _imported(path)
+            if module.count(".") > 1
+            and _room(module) not in (own, *TESTED_ALONE)
+            and module not in FACES | SEAMS
+        ]
+    assert not deep

@@ -158,6 +158,7 @@ def test_windows_end_with_sentences_and_share_whole_ones() -> None:
     assert windows(f" {text} ", 16, 0) == [(0, len(text) + 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -77,6 +77,7 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     assert detection(*rows).f1.interval != detection(*rows, seed=1).f1.interval
 
 
+@pytest.mark.slow
 @given(PAIRS)
 def test_the_difference_is_that_of_the_two(rows: list[tuple[bool, bool, bool]]) -> None:
     wrong, first, second = columns(rows, 3)

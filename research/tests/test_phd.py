@@ -99,6 +99,7 @@ def figures(row: Row) -> tuple[float, ...]:
     return tuple(round(one.value or 0, 1) for one in (found.f1, found.precision, found.recall))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["phd/phd.jsonl", "official/phd/PHD_benchmark.json"])
 def test_llama_2_gives_its_published_figures_too(of: str) -> None:
     found = rows(shared(*of.split("/")), shared("phd", "records_llama2_7b.jsonl"))

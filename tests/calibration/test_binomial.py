@@ -27,6 +27,7 @@ def test_tails_are_scipys(n: int, share: float) -> None:
     assert ours[-1] == 1
 
 
+@pytest.mark.slow
 @given(st.integers(1, 150), SHARES)
 def test_tails_are_exact(n: int, share: float) -> None:
     drawn, exact = Fraction(share), Fraction(0)

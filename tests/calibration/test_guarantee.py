@@ -235,6 +235,7 @@ def exceeding(
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize(
     ("hallucinated", "others", "target", "confidence"),
@@ -253,6 +254,7 @@ def test_of_a_thousand_samples_no_more_miss_the_target_than_the_confidence_allow
     assert exceeding(world, hallucinated, others, target, confidence) <= most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("hallucinated", "target", "confidence"), [(60, 0.1, 0.9), (100, 0.05, 0.8), (45, 0.05, 0.9)]
 )

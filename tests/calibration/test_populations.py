@@ -328,6 +328,7 @@ def abstaining(share: float, leave_out: bool = False) -> World:
     return world
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.03, 0.08, 0.11, 0.33])
 @pytest.mark.parametrize("on_abstain", ["pass", "fail"])
 def test_the_guarantee_holds_with_answers_that_state_nothing(
@@ -356,6 +357,7 @@ def repeated(different: int, times: int) -> World:
     return world
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("different", "times"), [(20, 5), (30, 4), (60, 5)])
 def test_the_guarantee_holds_with_repeats(different: int, times: int) -> None:
     count, chosen = missed(repeated(different, times), lambda t: 1 - t)

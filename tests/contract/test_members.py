@@ -46,6 +46,7 @@ def all_good(member: Member, outputs: Sequence[Any]) -> bool:
 # --- The ways to call -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_sync_async_and_batch_agree_in_order(member: Member, made: Any) -> None:
     inputs = given(member, 6)
     outputs = [made.invoke(input) for input in inputs]
@@ -290,6 +291,7 @@ async def test_events_make_one_tree(member: Member, made: Any) -> None:
 # --- As a part of something -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_it_composes_like_any_runnable(member: Member, made: Any) -> None:
     heard: list[Any] = []
     fallback = RunnableLambda(lambda _: "instead")

@@ -23,6 +23,7 @@ def _in_plain(text: str) -> str:
     return text if found is None else found.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("member", EVALUATORS, ids=lambda member: member.name)
 def test_it_is_judged_as_if_it_were_plain(member: Member, way: str) -> None:

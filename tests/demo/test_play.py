@@ -170,6 +170,7 @@ def test_the_command_names_the_file_and_the_interrupt_is_clean(
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_without_chroma_the_command_says_what_to_install(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['onnxruntime'] = None; sys.modules['chromadb'] = None\n"

@@ -57,6 +57,7 @@ def settled(given: FEWL) -> int:
 # --- Many -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_all_are_scored_and_then_known(mode: str, anywhere: Open) -> None:
     asked = model()
     given = scorer(reference_models=asked)
@@ -139,6 +140,7 @@ async def test_progress_is_told_from_none_to_all(mode: str) -> None:
     assert [one.usage.calls for one in told] == list(range(9))
 
 
+@pytest.mark.slow
 async def test_an_interrupt_keeps_what_was_scored(mode: str) -> None:
     def interrupt(now: Fitted) -> None:
         if now.done == 3:
@@ -194,6 +196,7 @@ async def test_bad_offers_are_refused_before_anything_is_added(mode: str) -> Non
 # --- Whose scores count ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 async def test_another_scorer_is_refused_until_all_is_scored_anew(
     mode: str, anywhere: Open, request: pytest.FixtureRequest
 ) -> None:
@@ -261,6 +264,7 @@ async def test_rescore_needs_a_scorer_and_sense(mode: str) -> None:
         await rescore(mode, made(scorer()), at_once=0)
 
 
+@pytest.mark.slow
 async def test_a_rescore_that_is_interrupted_mixes_no_scores_and_goes_on(
     mode: str, tmp_path: Path
 ) -> None:

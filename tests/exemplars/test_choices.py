@@ -131,6 +131,7 @@ def test_no_choice_is_made_up(reply: str) -> None:
     assert parse_choice(reply) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("piece", ["A ", "**", "is ", "not ", "A. ", "answer: ", "a "])
 def test_long_replies_take_no_long_time(piece: str) -> None:
     # Quadratic time would be minutes; the bound leaves room for a busy machine.

@@ -23,6 +23,7 @@ STRANGE = "1 1 | was \x00 {x} \ud800?"
 NOW = "2026-11-22T10:00:00+00:00"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["kept.jsonl", "kept.jsonl.gz"])
 def test_a_file_holds_all_of_a_store(name: str, tmp_path: Path, store: ExampleStore) -> None:
     store.add(STRANGE, ["a\u2028b", "x" * 50_000], [1, 2], source="a run")

@@ -263,6 +263,7 @@ def test_scores_may_all_be_negative(tmp_path: Path) -> None:
 scores = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @given(st.lists(scores, min_size=30, max_size=40), st.floats(-1e6, 0))
 def test_figures_are_sound(
     tmp_path_factory: pytest.TempPathFactory, pool: list[list[float]], least: float

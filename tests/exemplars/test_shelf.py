@@ -31,6 +31,7 @@ TESTS = Path(__file__).parents[1]
 NOW = "2026-11-22T10:00:00+00:00"
 
 
+@pytest.mark.slow
 def test_threads_add_and_look_up_at_once(anywhere: Open) -> None:
     store = anywhere()
 
@@ -142,6 +143,7 @@ def test_processes_write_under_names_of_their_own(tmp_path: Path) -> None:
     assert answers(shared.get("q")) == ["c", "a"]
 
 
+@pytest.mark.slow
 def test_a_rescore_elsewhere_in_the_middle_of_a_search_mixes_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

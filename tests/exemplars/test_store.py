@@ -39,6 +39,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 # --- What is kept ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_added_is_read_again(anywhere: Open) -> None:
     told = anywhere().add("1 0 | why?", ["because", "so"], [0.25, 1], source="by hand")
     anywhere().add("0 1 | how?", ["thus"], [-2])
@@ -81,6 +82,7 @@ def test_strange_and_long_texts_come_back_with_lone_surrogates_replaced(anywhere
     assert anywhere().get(STRANGE) == entry
 
 
+@pytest.mark.slow
 async def test_the_same_twice_changes_nothing(mode: str, tmp_path: Path, anywhere: Open) -> None:
     asked = model()
     given = scorer(reference_models=asked)
@@ -99,6 +101,7 @@ async def test_the_same_twice_changes_nothing(mode: str, tmp_path: Path, anywher
     assert given.similarity.asked == 6
 
 
+@pytest.mark.slow
 async def test_a_new_candidate_competes(mode: str, anywhere: Open) -> None:
     store = anywhere(scorer())
     await add(mode, store, QUESTION, ["0.5 may be"])
@@ -427,6 +430,7 @@ def test_what_was_closed_says_so(tmp_path: Path) -> None:
     again.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_went_away_is_told(tmp_path: Path) -> None:
     with chroma_server(tmp_path / "data") as url:
         store = ExampleStore(url, embedding=Told(), scorer=scorer())

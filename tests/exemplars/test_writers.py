@@ -47,6 +47,7 @@ def test_who_is_alone_needs_no_claim(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_those_that_claim_at_once_get_different_names(server: str, served: str) -> None:
     places = [_questions(server, name=served) for _ in range(6)]
     writers = [Writer(questions) for questions in places]

@@ -149,6 +149,7 @@ def test_replies_out_of_a_cache_are_no_calls(mode: str) -> None:
     assert len(server.requests) == 2
 
 
+@pytest.mark.slow
 def test_time_that_is_up_ends_a_call_that_hangs(mode: str) -> None:
     def slow(request: dict[str, Any], number: int) -> Answer:
         return Answer("too late", delay=60)

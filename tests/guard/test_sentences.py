@@ -155,6 +155,7 @@ def judged_at_once(text: str, size: int = 5) -> str:
     return "".join([*left, *rest])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     ["1. ", "1 ", "! ", "so it is ", "tower", 'He said "so. ', '"', "( ", "\n", " ", "Is it. So. "],

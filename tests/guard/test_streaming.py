@@ -220,6 +220,7 @@ async def _cancel_around(guarded: Guard[Any, Any], begun: threading.Event) -> No
         await task
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("leave", "at"),
     [

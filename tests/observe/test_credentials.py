@@ -171,6 +171,7 @@ def test_known_values_go_everywhere(before: str, value: str, after: str) -> None
 # --- What stays ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(_prose())
 @example("The secret: everything must go. The key to the password: patience.")
@@ -207,6 +208,7 @@ def test_any_text_is_taken(text: str) -> None:
     assert isinstance(without_secrets(text), str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

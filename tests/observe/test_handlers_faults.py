@@ -222,6 +222,7 @@ def test_a_graph_that_is_interrupted_and_resumed(way: str) -> None:
     assert nothing_left(handler)
 
 
+@pytest.mark.slow
 def test_a_handler_never_raises_into_the_chain(caplog: pytest.LogCaptureFixture) -> None:
     def raises(_: Any) -> str:
         raise RuntimeError("a reader of the user's")
@@ -267,6 +268,7 @@ def test_an_evaluator_that_is_none() -> None:
 # --- Many -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", ["threads", "tasks"])
 def test_every_score_belongs_to_its_run(seed: int, kind: str) -> None:

@@ -297,6 +297,7 @@ def test_close_with_a_time_limit_gives_up_the_rest(caplog: pytest.LogCaptureFixt
     go.set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["threads", "tasks"])
 def test_a_sink_that_hangs_holds_nobody_up(kind: str) -> None:
     go = threading.Event()

@@ -351,6 +351,7 @@ _PLAIN = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=8), _PLAIN, max_size=4), st.sampled_from(REDACTS))
 def test_any_metadata_gives_a_record(metadata: dict[str, Any], redact: Redact) -> None:
     document = Document(page_content="x", metadata=metadata)

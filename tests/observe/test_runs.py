@@ -143,6 +143,7 @@ def test_a_process_that_was_forked_begins_anew(runs: Runs) -> None:
     assert runs.end(begin(runs), "good") is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["runs", "backlog"])
 def test_a_stream_that_is_garbage_may_end_at_any_time(where: str) -> None:
     """Also when its handler is at work in the same thread."""

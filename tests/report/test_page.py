@@ -214,6 +214,7 @@ def test_an_empty_log_is_a_report_that_says_so(write: Any) -> None:
     assert sum("type" not in given for given, _ in page.scripts) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "runs",
     [
@@ -388,6 +389,7 @@ def test_what_is_not_installed_is_named(package: str, tmp_path: Path, monkeypatc
         write_report(log, tmp_path / "a.html")
 
 
+@pytest.mark.slow
 def test_what_only_a_report_needs_is_not_loaded_before() -> None:
     code = "import sys, demur.report; print({'jinja2', 'plotly'} & set(sys.modules))"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -108,6 +108,7 @@ def test_no_calls_need_no_driving(run: Run) -> None:
     assert run() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
     [
@@ -139,6 +140,7 @@ def test_a_lasting_fault_is_not_tried_again(run: Run, status: int) -> None:
     assert outcome.usage.calls == 1
 
 
+@pytest.mark.slow
 def test_the_pause_is_what_the_server_asks_for(run: Run) -> None:
     with openai_server([Answer(status=429, headers={"Retry-After": "1"}), "fine"]) as server:
         started = time.monotonic()
@@ -162,6 +164,7 @@ def test_tries_end(run: Run) -> None:
     assert outcome.usage.calls == 3
 
 
+@pytest.mark.slow
 def test_a_model_that_hangs_is_left_at_the_deadline(run: Run) -> None:
     with openai_server([Answer("late", delay=20)]) as server:
         started = time.monotonic()
@@ -171,6 +174,7 @@ def test_a_model_that_hangs_is_left_at_the_deadline(run: Run) -> None:
     assert "no reply within" in outcome.error
 
 
+@pytest.mark.slow
 def test_waiting_for_a_slot_does_not_count_towards_the_deadline(run: Run) -> None:
     with openai_server([Answer("x", delay=0.5)]) as server:
         model = server.model()
@@ -193,6 +197,7 @@ def test_slots_are_shared_by_all_evaluations() -> None:
         assert server.most_at_once == 3
 
 
+@pytest.mark.slow
 def test_identical_requests_in_flight_are_sent_once(run: Run) -> None:
     with openai_server([Answer("x", delay=1)]) as server:
         model = server.model()
@@ -350,6 +355,7 @@ def test_an_interrupt_leaves_undone_what_has_not_begun() -> None:
     assert len(model.requests) < 250
 
 
+@pytest.mark.slow
 async def test_cancelling_one_of_two_that_share_a_request_leaves_the_other() -> None:
     with openai_server([Answer("x", delay=1)]) as server:
         call = chat(server.model())

@@ -12,6 +12,7 @@ from demur.runtime.limits import loop_slot, thread_slot
 from support.fakes import ScriptedModel, scripted
 
 
+@pytest.mark.slow
 def test_values_are_kept_for_a_model_while_it_lives() -> None:
     kept: PerModel[str] = PerModel()
     model, other = scripted(""), scripted("")

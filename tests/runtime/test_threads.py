@@ -90,6 +90,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_forked_process_has_threads_of_its_own() -> None:
     path = os.pathsep.join([str(Path(__file__).parents[1]), *sys.path])
@@ -97,6 +98,7 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=True, timeout=120)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals are others here")
 def test_an_interrupt_that_another_thread_caught_ends_the_wait() -> None:
     code = (

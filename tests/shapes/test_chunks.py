@@ -194,6 +194,7 @@ JSON = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(JSON, st.data())
 @pytest.mark.parametrize("streaming", ["buffer", "sentence"])
 def test_a_chain_is_asked_what_a_parser_of_json_has_read_in_the_end(

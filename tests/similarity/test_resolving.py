@@ -86,6 +86,7 @@ def test_a_name_is_the_same_similarity_everywhere_in_a_process(name: str) -> Non
     assert scores == pytest.approx([1.0, 0.0])
 
 
+@pytest.mark.slow
 def test_a_name_is_found_again_in_another_process() -> None:
     pytest.importorskip("rapidfuzz")
     code = (

@@ -48,6 +48,7 @@ def test_a_folder_keeps_what_is_in_it(tmp_path: Path) -> None:
     again.close()
 
 
+@pytest.mark.slow
 def test_a_folder_belongs_to_one_process_until_it_is_closed(tmp_path: Path) -> None:
     first, second = open_client(tmp_path, "a test"), open_client(tmp_path, "a test")
     add(first.collection("abc", "k", "e"), {"x": [1, 0]})

@@ -17,7 +17,7 @@ from demur.evaluators import (
     SelfCheckPrompts,
     ZeroShotPrompts,
 )
-from demur.exemplars.prompts import JUDGE
+from demur.exemplars import PairwiseJudge
 
 Script = Callable[[str, Sequence[BaseMessage]], "str | AIMessage"]
 """From the stage (see `stage_of`) and the messages to the reply."""
@@ -85,7 +85,7 @@ _CLOSINGS = {
     _EXAMINATION.ask_on: "examination",
     _EXAMINATION.conclude: "conclusion",
     SelfCheckPrompts().support.closing: "support",
-    JUDGE.closing: "comparison",
+    PairwiseJudge.model_fields["prompt"].default.closing: "comparison",
 }
 """By the last line, where the tags are those of other stages too."""
 

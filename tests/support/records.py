@@ -13,8 +13,7 @@ from typing import Any
 from langchain_core.documents import Document
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, Sample, Span, Usage
-from demur.guard import Attempt, Origin, TraceOutcome, verdict_of
-from demur.guard.attempts import feedback_on
+from demur.guard import Attempt, Origin, TraceOutcome, feedback_on, verdict_of
 from demur.observe import Record, tables
 from demur.schema import ABSTAIN
 

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from html.parser import HTMLParser
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
@@ -15,8 +16,7 @@ from markupsafe import Markup
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, Span, Usage
 from demur._text import harmless, replace_surrogates
-from demur.guard import Attempt, Feedback, Guarded, Trace
-from demur.guard.attempts import feedback_on
+from demur.guard import Attempt, Feedback, Guarded, Trace, feedback_on
 from demur.observe import Record
 from demur.views import stylesheet
 
@@ -227,6 +227,7 @@ def test_a_trace_and_what_was_returned(
     check(Guarded(output, trace)._repr_html_(), iter((output,)))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(tried(), st.lists(TEXTS, min_size=8, max_size=8), st.booleans())
 def test_a_record(attempts: tuple[Attempt, ...], said: list[str], redacted: bool) -> None:

@@ -117,6 +117,7 @@ def test_a_notebook_gets_style_and_view_as_plain_text() -> None:
     assert html.startswith(f"<style>{stylesheet()}</style><article ")
 
 
+@pytest.mark.slow
 def test_importing_demur_does_not_import_it() -> None:
     code = (
         "import sys\nfrom demur import RefChecker, Guard, Evaluation\n"

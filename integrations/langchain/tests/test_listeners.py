@@ -243,6 +243,7 @@ places = pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name
 listeners = pytest.mark.parametrize("listen", LISTENERS, ids=lambda listen: listen.__name__)
 
 
+@pytest.mark.slow
 @places
 @listeners
 @pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)

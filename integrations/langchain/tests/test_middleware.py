@@ -469,6 +469,7 @@ def look(item: int) -> str:
     return f"A list of items, with item {item}."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["threads", "tasks"])
 def test_many_threads_of_one_agent_share_nothing(mode: str) -> None:
     """Each item's first answer is about the next item, and so wrong; every judge knows its own."""

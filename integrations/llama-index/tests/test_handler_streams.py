@@ -138,6 +138,7 @@ def test_a_stream_that_is_left() -> None:
     assert (handler.counts.runs, handler.counts.unanswered) == (3, 3)
 
 
+@pytest.mark.slow
 async def test_an_asynchronous_stream_that_is_left() -> None:
     engine = query_engine(SPEECH, streaming=True)
     with listening(echo) as (handler, records):

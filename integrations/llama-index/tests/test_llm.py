@@ -253,6 +253,7 @@ _PATIENT = CallPolicy(attempts=3, first_delay=0.01, timeout=5)
 _SAMPLE = facts.sample(2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
     [
@@ -297,6 +298,7 @@ def test_what_cannot_pass_is_not_asked_again(fault: Answer, said: str) -> None:
         assert len(server.requests) == 1
 
 
+@pytest.mark.slow
 async def test_a_late_reply_is_given_up() -> None:
     with openai_server(lambda request, number: Answer("late", delay=5)) as server:
         policy = CallPolicy(attempts=2, first_delay=0, timeout=0.3)
@@ -389,6 +391,7 @@ def test_fingerprints_are_the_same_after_the_first_request() -> None:
     assert checker.fingerprints == before
 
 
+@pytest.mark.slow
 def test_identical_requests_of_two_evaluators_are_sent_once() -> None:
     with openai_server(
         lambda request, number: Answer(facts.serve(request, number).text, delay=0.3)

@@ -1,6 +1,7 @@
 """The guard: every answer checked, and what failed answered again, refused, marked or blocked."""
 
 from demur.guard.attempts import as_evaluation as as_evaluation
+from demur.guard.attempts import feedback_on as feedback_on
 from demur.guard.attempts import verdict_of as verdict_of
 from demur.guard.budget import Budget
 from demur.guard.capture import Capture as Capture

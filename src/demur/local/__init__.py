@@ -17,6 +17,7 @@ from demur.local.weights import MINILM as MINILM
 from demur.local.weights import QWEN as QWEN
 from demur.local.weights import Manifest as Manifest
 from demur.local.weights import Mirror as Mirror
+from demur.local.weights import Weights as Weights
 from demur.local.weights import model_dir
 
 if TYPE_CHECKING:

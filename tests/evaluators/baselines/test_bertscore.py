@@ -41,6 +41,7 @@ def vectors(folder: str, text: str, layer: int) -> np.ndarray:
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layer", [1, 2])
 def test_it_is_the_papers_f1_in_whatever_company(folder: str, layer: int) -> None:
     found = load_bertscore(folder, layer).scores(PAIRS)

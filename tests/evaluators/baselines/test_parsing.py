@@ -111,6 +111,7 @@ def test_any_text_can_be_read(reply: str, shown: str) -> None:
     assert "\n\n" not in parse_questions(reply)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["not ", "factual ", "non-", "un ", "the my final ", "yes ", "? ", "mostly "]
 )

@@ -85,6 +85,7 @@ def test_bertscore_does_the_same_with_an_encoder(
     assert found.score == pytest.approx(1 - np.mean(inconsistencies(found)), abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", ["folder", "object"])
 def test_nli_counts_contradiction_against_entailment(
     tmp_path_factory: pytest.TempPathFactory, given: str
@@ -284,6 +285,7 @@ def test_bad_arguments_are_refused_by_name(options: dict[str, Any], complaint: s
         SelfCheck(**options)
 
 
+@pytest.mark.slow
 def test_importing_the_baselines_brings_nothing_heavy() -> None:
     code = (
         "from demur.evaluators.baselines import AllFalse, LMvsLM, SelfCheck, ZeroShot\n"

@@ -15,6 +15,7 @@ QUESTION = "1 0 | who lit it?"
 PAIRS = Pairs(usable=(("A fox.", "Nö, no fox."), ("A\ncat.", 'No "cat".')), same=1)
 
 
+@pytest.mark.slow
 def test_what_comes_bit_by_bit_is_kept_until_it_is_dropped(
     anywhere: Callable[[], NeighborStore],
 ) -> None:

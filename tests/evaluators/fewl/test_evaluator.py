@@ -110,6 +110,7 @@ def agrees(messages: Sequence[BaseMessage]) -> str:
     return "\n".join(f"{at}. {'yes' if text in yes[said] else 'no'}" for at, _, text in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("penalty", [True, False])
 @pytest.mark.parametrize("temperature", [1.0, 0.25])
 @pytest.mark.parametrize("normalization", ["paper", "mean_one"])

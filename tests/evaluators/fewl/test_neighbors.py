@@ -49,6 +49,7 @@ def names(found: list[Neighbor]) -> list[str]:
 # --- What is kept ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_added_is_read_again(anywhere: Callable[[], NeighborStore]) -> None:
     anywhere().add("1 0 | why?", ["because", ""], PAIRS, [0.25, -1])
     anywhere().add("0 1 | how?", ["so"])
@@ -291,6 +292,7 @@ def test_another_embedding_model_is_refused(tmp_path: Path) -> None:
 # --- Places ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_stores_in_memory_are_private_and_gone_with_their_object() -> None:
     import chromadb
 
@@ -345,6 +347,7 @@ def test_a_relative_folder_stays_where_it_was(
     again.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_went_away_is_told(tmp_path: Path) -> None:
     with chroma_server(tmp_path / "data") as url:
         store = NeighborStore(url, embedding=Told())
@@ -363,6 +366,7 @@ def test_an_entry_that_is_not_ours_is_told(store: NeighborStore) -> None:
 # --- Many at once, and kills ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_threads_add_and_look_up_at_once(anywhere: Callable[[], NeighborStore]) -> None:
     store = anywhere()
 

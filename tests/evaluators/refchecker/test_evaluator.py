@@ -277,6 +277,7 @@ def test_a_long_answer_is_extracted_stretch_by_stretch() -> None:
     assert found.passed is True
 
 
+@pytest.mark.slow
 def test_an_answer_of_200000_characters() -> None:
     answer = "The river is long and winding, it goes on and on. " * 4000
     model = scripted('("the river", "is", "long")', joint=labels(E, E))

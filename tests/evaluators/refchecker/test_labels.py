@@ -39,6 +39,7 @@ def test_any_reply_is_read_without_an_exception(reply: str) -> None:
     assert list(parse_numbered_labels(reply, [1, 2, 3])) == [1, 2, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -349,6 +350,7 @@ def test_a_number_that_was_not_asked_for_voids_the_reply(reply: str) -> None:
     assert all("not asked for" in str(why) for why in found.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @given(
     labels=st.dictionaries(st.integers(0, 30), st.sampled_from(ClaimLabel), min_size=1),

@@ -39,6 +39,7 @@ PADDING = padding(LENGTH)
 CASES = [answer for answer in STATING if not answer.supported and answer.contexts][::3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [0.0, 0.5, 1.0], ids=["first", "middle", "last"])
 @pytest.mark.parametrize("checker", ["joint", "per_claim"])
 def test_unsupported_claims_are_found_in_50_kb_of_other_text(checker: str, place: float) -> None:

@@ -268,6 +268,7 @@ def test_another_date_is_missing(day: date, another: date, form: str, other: str
         assert found == written(day, form)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

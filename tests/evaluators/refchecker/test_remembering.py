@@ -76,6 +76,7 @@ ATTEMPT = st.tuples(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @given(attempts=st.lists(ATTEMPT, min_size=1, max_size=4))
 @settings(max_examples=25)

@@ -160,6 +160,7 @@ def test_the_suite_holds_enough_answers_of_every_kind() -> None:
         assert sum(one.language == language for one in EMPTY) >= 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", EXTRACTORS)
 def test_no_answer_that_states_something_is_let_through_unchecked(how: str, form: Form) -> None:
     silent = [each.one.id for each in _judged(how, form) if each.hidden and let_through(each.found)]
@@ -178,6 +179,7 @@ def test_an_answer_that_states_nothing_is_not_treated_as_claims(how: str, form: 
     assert len(wrong) <= 5, wrong
 
 
+@pytest.mark.slow
 def test_a_whole_list_that_the_judge_believes_passes(form: Form) -> None:
     stating = [each for each in _judged(WHOLE, form) if each.one.states]
     wrong = [each.one.id for each in stating if each.found.passed is not True]
@@ -250,6 +252,7 @@ def _streamed(extractor: Extractor, one: Answer) -> str:
     return "".join(chunks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarded", [_invoked, _streamed])
 @pytest.mark.parametrize("how", EXTRACTORS)
 def test_a_guard_lets_nothing_unchecked_out(how: str, form: Form, guarded: Guarded) -> None:

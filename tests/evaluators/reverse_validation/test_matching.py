@@ -59,6 +59,7 @@ def test_every_decision_has_one_sentence_of_reason(name: str, entity: str, reply
         assert decision.reason.endswith(".")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(MATCHERS))
 @given(entity=NAME, tail=st.sampled_from([" ", "\n", " (band)"]))
 def test_what_stands_around_an_entity_does_not_count(name: str, entity: str, tail: str) -> None:

@@ -44,6 +44,7 @@ def _same(one: Usage, other: Usage) -> bool:
     return one.model_dump() == {**other.model_dump(), **seconds}
 
 
+@pytest.mark.slow
 @given(filters=some_filters(), by=st.frozensets(st.sampled_from(["evaluator", "model", "day"])))
 def test_the_totals_are_those_that_plain_python_counts(
     log: Log, filters: Filters, by: frozenset[By]

@@ -297,6 +297,7 @@ for resource in reader.get_metrics_data().resource_metrics:
 """
 
 
+@pytest.mark.slow
 def test_the_global_providers_are_found_when_they_are_set_later() -> None:
     paths = os.pathsep.join(path for path in sys.path if path)
     done = subprocess.run(

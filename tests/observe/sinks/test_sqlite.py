@@ -318,6 +318,7 @@ def test_a_forked_process_outlives_its_parents_connection(path: Path) -> None:
     assert sorted(ids(path)) == sorted(record.id for record in written)
 
 
+@pytest.mark.slow
 @posix
 def test_a_connection_of_the_parents_is_not_even_closed(path: Path) -> None:
     sink = SQLiteSink(path)

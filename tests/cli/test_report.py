@@ -120,6 +120,7 @@ def test_wrong_usage(log: Path, options: list[str], why: str, capsys: Any) -> No
     assert not log.with_suffix(".html").exists()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_or_written(log: Path, tmp_path: Path, capsys: Any) -> None:
     garbage = tmp_path / "garbage"
     garbage.write_text("garbage\nmore\n")

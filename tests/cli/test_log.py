@@ -76,6 +76,7 @@ def test_the_newest_twenty_are_listed_the_newest_last(log: Path, capsys: Any) ->
         assert (row["question"], row["answer"]) == (one.question, one.answer)
 
 
+@pytest.mark.slow
 def test_all_filters_reach_the_log(log: Path, capsys: Any) -> None:
     chosen: dict[tuple[str, ...], Callable[[Record], bool]] = {
         ("--evaluator", "FEWL"): lambda one: any(e.name == "FEWL" for _, e in one.judged()),
@@ -366,6 +367,7 @@ def test_text_from_the_log_cannot_steer_the_terminal(
 # -- terminals -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 119, 120, 139, 140, 159, 160, 200])
 def test_on_a_terminal_a_summary_has_room_for_names_and_figures(log: Path, width: int) -> None:
     with open_log(log) as opened:

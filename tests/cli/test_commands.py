@@ -446,6 +446,7 @@ def _demur(*arguments: str, endpoint: str = "", stdin: bytes = b"", code: str = 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "code"), [("good", 0), ("bad", 1), ("none", 2), ("silent", 2)])
 def test_check_from_end_to_end(endpoint: str, name: str, code: int) -> None:
     done = _demur(
@@ -463,12 +464,14 @@ def test_check_from_end_to_end(endpoint: str, name: str, code: int) -> None:
         assert evaluation.claims[0].evidence[0].text in FACT
 
 
+@pytest.mark.slow
 def test_wrong_usage_as_a_process() -> None:
     done = _demur("check", "--answer")
     assert done.returncode == 64
     assert done.stdout == b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["typer", "rich"])
 def test_without_its_packages_it_names_the_extra(package: str) -> None:
     code = f"import sys; sys.modules['{package}'] = None; import demur.__main__ as m; m.main()"
@@ -478,6 +481,7 @@ def test_without_its_packages_it_names_the_extra(package: str) -> None:
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_an_import_that_fails_is_a_fault() -> None:
     done = _demur(
         code="import sys; import demur.__main__ as m\n"
@@ -486,6 +490,7 @@ def test_an_import_that_fails_is_a_fault() -> None:
     assert done.returncode == 70
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="pipes end otherwise on Windows")
 def test_a_closed_pipe_does_not_change_the_verdict(endpoint: str) -> None:
     env = {**os.environ, "OPENAI_BASE_URL": endpoint, "OPENAI_API_KEY": "key", "NO_PROXY": "*"}
@@ -505,6 +510,7 @@ def test_a_closed_pipe_does_not_change_the_verdict(endpoint: str) -> None:
         assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals are others on Windows")
 def test_an_interrupt_does_not_wait_for_the_replies() -> None:
     asked, answer = threading.Barrier(3), threading.Event()
