@@ -300,10 +300,11 @@ def missed(
 ) -> tuple[int, int]:
     """In how many draws more than the target passes, and in how many there is a threshold."""
     draw, count, chosen = np.random.default_rng(24), 0, 0
-    others = np.linspace(0, 1, 40)
+    others = [float(one) for one in np.linspace(0, 1, 40)]
+    as_evaluations = judged(others)
     for _ in range(draws):
         found, keys = world(draw)
-        right: list[Any] = judged(others) if isinstance(found[0], Evaluation) else [*others]
+        right: list[Any] = as_evaluations if isinstance(found[0], Evaluation) else others
         labels = [True] * len(found) + [False] * len(right)
         samples = [*keys, *[None] * len(right)] if options.get("samples", True) else None
         given = {"target": TARGET, "confidence": CONFIDENCE, **options, "samples": samples}
@@ -329,8 +330,10 @@ def abstaining(share: float, leave_out: bool = False) -> World:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.03, 0.08, 0.11, 0.33])
-@pytest.mark.parametrize("on_abstain", ["pass", "fail"])
+@pytest.mark.parametrize(
+    ("share", "on_abstain"),
+    [(0.08, "pass"), (0.11, "pass"), (0.33, "fail")],  # below the target, above it, and not let
+)
 def test_the_guarantee_holds_with_answers_that_state_nothing(
     share: float, on_abstain: OnAbstain
 ) -> None:
@@ -358,7 +361,7 @@ def repeated(different: int, times: int) -> World:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("different", "times"), [(20, 5), (30, 4), (60, 5)])
+@pytest.mark.parametrize(("different", "times"), [(20, 5), (30, 4), (60, 3)])
 def test_the_guarantee_holds_with_repeats(different: int, times: int) -> None:
     count, chosen = missed(repeated(different, times), lambda t: 1 - t)
     assert count <= MOST
