@@ -16,7 +16,7 @@ Open = Callable[..., ExampleStore]
 """Opens the same store, with a scorer or without."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with chroma_server(tmp_path_factory.mktemp("chroma") / "data") as url:
         yield url

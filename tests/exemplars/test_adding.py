@@ -251,7 +251,10 @@ async def test_scores_that_were_given_are_scored_anew(mode: str, tmp_path: Path)
         store.add(QUESTIONS[0], ["0.9"])
     await rescore(mode, store)
     assert answers(store.get(QUESTIONS[0])) == ["0.8 yes", "0.2 no"]
-    assert store.stats().scorers == {store._scorer.name: 2}
+    entry = store.get(QUESTIONS[0])
+    assert entry is not None
+    assert entry.best is not None
+    assert store.stats().scorers == {entry.best.scorer: 2}
     by_hand.close()
     store.close()
 

@@ -13,7 +13,7 @@ import pytest
 from demur import ExampleStore
 from demur.errors import DemurError
 from demur.exemplars import Candidate
-from support.exemplars import answers, contrary, scorer
+from support.exemplars import answers, contrary, interrupted, scorer
 from support.fewl import QUESTION
 from support.vectors import Told
 
@@ -114,7 +114,8 @@ def test_an_interrupted_rescore_is_exported_as_it_is(tmp_path: Path) -> None:
     store.export(tmp_path / "x")
     other = ExampleStore(embedding=Told(), scorer=scorer(contrary))
     other.load(tmp_path / "x")
-    other._adding.take_over()
+    with pytest.raises(KeyboardInterrupt):
+        other.rescore(progress=interrupted)
     other.export(tmp_path / "y")
     again = ExampleStore(embedding=Told(), scorer=scorer(contrary))
     again.load(tmp_path / "y")

@@ -21,7 +21,7 @@ from demur.exemplars import Candidate
 from demur.exemplars.entries import candidate_key, keys_of, to_metadata, without
 from demur.storage import Questions, question_id
 from exemplars.conftest import Open
-from support.exemplars import answers, contrary, scorer
+from support.exemplars import answers, contrary, interrupted, scorer
 from support.vectors import Told
 
 pytest.importorskip("chromadb")
@@ -36,17 +36,17 @@ def test_threads_add_and_look_up_at_once(anywhere: Open) -> None:
     store = anywhere()
 
     def use(thread: int) -> None:
-        for at in range(5):
+        for at in range(3):
             question = f"{thread + 1} {at - 5} | {thread} {at}"
             store.add(question, ["a", question], [0, 1])
             store.add("0 1 | shared", [f"{thread} {at}"], [thread + at / 10])
             assert answers(store.get(question)) == [question, "a"]
             assert question not in {one.question for one in store.nearest(question, 5)}
 
-    with ThreadPoolExecutor(6) as pool:
-        list(pool.map(use, range(6)))
-    assert len(store) == 31
-    expected = [f"{thread} {at}" for thread in range(5, -1, -1) for at in range(4, -1, -1)]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(use, range(4)))
+    assert len(store) == 13
+    expected = [f"{thread} {at}" for thread in range(3, -1, -1) for at in range(2, -1, -1)]
     assert answers(anywhere().get("0 1 | shared")) == expected
 
 
@@ -149,7 +149,7 @@ def test_a_rescore_elsewhere_in_the_middle_of_a_search_mixes_nothing(
 ) -> None:
     first = ExampleStore(tmp_path, embedding=Told(), scorer=scorer())
     pairs = [["0.2 no", "0.8 yes"], ["0.1 bad"]]
-    first.add_many([(f"1 {at} | q{at}", pairs[at % 2]) for at in range(60)])
+    first.add_many([(f"1 {at} | q{at}", pairs[at % 2]) for at in range(30)])
     other = ExampleStore(tmp_path, embedding=Told(), scorer=scorer(contrary))
     reader = ExampleStore(tmp_path, embedding=Told())
     nearest, done = Questions.by_nearness, []
@@ -162,11 +162,11 @@ def test_a_rescore_elsewhere_in_the_middle_of_a_search_mixes_nothing(
             yield one
 
     monkeypatch.setattr(Questions, "by_nearness", interrupted)
-    found = reader.nearest("0 1 | q", 20, min_score=0.3)
+    found = reader.nearest("0 1 | q", 10, min_score=0.3)
     assert done == [reader._questions]
-    assert [one.answer for one in found] == ["0.1 bad", "0.2 no"] * 10
+    assert [one.answer for one in found] == ["0.1 bad", "0.2 no"] * 5
     with pytest.raises(DemurError, match=r"call rescore\(\)"):
-        first.nearest("0 1 | q", 20, min_score=0.3)
+        first.nearest("0 1 | q", 10, min_score=0.3)
     for one in (first, other, reader):
         one.close()
 
@@ -177,7 +177,8 @@ def test_while_nothing_is_scored_anew_reading_asks_once_a_part_whose_scores_coun
     by_hand = ExampleStore(tmp_path, embedding=Told())
     by_hand.add_many([(f"1 {at} | q{at}", ["a"], [at]) for at in range(450)])
     store = ExampleStore(tmp_path, embedding=Told(), scorer=scorer())
-    store._adding.take_over()
+    with pytest.raises(KeyboardInterrupt):
+        store.rescore(progress=interrupted)
     metadata, asked = Questions.metadata, []
 
     def counted(self: Questions) -> Mapping[str, str]:
@@ -223,25 +224,25 @@ def adding(path: object, name: str, who: str, start: int, count: int) -> subproc
 
 @pytest.mark.slow
 def test_processes_that_write_to_the_same_questions_on_one_server_lose_nothing(server: str) -> None:
-    writers = {who: adding(server, "writers", who, 100, 20) for who in ("ada", "bo", "cy")}
+    writers = {who: adding(server, "writers", who, 100, 10) for who in ("ada", "bo")}
     told = {who: one.communicate()[0].splitlines()[1:] for who, one in writers.items()}
-    assert [one.returncode for one in writers.values()] == [0, 0, 0]
-    assert [len(lines) for lines in told.values()] == [20, 20, 20]
+    assert [one.returncode for one in writers.values()] == [0, 0]
+    assert [len(lines) for lines in told.values()] == [10, 10]
     store = ExampleStore(server, collection="writers", embedding=Told(), scorer=scorer())
-    assert len(store) == 21
+    assert len(store) == 11
     for question in told["ada"]:
         expected = {f"0.5 by {who}" for who in writers} | {f"0.7 by {who} too" for who in writers}
         assert set(answers(store.get(question))) == expected
-    shared = {f"0.{at} by {who}" for at in range(100, 120) for who in writers}
+    shared = {f"0.{at} by {who}" for at in range(100, 110) for who in writers}
     assert set(answers(store.get("0 1 | shared"))) == shared
     assert store.stats().stale == 0
-    assert len(store.nearest("-1 0 | q", 99)) == 21
+    assert len(store.nearest("-1 0 | q", 99)) == 11
 
 
 @pytest.mark.slow
 def test_readers_and_an_eviction_beside_writers_on_a_server(server: str) -> None:
     store = ExampleStore(server, collection="beside", embedding=Told(), scorer=scorer())
-    writers = [adding(server, "beside", who, 100, 15) for who in ("ada", "bo")]
+    writers = [adding(server, "beside", who, 100, 8) for who in ("ada", "bo")]
     while any(one.poll() is None for one in writers):
         for entry in store.entries():
             assert entry.best is not None
@@ -252,7 +253,7 @@ def test_readers_and_an_eviction_beside_writers_on_a_server(server: str) -> None
     for entry in store.entries():
         if entry.question != "0 1 | shared":
             assert set(answers(entry)) == {"0.7 by ada too", "0.5 by bo", "0.7 by bo too"}
-    assert len(store) == 16
+    assert len(store) == 9
     for one in writers:
         one.communicate()
 
@@ -264,27 +265,23 @@ def test_a_kill_loses_nothing_that_was_told_as_kept(
     served: bool, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     path = request.getfixturevalue("server") if served else tmp_path
-    chance = random.Random(7)
-    told: list[str] = []
-    for at in range(2):
-        process = adding(path, "killed", "ada", 1 + 1000 * at, 1000)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "open\n"
-        told += [process.stdout.readline().strip() for _ in range(chance.randrange(1, 12))]
-        time.sleep(chance.uniform(0, 0.03))  # somewhere in the next one
-        process.kill()
-        rest = process.communicate()[0].splitlines(keepends=True)
-        assert process.returncode == -signal.SIGKILL
-        told += [line.strip() for line in rest if line.endswith("\n")]
-        store = ExampleStore(path, collection="killed", embedding=Told(), scorer=scorer())
-        found = {entry.question: entry for entry in store.entries()}
-        assert found.keys() >= {*told, "0 1 | shared"}
-        for question in told:
-            assert answers(found[question]) == ["0.7 by ada too", "0.5 by ada"]
-        assert {one.question for one in store.nearest("-1 0 | q", 9999)} == found.keys()
-        # Whoever goes on scores what is missing, and nothing else.
-        asked = store._scorer.fewl
-        assert asked is not None
-        store.add_many([(question, ["0.5 by ada", "0.7 by ada too"]) for question in told])
-        assert asked.similarity.asked == 0
-        store.close()
+    process = adding(path, "killed", "ada", 1, 1000)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "open\n"
+    told = [process.stdout.readline().strip() for _ in range(5)]
+    time.sleep(random.uniform(0, 0.03))  # somewhere in the next one
+    process.kill()
+    rest = process.communicate()[0].splitlines(keepends=True)
+    assert process.returncode == -signal.SIGKILL
+    told += [line.strip() for line in rest if line.endswith("\n")]
+    graded = scorer()
+    store = ExampleStore(path, collection="killed", embedding=Told(), scorer=graded)
+    found = {entry.question: entry for entry in store.entries()}
+    assert found.keys() >= {*told, "0 1 | shared"}
+    for question in told:
+        assert answers(found[question]) == ["0.7 by ada too", "0.5 by ada"]
+    assert {one.question for one in store.nearest("-1 0 | q", 9999)} == found.keys()
+    # Whoever goes on scores what is missing, and nothing else.
+    store.add_many([(question, ["0.5 by ada", "0.7 by ada too"]) for question in told])
+    assert graded.similarity.asked == 0
+    store.close()

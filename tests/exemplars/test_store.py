@@ -356,14 +356,18 @@ def test_a_scorers_name_can_be_told(anywhere: Open) -> None:
 def test_stores_in_memory_are_private_and_gone_with_their_object() -> None:
     import chromadb
 
+    def names() -> set[str]:
+        return {one.name for one in chromadb.EphemeralClient().list_collections()}
+
+    gc.collect()
+    before = names()
     first, second = ExampleStore(embedding=Told()), ExampleStore(embedding=Told())
     first.add("1 0 | q", ["a"], [1])
     assert (len(first), len(second)) == (1, 0)
-    name = first._questions.name
-    assert name in {one.name for one in chromadb.EphemeralClient().list_collections()}
+    assert len(names() - before) == 2
     del first
     gc.collect()
-    assert name not in {one.name for one in chromadb.EphemeralClient().list_collections()}
+    assert len(names() - before) == 1
 
 
 def test_another_embedding_model_and_another_kind_are_refused(tmp_path: Path) -> None:
@@ -448,9 +452,14 @@ def test_a_server_that_went_away_is_told(tmp_path: Path) -> None:
             use()
 
 
-def test_an_entry_that_is_not_ours_is_told(store: ExampleStore) -> None:
-    store._questions.collection.upsert(["x"], embeddings=[[1, 0]], metadatas=[{"said": "hello"}])
-    store._questions.collection.upsert(["y"], embeddings=[[1, 0]])
+def test_an_entry_that_is_not_ours_is_told() -> None:
+    import chromadb
+
+    client = chromadb.EphemeralClient()
+    store = ExampleStore(client=client, collection="not-ours", embedding=Told())
+    collection = client.get_collection("not-ours", embedding_function=None)
+    collection.upsert(["x"], embeddings=[[1, 0]], metadatas=[{"said": "hello"}])
+    collection.upsert(["y"], embeddings=[[1, 0]])
     uses: list[Callable[[], object]] = [
         lambda: store.nearest("0 1 | q", 1),
         lambda: list(store.entries()),

@@ -90,8 +90,7 @@ def test_all_is_done_by_so_many_at_a_time(works: Works) -> None:
     assert backlog.flush(30)
     assert sorted(works.done) == [*range(500)]
     assert works.most <= 3
-    assert not backlog._open
-    assert not backlog._waiting
+    assert (len(backlog), backlog.give_up()) == (0, 0)
 
 
 def test_what_there_is_no_room_for_is_dropped_and_counted(works: Works) -> None:
@@ -383,7 +382,7 @@ def test_a_loop_that_is_left_standing_is_given_up(works: Works) -> None:
     assert sorted(works.done) == [*range(6)]
     # Its tasks find out, when it goes on after all.
     loop.run_until_complete(asyncio.sleep(0.05))
-    assert not backlog._open
+    assert backlog.give_up() == 0
     loop.close()
 
 

@@ -8,7 +8,7 @@ import string
 import time
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from demur.observe.credentials import SECRET, without_secrets
@@ -146,7 +146,6 @@ def _prose(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=300)
 @given(_prose(), st.sampled_from(_PLACES), _KEYS, _prose())
 def test_no_key_is_left_wherever_it_stands(before: str, place: str, key: str, after: str) -> None:
     found = without_secrets(f"{before}\n{place.format(key)}\n{after}")
@@ -172,7 +171,6 @@ def test_known_values_go_everywhere(before: str, value: str, after: str) -> None
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
 @given(_prose())
 @example("The secret: everything must go. The key to the password: patience.")
 @example("Basic hardware functions; bearer instruments. Authorization: the council met.")
@@ -232,8 +230,8 @@ def test_any_text_is_taken(text: str) -> None:
     ],
 )
 def test_time_is_in_proportion_to_the_text(unit: str) -> None:
-    text = (unit * 300_000)[:300_000]
-    begin = time.perf_counter()
+    text = (unit * 150_000)[:150_000]
+    begin = time.process_time()
     without_secrets(text)
-    # Most take a twentieth of a second. With a pattern that runs on they took twenty and more.
-    assert time.perf_counter() - begin < 8
+    # Most take a fiftieth of a second. With a pattern that runs on it is five and more.
+    assert time.process_time() - begin < 3

@@ -244,13 +244,12 @@ def test_without_evaluators_only_guards_are_recorded() -> None:
 
 def test_the_evaluators_runs_are_not_taken_for_chains() -> None:
     """Though the handler hears them, as one that is registered for everything does."""
-    handler, records = handler_for("invoke", echo)
 
     def heard(sample: Sample) -> Evaluation:
         inner = RunnableLambda(echo)
         return inner.invoke(sample, {"callbacks": [handler], "tags": ["demur:judge"]})
 
-    handler._recorder.evaluators = (("heard", RunnableLambda(heard)),)
+    handler, records = handler_for("invoke", heard)
     run("invoke", rag(), "How tall?", handler)
     assert len(records.all) == 1
 

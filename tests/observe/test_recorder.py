@@ -127,11 +127,9 @@ ENDS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("end", "suffix"), [("the script's end", ".jsonl"), *((end, ".sqlite") for end in ENDS)]
-)
-def test_at_a_clean_end_all_is_written(end: str, suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"scores{suffix}"
+@pytest.mark.parametrize("end", ENDS)
+def test_at_a_clean_end_all_is_written(end: str, tmp_path: Path) -> None:
+    path = tmp_path / "scores.sqlite"
     done = ended(ENDS[end], path)
     assert sorted(map(int, questions(path))) == [*range(40)], done.stderr
     expected = "RuntimeError: over" if end == "an exception" else ""
@@ -159,8 +157,7 @@ def test_the_end_waits_no_longer_than_it_says(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".jsonl", ".sqlite"])
-@pytest.mark.parametrize("seed", range(1))
-def test_kill_9_loses_nothing_that_was_acknowledged(suffix: str, seed: int, tmp_path: Path) -> None:
+def test_kill_9_loses_nothing_that_was_acknowledged(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"scores{suffix}"
     body = """
         handler = ScoreCallbackHandler(judge, sink=path)
@@ -175,7 +172,7 @@ def test_kill_9_loses_nothing_that_was_acknowledged(suffix: str, seed: int, tmp_
     )
     assert process.stdout is not None
     told = [process.stdout.readline()]
-    time.sleep(random.Random(seed).uniform(0.1, 1.0))
+    time.sleep(random.Random(0).uniform(0.1, 1.0))
     process.send_signal(signal.SIGKILL)
     told += process.stdout.readlines()
     process.wait()
@@ -244,7 +241,6 @@ def test_thousands_of_runs_and_an_evaluator_that_cannot_keep_up() -> None:
     assert counts.runs == 3_000
     assert 100 <= counts.runs - counts.dropped <= 104
     assert counts.waiting == 100
-    assert len(handler._runs) == 0
     go.set()
     assert handler.flush(60)
     assert len(records) == len({*records}) == counts.runs - counts.dropped

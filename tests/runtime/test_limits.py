@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import weakref
 
 import pytest
 
-from demur.runtime import PerModel, ashare, limits, share
+from demur.runtime import PerModel, ashare, share
 from demur.runtime.limits import loop_slot, thread_slot
 from support.fakes import ScriptedModel, scripted
 
 
 @pytest.mark.slow
 def test_values_are_kept_for_a_model_while_it_lives() -> None:
-    kept: PerModel[str] = PerModel()
+    class Value:
+        """Something that can be seen to go."""
+
+    kept: PerModel[Value] = PerModel()
     model, other = scripted(""), scripted("")
     assert kept.get(model, "key") is None
-    assert kept.setdefault(model, "key", lambda: "first") == "first"
-    assert kept.setdefault(model, "key", lambda: "second") == "first"
-    assert kept.get(model, "key") == "first"
+    first = weakref.ref(kept.setdefault(model, "key", Value))
+    assert first() is not None
+    assert kept.setdefault(model, "key", Value) is first()
+    assert kept.get(model, "key") is first()
     assert kept.get(other, "key") is None
     del model
     gc.collect()
-    assert not kept._values
+    assert first() is None
 
 
 @pytest.mark.parametrize("limit", [1, 3])
@@ -35,20 +40,21 @@ def test_a_slot_is_one_of_so_many(limit: int) -> None:
     assert thread_slot(model, limit + 1) is not slots
 
 
-async def _wait_for_a_slot(model: ScriptedModel) -> None:
+async def _wait_for_a_slot(model: ScriptedModel) -> weakref.ref[asyncio.AbstractEventLoop]:
     async def call() -> None:
         async with loop_slot(model, 1):
             await asyncio.sleep(0)
 
     await asyncio.gather(*(call() for _ in range(3)))
     assert await ashare("key", lambda: asyncio.sleep(0, "done")) == ("done", False)
+    return weakref.ref(asyncio.get_running_loop())
 
 
 def test_what_ended_loops_shared_goes() -> None:
     model = scripted("")
-    for _ in range(5):
-        asyncio.run(_wait_for_a_slot(model))
-    assert len([loop for loop in limits._loops if loop.is_closed()]) == 1  # until the next comes
+    loops = [asyncio.run(_wait_for_a_slot(model)) for _ in range(5)]
+    gc.collect()
+    assert all(loop() is None for loop in loops[:-1])  # the last is known until the next comes
 
 
 def test_a_failure_is_shared_and_then_forgotten() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from demur import FEWL, ExampleStore
+from demur.evaluators import Fitted
 from demur.exemplars import Entry
 from demur.similarity import Similarity
 from support.fewl import fewl
@@ -45,3 +46,8 @@ def best(store: ExampleStore, question: str) -> str | None:
 def answers(entry: Entry | None) -> list[str]:
     """An entry's answers, the best first."""
     return [one.answer for one in entry.all] if entry else []
+
+
+def interrupted(now: Fitted) -> None:
+    """What a scoring anew reports to, which ends it before the first question."""
+    raise KeyboardInterrupt

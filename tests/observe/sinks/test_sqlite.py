@@ -414,8 +414,8 @@ def test_another_file_in_its_place_is_an_error(path: Path) -> None:
 @posix
 @pytest.mark.slow
 def test_what_was_written_outlives_kills(path: Path) -> None:
-    told = killed_at_random(lambda: SQLiteSink(path).write, rounds=6, seed=8)
-    assert len(told) > 40
+    told = killed_at_random(lambda: SQLiteSink(path).write, rounds=3, seed=8)
+    assert len(told) > 20
     assert set(told) <= set(ids(path))
 
 
