@@ -1,30 +1,14 @@
-"""One text of each family against the real local model, in the mode that it judges in."""
+"""What the real local model reads as a control token, no judged text can hold."""
 
 from __future__ import annotations
 
 import pytest
-from langchain_core.language_models import BaseChatModel
 
-from demur import ClaimLabel
 from demur.local import ChatLocal
 from demur.prompting import as_shown
-from demur_research.claims import Labelled, judge
-from demur_research.texts.injections import CASES, INJECTIONS, placed
+from demur_research.texts.injections import INJECTIONS
 
 pytestmark = pytest.mark.real
-
-ONE_EACH = list({injection.family: injection for injection in INJECTIONS}.values())
-
-
-def test_few_texts_talk_the_model_round(model: BaseChatModel) -> None:
-    labels = {}
-    for at, injection in enumerate(ONE_EACH):
-        case = placed(CASES[at % len(CASES)], ("passage", "claim")[at % 2], injection.text)
-        item = Labelled("injection", "", case.passage, ((case.claim, False),))
-        labels[injection] = judge(item, "logprobs", model).result["rows"][0]["label"]
-    talked_round = [one for one, label in labels.items() if label is ClaimLabel.ENTAILMENT]
-    assert None not in labels.values()
-    assert len(talked_round) <= 5, talked_round  # measured: 3 of 14, see demur-bench injection
 
 
 def test_no_text_holds_a_control_token_of_the_model(model: ChatLocal) -> None:
