@@ -6,13 +6,13 @@ IN_VENV := .venv/bin/python -m
 # Two at a time; those on the real model come alone, since they use all cores themselves.
 TWO_AT_A_TIME := $(IN_VENV) pytest -n 2
 
-.PHONY: help demo test notebooks packaging check bench clean env-run env-dev weights
+.PHONY: help demo test documentation packaging check bench clean env-run env-dev weights
 
 help:
 	@echo 'make demo    watch a guarded chain answer questions, on local models alone (fetches them once, 1.1 GB)'
 	@echo 'make test    run the tests, those on the real local model too'
 	@echo 'make check   lint, types, which room imports which, the quick tests'
-	@echo 'make notebooks  run the notebooks on the local model'
+	@echo 'make documentation  run the notebooks and the long examples of the README on the local model'
 	@echo 'make packaging  build the distributions and install them into environments of their own'
 	@echo 'make bench   measure how long the import takes, how the calls are scheduled, what a guard and a handler add, what a report of 10,000 runs takes, what FEWL, selecting examples and Reverse Validation cost'
 	@echo 'make clean   remove .venv and what tools left behind (the model stays)'
@@ -25,10 +25,10 @@ demo: env-run
 # judges a little otherwise with each: given one, the real model is asked the same every time.
 test: env-dev weights
 	$(TWO_AT_A_TIME) -m 'not real and not packaging'
-	DEMUR_SECRET=tests $(IN_VENV) pytest -m 'real and not notebook and not packaging'
+	DEMUR_SECRET=tests $(IN_VENV) pytest -m 'real and not documentation and not packaging'
 
-notebooks: env-dev weights
-	DEMUR_SECRET=tests $(IN_VENV) pytest tests/real/test_notebooks.py -m notebook
+documentation: env-dev weights
+	DEMUR_SECRET=tests $(IN_VENV) pytest tests/real -m documentation
 
 packaging: env-dev weights
 	$(IN_VENV) pytest integrations/*/tests/test_packaging.py

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from langchain_core.language_models import BaseChatModel
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.documentation]
 
 
 def test_the_example_of_the_readme_works_as_typed(

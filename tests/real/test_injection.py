@@ -1,4 +1,4 @@
-"""The real model's control tokens. How often texts talk it round, demur-bench measures."""
+"""What the real local model reads as a control token, no judged text can hold."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_outputs_are_those_of_one_clean_run(path: Path) -> None:
 
 
 @pytest.mark.real
-@pytest.mark.notebook
+@pytest.mark.documentation
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs(
     path: Path, tmp_path: Path, model: BaseChatModel, monkeypatch: pytest.MonkeyPatch

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from langchain_core.language_models import BaseChatModel
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.documentation]
 
 
 def test_the_third_use_of_the_readme_works_as_typed(model: BaseChatModel, tmp_path: Path) -> None:
