@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def model() -> Any:
     pytest.importorskip("xllamacpp", reason="the local runtime is not installed: demur[local]")
     from demur.errors import LocalModelError

@@ -1,4 +1,4 @@
-"""The local model on its own weights: it answers easy questions, and its logprobs say so."""
+"""The local model on its own weights: it answers, and its logprobs say so."""
 
 from __future__ import annotations
 
@@ -20,29 +20,14 @@ def model(request: pytest.FixtureRequest) -> ChatLocal:
         found = ChatLocal(max_tokens=32)
     except LocalModelError as error:
         pytest.skip(f"the 1.5B model is not here: {error}")
-    if found._weights.sha256 != QWEN.sha256:
-        pytest.skip(f"DEMUR_GGUF names another model: {found._weights.path}")
+    if found.fingerprint != QWEN.sha256:
+        pytest.skip(f"DEMUR_GGUF names another model: {found.model_name}")
     return found
 
 
-QUESTIONS = {
-    "What is the capital of France?": "paris",
-    "Which planet is closest to the sun?": "mercury",
-    "What is the chemical symbol of gold?": "au",
-    "How many legs does a spider have?": "8 eight",
-    "In which country is the city of Osaka?": "japan",
-    "What is the opposite of 'cold'?": "hot warm",
-    "What is 7 times 6?": "42",
-    "Who wrote 'Romeo and Juliet'?": "shakespeare",
-}
-
-
-def test_it_answers_easy_questions(model: ChatLocal) -> None:
-    right = 0
-    for question, answers in QUESTIONS.items():
-        reply = str(model.invoke(f"{question} Answer in one short sentence.").content).lower()
-        right += any(answer in reply for answer in answers.split())
-    assert right >= 6, f"{right} of {len(QUESTIONS)}"
+def test_it_answers_an_easy_question(model: ChatLocal) -> None:
+    reply = model.invoke("What is the capital of France? Answer in one short sentence.")
+    assert "Paris" in reply.text
 
 
 def test_logprobs_prefer_the_true_answer(model: ChatLocal) -> None:
