@@ -28,12 +28,25 @@ def test_a_tokenizer_that_the_user_gave_counts() -> None:
     assert prompt_tokens(model, [*ASKED, *ASKED]) == (2 * len(TEXT), False)
 
 
-def test_a_tokenizer_of_the_models_class_counts() -> None:
-    class Own(FakeListChatModel):
-        def get_token_ids(self, text: str) -> list[int]:
-            return letters(text)
+class Service(FakeListChatModel):
+    """Counts as ChatGoogleGenerativeAI does, by a request."""
 
-    assert prompt_tokens(Own(responses=["x"]), ASKED) == (len(TEXT), False)
+    def get_num_tokens(self, text: str) -> int:
+        pytest.fail("the service was asked")
+
+
+class PassesOn(FakeListChatModel):
+    """Counts as ChatBedrock may, for models that are not Anthropic's: by LangChain's default."""
+
+    def get_token_ids(self, text: str) -> list[int]:
+        pytest.fail("LangChain's default was asked")
+
+
+@pytest.mark.parametrize("kind", [Service, PassesOn])
+def test_a_count_of_the_models_class_is_not_asked_for(kind: Any) -> None:
+    assert prompt_tokens(kind(responses=["x"]), ASKED) == ESTIMATE
+    given = kind(responses=["x"], custom_get_token_ids=letters)
+    assert prompt_tokens(given, ASKED) == (len(TEXT), False)
 
 
 def test_langchains_default_is_no_tokenizer_of_the_models() -> None:

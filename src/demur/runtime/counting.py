@@ -14,7 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.language_models.base import BaseLanguageModel
 from langchain_core.messages import BaseMessage
 
 from demur._text import count_tokens
@@ -33,20 +32,17 @@ def prompt_tokens(model: BaseChatModel, messages: Iterable[BaseMessage]) -> tupl
 
 
 def _tokenizer(model: BaseChatModel) -> Callable[[str], int] | None:
-    """The model's own count, if it has one that needs no download."""
-    if model.custom_get_token_ids is not None:
-        return model.get_num_tokens
-    if is_local(model):
-        return None  # it is a request to its server
-    kind = type(model)
-    if kind.__module__.startswith("langchain_openai") or hasattr(model, "tiktoken_model_name"):
-        name = getattr(model, "tiktoken_model_name", None) or getattr(model, "model_name", "")
-        return model.get_num_tokens if _has_tables(str(name)) else None
-    own = (
-        kind.get_num_tokens is not BaseLanguageModel.get_num_tokens
-        or kind.get_token_ids is not BaseLanguageModel.get_token_ids
-    )
-    return model.get_num_tokens if own else None
+    """The model's own count, if it has one that asks nobody.
+
+    A class's own `get_num_tokens` is not one: Google's is a request to its service, and Bedrock's
+    passes on to LangChain's default.
+    """
+    if (token_ids := model.custom_get_token_ids) is not None:
+        return lambda text: len(token_ids(text))
+    if is_local(model) or not hasattr(model, "tiktoken_model_name"):
+        return None  # the local model's count is a request to its server
+    name = model.tiktoken_model_name or getattr(model, "model_name", "")
+    return model.get_num_tokens if _has_tables(str(name)) else None
 
 
 def _has_tables(name: str) -> bool:
