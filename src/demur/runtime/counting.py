@@ -56,7 +56,7 @@ def _has_tables(name: str) -> bool:
         return False
     if encoding in ENCODINGS:
         return True
-    kept = os.environ.get("TIKTOKEN_CACHE_DIR") or os.environ.get("DATA_GYM_CACHE_DIR")
-    folder = Path(kept) if kept else Path(tempfile.gettempdir(), "data-gym-cache")
-    file = folder / hashlib.sha1(_TABLES.format(encoding).encode()).hexdigest()
-    return file.is_file()
+    default = os.path.join(tempfile.gettempdir(), "data-gym-cache")
+    folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR", default))
+    file = Path(folder, hashlib.sha1(_TABLES.format(encoding).encode()).hexdigest())
+    return folder != "" and file.is_file()  # named as "", tiktoken keeps nothing
