@@ -81,7 +81,6 @@ def test_public_names() -> None:
         *("ScoreCallbackHandler", "AsyncScoreCallbackHandler"),
     }
     assert promised <= set(demur.__all__)
-    assert {*demur._PLACES, "__version__"} == set(demur.__all__)
     assert all(hasattr(demur, name) for name in demur.__all__)
     assert set(demur.__all__) <= set(dir(demur))
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):

@@ -10,7 +10,7 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from demur import Evaluation, ExampleStore
-from demur.demo.play import _save
+from demur.demo.play import save
 from demur.observe import JSONLSink, SQLiteSink
 from demur.observe.fallback import FallbackFile
 from demur.observe.log import export, open_log
@@ -62,7 +62,7 @@ def _retried(folder: Path) -> None:
 
 
 def _demo(folder: Path) -> None:
-    _save(folder / "traces.json", [])
+    save(folder / "traces.json", [])
 
 
 def _exemplars(folder: Path) -> None:
@@ -97,5 +97,5 @@ def test_what_is_there_keeps_its_mode(tmp_path: Path) -> None:
 
 
 def test_the_demonstrations_own_folder_is_closed_too(tmp_path: Path) -> None:
-    _save(tmp_path / "state" / "demo.json", [])
+    save(tmp_path / "state" / "demo.json", [])
     assert _mode(tmp_path / "state") == 0o700

@@ -11,7 +11,7 @@ import httpx
 import openai
 import pytest
 
-from demur.prompting import isolate
+from support.fakes import ScriptedModel
 from support.faults import FAULTS, Faulty
 from support.openai_server import Answer, openai_server
 
@@ -126,13 +126,16 @@ def test_a_share_of_the_requests_is_spoiled_and_always_the_same_ones() -> None:
 
 
 def test_faults_can_be_held_to_a_stage_and_to_a_number() -> None:
+    model = ScriptedModel(script=lambda *_: "x")
+    for text, stage in (("a", "extraction"), ("b", "checking"), ("c", "extraction")):
+        model.invoke(text, {"run_name": stage})
+
     def statuses(**options: Any) -> list[int]:
-        texts = [isolate("answer", "x"), isolate("claims", "x"), isolate("answer", "y")]
-        script = Faulty(lambda _, number: Answer("x"), ["500"], **options)
+        script = Faulty(lambda *_: Answer("x"), ["500"], **options)
         with openai_server(script) as server:
-            return [post(server.url, text).status_code for text in texts]
+            return [post(server.url, text).status_code for text in "abc"]
 
     assert statuses(stage="extraction") == [500, 200, 500]
-    assert statuses(stage="joint") == [200, 500, 200]
+    assert statuses(stage="claim") == [200, 500, 200]
     assert statuses(times=2) == [500, 500, 200]
     assert statuses(stage="extraction", times=1) == [500, 200, 200]

@@ -95,7 +95,7 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
     if stage == "joint":
         lines = isolated("claims", messages).splitlines()
         return "\n".join(f"{line.partition('.')[0]}. {_label(line)}" for line in lines)
-    if stage in ("reference", "pairs"):
+    if stage in ("reference", "sample", "pairs"):
         return _reference(stage, isolated("question", messages))
     if stage == "construction":
         return _construction(messages)
@@ -133,7 +133,7 @@ def serve(request: dict[str, Any], number: int) -> Answer:
 def _reference(stage: str, asked: str) -> str:
     """What a reference says of an item, and wrong and corrected answers that all are alike."""
     (number,) = re.findall(r"item (\d+)", asked)
-    if stage == "reference":
+    if stage != "pairs":
         return f"1. That of item {number} is known.\n2. Item {number} is on the list."
     pairs = (
         f"{at}. Wrong Answer: Item {number} has {at} legs.\n{at}. Non-Wrong Answer: None has {at}."

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tracers.context import register_configure_hook
 from pydantic import Field, PrivateAttr
-
-from demur.evaluators import (
-    LMvsLMPrompts,
-    ReverseValidationPrompts,
-    SelfCheckPrompts,
-    ZeroShotPrompts,
-)
-from demur.exemplars import PairwiseJudge
 
 Script = Callable[[str, Sequence[BaseMessage]], "str | AIMessage"]
 """From the stage (see `stage_of`) and the messages to the reply."""
@@ -58,57 +53,57 @@ class ScriptedModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
-_STAGES = {
-    "statements": "agreement",
-    "problems": "repair",
-    "answer": "extraction",
-    "claims": "joint",
-    "claim": "claim",
-    "question": "reference",
-}
-"""By the first of these tags that stands around something."""
+class _Stages(BaseCallbackHandler):
+    """Hears of every request in this process, and keeps under which run name its words went out."""
 
-_REVERSE = ReverseValidationPrompts()
-_EXAMINATION = LMvsLMPrompts()
-_CLOSINGS = {
-    _REVERSE.question.closing: "construction",
-    _REVERSE.entity_and_question.closing: "construction",
-    _REVERSE.requirements.closing: "construction",
-    _REVERSE.entity_and_requirements.closing: "construction",
-    _REVERSE.answer.closing: "access",
-    _REVERSE.find.closing: "access",
-    _REVERSE.same.closing: "matching",
-    ZeroShotPrompts().judge.closing: "verdict",
-    _EXAMINATION.examine.closing: "examination",
-    _EXAMINATION.testify.closing: "testimony",
-    _EXAMINATION.more: "more",
-    _EXAMINATION.ask_on: "examination",
-    _EXAMINATION.conclude: "conclusion",
-    SelfCheckPrompts().support.closing: "support",
-    PairwiseJudge.model_fields["prompt"].default.closing: "comparison",
-}
-"""By the last line, where the tags are those of other stages too."""
+    run_inline = True  # before the model, not beside it
+
+    def __init__(self) -> None:
+        self.of: dict[tuple[str, ...], str] = {}
+
+    def on_chat_model_start(
+        self,
+        serialized: dict[str, Any],
+        messages: list[list[BaseMessage]],
+        *,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.of.update((_asked(each), name or "chain") for each in messages)
+
+
+_STAGES = _Stages()
+register_configure_hook(ContextVar("stages", default=_STAGES), inheritable=True)
 
 
 def stage_of(messages: Sequence[BaseMessage]) -> str:
-    """What a request is for, by the tags around what it judges; without tags, it is the chain's."""
-    text = "\n".join(str(message.content) for message in messages if message.type == "human")
-    # "findings" and "sources" are quoted to whoever answers again.
-    tags = set(re.findall(r"<([a-z]+)-\w+>", text)) - {"findings", "sources"}
-    if not tags:
-        return "chain"
-    closing = next((line for line in reversed(text.splitlines()) if line in _CLOSINGS), None)
-    if closing is not None:
-        return _CLOSINGS[closing]
-    found = next((stage for tag, stage in _STAGES.items() if tag in tags), None)
-    assert found is not None, f"no stage can be told from {text!r}"
-    # FEWL shows its question alone, and asks for one thing or the other in the last line.
-    return "pairs" if found == "reference" and "wrong" in text.splitlines()[-1] else found
+    """What a request is for, also behind HTTP: the run name of its call, or "chain" without one.
+
+    A checking request is "joint" if it shows several claims, else "claim".
+    """
+    return _stage(_asked(messages))
+
+
+def stage_of_prompt(prompt: str) -> str:
+    """The same for a model that takes one text, in which all messages stand."""
+    shown = [asked for asked in _STAGES.of if all(one in prompt for one in asked)]
+    return _stage(max(shown, key=lambda asked: len("".join(asked)), default=()))
+
+
+def _stage(asked: tuple[str, ...]) -> str:
+    stage = _STAGES.of.get(asked, "chain")
+    if stage == "checking":
+        return "joint" if "<claims-" in asked[-1] else "claim"
+    return stage
+
+
+def _asked(messages: Sequence[BaseMessage]) -> tuple[str, ...]:
+    return tuple(str(message.content) for message in messages if message.type == "human")
 
 
 def isolated(tag: str, messages: Sequence[BaseMessage]) -> str:
     """The text that stands between the last delimiters of a tag."""
-    text = "\n".join(str(message.content) for message in messages if message.type == "human")
+    text = "\n".join(_asked(messages))
     return re.findall(rf"<({tag}-\w+)>\n(.*?)\n</\1>", text, re.DOTALL)[-1][1]
 
 

@@ -14,7 +14,6 @@ from demur.guard import Attempt, Guarded, Trace
 from demur.observe.credentials import SECRET
 from demur.observe.redaction import redaction
 from demur.views import attempt_html, evaluation_html, record_html, trace_html
-from demur.views.traces import _SECRET
 from support.records import (
     ANSWER,
     BEGIN,
@@ -397,7 +396,6 @@ def test_of_a_redacted_record_no_place_is_believed() -> None:
 
 
 def test_places_behind_a_credential_that_was_taken_out_are_not_believed() -> None:
-    assert _SECRET == SECRET
     answer = "It is 7 km long. The key is sk-proj-abcdefghijklmnop1234567890ABCD, says Ulm."
     claims = (claim(GOOD, "7 km", answer), claim(GOOD, "says Ulm", answer))
     record = redaction()(scored(found(claims=claims), answer=answer))

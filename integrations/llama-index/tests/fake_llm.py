@@ -30,7 +30,7 @@ from llama_index.core.llms import LLM, CustomLLM
 from llama_index.core.llms.callbacks import llm_chat_callback, llm_completion_callback
 from pydantic import Field, PrivateAttr
 
-from support.fakes import stage_of
+from support.fakes import stage_of, stage_of_prompt
 
 Script = Callable[[str, Sequence[BaseMessage]], "str | AIMessage"]
 """As `support.fakes.Script`: from the stage and the messages to the reply."""
@@ -222,7 +222,7 @@ class ScriptedCompletions(CustomLLM):
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
         self._prompts.append(prompt)
         messages = [HumanMessage(prompt)]
-        reply = self.script(stage_of(messages), messages)
+        reply = self.script(stage_of_prompt(prompt), messages)
         text = reply if isinstance(reply, str) else str(reply.text)
         usage = {"prompt_tokens": len(prompt.split()), "completion_tokens": len(text.split())}
         return CompletionResponse(text=text, additional_kwargs=usage)

@@ -65,7 +65,7 @@ def play(
     started = time.monotonic()
     retriever = widen(_retriever(console, embeddings or MiniLM()), factor=1)
     path = traces or _new_file()
-    _save(path, [])  # what cannot be written shows now, not in two minutes
+    save(path, [])  # what cannot be written shows now, not in two minutes
     guard = guarded(rag_chain(model, retriever), model)
     terminal.say(
         console,
@@ -80,7 +80,7 @@ def play(
         with console.status("answering and checking"):
             done.append(_ask(guard, question))
         _show_answer(console, done[-1])
-        _save(path, done)
+        save(path, done)
     _show_summary(console, [one.trace for one in done], time.monotonic() - started)
     terminal.say(console, terminal.one_line(f"Traces: {path}"))
     terminal.say(console, terminal.one_line(f"Report: {_report(path)}"), "open it in a browser")
@@ -172,7 +172,7 @@ def _report(traces: Path) -> Path:
     return path
 
 
-def _save(path: Path, answered: Sequence[Guarded[str]]) -> None:
+def save(path: Path, answered: Sequence[Guarded[str]]) -> None:
     """Write the traces of all questions so far, as a JSON list."""
     records = [
         {"output": one.output, "trace": json.loads(one.trace.model_dump_json(fallback=str))}

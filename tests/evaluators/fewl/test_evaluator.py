@@ -533,8 +533,8 @@ def test_a_pickle_keeps_what_was_learned_in_a_folder(tmp_path: Any) -> None:
 
 def test_a_pickle_with_a_store_in_memory_begins_anew() -> None:
     given = fewl(ScriptedModel(script=says), neighbors=None, similarity=half)
-    pickled = pickle.dumps(given)
-    assert len(given._store) == len(pickle.loads(pickled)._store) == 0
+    for one in (given, pickle.loads(pickle.dumps(given))):
+        assert one.invoke(SAMPLE).usage.calls > 0  # nothing is known of the question
     with pytest.raises(TypeError, match="cannot be pickled"):
         pickle.dumps(fewl(ScriptedModel(script=says), neighbors=store()))
 

@@ -296,17 +296,19 @@ def test_another_embedding_model_is_refused(tmp_path: Path) -> None:
 def test_stores_in_memory_are_private_and_gone_with_their_object() -> None:
     import chromadb
 
-    first, second = NeighborStore(embedding=Told()), NeighborStore(embedding=Told())
+    def held() -> set[str]:
+        return {one.name for one in chromadb.EphemeralClient().list_collections()}
+
+    second, before = NeighborStore(embedding=Told()), held()
+    first = NeighborStore(embedding=Told())
     first.add("1 0 | q", ["a"])
     assert (len(first), len(second)) == (1, 0)
     first.drafts.keep("1 0 | q", Draft({0: ("a",)}))
-    held = {one.name for one in chromadb.EphemeralClient().list_collections()}
-    names = {name for name in held if name.startswith(first._questions.name)}
-    assert len(names) == 2
+    made = held() - before
+    assert len(made) == 2
     del first
     gc.collect()
-    left = {one.name for one in chromadb.EphemeralClient().list_collections()}
-    assert not names & left
+    assert not made & held()
 
 
 def test_a_client_of_the_users_own() -> None:
@@ -357,8 +359,14 @@ def test_a_server_that_went_away_is_told(tmp_path: Path) -> None:
             use()
 
 
-def test_an_entry_that_is_not_ours_is_told(store: NeighborStore) -> None:
-    store._questions.collection.upsert(["x"], embeddings=[[1, 0]], metadatas=[{"said": "hello"}])
+def test_an_entry_that_is_not_ours_is_told() -> None:
+    import chromadb
+
+    client = chromadb.EphemeralClient()
+    store = NeighborStore(client=client, embedding=Told(), collection="not-ours")
+    client.get_collection("not-ours").upsert(
+        ["x"], embeddings=[[1, 0]], metadatas=[{"said": "hello"}]
+    )
     with pytest.raises(DemurError, match=r"keeps under x cannot be read: .* Delete that"):
         store.nearest("0 1 | q", 1, 0.8)
 

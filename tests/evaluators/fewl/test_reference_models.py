@@ -10,7 +10,7 @@ from langchain_openai import ChatOpenAI
 from demur.evaluators import FEWLPrompts, Pairs
 from demur.evaluators.fewl.reference_models import ReferenceModels
 from demur.runtime import Outcome, Reply
-from support.fakes import ScriptedModel, stage_of
+from support.fakes import ScriptedModel
 from support.fewl import model
 
 PAIRS = Pairs(tuple((f"wrong {at}", f"right {at}") for at in range(4)))
@@ -45,7 +45,7 @@ def test_the_question_is_shown_as_data_and_the_number_is_told() -> None:
     pairs = asks.pairs_call("Who?")
     assert "Write 7 wrong answers" in str(pairs.messages[0].content)
     assert "1. Wrong Answer: ...\n1. Non-Wrong Answer: ..." in str(pairs.messages[0].content)
-    assert (stage_of(call.messages), stage_of(pairs.messages)) == ("reference", "pairs")
+    assert (call.stage, pairs.stage) == ("reference", "pairs")
 
 
 def test_who_gives_one_answer_is_asked_for_one() -> None:

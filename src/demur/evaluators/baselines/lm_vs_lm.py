@@ -110,7 +110,7 @@ class LMvsLM(Evaluator):
             factual, replies, error = yield from ask_until_read(
                 self._examiner,
                 talk,
-                "verdict",
+                "conclusion",
                 lambda reply: parse_verdict(reply, [sample.answer]),
                 "incorrect or correct",
                 _WORD_TOKENS,
@@ -141,7 +141,7 @@ class LMvsLM(Evaluator):
         def say(
             model: BaseChatModel, messages: list[BaseMessage], stage: str, most: int
         ) -> Steps[str]:
-            by = "examinee" if stage == "examinee" else "examiner"
+            by = "examinee" if stage == "testimony" else "examiner"
             (outcome,) = yield [ChatCall(model, messages, stage, bounded(model, most))]
             if outcome.error is not None:
                 raise _UnfinishedError(f"the {by} gave no reply: {outcome.error}")
@@ -151,23 +151,23 @@ class LMvsLM(Evaluator):
                 raise _UnfinishedError(f"the {by} says nothing")
             return text
 
-        reply = yield from say(examiner, talk, "question", _QUESTION_TOKENS)
+        reply = yield from say(examiner, talk, "examination", _QUESTION_TOKENS)
         for left in reversed(range(self.max_rounds)):
             testify = prompts.testify.messages(inquiry=parse_questions(reply) or reply)
-            answers = yield from say(self._examinee, testify, "examinee", _ANSWER_TOKENS)
+            answers = yield from say(self._examinee, testify, "testimony", _ANSWER_TOKENS)
             heard = f"The witness says:\n{isolate('testimony', answers)}"
             talk.append(AIMessage(reply))
             if not left:
                 break
             talk.append(HumanMessage(f"{heard}\n\n{prompts.more}"))
-            reply = yield from say(examiner, talk, "question", _QUESTION_TOKENS)
+            reply = yield from say(examiner, talk, "more", _QUESTION_TOKENS)
             asking = bool(parse_questions(reply))
             if not _go_on(reply, asking):
                 talk.append(AIMessage(reply))
                 return [*talk, HumanMessage(prompts.conclude)]
             if not asking:
                 talk += [AIMessage(reply), HumanMessage(prompts.ask_on)]
-                reply = yield from say(examiner, talk, "question", _QUESTION_TOKENS)
+                reply = yield from say(examiner, talk, "examination", _QUESTION_TOKENS)
         return [*talk, HumanMessage(f"{heard}\n\n{prompts.conclude}")]
 
 

@@ -85,7 +85,7 @@ class ZeroShot(Evaluator):
         factual, replies, error = yield from ask_until_read(
             self._chat,
             self.prompts.judge.messages(passage=sample.answer, question=sample.question),
-            "judge",
+            "verdict",
             lambda reply: parse_verdict(reply, shown),
             "non-factual or factual",
             _REPLY_TOKENS,
