@@ -17,7 +17,6 @@ import pytest
 from demur import Sample, Usage, cli
 from demur.observe import Record
 from demur.observe.log import export, open_log, records
-from demur.report import page
 from demur.scoring import Data, ScoringError, read_input, summarise
 from support.damage import damaged_bytes, damaged_line
 from support.logs import RUNS
@@ -43,8 +42,7 @@ LAST = scored(at=50)
 
 @pytest.fixture(autouse=True)
 def _no_plotly(monkeypatch: pytest.MonkeyPatch) -> None:
-    static = page._static(charts=False)
-    monkeypatch.setattr(page, "_static", lambda charts: {**static, "plotly": ""})
+    monkeypatch.setattr("plotly.offline.get_plotlyjs", lambda: "")
 
 
 def _read(file: Path, reader: tuple[str, ...], capsys: Any) -> tuple[int, str, str]:

@@ -9,7 +9,7 @@ import pytest
 
 from demur import Threshold
 from support.records import attempt, found, run
-from support.reports import LAPTOP, RUNS, on, texts, write
+from support.reports import LAPTOP, RUNS, on, texts, unscored, write
 
 pytestmark = pytest.mark.browser
 
@@ -45,7 +45,7 @@ def test_the_worst_answers_come_first_and_pages_turn(report: Path, chromium: Any
     on(report, chromium, do)
 
 
-def test_each_column_sorts(report: Path, chromium: Any) -> None:
+def test_each_column_sorts(chromium: Any, tmp_path: Path) -> None:
     def do(page: Any) -> None:
         for key in ("verdict", "label", "question", "model", "time", "attempts"):
             page.click(f"th.{key} button")
@@ -57,7 +57,7 @@ def test_each_column_sorts(report: Path, chromium: Any) -> None:
             assert up[0] != down[0]
             assert page.locator("#rows th[aria-sort$=ending]").count() == 1
 
-    on(report, chromium, do)
+    on(write(tmp_path, map(unscored, RUNS)), chromium, do)
 
 
 def test_search_and_filters_choose_rows(report: Path, chromium: Any) -> None:
@@ -96,7 +96,7 @@ def test_search_and_filters_choose_rows(report: Path, chromium: Any) -> None:
 
 def test_long_texts_are_shown_in_part_and_searched_whole(chromium: Any, tmp_path: Path) -> None:
     long = f"{'word ' * 200_000} the needle"
-    runs = [run(attempt(found(), answer=long, question=long), at=at) for at in range(3)]
+    runs = [run(attempt(found(score=None), answer=long, question=long), at=at) for at in range(3)]
 
     def do(page: Any) -> None:
         page.fill("#query", "the NEEDLE")

@@ -381,6 +381,12 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["log"]
 
 
+def test_a_report_without_figures_does_not_hold_what_draws_them(tmp_path: Path) -> None:
+    unscored = run(attempt(found(score=None)))
+    with open_log(jsonl(tmp_path / "log", [unscored])) as log:
+        assert write_report(log, tmp_path / "a.html").bytes < 500_000
+
+
 @pytest.mark.parametrize("package", ["jinja2", "plotly.offline"])
 def test_what_is_not_installed_is_named(package: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, package, None)

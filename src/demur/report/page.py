@@ -100,7 +100,7 @@ def write_report(
         raise ValueError(f"{out} is no ordinary file")
     place = Path(os.path.realpath(out))
     runs, most = size(log), MOST if last is None else last
-    template, static = _template(), _static(charts=runs > 0)
+    template = _template()
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".demur-") as folder:
         page, details = Path(folder) / "page", Path(folder) / "details"
         with ExitStack() as stack:
@@ -110,7 +110,8 @@ def write_report(
             values = _context(
                 chosen, read, threshold, runs=runs, cut=cut, title=title, prices=prices
             )
-            context = {**static, **values}
+            drawn = any(chart.figure for one in values["evaluators"] for chart in one.charts)
+            context = {**_static(charts=drawn), **values}
         with details.open("rb") as parts:
             parts_of_page = template.generate(**context, details=map(_markup, parts))
             written = _put(page, parts_of_page)
