@@ -21,7 +21,8 @@ _LINE = re.compile(r"^(\S.*?) +([\d,]+) \w+ +([\d,]+) / ([\d,]+) / ([\d,]+) ", r
 
 
 def _attack(*options: str) -> tuple[int, str, dict[str, tuple[int, ...]]]:
-    command = [sys.executable, "-m", "tools.attack", "--quick", *options]
+    sections = [f"--section={one}" for one in ("guards", "beside", "chunks")]
+    command = [sys.executable, "-m", "tools.attack", "--quick", *sections, *options]
     ended = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=300)
     print(ended.stderr, file=sys.stderr)  # noqa: T201  # shown where the test fails
     counts = {
@@ -31,19 +32,17 @@ def _attack(*options: str) -> tuple[int, str, dict[str, tuple[int, ...]]]:
     return ended.returncode, ended.stdout, counts
 
 
-@pytest.mark.parametrize("section", ["guards", "beside", "chunks"])
-def test_nothing_gets_out_is_wrong_or_hangs(section: str) -> None:
-    code, out, counts = _attack("--section", section)
-    assert counts, out
+def test_nothing_gets_out_is_wrong_or_hangs() -> None:
+    code, out, counts = _attack()
+    assert len(counts) >= 3, out
     assert code == 0, out
     assert all(tried > 0 and not any(bad) for tried, *bad in counts.values())
 
 
-@pytest.mark.parametrize("section", ["guards", "beside", "chunks"])
-def test_without_the_guard_it_does(section: str) -> None:
+def test_without_the_guard_it_does() -> None:
     """An attack that cannot succeed proves nothing: one that is blind counts as wrong."""
-    code, out, counts = _attack("--section", section, "--unguarded")
-    assert counts, out
+    code, out, counts = _attack("--unguarded")
+    assert len(counts) >= 3, out
     assert code == 1
     for what, (tried, leaks, wrong, hung) in counts.items():
         assert tried > 0, what

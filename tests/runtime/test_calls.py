@@ -117,13 +117,13 @@ def test_no_calls_need_no_driving(run: Run) -> None:
         Answer(status=503),
         Answer(cut=True),
         Answer(body=b'{"choices": [{'),
-        Answer("late", delay=3),
+        Answer("late", delay=2),
     ],
     ids=["429", "500", "503", "cut", "half a body", "hang"],
 )
 def test_a_passing_fault_is_tried_again(run: Run, fault: Answer) -> None:
     with openai_server([fault, "fine"]) as server:
-        policy = CallPolicy(first_delay=0.01, timeout=2, deadline=20)
+        policy = CallPolicy(first_delay=0.01, timeout=1, deadline=20)
         (outcome,) = run(chat(server.model()), policy=policy)
         assert len(server.requests) == 2
     assert outcome.value.text == "fine"
@@ -178,10 +178,10 @@ def test_a_model_that_hangs_is_left_at_the_deadline(run: Run) -> None:
 def test_waiting_for_a_slot_does_not_count_towards_the_deadline(run: Run) -> None:
     with openai_server([Answer("x", delay=0.5)]) as server:
         model = server.model()
-        policy = CallPolicy(deadline=2, max_concurrency=1)
-        outcomes = run(*(chat(model, str(at)) for at in range(5)), policy=policy)
+        policy = CallPolicy(deadline=1.2, max_concurrency=1)
+        outcomes = run(*(chat(model, str(at)) for at in range(3)), policy=policy)
         assert server.most_at_once == 1
-    assert [outcome.error for outcome in outcomes] == [None] * 5
+    assert [outcome.error for outcome in outcomes] == [None] * 3
 
 
 def test_slots_are_shared_by_all_evaluations() -> None:
@@ -199,7 +199,7 @@ def test_slots_are_shared_by_all_evaluations() -> None:
 
 @pytest.mark.slow
 def test_identical_requests_in_flight_are_sent_once(run: Run) -> None:
-    with openai_server([Answer("x", delay=1)]) as server:
+    with openai_server([Answer("x", delay=0.5)]) as server:
         model = server.model()
         outcomes = run(*(chat(model, "same") for _ in range(6)), chat(model, "other"))
         assert len(server.requests) == 2
