@@ -31,4 +31,4 @@ class Member:
     """How many tasks call it at once. `FEWER` where another one of its class has 200."""
 
 
-FEWER = 100
+FEWER = 30

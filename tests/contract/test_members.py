@@ -48,7 +48,7 @@ def all_good(member: Member, outputs: Sequence[Any]) -> bool:
 
 @pytest.mark.slow
 async def test_sync_async_and_batch_agree_in_order(member: Member, made: Any) -> None:
-    inputs = given(member, 6)
+    inputs = given(member, 4)
     outputs = [made.invoke(input) for input in inputs]
     assert all_good(member, outputs)
     expected = [member.essence(output) for output in outputs]
@@ -108,12 +108,11 @@ async def test_hundreds_of_tasks_share_nothing(member: Member, made: Any) -> Non
 def test_of_each_class_one_is_called_by_200_tasks() -> None:
     classes = {type(member.make()) for member in MEMBERS}
     assert {type(member.make()) for member in MEMBERS if member.tasks >= 200} == classes
-    assert min(member.tasks for member in MEMBERS) >= 100
 
 
 @pytest.mark.slow
 def test_threads_share_nothing(member: Member, made: Any) -> None:
-    assert all_good(member, made.batch(given(member, 100), {"max_concurrency": 100}))
+    assert all_good(member, made.batch(given(member, 40), {"max_concurrency": 40}))
 
 
 @pytest.mark.slow
@@ -121,9 +120,9 @@ def test_event_loops_share_nothing(member: Member, made: Any) -> None:
     def run(inputs: Sequence[Any]) -> list[Any]:
         return asyncio.run(made.abatch(inputs))
 
-    inputs = given(member, 48)
+    inputs = given(member, 16)
     with ThreadPoolExecutor(4) as pool:
-        parts = pool.map(run, [inputs[at : at + 12] for at in range(0, 48, 12)])
+        parts = pool.map(run, [inputs[at : at + 4] for at in range(0, 16, 4)])
     assert all_good(member, [output for part in parts for output in part])
 
 

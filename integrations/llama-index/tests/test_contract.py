@@ -18,7 +18,7 @@ from langchain_core.runnables import Runnable
 
 from contract import test_members
 from contract.evaluators import EVALUATORS, _Beginning
-from contract.member import Member
+from contract.member import FEWER, Member
 from contract.test_coverage import (
     test_a_sentence_that_nobody_nominates_is_checked,
     test_no_guard_lets_it_out,
@@ -122,11 +122,11 @@ def _fewl() -> Runnable[Any, Any]:
 
 _CORE = {member.name: member for member in EVALUATORS}
 MEMBERS = [
-    replace(_CORE["refchecker joint"], make=partial(_refchecker, "joint"), tasks=300),
-    replace(_CORE["refchecker logprobs"], make=partial(_refchecker, "logprobs"), tasks=50),
-    replace(_CORE["refchecker joint"], name="refchecker, completions", make=_completing, tasks=50),
-    replace(_CORE["reverse validation, em"], make=_reverse_validation, tasks=100),
-    replace(_CORE["fewl, two references, penalty"], make=_fewl, tasks=100),
+    replace(_CORE["refchecker joint"], make=partial(_refchecker, "joint"), tasks=200),
+    replace(_CORE["refchecker logprobs"], make=partial(_refchecker, "logprobs"), tasks=FEWER),
+    replace(_CORE["refchecker joint"], name="refchecker, completions", make=_completing, tasks=FEWER),
+    replace(_CORE["reverse validation, em"], make=_reverse_validation, tasks=FEWER),
+    replace(_CORE["fewl, two references, penalty"], make=_fewl, tasks=FEWER),
 ]
 
 
