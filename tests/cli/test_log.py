@@ -462,7 +462,7 @@ def test_following_a_log_that_another_process_writes(tmp_path: Path, name: str) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [["-n", 9999], ["-n", 9999, "--json"], ["--follow"]])
+@pytest.mark.parametrize("options", [["-n", 9999], ["--follow"]])
 def test_a_pipe_that_closes_early_is_no_error(tmp_path: Path, options: list[Any]) -> None:
     path = jsonl(tmp_path / "a.jsonl", [one for at in range(40) for one in _again(at)])
     child = _Child(path, *options)

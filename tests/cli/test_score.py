@@ -87,7 +87,7 @@ def _keys(file: Path) -> Counter[str]:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are others on Windows")
 def test_killed_at_any_moment_it_loses_nothing_and_asks_little_again(tmp_path: Path) -> None:
-    draw, rows, at_once, kills = random.Random(), 40, 4, 2
+    draw, rows, at_once, kills = random.Random(), 40, 4, 1
     file = _cities(tmp_path / "cities.jsonl", rows)
     out = tmp_path / "cities.scores.jsonl"
     asked: Counter[str] = Counter()

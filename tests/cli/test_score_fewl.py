@@ -257,7 +257,7 @@ def test_killed_at_any_moment_it_pays_for_little_again(tmp_path: Path) -> None:
         MiniLM()
     except (LocalModelError, MissingExtraError) as error:
         pytest.skip(f"no sentence embeddings: {error}")
-    draw, rows, at_once, kills = random.Random(), 30, 4, 3
+    draw, rows, at_once, kills = random.Random(), 30, 4, 1
     file = _rows(tmp_path / "rows.jsonl", rows)
 
     def script(request: dict[str, Any], number: int) -> Answer:

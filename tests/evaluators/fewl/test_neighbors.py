@@ -422,17 +422,17 @@ def adding(path: object, name: str, start: int, count: int) -> subprocess.Popen[
 
 @pytest.mark.slow
 def test_processes_on_one_server_lose_nothing(server: str) -> None:
-    writers = [adding(server, "writers", start, 15) for start in (100, 200, 300)]
+    writers = [adding(server, "writers", start, 15) for start in (100, 200)]
     told = [line.strip() for writer in writers for line in writer.communicate()[0].splitlines()]
-    assert [writer.returncode for writer in writers] == [0, 0, 0]
-    assert len(told) == 45
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert len(told) == 30
     store = NeighborStore(server, collection="writers", embedding=Told())
     assert sorted(store.questions()) == sorted([*told, "0 1 | both"])
     both = store.get("0 1 | both")
     assert both is not None
     assert both.answers == ("one", "two")
     assert both.pairs is not None  # that a process wrote, whoever added without pairs since
-    assert len(store.nearest("-1 0 | q", 200, 1.0)) == 46
+    assert len(store.nearest("-1 0 | q", 200, 1.0)) == 31
 
 
 @pytest.mark.slow
@@ -443,7 +443,7 @@ def test_a_kill_loses_nothing_that_was_told_as_kept(
     path = request.getfixturevalue("server") if served else tmp_path
     chance = random.Random(7)
     told: list[str] = []
-    for at in range(2):
+    for at in range(1 if served else 2):
         process = adding(path, "killed", 1 + 1000 * at, 1000)
         assert process.stdout is not None
         told += [process.stdout.readline().strip() for _ in range(chance.randrange(1, 12))]
