@@ -58,11 +58,11 @@ def settled(given: FEWL) -> int:
 
 
 @pytest.mark.slow
-async def test_all_are_scored_and_then_known(mode: str, anywhere: Open) -> None:
+def test_all_are_scored_and_then_known(anywhere: Open) -> None:
     asked = model()
     given = scorer(reference_models=asked)
     store = anywhere(given)
-    found = await add_many(mode, store, iter(OFFERS), source="run 1")
+    found = store.add_many(iter(OFFERS), source="run 1")
     assert (found.questions, found.done, found.failed, found.usage.calls) == (8, 8, (), 8)
     assert {best(store, question) for question in QUESTIONS} == {"0.8 yes"}
     entry = store.get(QUESTIONS[3])
@@ -72,7 +72,7 @@ async def test_all_are_scored_and_then_known(mode: str, anywhere: Open) -> None:
         pytest.approx(scored(0.8)),
         pytest.approx(scored(0.2)),
     ]
-    again = await add_many(mode, anywhere(given), [*OFFERS, (QUESTIONS[0], ["0.9 surely"])])
+    again = anywhere(given).add_many([*OFFERS, (QUESTIONS[0], ["0.9 surely"])])
     assert (again.questions, again.done, again.usage.calls) == (8, 8, 0)
     assert given.similarity.asked == 2 * 2 * 8 + 2
     assert answers(store.get(QUESTIONS[0])) == ["0.9 surely", "0.8 yes", "0.2 no"]
@@ -197,18 +197,18 @@ async def test_bad_offers_are_refused_before_anything_is_added(mode: str) -> Non
 
 
 @pytest.mark.slow
-async def test_another_scorer_is_refused_until_all_is_scored_anew(
-    mode: str, anywhere: Open, request: pytest.FixtureRequest
+def test_another_scorer_is_refused_until_all_is_scored_anew(
+    anywhere: Open, request: pytest.FixtureRequest
 ) -> None:
     if "memory" in request.node.name:
         pytest.skip("one in memory is opened once")
     first = anywhere(scorer())
-    await add_many(mode, first, OFFERS, source="run 1")
+    first.add_many(OFFERS, source="run 1")
     given = scorer(contrary)
     other = anywhere(given)
     refused = r"scores of another scorer count: .*graded.* and this one's are of .*contrary.*"
     with pytest.raises(DemurError, match=rf"{refused}call rescore\(\)"):
-        await add_many(mode, other, OFFERS)
+        other.add_many(OFFERS)
     for use in (
         lambda: other.add(QUESTIONS[0], ["0.9 surely"]),
         lambda: other.add("q", ["a"], [1]),
@@ -222,7 +222,7 @@ async def test_another_scorer_is_refused_until_all_is_scored_anew(
     assert reader.nearest("0 1 | q", 1)[0].answer == "0.8 yes"
     with pytest.raises(DemurError, match=rf"{refused.replace('contrary', 'the caller')}open it"):
         reader.add("q", ["a"], [1])
-    found = await rescore(mode, other)
+    found = other.rescore()
     assert (found.questions, found.done, found.failed, found.usage.calls) == (8, 8, (), 8)
     for store in (other, anywhere(), reader, first):  # the last two were opened before
         assert {best(store, question) for question in QUESTIONS} == {"0.2 no"}
@@ -239,7 +239,7 @@ async def test_another_scorer_is_refused_until_all_is_scored_anew(
     ):
         with pytest.raises(DemurError, match=r"another scorer count: .*contrary.*call rescore\(\)"):
             use()
-    assert (await rescore(mode, other)).questions == 0
+    assert other.rescore().questions == 0
     assert given.similarity.asked == 8 * 4
 
 
