@@ -20,7 +20,7 @@ from support.openai_server import OpenAIServer, openai_server
 
 pytestmark = pytest.mark.slow
 
-COUNT = 100
+COUNT = 50
 
 QUICK = [name for name in FAULTS if name != "hang" and not name.startswith("429 ")]
 """Those that do not take seconds."""

@@ -18,7 +18,7 @@ from support.openai_server import OpenAIServer, openai_server
 pytestmark = pytest.mark.slow
 
 COUNT = 200
-TIMEOUT = 5  # what a hang costs; the requests of a batch are through long before
+TIMEOUT = 3  # what a hang costs; the requests of a batch are through long before
 
 
 def evaluate(server: OpenAIServer, mode: str) -> list[Evaluation]:
