@@ -37,6 +37,11 @@ def speaker(*answers: str) -> ScriptedLLM:
     return ScriptedLLM(script=lambda *_: coming.pop(0) if len(coming) > 1 else coming[0])
 
 
+def llm_of(engine: Any) -> Any:
+    """The LLM that an engine asks, which LlamaIndex keeps to itself."""
+    return engine._llm if hasattr(engine, "_llm") else engine._response_synthesizer._llm
+
+
 def prompts(llm: ScriptedLLM) -> list[str]:
     """What it was asked, in order."""
     return ["\n".join(str(one.text) for one in messages) for messages in llm.requests]

@@ -19,7 +19,7 @@ from pydantic_core import to_json
 
 from demur import Annotate, AnswerRejected, Block, Budget, DemurError, Evaluation
 from demur.guard import REFUSAL, Feedback
-from guarded_app import SILENT, build, finds, judge, prompts, silent_judge, speaker
+from guarded_app import SILENT, build, finds, judge, llm_of, prompts, silent_judge, speaker
 from llama_index.evaluation.demur._result import trace_of
 from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
 from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
@@ -71,14 +71,13 @@ def test_a_good_answer(kind: str, call: str) -> None:
     assert response.source_nodes
     assert response.sources
     assert told(chat) == [QUESTION, RIGHT]
-    assert chat._history is None  # the engine remembers by itself
 
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_rejected_answer_is_no_part_of_the_conversation(kind: str, call: str) -> None:
     inner = engine(kind, WRONG)
-    model: Any = inner._llm
+    model: Any = llm_of(inner)
     script = iter([WRONG, RIGHT])
     # Asked for a standalone question, a condensing engine's model gives the question.
     model.script = lambda _, messages: (
@@ -138,7 +137,7 @@ def test_a_history_that_is_given(call: str) -> None:
     chat = GuardedChatEngine(inner, judge())
     say(call, chat, QUESTION, given)
     assert told(chat) == ["Hello.", "Good day.", QUESTION, RIGHT]
-    assert "Good day." in prompts(inner._llm)[0]
+    assert "Good day." in prompts(llm_of(inner))[0]
     assert len(given) == 2
     say(call, chat, QUESTION, [])
     assert told(chat) == [QUESTION, RIGHT]
@@ -150,7 +149,7 @@ def test_what_is_searched_for_is_told_to_the_engine(call: str) -> None:
     chat = GuardedChatEngine(inner, judge(), on_fail="retrieve", retriever=finds(FACTS[3]))
     response = say(call, chat)
     assert response.response == RIGHT
-    assert FACTS[3] in prompts(inner._llm)[-1]
+    assert FACTS[3] in prompts(llm_of(inner))[-1]
     contexts = trace_of(response).attempts[-1].contexts
     assert FACTS[3] in [one.page_content for one in contexts]
     assert told(chat) == [QUESTION, RIGHT]
@@ -164,7 +163,7 @@ def test_feedback_of_ones_own(call: str) -> None:
         return f"{message} You said: {feedback.answer}"
 
     say(call, GuardedChatEngine(inner, judge(), with_feedback=again))
-    assert f"You said: {WRONG}" in prompts(inner._llm)[-1]
+    assert f"You said: {WRONG}" in prompts(llm_of(inner))[-1]
 
 
 @pytest.mark.parametrize("call", ["stream_chat", "astream_chat"])
@@ -213,20 +212,20 @@ def test_a_stream_that_nobody_reads_is_no_part_of_the_conversation(kind: str) ->
     unread: Any = chat.stream_chat(QUESTION)
     _until(lambda: len(inner.chat_history) == 2)
     assert told(chat) == []
-    inner._llm.script = lambda *_: RIGHT
+    llm_of(inner).script = lambda *_: RIGHT
     chat.chat("And now?")
     assert told(chat) == ["And now?", RIGHT]
     assert list(unread.response_gen)  # too late
     assert told(chat) == ["And now?", RIGHT]
     chat.chat("And then?")
     assert told(chat)[2:] == ["And then?", RIGHT]
-    assert "97" not in prompts(inner._llm)[-1]
+    assert "97" not in prompts(llm_of(inner))[-1]
 
 
 def test_a_new_conversation_while_a_stream_is_open() -> None:
     inner = engine("context", WRONG)
     begun_anew = threading.Event()
-    inner._llm.script = lambda *_: begun_anew.wait(10) and WRONG
+    llm_of(inner).script = lambda *_: begun_anew.wait(10) and WRONG
     chat = GuardedChatEngine(inner, judge())
     unread: Any = chat.stream_chat(QUESTION)
     chat.reset()
@@ -235,8 +234,6 @@ def test_a_new_conversation_while_a_stream_is_open() -> None:
     assert told(chat) == []
     list(unread.response_gen)
     assert told(chat) == []
-    chat.reset()
-    assert chat._history is None  # all is well again
 
 
 def _until(so: Callable[[], bool]) -> None:

@@ -124,7 +124,9 @@ _CORE = {member.name: member for member in EVALUATORS}
 MEMBERS = [
     replace(_CORE["refchecker joint"], make=partial(_refchecker, "joint"), tasks=200),
     replace(_CORE["refchecker logprobs"], make=partial(_refchecker, "logprobs"), tasks=FEWER),
-    replace(_CORE["refchecker joint"], name="refchecker, completions", make=_completing, tasks=FEWER),
+    replace(
+        _CORE["refchecker joint"], name="refchecker, completions", make=_completing, tasks=FEWER
+    ),
     replace(_CORE["reverse validation, em"], make=_reverse_validation, tasks=FEWER),
     replace(_CORE["fewl, two references, penalty"], make=_fewl, tasks=FEWER),
 ]

@@ -36,6 +36,7 @@ from guarded_app import (
     ask,
     finds,
     judge,
+    llm_of,
     prompts,
     query_engine,
     read,
@@ -80,7 +81,7 @@ def test_the_engine_answers_again_from_its_nodes(mode: str) -> None:
     first, second = trace_of(guarded).attempts
     assert (first.answer, second.answer) == (WRONG, RIGHT)
     assert (second.origin, second.recovery) == ("feedback", "regenerate")
-    again = prompts(engine._response_synthesizer._llm)[-1]
+    again = prompts(llm_of(engine))[-1]
     assert "97" in again
     assert QUESTION in again
 
@@ -213,7 +214,7 @@ def test_feedback_of_ones_own(mode: str) -> None:
 
     guarded = ask(mode, GuardedQueryEngine(engine, judge(), with_feedback=again))
     assert str(guarded) == RIGHT
-    assert "In metres, please." in prompts(engine._response_synthesizer._llm)[-1]
+    assert "In metres, please." in prompts(llm_of(engine))[-1]
 
 
 # --- Any engine ----------------------------------------------------------------------------------
@@ -298,7 +299,7 @@ def test_an_engine_whose_inner_engine_cannot_synthesize(mode: str, streaming: bo
     guarded = GuardedQueryEngine(engine, judge())
     response = read(mode, guarded)[1] if streaming else ask(mode, guarded)
     assert response.response == RIGHT
-    assert FACTS[0] in prompts(inner._response_synthesizer._llm)[-1]
+    assert FACTS[0] in prompts(llm_of(inner))[-1]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -386,7 +387,7 @@ def test_prompts_are_the_engines() -> None:
     name = "response_synthesizer:text_qa_template"
     guarded.update_prompts({name: PromptTemplate("Be brief. {context_str} {query_str}")})
     guarded.query(QUESTION)
-    assert "Be brief." in prompts(engine._response_synthesizer._llm)[0]
+    assert "Be brief." in prompts(llm_of(engine))[0]
 
 
 def test_it_retrieves_as_the_engine_and_synthesizes_nothing_unchecked() -> None:
@@ -420,7 +421,7 @@ def test_evaluators_of_llama_index_judge(mode: str) -> None:
     engine = query_engine(WRONG, FACTS[0])
     guarded = ask(mode, GuardedQueryEngine(engine, Strict()))
     assert str(guarded) == FACTS[0]
-    assert "Quote the source." in prompts(engine._response_synthesizer._llm)[-1]
+    assert "Quote the source." in prompts(llm_of(engine))[-1]
 
 
 # --- Engines in engines --------------------------------------------------------------------------
