@@ -250,7 +250,7 @@ def test_a_question_that_one_time_fails_is_asked_again(file: Path, server: OpenA
     assert len(_findings(file)) == len(CONFIGS) * 2 * QUESTIONS
 
 
-@pytest.mark.real
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals are others on Windows")
 def test_killed_at_any_moment_it_pays_for_little_again(tmp_path: Path) -> None:
     try:

@@ -183,28 +183,3 @@ def test_without_chroma_the_command_says_what_to_install(tmp_path: Path) -> None
     assert done.returncode == 2
     assert "pip install 'demur[chroma]'" in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.real
-def test_real_models_answer_and_are_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The format only: what the model says is its own affair."""
-    from demur.local import ChatLocal, MiniLM
-
-    monkeypatch.delenv("DEMUR_MODELS")
-    try:
-        model, embeddings = ChatLocal(), MiniLM()
-    except DemurError as error:
-        pytest.skip(f"no local models: {error}")
-    monkeypatch.setattr(played, "model_dir", lambda: tmp_path)
-    traces = tmp_path / "traces.json"
-    play(Console(file=io.StringIO()), model, traces, embeddings, ("How do I merge sorted lists?",))
-    (record,) = json.loads(traces.read_text())
-    trace = Trace.model_validate(record["trace"])
-    first = trace.attempts[0]
-    assert first.answer
-    assert any(one.metadata["title"] == "heapq.merge" for one in first.contexts)
-    assert first.usage.output_tokens > 0
-    assert first.evaluations[0].error is None
-    assert trace.outcome in ("passed", "recovered", "nothing_to_check", "abstained")

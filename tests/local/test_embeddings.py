@@ -1,10 +1,8 @@
-"""Sentence embeddings: what is done around the model, and the model itself where it is here."""
+"""Sentence embeddings: what is done around the model."""
 
 from __future__ import annotations
 
-import pickle
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -99,42 +97,3 @@ def test_a_file_that_the_runtime_cannot_load_is_said(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(b"no model")
     with pytest.raises(LocalModelError, match=r"ONNX Runtime could not load .*model\.onnx"):
         embeddings._load(tmp_path / "tokenizer.json", tmp_path / "model.onnx")
-
-
-# --- With the real files -----------------------------------------------------------------------
-
-
-@pytest.fixture
-def minilm() -> MiniLM:
-    try:
-        return MiniLM()
-    except (LocalModelError, MissingExtraError) as error:
-        pytest.skip(f"no sentence embeddings: {error}")
-
-
-@pytest.mark.real
-def test_its_similarities_are_those_of_the_official_weights(minilm: MiniLM) -> None:
-    """Of all-MiniLM-L6-v2 itself, by sentence-transformers: 0.6715 and 0.1687."""
-    asked, fitting, other = map(np.array, minilm.embed_documents([ASKED, FITTING, OTHER]))
-    assert asked.shape == (384,)
-    assert asked @ asked == pytest.approx(1, abs=1e-5)
-    assert asked @ fitting == pytest.approx(0.6715, abs=0.01)
-    assert asked @ other == pytest.approx(0.1687, abs=0.01)
-
-
-@pytest.mark.real
-def test_a_vector_is_the_same_alone_among_others_and_in_threads(minilm: MiniLM) -> None:
-    texts = [ASKED, "", "\ud800", FITTING * 40, OTHER]
-    together = minilm.embed_documents(texts)
-    with ThreadPoolExecutor(4) as pool:
-        alone = list(pool.map(pickle.loads(pickle.dumps(minilm)).embed_query, texts))
-    assert np.array(alone) == pytest.approx(np.array(together), abs=1e-5)
-
-
-@pytest.mark.real
-def test_what_is_behind_the_first_256_tokens_is_not_read(minilm: MiniLM) -> None:
-    long = "copy " * 254  # with the marks for begin and end, as many as it reads
-    first, second = minilm.embed_documents([long, long + OTHER])
-    assert first == pytest.approx(second, abs=1e-5)
-    shorter, different = minilm.embed_documents(["copy " * 200, "copy " * 200 + OTHER])
-    assert np.array(shorter) @ np.array(different) < 0.99

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 from langchain_core.embeddings import Embeddings
 
-from demur.errors import LocalModelError, MissingExtraError
 from demur.similarity import NLI, Pair, Similarity, resolve_similarity
 from demur.similarity import resolving as module
 from support.tiny import tiny_bi_encoder, tiny_cross_encoder
@@ -194,19 +193,3 @@ def test_cosine_is_of_the_embedded_model(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(module, "_named", {})
     monkeypatch.setattr(module, "MiniLM", Vectors)
     assert resolve_similarity("cosine").scores([("a", "a")]) == pytest.approx([1.0])
-
-
-@pytest.mark.real
-def test_cosine_tells_what_is_alike_from_what_is_not() -> None:
-    try:
-        found = resolve_similarity("cosine")
-    except (LocalModelError, MissingExtraError) as error:
-        pytest.skip(f"no sentence embeddings: {error}")
-    alike, unlike, same = found.scores(
-        [
-            ("Oslo is in Norway.", "Oslo lies in Norway."),
-            ("Oslo is in Norway.", "Bread is baked from flour."),
-            ("Oslo is in Norway.", "Oslo is in Norway."),
-        ]
-    )
-    assert unlike + 0.3 < alike < same == pytest.approx(1.0)

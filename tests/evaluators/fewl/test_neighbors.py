@@ -19,7 +19,7 @@ import pytest
 
 from demur import _jsonl as jsonl
 from demur import _recent as recent
-from demur.errors import DemurError, LocalModelError, MissingExtraError
+from demur.errors import DemurError
 from demur.evaluators import NeighborStore, Pairs
 from demur.evaluators.fewl.drafts import Draft
 from demur.evaluators.fewl.neighbors import KnownQuestion, Neighbor
@@ -550,27 +550,3 @@ def test_a_packed_file_that_is_cut_or_not_packed_is_told(
         (tmp_path / "x.gz").write_bytes(damaged)
         with pytest.raises(ValueError, match=r"x\.gz is damaged at line"):
             NeighborStore(embedding=Told()).load(tmp_path / "x.gz")
-
-
-# --- With the real model --------------------------------------------------------------------------
-
-
-@pytest.mark.real
-def test_questions_of_one_subject_are_near_and_a_paraphrase_is_left_out() -> None:
-    try:
-        store = NeighborStore()
-    except (LocalModelError, MissingExtraError) as error:
-        pytest.skip(f"no sentence embeddings: {error}")
-    fill(
-        store,
-        [
-            "What is the capital city of France?",
-            "What is the capital of Italy?",
-            "Who wrote the play Hamlet?",
-            "How many legs does a spider have?",
-        ],
-    )
-    found = store.nearest("What is the capital of France?", 2, 0.8)
-    assert names(found)[0] == "What is the capital of Italy?"
-    assert "What is the capital city of France?" not in names(found)
-    assert len(found) == 2

@@ -1,0 +1,42 @@
+"""The demonstration with the real models: its form only, what the model says is its own affair."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from demur import DemurError
+from demur.demo import play as played
+from demur.demo.corpus import passages
+from demur.demo.play import play
+from demur.guard import Trace
+from demur.local import MiniLM
+
+pytestmark = pytest.mark.real
+
+
+def test_the_models_answer_and_are_checked(
+    model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("langchain_chroma")
+    try:
+        embeddings = MiniLM()
+    except DemurError as error:
+        pytest.skip(f"no sentence embeddings: {error}")
+    monkeypatch.setattr(played, "passages", lambda: passages(["copy", "heapq"]))
+    monkeypatch.setattr(played, "model_dir", lambda: tmp_path)
+    traces = tmp_path / "traces.json"
+    play(Console(file=io.StringIO()), model, traces, embeddings, ("How do I merge sorted lists?",))
+    (record,) = json.loads(traces.read_text())
+    trace = Trace.model_validate(record["trace"])
+    first = trace.attempts[0]
+    assert first.answer
+    assert any(one.metadata["title"] == "heapq.merge" for one in first.contexts)
+    assert first.usage.output_tokens > 0
+    assert first.evaluations[0].error is None
+    assert trace.outcome in ("passed", "recovered", "nothing_to_check", "abstained")
