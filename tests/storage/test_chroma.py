@@ -115,10 +115,9 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "chroma.sqlite3").write_text("no database" * 100)
-    with pytest.raises(DemurError, match=r"Chroma in .*folder cannot be used: "):
-        open_client(folder, "a test")
-    (folder / "chroma.sqlite3").unlink()
-    open_client(folder, "a test")  # the lock was let go
+    for _ in range(2):  # and it is not in use
+        with pytest.raises(DemurError, match=r"Chroma in .*folder cannot be used: "):
+            open_client(folder, "a test")
 
 
 @pytest.mark.parametrize(
