@@ -81,13 +81,6 @@ ENDS = {
             chain.invoke(str(at), {"callbacks": [handler]})
         raise RuntimeError("over")
     """,
-    "the handler is gone": """
-        def run():
-            handler = ScoreCallbackHandler(judge, sink=path)
-            for at in range(40):
-                chain.invoke(str(at), {"callbacks": [handler]})
-        run()
-    """,
     "the loop's end": """
         handler = AsyncScoreCallbackHandler(RunnableLambda(judge, ajudge), sink=path)
         async def main():

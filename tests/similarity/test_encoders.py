@@ -13,9 +13,12 @@ from demur.similarity import encoders, resolve_similarity, weights_fingerprint
 from demur.similarity.encoders import load_cross_encoder, load_hhem
 from support.tiny import tiny_bi_encoder, tiny_cross_encoder, tiny_pair_model
 
-pytest.importorskip("sentence_transformers")
-
 PAIRS = [("oslo is old", "oslo is in norway"), ("it", "old"), ("", "oslo .")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _installed() -> None:
+    pytest.importorskip("sentence_transformers")  # seconds, which are not for who collects
 
 
 @pytest.fixture(scope="module")

@@ -17,13 +17,16 @@ from demur.similarity import NLI, load_nli, weights_fingerprint
 from support.fakes import scripted
 from support.tiny import tiny_cross_encoder
 
-pytest.importorskip("sentence_transformers")
-
 SAMPLE = Sample(
     answer="Oslo is in Norway. Oslo is old.",
     contexts=["Oslo lies in Norway. " * 200, "It was founded a long time ago."],
 )
 TRIPLETS = '("Oslo", "is in", "Norway")\n("Oslo", "is", "old")'
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _installed() -> None:
+    pytest.importorskip("sentence_transformers")  # seconds, which are not for who collects
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,12 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("dev", deadline=None)
+settings.register_profile("dev", deadline=None, max_examples=50)
 settings.register_profile(
-    "ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "ci",
+    deadline=None,
+    max_examples=50,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ci" if os.environ.get("CI") else "dev")

@@ -12,8 +12,6 @@ from demur import DemurError
 from demur.evaluators.baselines.bertscore import load_bertscore
 from support.tiny import tiny_bi_encoder
 
-pytest.importorskip("transformers")
-
 TEXTS = [
     "oslo is in norway .",
     "it is old",
@@ -22,6 +20,11 @@ TEXTS = [
     "old old old is long ago",
 ]
 PAIRS = [(first, second) for first in TEXTS for second in TEXTS]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _installed() -> None:
+    pytest.importorskip("transformers")  # seconds, which are not for who collects
 
 
 @pytest.fixture(scope="module")
