@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import random
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,10 +13,8 @@ from typing import Any
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
-from demur import FEWL, LocalModelError, cli
+from demur import FEWL, cli
 from demur.cli import methods
-from demur.errors import MissingExtraError
-from demur.local import MiniLM
 from demur.similarity import Similarity
 from support.openai_server import Answer, OpenAIServer, openai_server
 
@@ -248,54 +240,3 @@ def test_a_question_that_one_time_fails_is_asked_again(file: Path, server: OpenA
         assert _score(file) == 0
     assert len(failed) == 1
     assert len(_findings(file)) == len(CONFIGS) * 2 * QUESTIONS
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="signals are others on Windows")
-def test_killed_at_any_moment_it_pays_for_little_again(tmp_path: Path) -> None:
-    try:
-        MiniLM()
-    except (LocalModelError, MissingExtraError) as error:
-        pytest.skip(f"no sentence embeddings: {error}")
-    draw, rows, at_once, kills = random.Random(), 30, 4, 1
-    file = _rows(tmp_path / "rows.jsonl", rows)
-
-    def script(request: dict[str, Any], number: int) -> Answer:
-        return Answer(_reply(request), delay=0.02)
-
-    with openai_server(script) as server:
-        env = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "NO_PROXY": "*"}
-        command = [
-            sys.executable,
-            "-m",
-            "demur",
-            "score",
-            str(file),
-            "--reference-model",
-            "openai:x",
-        ]
-        command += ["--n-answers", "2", "--n-wrong", "4", "--max-concurrency", str(at_once)]
-        for _ in range(kills):
-            before, more = len(server.requests), draw.randrange(1, 17)
-            child = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL)
-            _wait(lambda: len(server.requests) >= before + more, child)  # noqa: B023  # called before the loop goes on
-            time.sleep(draw.random() * 0.1)
-            child.kill()
-            assert child.wait(timeout=60) == -signal.SIGKILL
-        done = subprocess.run([*command, "--json"], env=env, capture_output=True, timeout=300)
-    assert done.returncode == 0, done.stderr.decode()
-    assert {key for key, _ in _findings(file)} == {
-        f"q{at}:{name}" for at in range(rows) for name in ("good", "bad")
-    }
-    asked = Counter((_city(request), _asks_pairs(request)) for request in server.requests)
-    assert len(asked) == 2 * rows
-    assert sum(count - 1 for count in asked.values()) <= kills * 2 * at_once
-    used = {evaluation["details"]["neighbors_used"] for evaluation in _findings(file).values()}
-    assert used <= {*range(26)}
-
-
-def _wait(until: Callable[[], bool], child: subprocess.Popen[bytes]) -> None:
-    ends = time.monotonic() + 120
-    while not until() and child.poll() is None:
-        assert time.monotonic() < ends
-        time.sleep(0.005)

@@ -1,4 +1,4 @@
-"""FEWL on the real local model and the real embeddings: two easy questions, with a margin."""
+"""FEWL on the real local model and the real embeddings: an easy question beside another."""
 
 from __future__ import annotations
 
@@ -10,26 +10,24 @@ from demur.evaluators import NeighborStore
 
 pytestmark = pytest.mark.real
 
-CASES = [
-    ("What is the capital of France?", "It is Paris.", "It is Marseille."),
-    ("Who wrote Romeo and Juliet?", "William Shakespeare did.", "Charles Dickens did."),
-]
+QUESTION, OTHER = "What is the capital of France?", "Who wrote Romeo and Juliet?"
 
 
 def test_right_answers_score_above_wrong_ones(model: BaseChatModel) -> None:
     store = NeighborStore()
     fewl = FEWL(model, n_answers=2, n_wrong=2, min_pairs=1, penalty=True, neighbors=store)
-    fitted = fewl.fit([question for question, _, _ in CASES])
-    assert (fitted.done, fitted.failed) == (len(CASES), ())
-    assert fitted.usage.calls == len(CASES)
+    store.add(OTHER, ["William Shakespeare wrote it.", "It is by Shakespeare."])
+    fitted = fewl.fit([QUESTION])
+    assert (fitted.done, fitted.failed, fitted.usage.calls) == (1, (), 1)
 
-    found = [[fewl.invoke({"question": q, "answer": a}) for a in (r, w)] for q, r, w in CASES]
+    right, wrong = (
+        fewl.invoke({"question": QUESTION, "answer": answer})
+        for answer in ("It is Paris.", "It is Marseille.")
+    )
 
-    right = [pair[0].score or 0 for pair in found]
-    wrong = [pair[1].score or 0 for pair in found]
-    assert all(one.error is None for pair in found for one in pair)
-    assert all(one.details["neighbors_used"] == 1 for pair in found for one in pair)
-    # Small models write bad pairs, but some can be read.
-    assert sum(pair[0].details["pairs_used"] for pair in found) >= 1
-    assert [pair[1].usage.calls for pair in found] == [0] * len(CASES)
-    assert sum(right) > sum(wrong)
+    assert right.details["pairs_used"] >= 1  # small models write bad pairs, but some can be read
+    assert [one.details["neighbors_used"] for one in (right, wrong)] == [1, 1]
+    assert (right.usage.calls, wrong.usage.calls) == (1, 0)
+    assert right.score is not None
+    assert wrong.score is not None
+    assert right.score > wrong.score

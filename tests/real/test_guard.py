@@ -14,42 +14,22 @@ from demur.guard import REFUSAL
 
 pytestmark = pytest.mark.real
 
-# A text, a question about it, a wrong answer, and what the right one has to hold.
-CASES = (
-    (
-        "The Louvre, in Paris, opened as a museum in 1793.",
-        "When did the Louvre open as a museum?",
-        "The Louvre opened as a museum in 1851.",
-        "1793",
-    ),
-    (
-        "The kettle holds two litres. It is made of steel and weighs 900 grams.",
-        "What is the kettle made of?",
-        "The kettle is made of copper.",
-        "steel",
-    ),
-)
+TEXT = "The Louvre, in Paris, opened as a museum in 1793."
+QUESTION = "When did the Louvre open as a museum?"
+WRONG, RIGHT = "The Louvre opened as a museum in 1851.", "1793"
 
 
-def test_wrong_answers_are_repaired_from_the_documents_or_refused(model: BaseChatModel) -> None:
-    recovered = 0
-    for text, question, wrong, right in CASES:
+def test_a_wrong_answer_is_repaired_from_the_documents(model: BaseChatModel) -> None:
+    def chain(given: dict[str, str]) -> dict[str, Any]:
+        return {"answer": WRONG, "context": [TEXT]}
 
-        def chain(given: dict[str, str], wrong: str = wrong, text: str = text) -> dict[str, Any]:
-            return {"answer": wrong, "context": [text]}
-
-        guard = Guard(chain, RefChecker(model), model=model)
-        found = guard.with_trace().invoke({"input": question})
-        assert found.trace.attempts[0].verdict == "failed", found.trace
-        outcome = found.trace.outcome
-        assert outcome in ("recovered", "nothing_to_check", "abstained"), found.trace
-        if outcome == "recovered":
-            recovered += right in found.output["answer"]
-        elif outcome == "abstained":
-            assert found.output["answer"] == REFUSAL
-        assert found.trace.usage.calls >= 3  # labels twice, and the repair
-        assert found.trace.usage.input_tokens > 100
-    assert recovered >= 1  # of 2
+    guard = Guard(chain, RefChecker(model), model=model)
+    found = guard.with_trace().invoke({"input": QUESTION})
+    assert found.trace.attempts[0].verdict == "failed", found.trace
+    assert found.trace.outcome == "recovered", found.trace
+    assert RIGHT in found.output["answer"]
+    assert found.trace.usage.calls >= 3  # labels twice, and the repair
+    assert found.trace.usage.input_tokens > 100
 
 
 def test_a_supported_answer_of_a_real_chain_passes(model: BaseChatModel) -> None:
@@ -57,11 +37,10 @@ def test_a_supported_answer_of_a_real_chain_passes(model: BaseChatModel) -> None
         "{context}\n\nAnswer in one short sentence: {question}"
     )
     guard = Guard(prompt | model, RefChecker(model), model=model)
-    text, question, _, right = CASES[1]
-    found = guard.with_trace().invoke({"question": question, "context": text})
+    found = guard.with_trace().invoke({"question": QUESTION, "context": TEXT})
     assert found.trace.outcome in ("passed", "recovered"), found.trace
-    assert right in found.output.text
-    assert found.trace.attempts[0].contexts[0].page_content == text
+    assert RIGHT in found.output.text
+    assert found.trace.attempts[0].contexts[0].page_content == TEXT
 
 
 def test_the_first_example_of_the_readme_works_as_typed(model: BaseChatModel) -> None:
