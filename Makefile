@@ -5,8 +5,8 @@ PYTHON ?= python3
 # The tests are read by several processes: those that come later find them compiled.
 export PYTHONDONTWRITEBYTECODE :=
 IN_VENV := .venv/bin/python -m
-# Two at a time; those on the real model come alone, since they use all cores themselves.
-TWO_AT_A_TIME := $(IN_VENV) pytest -n 2
+# Three at a time, since many wait; those on the real model come alone, since they use all cores themselves.
+SIDE_BY_SIDE := $(IN_VENV) pytest -n 3 --dist worksteal
 REAL := tests/real integrations/llama-index/tests/test_real.py
 
 .PHONY: help demo test documentation packaging check bench clean env-run env-dev weights
@@ -27,7 +27,7 @@ demo: env-run
 # The secret of the delimiters around judged texts is drawn anew by each process, and a small model
 # judges a little otherwise with each: given one, the real model is asked the same every time.
 test: env-dev weights
-	$(TWO_AT_A_TIME) -m 'not real and not packaging'
+	$(SIDE_BY_SIDE) -m 'not real and not packaging'
 	DEMUR_SECRET=tests $(IN_VENV) pytest -m 'real and not documentation' $(REAL)
 
 documentation: env-dev weights
@@ -42,7 +42,7 @@ check: env-dev
 	$(IN_VENV) mypy
 	.venv/bin/lint-imports
 	.venv/bin/lint-imports --config integrations/llama-index/pyproject.toml
-	$(TWO_AT_A_TIME) -m 'not real and not slow and not browser and not packaging'
+	$(SIDE_BY_SIDE) -m 'not real and not slow and not browser and not packaging'
 
 bench: env-dev
 	$(IN_VENV) bench.import_time

@@ -456,8 +456,8 @@ def test_an_entry_that_is_not_ours_is_told() -> None:
     import chromadb
 
     client = chromadb.EphemeralClient()
-    store = ExampleStore(client=client, collection="not-ours", embedding=Told())
-    collection = client.get_collection("not-ours", embedding_function=None)
+    store = ExampleStore(client=client, collection="not-of-examples", embedding=Told())
+    collection = client.get_collection("not-of-examples", embedding_function=None)
     collection.upsert(["x"], embeddings=[[1, 0]], metadatas=[{"said": "hello"}])
     collection.upsert(["y"], embeddings=[[1, 0]])
     uses: list[Callable[[], object]] = [

@@ -12,7 +12,6 @@ from rich.console import Console
 
 from demur import DemurError
 from demur.demo import play as played
-from demur.demo.corpus import passages
 from demur.demo.play import play
 from demur.guard import Trace
 from demur.local import MiniLM
@@ -28,6 +27,7 @@ def test_the_models_answer_and_are_checked(
         embeddings = MiniLM()
     except DemurError as error:
         pytest.skip(f"no sentence embeddings: {error}")
+    passages = played.passages
     monkeypatch.setattr(played, "passages", lambda: passages(["copy", "heapq"]))
     monkeypatch.setattr(played, "model_dir", lambda: tmp_path)
     traces = tmp_path / "traces.json"
