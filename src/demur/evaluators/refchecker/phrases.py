@@ -9,29 +9,33 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
 class Language:
-    """How a language says that nothing is said."""
+    """How a language says that nothing is said. To compile all takes 0.1 s: at their first use."""
 
-    nothing: re.Pattern[str]
-    """A clause that states nothing."""
-    question: re.Pattern[str]
-    """How a sentence begins, or what it holds, that asks something and has a question mark."""
-    contrast: re.Pattern[str]
-    """A word behind which something else is said."""
+    clauses: Sequence[str]
+    asking: str
+    turning: str
+    spaced: bool = True
 
+    @cached_property
+    def nothing(self) -> re.Pattern[str]:
+        """A clause that states nothing."""
+        return re.compile(rf"(?:{'|'.join(self.clauses)})")
 
-def _language(
-    nothing: Sequence[str], question: str, contrast: str, spaced: bool = True
-) -> Language:
-    edge = r"\b" if spaced else ""
-    return Language(
-        re.compile(rf"(?:{'|'.join(nothing)})"),
-        re.compile(question),
-        re.compile(rf"{edge}(?:{contrast}){edge}"),
-    )
+    @cached_property
+    def question(self) -> re.Pattern[str]:
+        """How a sentence begins, or what it holds, that asks something and has a question mark."""
+        return re.compile(self.asking)
+
+    @cached_property
+    def contrast(self) -> re.Pattern[str]:
+        """A word behind which something else is said."""
+        edge = r"\b" if self.spaced else ""
+        return re.compile(rf"{edge}(?:{self.turning}){edge}")
 
 
 # --- English -------------------------------------------------------------------------------------
@@ -83,7 +87,7 @@ _INFORMATION = (
 _TAIL = r"(?: .*)?"
 _PLAIN_TAIL = r"(?: \D*)?"
 
-_ENGLISH = _language(
+_ENGLISH = Language(
     [
         # Greetings, thanks, and what goes with them.
         r"(?:hi|hello|hey|dear|welcome|greetings|nice to meet you|good (?:morning|afternoon|evening|day|night|luck))"
@@ -171,13 +175,13 @@ _ENGLISH = _language(
         rf"(?:{_EN_SOURCE} (?:is|are) )?(?:not (?:helpful|relevant|sufficient|enough|clear)|unrelated|"
         rf"insufficient|silent|irrelevant)(?: (?:to|for|on|about|enough)\D*)?",
     ],
-    question=(
+    asking=(
         r"^(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|"
         r"would|will|should|shall|may|might|have|has|had|in what|in which|for which|on which|to "
         r"which|of which|by which|about which|at what|anything else)\b"
         r"(?! not\b)(?! an? )(?!.*, (?:yes|no|it|he|she|they|there) )(?!.*\b(?:you know|you aware|you realise|you realize|true that) )"
     ),
-    contrast=(
+    turning=(
         r"but|however|although|though|nevertheless|nonetheless|whereas|while|except|unless|"
         r"other than|apart from|aside from|besides|beyond that|more than|only that|because|since|"
         r"still|yet|instead|rather|despite|anyway|and|"
@@ -194,7 +198,7 @@ _DE_SOURCE = (
     r"passagen?|abschnitte?n?|auszüge?n?|dokumente?n?|quellen?|kontext|unterlagen|materialien|"
     r"informationen|angaben|textauszug|stellen)"
 )
-_GERMAN = _language(
+_GERMAN = Language(
     [
         r"(?:hallo|guten (?:tag|morgen|abend)|gute nacht|moin|grüß gott|hi|servus|willkommen|"
         r"auf wiedersehen|tschüs+|bis bald)(?: zusammen| noch einmal)?",
@@ -228,13 +232,13 @@ _GERMAN = _language(
         r"(?:es gibt|es liegen|dazu gibt es|mir liegen) (?:\w+ )*keine "
         r"(?:\w+ )*(?:informationen|angaben|hinweise|daten)(?: .*)?",
     ],
-    question=(
+    asking=(
         r"^(?:wer|wen|wem|wessen|was|welche[rsnm]?|wann|wo|woher|wohin|warum|wieso|wie|ist|sind|war|"
         r"kann|können|könnten|kannst|könntest|möchten|möchtest|meinen|meinst|soll|sollen|haben|hast|"
         r"gibt|darf|dürfen|brauchen|brauchst|geht|suchen|suchst|um welche[rsnm]?|für welche[rsnm]?|"
         r"in welche[rsnm]?)\b"
     ),
-    contrast=(
+    turning=(
         r"aber|jedoch|allerdings|obwohl|obgleich|doch|sondern|dennoch|trotzdem|während|außer|"
         r"abgesehen von|weil|da|denn|und|nur dass|hingegen|mehr als"
     ),
@@ -247,7 +251,7 @@ _ZH_SOURCE = (
     r"(?:提供|给出|给定|检索到|现有|引用|参考)?的?"
     r"(?:文中|文章|段落|资料|文本|上下文|文档|材料|原文|内容|信息|片段|来源|文件|文献)(?:中|里|来看|内|内容)?"
 )
-_CHINESE = _language(
+_CHINESE = Language(
     [
         r"(?:你|您|大家)好(?:啊|呀)?|早上好|晚上好|嗨|再见|欢迎|好的|当然|没问题|不客气|不用谢|祝您?.{0,6}",
         r"(?:非常|十分|很|多)?(?:谢谢|感谢)(?:您|你)?.{0,10}",
@@ -267,11 +271,11 @@ _CHINESE = _language(
         r"(?:没有|暂无|缺乏)(?:足够|相关|任何|关于|具体)?.{0,24}(?:信息|资料|说明|内容|记载)(?:可.{0,10})?",
         rf".{{0,30}}(?:在)?{_ZH_SOURCE}(?:都|也|并|均)*(?:没有|未)(?:被)?(?:提到|提及|说明|给出|提供|写明|记载)",
     ],
-    question=(
+    asking=(
         r"^(?!.*(?:知道|晓得|了解).*(?:吗|么)[?]$)"
         r".*(?:吗|呢|什么|谁|哪|何|怎么|怎样|为什么|几|多少|是否|能否|可否|可不可以|能不能)"
     ),
-    contrast="但是|但|不过|然而|虽然|尽管|只是|因为|所以|可是|而且|而是|除了",
+    turning="但是|但|不过|然而|虽然|尽管|只是|因为|所以|可是|而且|而是|除了",
     spaced=False,
 )
 
@@ -281,7 +285,7 @@ _JA_SOURCE = (
     r"(?:提供された|与えられた|ご提示の|いただいた|この|これらの|その|上記の|参照)*"
     r"(?:文章|本文|文脈|資料|パッセージ|テキスト|文書|記事|情報|コンテキスト|ドキュメント|抜粋|内容|文献)"
 )
-_JAPANESE = _language(
+_JAPANESE = Language(
     [
         r"(?:こんにちは|こんばんは|おはよう(?:ございます)?|はじめまして|ようこそ|さようなら|"
         r"承知(?:しました|いたしました)|かしこまりました|どういたしまして|もちろんです)",
@@ -306,11 +310,11 @@ _JAPANESE = _language(
         rf"{_JA_SOURCE}(?:は|も).{{0,40}}(?:触れていません|述べていません|言及していません|含んでいません|"
         r"示していません|説明していません)",
     ],
-    question=(
+    asking=(
         r"(?:か|何|誰|どこ|いつ|どの|どれ|どちら|なぜ|どう|いくつ|いくら)[?]?$"
         r"(?<!ご存じですか[?])(?<!知っていますか[?])(?<!知ってますか[?])(?<!ご存知ですか[?])"
     ),
-    contrast="しかし|ただし|けれども|ところが|とはいえ|なので|だから|ですが、|ますが、|ものの",
+    turning="しかし|ただし|けれども|ところが|とはいえ|なので|だから|ですが、|ますが、|ものの",
     spaced=False,
 )
 
@@ -320,7 +324,7 @@ _KO_SOURCE = (
     r"(?:(?:제공된|제공해 주신|주어진|제시된|이|그|해당|위|제가 가진|관련) )*"
     r"(?:지문|본문|문서|자료|문맥|글|텍스트|문장|정보|내용|구절|출처|기사|맥락|발췌문)(?:들)?"
 )
-_KOREAN = _language(
+_KOREAN = Language(
     [
         r"(?:안녕하세요|안녕히 \S+|반갑습니다|환영합니다|네|예|알겠습니다|물론입니다|천만에요|"
         r"좋은 (?:하루|아침|질문)\S*(?: \S+)?)"
@@ -341,11 +345,11 @@ _KOREAN = _language(
         r"언급하지 않습니다|언급하고 있지 않습니다|없습니다|포함되어 있지 않습니다|포함하고 있지 않습니다|"
         r"적혀 있지 않습니다|설명하지 않습니다|다루지 않습니다|명시되어 있지 않습니다|알 수 없습니다)",
     ],
-    question=(
+    asking=(
         r"^(?!.*(?:아시나요|알고 (?:계|있)\S*|아세요)[?]$)"
         r".*(?:까|까요|나요|가요|세요|니|냐|어요|을까요|은가요|인가요|무엇|누구|어디|언제|어느)[?]$"
     ),
-    contrast=r"(?<!\S)(?:하지만|그러나|그렇지만|다만|그런데|반면|왜냐하면|그래서)",
+    turning=r"(?<!\S)(?:하지만|그러나|그렇지만|다만|그런데|반면|왜냐하면|그래서)",
     spaced=False,
 )
 
@@ -357,7 +361,7 @@ _AR_SOURCE = (
     r"مرفقة?|متوفرة?|واردة?))*(?: لي| لدي)?"
 )
 _AR_NOT = r"(?:لا|لم|ليس|ليست|لن)"
-_ARABIC = _language(
+_ARABIC = Language(
     [
         r"(?:مرحبا|اهلا(?: وسهلا)?|السلام عليكم|صباح الخير|مساء الخير|وداعا|الى اللقاء|عفوا|"
         r"حسنا|بالتاكيد|بالطبع)(?: بك| بكم)?",
@@ -379,11 +383,11 @@ _ARABIC = _language(
         r"(?:لا توجد|لا يوجد|لا تتوفر|ليست هناك|ليس هناك) (?:اي )?(?:معلومات|معلومة|تفاصيل|ذكر|بيانات|"
         r"اشارة)(?: .*)?",
     ],
-    question=(
+    asking=(
         r"^(?!هل تعلم ان|هل تعرف ان|هل كنت تعلم)(?:هل|ما|ماذا|من|متى|اين|كيف|لماذا|اي|كم|ا|باي|في اي|عن اي|"
         r"اية)\b"
     ),
-    contrast=r"و?لكن\w*|الا ان\w*|غير ان\w*|بينما|ومع ذلك|مع ذلك|رغم|بالرغم|سوى|لان\w*|باستثناء|اذ",
+    turning=r"و?لكن\w*|الا ان\w*|غير ان\w*|بينما|ومع ذلك|مع ذلك|رغم|بالرغم|سوى|لان\w*|باستثناء|اذ",
 )
 
 # --- Hindi -------------------------------------------------------------------------------------
@@ -393,7 +397,7 @@ _HI_SOURCE = (
     r"(?:अनुच्छेद|पाठ|संदर्भ|सन्दर्भ|दस्तावेज़|दस्तावेज|दस्तावेज़ों|दस्तावेजों|अंश|अंशों|जानकारी|स्रोत|स्रोतों|"
     r"सामग्री|लेख|अनुच्छेदों|गद्यांश|परिच्छेद)"
 )
-_HINDI = _language(
+_HINDI = Language(
     [
         r"(?:नमस्ते|नमस्कार|सुप्रभात|शुभ (?:रात्रि|संध्या|प्रभात)|स्वागत है|अलविदा|ज़रूर|जरूर|बिल्कुल|ठीक है)"
         r"(?: जी)?",
@@ -414,11 +418,11 @@ _HINDI = _language(
         r"(?:इस बारे में |इसके बारे में |इसकी |.* के बारे में )?(?:कोई )?(?:जानकारी|सूचना|विवरण|उल्लेख) "
         r"(?:उपलब्ध )?नहीं (?:है|हैं|मिली)",
     ],
-    question=(
+    asking=(
         r"(?<!\w)(?:क्या|कौन|कब|कहाँ|कहां|कैसे|क्यों|कितन\w*|किस\w*|कौन\w*)(?!\w)"
         r"(?!.*(?:जानते (?:हैं|थे) कि|पता है कि))"
     ),
-    contrast=r"लेकिन|परंतु|परन्तु|किंतु|किन्तु|मगर|हालाँकि|हालांकि|क्योंकि|इसलिए|पर(?= )|सिवाय|बल्कि",
+    turning=r"लेकिन|परंतु|परन्तु|किंतु|किन्तु|मगर|हालाँकि|हालांकि|क्योंकि|इसलिए|पर(?= )|सिवाय|बल्कि",
     spaced=False,
 )
 
