@@ -54,7 +54,7 @@ def _run(code: str, folder: Path, text: str = "") -> subprocess.CompletedProcess
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["demur.cli", "typer", "pydantic", "demur.cli.score"])
+@pytest.mark.parametrize("module", ["demur.cli", "pydantic", "demur.cli.score"])
 def test_ctrl_c_while_it_loads_is_130(module: str, tmp_path: Path) -> None:
     ended = _run(_WHILE_LOADING.format(module=module, signal=int(signal.SIGINT)), tmp_path)
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
@@ -64,7 +64,6 @@ def test_ctrl_c_while_it_loads_is_130(module: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("what", "number", "status"),
     [
-        ("report", signal.SIGINT, 130),
         ("report", signal.SIGTERM, 143),
         ("export", signal.SIGINT, 130),
         ("score", signal.SIGTERM, 143),

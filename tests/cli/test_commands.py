@@ -445,21 +445,19 @@ def _demur(*arguments: str, endpoint: str = "", stdin: bytes = b"", code: str = 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "code"), [("good", 0), ("none", 2)])
-def test_check_from_end_to_end(endpoint: str, name: str, code: int) -> None:
+def test_check_from_end_to_end(endpoint: str) -> None:
     done = _demur(
         *("check", "--question", "Capital?", "--answer", "-", "--reference", FACT, "--json"),
-        *("--model", f"openai:{name}"),
+        *("--model", "openai:good"),
         endpoint=endpoint,
         stdin=b"Paris is the capital.",
     )
-    assert done.returncode == code, done.stderr.decode()
+    assert done.returncode == 0, done.stderr.decode()
     evaluation = Evaluation.model_validate_json(done.stdout)
-    assert {True: 0, False: 1, None: 2}[evaluation.passed] == code
+    assert evaluation.passed
     assert evaluation.usage.calls > 0
-    if name == "good":
-        assert evaluation.claims[0].triplet == ("Paris", "is the capital of", "France")
-        assert evaluation.claims[0].evidence[0].text in FACT
+    assert evaluation.claims[0].triplet == ("Paris", "is the capital of", "France")
+    assert evaluation.claims[0].evidence[0].text in FACT
 
 
 @pytest.mark.slow

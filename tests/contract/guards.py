@@ -208,7 +208,7 @@ def _guard(
 
 
 GUARDS = [
-    replace(_guard("guard that refuses, string", _refusing, _is_refused), tasks=200),
+    replace(_guard("guard that refuses, string", _refusing, _is_refused), tasks=100),
     _guard("guard that annotates, string", _annotating, _is_annotated),
     replace(
         _guard("guard that asks again, dict", _asking_again, _is_corrected_in_dict),
@@ -221,6 +221,6 @@ GUARDS = [
     _guard("guard without a judge, string", _open, _is_said),
     replace(
         _guard("guard with its trace", _traced, _is_annotated_with_trace, _output_and_outcome),
-        tasks=200,
+        tasks=100,
     ),
 ]

@@ -27,8 +27,8 @@ class Member:
     """What the error says of it."""
     asks: bool = True
     """Whether it asks a model."""
-    tasks: int = 200
-    """How many tasks call it at once. `FEWER` where another one of its class has 200."""
+    tasks: int = 100
+    """How many tasks call it at once. `FEWER` where another one of its class has 100."""
 
 
 FEWER = 30

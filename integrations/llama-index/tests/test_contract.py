@@ -33,6 +33,7 @@ from contract.test_fingerprints import (
     test_they_stay_the_same_in_copies,
 )
 from contract.test_members import (
+    test_a_hundred_tasks_share_nothing,
     test_a_sync_call_within_a_running_loop_works,
     test_an_input_that_cannot_be_used_raises_alone,
     test_async_calls_stay_in_their_event_loop,
@@ -40,7 +41,6 @@ from contract.test_members import (
     test_copies_do_the_same,
     test_event_loops_share_nothing,
     test_events_make_one_tree,
-    test_hundreds_of_tasks_share_nothing,
     test_it_composes_like_any_runnable,
     test_it_says_what_it_takes_and_gives,
     test_no_token_is_streamed_from_within,
@@ -64,6 +64,7 @@ from support import facts
 
 __all__ = [
     "test_a_copy_with_other_parts_tells_of_those",
+    "test_a_hundred_tasks_share_nothing",
     "test_a_sentence_that_nobody_nominates_is_checked",
     "test_a_sync_call_within_a_running_loop_works",
     "test_an_input_that_cannot_be_used_raises_alone",
@@ -75,7 +76,6 @@ __all__ = [
     "test_events_make_one_tree",
     "test_every_evaluation_carries_them",
     "test_how_calls_are_made_is_no_part_of_them",
-    "test_hundreds_of_tasks_share_nothing",
     "test_it_composes_like_any_runnable",
     "test_it_says_what_it_takes_and_gives",
     "test_no_evaluator_says_that_it_passed",
@@ -122,7 +122,7 @@ def _fewl() -> Runnable[Any, Any]:
 
 _CORE = {member.name: member for member in EVALUATORS}
 MEMBERS = [
-    replace(_CORE["refchecker joint"], make=partial(_refchecker, "joint"), tasks=200),
+    replace(_CORE["refchecker joint"], make=partial(_refchecker, "joint")),
     replace(_CORE["refchecker logprobs"], make=partial(_refchecker, "logprobs"), tasks=FEWER),
     replace(
         _CORE["refchecker joint"], name="refchecker, completions", make=_completing, tasks=FEWER

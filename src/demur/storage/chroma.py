@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -226,7 +227,7 @@ def open_client(where: Any, purpose: str) -> Chroma:
     _opened = True
     if where is None:
         with _naming("memory"):
-            return Chroma(chromadb.EphemeralClient(), "memory")
+            return Chroma(chromadb.EphemeralClient(_settings()), "memory")
     folder = Path(where).expanduser().absolute()
     with _naming(str(folder)):
         private.make_folder(folder)
@@ -237,6 +238,14 @@ def open_client(where: Any, purpose: str) -> Chroma:
         except BaseException:
             _release(folder)
             raise
+
+
+@cache
+def _settings() -> Any:
+    """Chroma's own, read once: that takes longer than all else of a store in memory."""
+    import chromadb
+
+    return chromadb.Settings()
 
 
 # --- Writing and searching ------------------------------------------------------------------------

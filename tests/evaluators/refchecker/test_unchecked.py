@@ -33,7 +33,7 @@ FORMS: tuple[Form, ...] = ("triplets", "statements")
 DENYING = ("no claims", "prose, then no claims", "foreign claims, then no claims", "half a list")
 """Extractors that say of an answer that states nothing that there are no claims."""
 EXTRACTORS = (*DENYING, "prose twice", "our own example", "empty reply")
-SOME = [STATING[at * len(STATING) // 30] for at in range(30)]
+SOME = [STATING[at * len(STATING) // 20] for at in range(20)]
 
 
 def _said(text: str) -> str:
