@@ -23,7 +23,7 @@ from support.logs import RUNS
 from support.records import jsonl, scored, sqlite
 from support.scoring import rows, run_on
 
-ROUNDS = 4
+ROUNDS = 10
 SOME = RUNS[::15]
 READERS: tuple[tuple[str, ...], ...] = (
     ("log",),
