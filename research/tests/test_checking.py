@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,7 +13,6 @@ from demur_research.commands import options, run
 from demur_research.recorder import read
 from demur_research.texts.answers import ANSWERS
 from support.fakes import ScriptedModel, isolated
-from support.openai_server import Answer, openai_server
 
 
 def _judge(stage: str, messages: Sequence[BaseMessage]) -> str:
@@ -116,27 +111,3 @@ def test_planted_quantities_are_caught_and_what_is_not_there_is_told(
     claims, stating, flagged, planted, caught = map(sum, zip(*counts.values(), strict=True))
     assert (claims, stating, flagged) == (20, 20, 0)
     assert planted == caught == 20
-
-
-@pytest.mark.slow
-def test_a_killed_process_leaves_what_the_next_goes_on_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out = tmp_path / "run.jsonl"
-    command = [sys.executable, "-m", "demur_research", "unchecked", "--out", str(out)]
-    command += ["--limit", "12", "--model", "openai:test"]
-    with openai_server(lambda request, number: Answer("No claims", delay=0.1)) as server:
-        monkeypatch.setenv("OPENAI_API_KEY", "key")
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as killed:
-            patience = time.monotonic() + 60
-            while not (out.exists() and out.read_bytes().count(b"\n") > 2):
-                assert killed.poll() is None
-                assert time.monotonic() < patience
-                time.sleep(0.05)
-            killed.send_signal(signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
-        begun = read(out)
-        assert 2 < len(begun) < 12
-        assert subprocess.run(command, stdout=subprocess.DEVNULL, timeout=120).returncode == 0
-    assert {**read(out), **begun} == read(out)
-    assert len(read(out)) == 12

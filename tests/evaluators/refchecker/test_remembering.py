@@ -79,7 +79,7 @@ ATTEMPT = st.tuples(
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @given(attempts=st.lists(ATTEMPT, min_size=1, max_size=4))
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_labels_are_those_without_memory_and_no_pair_is_asked_about_twice(
     mode: str, attempts: list[tuple[list[int], list[str]]]
 ) -> None:

@@ -117,7 +117,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(st.dictionaries(st.text(), JSON))
 def test_every_value_of_json_that_says_something_stands_in_one_unit(data: dict[str, Any]) -> None:
     def values(of: Any) -> list[str]:
