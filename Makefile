@@ -15,7 +15,7 @@ help:
 	@echo 'make demo    watch a guarded chain answer questions, on local models alone (fetches them once, 1.1 GB)'
 	@echo 'make test    run the tests, those on the real local model too'
 	@echo 'make check   lint, types, which room imports which, the quick tests'
-	@echo 'make documentation  run the notebooks and the long examples of the README on the local model'
+	@echo 'make documentation  run the notebooks, the demonstration and the long examples of the README on the local model'
 	@echo 'make packaging  build the distributions and install them into environments of their own'
 	@echo 'make bench   measure how long the import takes, how the calls are scheduled, what a guard and a handler add, what a report of 10,000 runs takes, what FEWL, selecting examples and Reverse Validation cost'
 	@echo 'make clean   remove .venv and what tools left behind (the model stays)'

@@ -16,7 +16,7 @@ from demur.demo.play import play
 from demur.guard import Trace
 from demur.local import MiniLM
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.documentation]
 
 
 def test_the_models_answer_and_are_checked(
