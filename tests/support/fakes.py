@@ -57,6 +57,8 @@ class _Stages(BaseCallbackHandler):
     """Hears of every request in this process, and keeps under which run name its words went out."""
 
     run_inline = True  # before the model, not beside it
+    most = 5_000
+    """Far more than are on their way at a time."""
 
     def __init__(self) -> None:
         self.of: dict[tuple[str, ...], str] = {}
@@ -70,6 +72,9 @@ class _Stages(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         self.of.update((_asked(each), name or "chain") for each in messages)
+        if len(self.of) > self.most:  # without a lock, which a fork might find held
+            for asked in [*self.of][: self.most // 2]:
+                self.of.pop(asked, None)
 
 
 _STAGES = _Stages()
@@ -86,7 +91,7 @@ def stage_of(messages: Sequence[BaseMessage]) -> str:
 
 def stage_of_prompt(prompt: str) -> str:
     """The same for a model that takes one text, in which all messages stand."""
-    shown = [asked for asked in _STAGES.of if all(one in prompt for one in asked)]
+    shown = [asked for asked in [*_STAGES.of] if all(one in prompt for one in asked)]
     return _stage(max(shown, key=lambda asked: len("".join(asked)), default=()))
 
 
