@@ -15,7 +15,7 @@ help:
 	@echo 'make demo    watch a guarded chain answer questions, on local models alone (fetches them once, 1.1 GB)'
 	@echo 'make test    run the tests, those on the real local model too'
 	@echo 'make check   lint, types, which room imports which, the quick tests'
-	@echo 'make documentation  run the notebooks, the demonstration and the long examples of the README on the local model'
+	@echo 'make documentation  run the notebooks, the demonstration, the long examples of the README and the page on fine-tuning'
 	@echo 'make packaging  build the distributions and install them into environments of their own'
 	@echo 'make bench   measure how long the import takes, how the calls are scheduled, what a guard and a handler add, what a report of 10,000 runs takes, what FEWL, selecting examples and Reverse Validation cost'
 	@echo 'make clean   remove .venv and what tools left behind (the model stays)'
@@ -27,11 +27,11 @@ demo: env-run
 # The secret of the delimiters around judged texts is drawn anew by each process, and a small model
 # judges a little otherwise with each: given one, the real model is asked the same every time.
 test: env-dev weights
-	$(SIDE_BY_SIDE) -m 'not real and not packaging'
+	$(SIDE_BY_SIDE) -m 'not real and not documentation and not packaging'
 	DEMUR_SECRET=tests $(IN_VENV) pytest -m 'real and not documentation' $(REAL)
 
 documentation: env-dev weights
-	DEMUR_SECRET=tests $(IN_VENV) pytest -m documentation $(REAL)
+	DEMUR_SECRET=tests $(IN_VENV) pytest -m documentation $(REAL) tests/exemplars
 
 packaging: env-dev weights
 	$(IN_VENV) pytest integrations/*/tests/test_packaging.py
@@ -42,7 +42,7 @@ check: env-dev
 	$(IN_VENV) mypy
 	.venv/bin/lint-imports
 	.venv/bin/lint-imports --config integrations/llama-index/pyproject.toml
-	$(SIDE_BY_SIDE) -m 'not real and not slow and not browser and not packaging'
+	$(SIDE_BY_SIDE) -m 'not real and not slow and not browser and not documentation and not packaging'
 
 bench: env-dev
 	$(IN_VENV) bench.import_time

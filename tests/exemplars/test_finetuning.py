@@ -426,7 +426,7 @@ def stored() -> ExampleStore:
     return store
 
 
-@pytest.mark.slow
+@pytest.mark.documentation
 @pytest.mark.parametrize("form", ["prompt-completion", "text-prompt-completion"])
 def test_the_page_does_what_it_says(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -462,7 +462,7 @@ def test_the_page_does_what_it_says(
     assert {one.reason for one in verdicts} <= {"inconsistent", "undetermined", "same"}
 
 
-@pytest.mark.slow
+@pytest.mark.documentation
 def test_whole_conversations_train_too(tmp_path: Path) -> None:
     from trl import SFTConfig, SFTTrainer
 
@@ -479,7 +479,7 @@ def test_whole_conversations_train_too(tmp_path: Path) -> None:
     assert text.startswith("<system>Be brief.</s><user>question ")
 
 
-@pytest.mark.slow
+@pytest.mark.documentation
 def test_why_the_page_reads_the_files_itself(tmp_path: Path) -> None:
     from datasets import Dataset, load_dataset
 

@@ -435,7 +435,7 @@ def test_a_pickled_selector_selects_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"diversity": 0.5}, {"min_score": 0.5}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"diversity": 0.5, "min_score": 0.5}], ids=str)
 def test_threads_add_evict_and_select_at_once(options: dict[str, Any]) -> None:
     store = fan()
     store.add("1 -1 | stays", ["a"], [1])

@@ -161,10 +161,10 @@ def judged_at_once(text: str, size: int = 5) -> str:
     ["1. ", "1 ", "! ", "so it is ", "tower", 'He said "so. ', '"', "( ", "\n", " ", "Is it. So. "],
 )
 def test_time_is_linear_in_the_answer(piece: str) -> None:
-    text = piece * (30_000 // len(piece))
+    text = piece * (60_000 // len(piece))
     began = time.process_time()
     assert judged_at_once(text) == text
-    assert time.process_time() - began < 10  # half of one; by the square minutes
+    assert time.process_time() - began < 5  # half of one; by the square minutes
 
 
 def test_a_correction_of_a_long_answer_is_found_in_linear_time() -> None:

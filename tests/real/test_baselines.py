@@ -40,7 +40,7 @@ def test_what_the_samples_do_not_say_is_less_consistent(model: BaseChatModel) ->
 
 def test_samples_are_drawn_and_differ(model: BaseChatModel) -> None:
     found = SelfCheck(model, method="ngram", n_samples=2).invoke(
-        {"question": "Which animal do you think of? One short sentence.", "answer": "Of a fox."}
+        {"question": "Invent a name for a ship, and say why.", "answer": "The Fox."}
     )
     assert found.error is None
     assert len(set(found.details["samples"])) > 1

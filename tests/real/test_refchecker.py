@@ -51,7 +51,7 @@ def test_a_refusal_is_an_abstention(model: BaseChatModel) -> None:
     assert (found.label, found.passed) == ("Abstain", None), found
 
 
-@pytest.mark.parametrize("checker", ["logprobs", "joint", "per_claim"])
+@pytest.mark.parametrize("checker", ["logprobs", "joint"])
 def test_each_checker_can_be_read(model: BaseChatModel, checker: str) -> None:
     reference = (
         "Maria Lindqvist founded the bakery Kringla in Uppsala in 1987. Her son Erik took it over "

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import RunnableBranch, RunnableLambda
 
-from demur import Guard, RefChecker, ReverseValidation, Sample
+from demur import ReverseValidation
 
 pytestmark = pytest.mark.real
 
@@ -37,25 +33,3 @@ def test_a_list_of_requirements_leads_back_with_a_percentage(model: BaseChatMode
     assert str(found.details["query"]).startswith("1. ")
     assert found.details["percentage"] is not None
     assert found.usage.calls == 2
-
-
-def test_a_mismatch_has_the_answer_given_again_from_documents(model: BaseChatModel) -> None:
-    check: RunnableBranch[Any, Any] = RunnableBranch(
-        (_has_documents, RefChecker(model)), ReverseValidation(model)
-    )
-    guard = Guard(
-        RunnableLambda(lambda asked: MADE_UP),
-        check,
-        model=model,
-        retriever=RunnableLambda(lambda query: [Document(PARIS)]),
-    )
-    found = guard.with_trace().invoke("What is Paris?")
-    first, *later = found.trace.attempts
-    assert [str(one.failure) for one in first.evaluations] == ["mismatch"]
-    assert later[0].recovery == "retrieve"
-    assert later[0].contexts == (Document(PARIS),)
-    assert "Japan" not in found.output
-
-
-def _has_documents(sample: Sample) -> bool:
-    return bool(sample.contexts)

@@ -33,7 +33,7 @@ FORMS: tuple[Form, ...] = ("triplets", "statements")
 DENYING = ("no claims", "prose, then no claims", "foreign claims, then no claims", "half a list")
 """Extractors that say of an answer that states nothing that there are no claims."""
 EXTRACTORS = (*DENYING, "prose twice", "our own example", "empty reply")
-SOME = [STATING[at * len(STATING) // 20] for at in range(20)]
+SOME = [STATING[at * len(STATING) // 30] for at in range(30)]
 
 
 def _said(text: str) -> str:
@@ -177,7 +177,7 @@ def test_an_answer_that_states_nothing_is_not_treated_as_claims(how: str, form: 
         # Where the extractor cannot be read at all, it may also be left undecided.
         if one.label != "Abstain" and (how in DENYING or not one.undetermined)
     ]
-    assert len(wrong) <= 5, wrong
+    assert len(wrong) <= max(2, len(found) // 20), wrong
 
 
 @pytest.mark.slow
