@@ -8,13 +8,16 @@ from typing import Any
 import chromadb
 import pytest
 from llama_index.core import Document, StorageContext, VectorStoreIndex
+from llama_index.core.base.response.schema import Response
 from llama_index.core.llms import LLM
 from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.schema import QueryBundle
 from llama_index.embeddings.langchain import LangchainEmbedding
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from demur.local import MiniLM
 from fake_llm import EndpointLLM
+from guarded_app import Said
 from llama_index.evaluation.demur import (
     GuardedChatEngine,
     GuardedQueryEngine,
@@ -74,6 +77,17 @@ def test_a_real_answer_passes_and_has_its_evidence(llm: LLM, index: VectorStoreI
     usage = trace_of(response).attempts[0].usage
     assert usage.calls == 1
     assert usage.output_tokens > 0
+
+
+def test_a_wrong_answer_does_not_leave(llm: LLM, index: VectorStoreIndex) -> None:
+    def wrong(query: str) -> Response:
+        nodes = index.as_retriever(similarity_top_k=1).retrieve(QueryBundle(query))
+        return Response("The kettle is made of copper.", nodes)
+
+    guarded = GuardedQueryEngine(Said(script=wrong), RefCheckerEvaluator("local"), model=llm)
+    response = guarded.query(QUESTION)
+    assert trace_of(response).attempts[0].verdict == "failed"
+    assert "copper" not in str(response)
 
 
 async def test_a_real_chat_streams_by_sentences(llm: LLM, index: VectorStoreIndex) -> None:
