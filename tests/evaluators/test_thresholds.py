@@ -25,7 +25,7 @@ from demur.evaluators import (
     refuse_foreign,
 )
 from demur.evaluators.reverse_validation.matching import exact
-from demur.runtime import Steps, ask
+from demur.runtime import Steps, ask_all
 from support.fakes import ScriptedModel
 
 
@@ -73,7 +73,7 @@ class Mine(Evaluator):
         return found
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
-        yield from ask(())
+        yield from ask_all(())
         score = sample.answer.count("a") / len(sample.answer)
         least = number(self.threshold)
         passed = None if least is None else score >= least
@@ -89,7 +89,7 @@ class Plain(Evaluator):
         """Without a call of what is above."""
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
-        yield from ask(())
+        yield from ask_all(())
         return self.found
 
 

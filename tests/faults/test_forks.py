@@ -31,7 +31,18 @@ from demur import (
 from demur._recent import Recent
 from demur.guard import REFUSAL
 from demur.observe.log import open_log, records
-from demur.runtime import Account, ChatCall, Outcome, PerModel, adrive, ask, drive, inherited, share
+from demur.runtime import (
+    Account,
+    ChatCall,
+    Outcome,
+    PerModel,
+    Reply,
+    adrive,
+    ask_all,
+    drive,
+    inherited,
+    share,
+)
 from demur.schema import Usage
 from demur.similarity import Similarity
 from support import facts
@@ -64,9 +75,11 @@ class InProcess(ScriptedModel):
         return "demur-local"
 
 
-def asked(model: ScriptedModel, text: str, policy: CallPolicy, mode: str = "sync") -> Outcome:
+def asked(
+    model: ScriptedModel, text: str, policy: CallPolicy, mode: str = "sync"
+) -> Outcome[Reply]:
     def steps() -> Any:
-        return (yield from ask([ChatCall(model, [HumanMessage(text)], "stage")]))
+        return (yield from ask_all([ChatCall(model, [HumanMessage(text)], "stage")]))
 
     if mode == "sync":
         found, _ = drive(steps(), {}, policy)
@@ -75,7 +88,7 @@ def asked(model: ScriptedModel, text: str, policy: CallPolicy, mode: str = "sync
     return found[0]
 
 
-def value_of(outcome: Outcome) -> str:
+def value_of(outcome: Outcome[Reply]) -> str:
     return outcome.error or outcome.value.text
 
 

@@ -17,6 +17,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
 
+from demur._undetermined import UndeterminedError
 from demur.runtime import (
     CallPolicy,
     ChatCall,
@@ -25,7 +26,7 @@ from demur.runtime import (
     RunnableCall,
     Steps,
     adrive,
-    ask,
+    ask_all,
     drive,
 )
 from support.fakes import ScriptedModel
@@ -33,7 +34,7 @@ from support.openai_server import Answer, openai_server
 
 QUICK = CallPolicy(first_delay=0.01, timeout=5, deadline=10)
 
-Run = Callable[..., Sequence[Outcome]]
+Run = Callable[..., Sequence[Outcome[Any]]]
 
 
 def chat(model: BaseChatModel, text: str = "hello", **fields: Any) -> ChatCall:
@@ -54,8 +55,8 @@ def together(count: int) -> Callable[[dict[str, Any], int], Answer]:
 PATIENT = CallPolicy(attempts=1)
 
 
-def _steps(calls: Sequence[Any]) -> Steps[list[Outcome]]:
-    return (yield from ask(calls))
+def _steps(calls: Sequence[Any]) -> Steps[list[Outcome[Any]]]:
+    return (yield from ask_all(calls))
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -65,12 +66,12 @@ def run(request: pytest.FixtureRequest) -> Iterator[Run]:
 
     def sync(
         *calls: Any, policy: CallPolicy | None = QUICK, config: Any = None
-    ) -> Sequence[Outcome]:
+    ) -> Sequence[Outcome[Any]]:
         return drive(_steps(calls), config or {}, policy)[0]
 
     def asynchronous(
         *calls: Any, policy: CallPolicy | None = QUICK, config: Any = None
-    ) -> Sequence[Outcome]:
+    ) -> Sequence[Outcome[Any]]:
         return loop.run_until_complete(adrive(_steps(calls), config or {}, policy))[0]
 
     yield sync if request.param == "sync" else asynchronous
@@ -135,8 +136,8 @@ def test_a_lasting_fault_is_not_tried_again(run: Run, status: int) -> None:
     with openai_server([Answer("no such thing", status=status)]) as server:
         (outcome,) = run(chat(server.model()))
         assert len(server.requests) == 1
-    assert outcome.value is None
-    assert "no such thing" in outcome.error
+    with pytest.raises(UndeterminedError, match="no such thing"):
+        _ = outcome.value
     assert outcome.usage.calls == 1
 
 
@@ -289,7 +290,6 @@ def test_a_message_without_text_is_an_empty_reply(run: Run) -> None:
 def test_an_error_of_the_program_is_an_outcome_too(run: Run) -> None:
     model = GenericFakeChatModel(messages=iter([]))
     (outcome,) = run(chat(model))
-    assert outcome.value is None
     assert outcome.error
 
 
@@ -310,8 +310,10 @@ def test_usage_is_accounted_by_stage() -> None:
         model = server.model()
 
         def steps() -> Steps[str]:
-            yield from ask([ChatCall(model, [HumanMessage("one")], "first")])
-            yield from ask([ChatCall(model, [HumanMessage(str(at))], "second") for at in range(3)])
+            yield from ask_all([ChatCall(model, [HumanMessage("one")], "first")])
+            yield from ask_all(
+                [ChatCall(model, [HumanMessage(str(at))], "second") for at in range(3)]
+            )
             return "done"
 
         result, ledger = drive(steps(), {}, QUICK)
@@ -388,7 +390,7 @@ def test_event_loops_one_after_another_share_a_client() -> None:
         model = server.model()
         for _ in range(3):
             (outcome,), _ = asyncio.run(adrive(_steps([chat(model)]), {}, QUICK))
-            assert outcome.value is not None, outcome.error
+            assert outcome.value.text == "x"
 
 
 def test_the_model_and_its_messages_are_not_changed(run: Run) -> None:

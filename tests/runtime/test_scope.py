@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur.runtime import Account, Scope, current_scope, within_scope
-from demur.runtime.threads import within
+from demur.runtime.pool import within
 from demur.schema import Usage
 
 CALLS = st.lists(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.runnables import RunnableLambda
 
-from demur.runtime import Costs, RunnableCall, Steps, ask, drive, side_by_side
+from demur.runtime import Calls, Costs, RunnableCall, Steps, ask_all, drive, side_by_side
 
 ECHO = RunnableLambda(lambda value: value)
 
@@ -16,7 +16,7 @@ def _part(name: int, rounds: list[int]) -> Steps[list[str]]:
     told: list[str] = []
     for at, count in enumerate(rounds):
         wanted = [f"{name}.{at}.{number}" for number in range(count)]
-        outcomes = yield from ask([RunnableCall(ECHO, value, "echo") for value in wanted])
+        outcomes = yield from ask_all([RunnableCall(ECHO, value, "echo") for value in wanted])
         assert [outcome.value for outcome in outcomes] == wanted
         told += wanted
     return told
@@ -33,11 +33,12 @@ def test_each_part_gets_its_own_outcomes_and_rounds_are_made_together(
         outcomes = None
         while True:
             try:
-                calls = next(steps) if outcomes is None else steps.send(outcomes)
+                effect = steps.send(outcomes)
             except StopIteration as stop:
                 return stop.value
-            batches.append(len(calls))
-            outcomes = yield calls
+            assert isinstance(effect, Calls)
+            batches.append(len(effect.calls))
+            outcomes = yield effect
 
     told, _ = drive(counted(), {}, None)
     assert told == [drive(_part(name, rounds), {}, None)[0] for name, rounds in enumerate(parts)]

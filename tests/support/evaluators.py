@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
-from langchain_core.runnables import RunnableConfig
 from pydantic import Field, PrivateAttr
 
-from demur import CallPolicy, Evaluation, Sample, Threshold, Usage
+from demur import Evaluation, Sample, Threshold, Usage
 from demur.evaluators import Evaluator
-from demur.runtime import Outcome, Steps, ask
+from demur.runtime import Costs, Steps, spend
 
 
 class Scripted(Evaluator):
@@ -28,7 +26,7 @@ class Scripted(Evaluator):
         return self._asked
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
-        yield from ask([_Spent(self.cost)])
+        yield from spend(Costs({"scripted": self.cost}))
         self._asked.append(sample.answer)
         found = self.script(sample)
         if isinstance(found, Exception):
@@ -42,23 +40,6 @@ class ForStrictGuards(Scripted):
     threshold: Threshold = Threshold(
         value=0.5, method="percentile", percentile=5, on_abstain="fail", samples=1, passed=1
     )
-
-
-@dataclass(frozen=True)
-class _Spent:
-    """A call that does nothing and costs something."""
-
-    usage: Usage
-    stage: str = "scripted"
-
-    def at_once(self, policy: CallPolicy | None) -> int:
-        return 1
-
-    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
-        return Outcome(usage=self.usage)
-
-    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
-        return Outcome(usage=self.usage)
 
 
 def undetermined(why: str) -> Evaluation:

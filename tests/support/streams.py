@@ -21,7 +21,7 @@ from pydantic import Field
 from demur import Evaluation, Guard, Sample
 from demur.evaluators import Evaluator
 from demur.guard import REPLACE
-from demur.runtime import RunnableCall, Steps, ask
+from demur.runtime import RunnableCall, Steps, ask_all
 from demur.shapes import added
 
 PATIENCE = 30.0
@@ -139,7 +139,7 @@ class ByClaims(Evaluator):
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         self.seen.append(sample)
         looking = RunnableLambda(self._look, self._alook)
-        (outcome,) = yield from ask([RunnableCall(looking, sample, "looking")])
+        (outcome,) = yield from ask_all([RunnableCall(looking, sample, "looking")])
         if outcome.error is not None or outcome.value is None:
             return Evaluation(name="judge", error=outcome.error or "it cannot be told")
         why = "" if outcome.value else f"{sample.answer} is bad"

@@ -73,9 +73,7 @@ class _Judge(Evaluator):
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         looking = RunnableLambda(self._look, self._alook)
-        (outcome,) = yield from ask([RunnableCall(looking, sample, "looking")])
-        found: Evaluation = outcome.value
-        return found
+        return (yield from ask(RunnableCall(looking, sample, "looking")))
 
     def _look(self, sample: Sample) -> Evaluation:
         (number,) = _numbers(sample.question)

@@ -9,7 +9,7 @@ from langchain_core.language_models import BaseChatModel
 
 from demur.errors import DemurError
 from demur.prompting import Prompt
-from demur.runtime import ChatCall, ask, drive
+from demur.runtime import ChatCall, ask_all, drive
 from demur.similarity import Pair
 
 _PROMPT = Prompt(
@@ -40,7 +40,7 @@ class Agreement:
             ChatCall(self._model, _PROMPT.messages(first=one, second=two), "similarity", options)
             for one, two in pairs
         ]
-        outcomes, _ = drive(ask(calls), {}, None)
+        outcomes, _ = drive(ask_all(calls), {}, None)
         found = []
         for outcome in outcomes:
             if outcome.error is not None:

@@ -18,10 +18,11 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
 from demur import DemurError
+from demur._undetermined import UndeterminedError
 from demur.evaluators import FEWL, FEWLPrompts
 from demur.evaluators.fewl.neighbors import KnownQuestion
 from demur.evaluators.fewl.reference_models import ReferenceModels
-from demur.runtime import ChatCall, Outcome, Reply, ask, drive
+from demur.runtime import ChatCall, Outcome, Reply, ask_all, drive
 from demur_research.pairs import PROMPTS
 from demur_research.recorder import Item, Line, Lines
 from demur_research.runner import Finding
@@ -139,14 +140,12 @@ class Asked:
         references = self.references()
         (answers_reply,) = _again(one, lines, self.answers_name)
         (pairs_reply,) = _again(one, lines, self.pairs_name)
-        answers, pairs = references.answer(0, answers_reply), references.pairs(pairs_reply)
-        if isinstance(answers, str) or isinstance(pairs, str):
-            raise DemurError(f"the recording of {one.key} cannot be read: {answers}, {pairs}")
-        agreed: tuple[float, ...] | str | None = None
-        if agreement and (kept := _again(one, lines, self.agreement_name)):
-            agreed = references.agreement(kept, pairs)
-        if isinstance(agreed, str):
-            raise DemurError(f"the recording of {one.key} cannot be read: {agreed}")
+        kept = _again(one, lines, self.agreement_name) if agreement else []
+        try:
+            answers, pairs = references.answer(0, answers_reply), references.pairs(pairs_reply)
+            agreed = references.agreement(kept, pairs) if kept else None
+        except UndeterminedError as error:
+            raise DemurError(f"the recording of {one.key} cannot be read: {error}") from error
         return KnownQuestion(one.question, answers, pairs, agreed)
 
     def recorded(
@@ -174,19 +173,19 @@ class Asked:
 
 def _said(calls: Sequence[ChatCall]) -> Finding:
     """The replies, and what they cost."""
-    outcomes, _ = drive(ask(list(calls)), {}, None)
+    outcomes, _ = drive(ask_all(calls), {}, None)
     return Finding({"replies": [_kept(outcome) for outcome in outcomes]})
 
 
-def _kept(outcome: Outcome) -> dict[str, Any]:
+def _kept(outcome: Outcome[Reply]) -> dict[str, Any]:
     if outcome.error is not None:
         raise DemurError(f"no reply to record: {outcome.error}")
-    reply: Reply = outcome.value
+    reply = outcome.value
     cost = outcome.usage.model_dump(include={"input_tokens", "output_tokens", "seconds"})
     return {"reply": reply.text, "truncated": reply.truncated, **cost}
 
 
-def _again(one: Question, lines: Lines, configuration: str) -> list[Outcome]:
+def _again(one: Question, lines: Lines, configuration: str) -> list[Outcome[Reply]]:
     line: Line | None = lines.get((one.key, configuration))
     if line is None:
         raise DemurError(f"the recording holds no {configuration} of {one.key}: record them")

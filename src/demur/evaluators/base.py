@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import PrivateAttr
 
 from demur._text import replace_surrogates
+from demur._undetermined import UndeterminedError
 from demur.evaluators.styled import unstyled
 from demur.runtime import Costs, Steps, Stepwise
 from demur.schema import Claim, Evaluation, Sample
@@ -47,26 +48,43 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
         """Whether it judges claim by claim, so that an answer can be judged in parts."""
         return False
 
-    def _read(self, input: Sample | Mapping[str, Any]) -> Sample:
-        return as_sample(input)
+    @abstractmethod
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        """Judge a sample.
 
-    def _work(self, read: Sample) -> Steps[Evaluation]:
+        Raises:
+            UndeterminedError: Nothing can be decided.
+        """
+
+    def _work(self, input: Sample | Mapping[str, Any]) -> Steps[Evaluation]:
+        sample = as_sample(input)
         # Here for all evaluators: none compares or shows letters that only look like others.
-        plain = unstyled(read)
-        if plain is None:
-            return (yield from self._steps(read))
-        return plain.in_original((yield from self._steps(plain.sample)))
+        plain = unstyled(sample)
+        try:
+            if plain is None:
+                return (yield from self._steps(sample))
+            return plain.in_original((yield from self._steps(plain.sample)))
+        except UndeterminedError as error:
+            undetermined = self._undetermined(error)
+            return undetermined if plain is None else plain.in_original(undetermined)
 
-    def _undetermined(self, error: str, **fields: Any) -> Evaluation:
-        return Evaluation(name=self.get_name(), error=error, explanation=error, **fields)
+    def _undetermined(self, error: UndeterminedError) -> Evaluation:
+        why = str(error)
+        return Evaluation(
+            name=self.get_name(),
+            error=why,
+            explanation=why,
+            claims=error.claims,
+            details=error.details,
+        )
 
-    def _accounted(self, output: Evaluation, ledger: Costs) -> Evaluation:
-        stages = {stage: spent.model_dump() for stage, spent in ledger.usage.items()}
+    def _accounted(self, output: Evaluation, costs: Costs) -> Evaluation:
+        stages = {stage: spent.model_dump() for stage, spent in costs.usage.items()}
         details = {**output.details, "usage_by_stage": stages}
         fingerprints = self._fingerprints() or output.fingerprints
-        changes = {"usage": ledger.total, "details": details, "fingerprints": dict(fingerprints)}
-        if output.undetermined and ledger.causes:
-            changes["cause"] = ", ".join(ledger.causes)
+        changes = {"usage": costs.total, "details": details, "fingerprints": dict(fingerprints)}
+        if output.undetermined and costs.causes:
+            changes["cause"] = ", ".join(costs.causes)
         return output.model_copy(update=changes)
 
     def _fingerprints(self) -> dict[str, str]:
@@ -119,7 +137,7 @@ class ClaimEvaluator(Evaluator):
 
     @abstractmethod
     def _find(self, sample: Sample) -> Steps[ExtractedClaims | Evaluation]:
-        """Find the claims; or the evaluation, if there are none to label."""
+        """Find the claims; or the evaluation of an answer that has none."""
 
     @abstractmethod
     def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[LabelledClaims]:
@@ -127,7 +145,11 @@ class ClaimEvaluator(Evaluator):
 
     @abstractmethod
     def _conclude(self, claims: Sequence[Claim], details: Mapping[str, Any]) -> Evaluation:
-        """Judge the answer by its claims' labels; undetermined where missing ones could matter."""
+        """Judge the answer by its claims' labels.
+
+        Raises:
+            UndeterminedError: Labels are missing that could matter.
+        """
 
 
 def _as_texts(fingerprints: Mapping[Any, Any]) -> dict[str, str]:

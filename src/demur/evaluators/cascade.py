@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 from pydantic import Field, field_validator
 
 from demur._frozen import fields_of
+from demur._undetermined import UndeterminedError
 from demur.evaluators.base import ClaimEvaluator, Evaluator, ExtractedClaims
-from demur.runtime import Call, CallPolicy, Outcome, Steps
+from demur.runtime import Call, CallPolicy, Calls, Outcome, Spent, Steps
 from demur.schema import Claim, Evaluation, Sample
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Cascade(Evaluator):
@@ -123,16 +127,19 @@ class Cascade(Evaluator):
         stages: list[dict[str, Any]] = []
         for number, stage in enumerate(self.stages, 1):
             about: dict[str, Any] = {"name": stage.get_name(), "claims": None}
-            if isinstance(stage, ClaimEvaluator):
-                begun = extracted or (yield from _of_stage(number, stage, stage._find(sample)))
-                if isinstance(begun, ExtractedClaims):
-                    extracted = yield from self._settle(number, stage, begun, about)
-                    claims = (*extracted.claims, *extracted.unfit)
-                    evaluation = deciding[-1]._conclude(claims, extracted.details)
+            try:
+                if isinstance(stage, ClaimEvaluator):
+                    begun = extracted or (yield from _of_stage(number, stage, stage._find(sample)))
+                    if isinstance(begun, ExtractedClaims):
+                        extracted = yield from self._settle(number, stage, begun, about)
+                        claims = (*extracted.claims, *extracted.unfit)
+                        evaluation = deciding[-1]._conclude(claims, extracted.details)
+                    else:
+                        evaluation = begun
                 else:
-                    evaluation = begun
-            else:
-                evaluation = yield from _of_stage(number, stage, stage._steps(sample))
+                    evaluation = yield from _of_stage(number, stage, stage._steps(sample))
+            except UndeterminedError as error:
+                evaluation = self._undetermined(error)
             stages.append({**about, "finding": evaluation.finding})
             # One that finds nothing to check takes nothing back that another has found.
             ended = ended if ended and evaluation.nothing_to_check else evaluation
@@ -167,22 +174,28 @@ def _left_open(claim: Claim, confidence: float) -> Claim:
     return claim.model_copy(update={"label": None, "evidence": (), "error": why})
 
 
-def _of_stage(number: int, stage: Evaluator, steps: Steps[Any]) -> Steps[Any]:
+def _of_stage(number: int, stage: Evaluator, steps: Steps[T]) -> Steps[T]:
     """The steps of a stage, whose calls keep to the stage's policy and are accounted as its own."""
-    outcomes: Sequence[Outcome] | None = None
+    came: Sequence[Outcome[object]] | None = None
     while True:
         try:
-            calls = next(steps) if outcomes is None else steps.send(outcomes)
+            effect = steps.send(came)
         except StopIteration as stop:
-            return stop.value
-        outcomes = yield [_StageCall(call, number, stage.call_policy) for call in calls]
+            return cast(T, stop.value)
+        if isinstance(effect, Calls):
+            policy = stage.call_policy
+            effect = Calls([_StageCall(call, number, policy) for call in effect.calls])
+        elif isinstance(effect, Spent):
+            usage = {f"{name} {number}": spent for name, spent in effect.costs.usage.items()}
+            effect = Spent(replace(effect.costs, usage=usage))
+        came = yield effect
 
 
 @dataclass(frozen=True)
-class _StageCall:
+class _StageCall(Generic[T_co]):
     """A call of one stage."""
 
-    call: Call
+    call: Call[T_co]
     number: int
     policy: CallPolicy | None
 
@@ -193,8 +206,8 @@ class _StageCall:
     def at_once(self, policy: CallPolicy | None) -> int:
         return self.call.at_once(self.policy or policy)
 
-    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T_co]:
         return self.call.run(config, self.policy or policy)
 
-    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T_co]:
         return await self.call.arun(config, self.policy or policy)

@@ -17,7 +17,17 @@ from demur._resolve import resolve_model
 from demur.exemplars.choices import Choice, parse_choice
 from demur.exemplars.prompts import JUDGE
 from demur.prompting import Prompt, as_shown
-from demur.runtime import CallPolicy, ChatCall, Costs, Outcome, Steps, Stepwise, ask, bounded
+from demur.runtime import (
+    CallPolicy,
+    ChatCall,
+    Costs,
+    Outcome,
+    Reply,
+    Steps,
+    Stepwise,
+    ask_all,
+    bounded,
+)
 from demur.schema import Text, Usage
 
 Reason = Literal["consistent", "inconsistent", "unsure", "same", "undetermined"]
@@ -131,13 +141,11 @@ class PairwiseJudge(Stepwise[Comparison | Mapping[str, Any], PairwiseVerdict]):
         super().model_post_init(context)
         self._chat = resolve_model(self.model)
 
-    def _read(self, input: Comparison | Mapping[str, Any]) -> Comparison:
-        return input if isinstance(input, Comparison) else Comparison.model_validate(input)
+    def _accounted(self, output: PairwiseVerdict, costs: Costs) -> PairwiseVerdict:
+        return output.model_copy(update={"usage": costs.total})
 
-    def _accounted(self, output: PairwiseVerdict, ledger: Costs) -> PairwiseVerdict:
-        return output.model_copy(update={"usage": ledger.total})
-
-    def _steps(self, pair: Comparison) -> Steps[PairwiseVerdict]:
+    def _work(self, input: Comparison | Mapping[str, Any]) -> Steps[PairwiseVerdict]:
+        pair = input if isinstance(input, Comparison) else Comparison.model_validate(input)
         empty = [name for name in ("first", "second") if _is_empty(getattr(pair, name))]
         if empty:
             error = f"nothing to compare: the {' and the '.join(empty)} answer is empty"
@@ -147,7 +155,7 @@ class PairwiseJudge(Stepwise[Comparison | Mapping[str, Any], PairwiseVerdict]):
         orders = ((pair.first, pair.second), (pair.second, pair.first))
         prompts = [self.prompt.messages(question=pair.question, a=a, b=b) for a, b in orders]
         options = bounded(self._chat, _REPLY_TOKENS)
-        outcomes = yield from ask(
+        outcomes = yield from ask_all(
             [ChatCall(self._chat, messages, "comparison", options) for messages in prompts]
         )
         return _verdict(outcomes, (pair.question, pair.first, pair.second))
@@ -158,7 +166,7 @@ def _is_empty(text: str) -> bool:
     return not as_shown(text).strip()
 
 
-def _verdict(outcomes: Sequence[Outcome], shown: Sequence[str]) -> PairwiseVerdict:
+def _verdict(outcomes: Sequence[Outcome[Reply]], shown: Sequence[str]) -> PairwiseVerdict:
     """What two outcomes say: undetermined before unsure, and that before inconsistent."""
     there, back = (
         None if outcome.error is not None else parse_choice(outcome.value.text, shown)
@@ -182,7 +190,7 @@ def _verdict(outcomes: Sequence[Outcome], shown: Sequence[str]) -> PairwiseVerdi
     return PairwiseVerdict(winner=winner, reason="consistent", choices=choices)
 
 
-def _problem(outcome: Outcome, choice: Choice | None) -> str | None:
+def _problem(outcome: Outcome[Reply], choice: Choice | None) -> str | None:
     if outcome.error is not None:
         return outcome.error
     if choice is None:

@@ -13,8 +13,8 @@ from demur.errors import DemurError
 from demur.evaluators import FEWL
 from demur.exemplars.entries import Candidate
 from demur.exemplars.offers import Offer
-from demur.runtime import RunnableCall, Steps, ask
-from demur.schema import Evaluation, Sample, Usage
+from demur.runtime import RunnableCall, Steps, ask_all
+from demur.schema import Sample, Usage
 
 GIVEN = "given"
 """The scorer of scores that come from outside."""
@@ -95,12 +95,12 @@ class Scorer:
             return self.given(offer)
         answers = offer.answers.items()
         samples = [Sample(question=offer.question, answer=answer) for _, answer in answers]
-        outcomes = yield from ask(
+        outcomes = yield from ask_all(
             [RunnableCall(self.fewl, sample, "exemplar") for sample in samples]
         )
         candidates, failed, usage = {}, [], Usage()
         for (key, answer), outcome in zip(answers, outcomes, strict=True):
-            evaluation: Evaluation | None = outcome.value
+            evaluation = None if outcome.error is not None else outcome.value
             if evaluation is not None:
                 usage += evaluation.usage
             if evaluation is None or evaluation.score is None:

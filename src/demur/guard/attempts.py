@@ -51,12 +51,12 @@ class ChainCall:
         """There is one at a time."""
         return 1
 
-    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[Any]:
         """Run the chain in this thread."""
         with self.running(config) as inner:
             return Outcome(self.chain.invoke(self.input, inner, **self.kwargs))
 
-    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[Any]:
         """Run the chain in the running loop."""
         with self.running(config) as inner:
             return Outcome(await self.chain.ainvoke(self.input, inner, **self.kwargs))
@@ -126,7 +126,7 @@ class Ended:
     """What was spent on one that came to nothing."""
 
 
-def as_verdict(name: str, outcome: Outcome) -> Evaluation:
+def as_verdict(name: str, outcome: Outcome[object]) -> Evaluation:
     """What an evaluator gave, which a guard can act on.
 
     Raises:
@@ -138,7 +138,7 @@ def as_verdict(name: str, outcome: Outcome) -> Evaluation:
     return evaluation
 
 
-def as_evaluation(name: str, outcome: Outcome) -> Evaluation:
+def as_evaluation(name: str, outcome: Outcome[object]) -> Evaluation:
     """What an evaluator gave, or an undetermined evaluation where it raised.
 
     Raises:

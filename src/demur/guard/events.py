@@ -18,7 +18,7 @@ from langchain_core.callbacks.base import BaseCallbackManager
 from langchain_core.runnables import RunnableConfig
 
 from demur.guard.trace import Trace, Verdict
-from demur.runtime import CallPolicy, Outcome, describe
+from demur.runtime import describe
 from demur.schema import Evaluation, Failure
 
 _log = logging.getLogger(__name__)
@@ -50,31 +50,24 @@ class TraceHandler(Protocol):
 
 @dataclass(frozen=True)
 class Announcement:
-    """A call that tells events, in their order, and then the trace."""
+    """Callbacks are told events, in their order, and then the trace."""
 
     events: tuple[Event, ...]
     trace: Trace | None = None
-    stage: str = "events"
 
-    def at_once(self, policy: CallPolicy | None) -> int:
-        """It is alone."""
-        return 1
-
-    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    def tell(self, config: RunnableConfig) -> None:
         """Tell them in this thread."""
         if _heard(config):
             for name, data in self.events:
                 dispatch_custom_event(name, data, config=config)
             self._tell_trace(config)
-        return Outcome()
 
-    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    async def atell(self, config: RunnableConfig) -> None:
         """Tell them in the running loop."""
         if _heard(config):
             for name, data in self.events:
                 await adispatch_custom_event(name, data, config=config)
             self._tell_trace(config)
-        return Outcome()
 
     def _tell_trace(self, config: RunnableConfig) -> None:
         manager = config.get("callbacks")

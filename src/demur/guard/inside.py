@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import var_child_runnable_config
 
 from demur.runtime import Call, CallPolicy, Outcome
+
+T_co = TypeVar("T_co", covariant=True)
 
 _STREAMING = {"_StreamingCallbackHandler", "_V2StreamingCallbackHandler"}
 """What LangChain calls handlers that pass on to a client what they hear: those of `astream_events`,
@@ -52,10 +54,10 @@ def as_context(config: RunnableConfig) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class Inside:
+class Inside(Generic[T_co]):
     """A call of another kind, made where nobody listens who streams to a client."""
 
-    call: Call
+    call: Call[T_co]
 
     @property
     def stage(self) -> str:
@@ -66,13 +68,13 @@ class Inside:
         """The call's."""
         return self.call.at_once(policy)
 
-    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T_co]:
         """Make the call in this thread."""
         inner = inside(config)
         with as_context(inner):
             return self.call.run(inner, policy)
 
-    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T_co]:
         """Make the call in the running loop."""
         inner = inside(config)
         with as_context(inner):

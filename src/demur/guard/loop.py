@@ -40,7 +40,7 @@ from demur.guard.repair import repair_prompt
 from demur.guard.trace import Attempt, Guarded, Origin, Verdict
 from demur.guard.widening import Widening
 from demur.prompting import without_delimiters
-from demur.runtime import ChatCall, Limit, RunnableCall, Scope, Steps, ask
+from demur.runtime import ChatCall, Limit, RunnableCall, Scope, Steps, ask, ask_all, tell
 from demur.schema import Evaluation, Sample, Usage
 from demur.shapes import (
     CONTEXT_KEYS,
@@ -114,7 +114,7 @@ class GuardedCall:
 
     def evaluate(self, sample: Sample) -> Steps[tuple[Evaluation, ...]]:
         """What the evaluators find of a sample, side by side."""
-        outcomes = yield from ask(
+        outcomes = yield from ask_all(
             [
                 Inside(RunnableCall(runnable, sample, name))
                 for name, runnable in self.plan.evaluators
@@ -156,8 +156,7 @@ class GuardedCall:
 
     def _run_chain(self, input: Any, origin: Origin) -> Steps[Answered]:
         call = self.chain_call(input)
-        (outcome,) = yield from ask([call])
-        output = outcome.value
+        output = yield from ask(call)
         if origin == "feedback":
             kept = (*CONTEXT_KEYS, self.plan.contexts)
             output = as_given(output, input, self.input, kept)
@@ -266,7 +265,7 @@ class GuardedCall:
         last = self.tried[-1]
         contexts = distinct([*last.attempt.contexts, *feedback.documents])
         prompt = repair_prompt(feedback, contexts)
-        (outcome,) = yield from ask([Inside(ChatCall(self.plan.chat, prompt, "repair"))])
+        (outcome,) = yield from ask_all([Inside(ChatCall(self.plan.chat, prompt, "repair"))])
         text = "" if outcome.error else without_delimiters(outcome.value.text)
         if not text:
             if outcome.error and self._exhausted:
@@ -283,7 +282,7 @@ class GuardedCall:
         usage = self._usage() + ended.usage
         ending = conclude(self.plan, self.tried, ended, usage, time.monotonic() - self._started)
         event = outcome_event(ending.trace, ending.refusal)
-        yield from ask([Announcement((event,), ending.trace)])
+        yield from tell(Announcement((event,), ending.trace))
         if ending.error is not None:
             raise ending.error
         return Guarded(ending.output, ending.trace)
@@ -303,21 +302,22 @@ class GuardedCall:
     # --- Callbacks ---------------------------------------------------------------------------
 
     def _announce(self, *events: Event) -> Steps[None]:
-        yield from ask([Announcement(events)])
+        yield from tell(Announcement(events))
 
 
 def _search(retriever: Runnable[str, Any], feedback: Feedback) -> Steps[Feedback]:
     """The feedback with what a retriever finds for its queries."""
     searches = [Inside(RunnableCall(retriever, query, "retrieval")) for query in feedback.queries]
-    outcomes = yield from ask(searches)
+    outcomes = yield from ask_all(searches)
     sources: list[Document] = []
     errors: list[str] = []
     for outcome in outcomes:
-        documents = None if outcome.error else as_documents(outcome.value)
-        if documents is None:
-            returned = f"the retriever returned {kind_of(outcome.value)}, not documents"
-            errors.append(outcome.error or returned)
-        sources += documents or ()
+        if outcome.error is not None:
+            errors.append(outcome.error)
+        elif (documents := as_documents(outcome.value)) is not None:
+            sources += documents
+        else:
+            errors.append(f"the retriever returned {kind_of(outcome.value)}, not documents")
     changes = {"documents": distinct(sources), "errors": tuple(errors)}
     return feedback.model_copy(update=changes)
 

@@ -6,6 +6,7 @@ Nothing here waits for anything: `demur.guard.streaming` does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.documents import Document
@@ -36,6 +37,13 @@ _AT_ONCE = 16
 """Sentences that are judged at a time."""
 _BREAK = "\n\n"
 """Between what was streamed and what corrects it, for clients that do not know the event."""
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """A chunk leaves."""
+
+    chunk: Any
 
 
 class StreamedAnswer:
@@ -158,11 +166,11 @@ class StreamedAnswer:
 
     # --- The end -------------------------------------------------------------------------------
 
-    def finish(self) -> Steps[list[Any]]:
+    def finish(self) -> Steps[list[Leaving | Announcement]]:
         """Do what is done about the answer.
 
         Returns:
-            The chunks that are left, and the announcements that go between them.
+            What is left to happen, in its order.
         """
         answered = self._answered or self.call.answered(self.chain, self._output, "chain")
         if self._whole or not self._spans:
@@ -171,10 +179,10 @@ class StreamedAnswer:
             self.call.record(answered, [*self._evaluations()])
         return list(self._rest((yield from self.call.finish())))
 
-    def _rest(self, guarded: Guarded[Any]) -> Iterator[Any]:
+    def _rest(self, guarded: Guarded[Any]) -> Iterator[Leaving | Announcement]:
         output = guarded.output
         if not self._sent and not self._others:
-            yield output
+            yield Leaving(output)
             return
         text = find_text(output, self._reader)
         common = _in_common(self._text[: self._sent], text)
@@ -186,11 +194,11 @@ class StreamedAnswer:
             if key not in others or not alike(value, others[key])
         ]
         if keep < self._sent and self._form is not None:
-            yield self._form.chunk(_BREAK)
+            yield Leaving(self._form.chunk(_BREAK))
         if keep < self._sent or stale:
             yield Announcement(((REPLACE, {"keep": keep, "keys": stale}),))
         fresh = {k: v for k, v in others.items() if k not in self._others or k in stale}
-        yield from last_chunks(output, self._reader, self._form, text[keep:], fresh)
+        yield from map(Leaving, last_chunks(output, self._reader, self._form, text[keep:], fresh))
 
     # --- Sentences -----------------------------------------------------------------------------
 

@@ -18,10 +18,9 @@ from typing import Any, TypeAlias
 
 from langchain_core.runnables import RunnableConfig
 
-from demur.guard.events import Announcement
 from demur.guard.loop import GuardedCall
 from demur.guard.plan import Plan
-from demur.guard.streamed import StreamedAnswer
+from demur.guard.streamed import Leaving, StreamedAnswer
 from demur.runtime import adrive, drive, in_background, take, within_scope
 from demur.schema import Sample
 from demur.shapes import added
@@ -64,10 +63,10 @@ def stream(
         with within_scope(call.scope):
             rest, _ = drive(streamed.finish(), config, None)
         for item in rest:
-            if isinstance(item, Announcement):
-                item.run(config, None)
+            if isinstance(item, Leaving):
+                yield item.chunk
             else:
-                yield item
+                item.tell(config)
     finally:
         streamed.over = True  # a blocking call cannot be stopped, but nothing new is begun
 
@@ -141,10 +140,10 @@ async def astream(
         with within_scope(call.scope):
             rest, _ = await adrive(streamed.finish(), config, None)
         for item in rest:
-            if isinstance(item, Announcement):
-                await item.arun(config, None)
+            if isinstance(item, Leaving):
+                yield item.chunk
             else:
-                yield item
+                await item.atell(config)
     finally:
         streamed.over = True
         await _stop(tasks)

@@ -366,7 +366,7 @@ def begin(work: Callable[[], None]) -> Future[None]:
 def wait(future: Future[None], timeout: float | None) -> bool:
     """Wait for a future, at most so many seconds: whether it is done.
 
-    In pieces, so that an interrupt is heard (see `demur.runtime.threads.take`).
+    In pieces, so that an interrupt is heard (see `demur.runtime.pool.take`).
     """
     until = math.inf if timeout is None else time.monotonic() + timeout
     while True:

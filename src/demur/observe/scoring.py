@@ -16,8 +16,8 @@ from demur.errors import DemurError
 from demur.guard import Attempt, as_evaluation, verdict_of
 from demur.observe.finished import Finished
 from demur.observe.records import Record
-from demur.runtime import CallPolicy, Outcome, RunnableCall, Steps, ask
-from demur.schema import Evaluation, Usage
+from demur.runtime import CallPolicy, Outcome, RunnableCall, Steps, ask_all
+from demur.schema import Evaluation, Sample, Usage
 
 Named = tuple[str, Runnable[Any, Any]]
 """An evaluator with its name."""
@@ -38,7 +38,7 @@ def score(finished: Finished, evaluators: Sequence[Named]) -> Steps[Record]:
     elif content.error is not None:
         evaluations = tuple(_undecided(name, content.error) for name, _ in evaluators)
     else:
-        outcomes = yield from ask(
+        outcomes = yield from ask_all(
             [_Judging(runnable, content.sample, name) for name, runnable in evaluators]
         )
         names = [name for name, _ in evaluators]
@@ -48,10 +48,10 @@ def score(finished: Finished, evaluators: Sequence[Named]) -> Steps[Record]:
 
 
 @dataclass(frozen=True)
-class _Judging(RunnableCall):
+class _Judging(RunnableCall[Sample, object]):
     """A call of an evaluator. Whatever it raises is its outcome: nobody is there to be told."""
 
-    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[object]:
         """Make the call in this thread, in a loop of its own if it has to have one."""
         started = time.monotonic()
         try:
@@ -61,7 +61,7 @@ class _Judging(RunnableCall):
         except BaseException as error:
             return _raised(error, started)
 
-    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[object]:
         """Make the call in the running loop."""
         started = time.monotonic()
         try:
@@ -72,7 +72,7 @@ class _Judging(RunnableCall):
             return _raised(error, started)
 
 
-def _raised(error: BaseException, started: float) -> Outcome:
+def _raised(error: BaseException, started: float) -> Outcome[object]:
     return Outcome.failed(error, time.monotonic() - started)
 
 
@@ -85,7 +85,7 @@ def _only_async(evaluator: Runnable[Any, Any]) -> bool:
     return isinstance(evaluator, RunnableLambda) and not hasattr(evaluator, "func")
 
 
-def _evaluation(name: str, outcome: Outcome) -> Evaluation:
+def _evaluation(name: str, outcome: Outcome[object]) -> Evaluation:
     try:
         return as_evaluation(name, outcome)
     except DemurError as error:  # there is no caller to tell

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from demur._undetermined import UndeterminedError
 from demur.schema import ClaimLabel
 
 
@@ -16,7 +17,7 @@ class Calibration:
     cases: tuple[tuple[str, str], ...]
 
 
-def label_logprobs(first_token: Mapping[str, float] | None) -> Mapping[ClaimLabel, float] | str:
+def label_logprobs(first_token: Mapping[str, float] | None) -> Mapping[ClaimLabel, float]:
     """The log-probability of each label, by the tokens that begin its word.
 
     Args:
@@ -24,10 +25,15 @@ def label_logprobs(first_token: Mapping[str, float] | None) -> Mapping[ClaimLabe
 
     Returns:
         One log-probability per label; a label that is not among the tokens gets the lowest of
-        theirs, which bounds it from above. A string says why there are none.
+        theirs, which bounds it from above.
+
+    Raises:
+        UndeterminedError: There are none.
     """
     if not first_token:
-        return "the endpoint gives no log-probabilities: choose checker='joint' or 'per_claim'"
+        raise UndeterminedError(
+            "the endpoint gives no log-probabilities: choose checker='joint' or 'per_claim'"
+        )
     mass: dict[ClaimLabel, float] = dict.fromkeys(ClaimLabel, 0.0)
     finite = {token: value for token, value in first_token.items() if math.isfinite(value)}
     for token, logprob in finite.items():
@@ -36,7 +42,7 @@ def label_logprobs(first_token: Mapping[str, float] | None) -> Mapping[ClaimLabe
             if len(word) >= 2 and label.value.lower().startswith(word):
                 mass[label] += math.exp(min(logprob, 0.0))
     if not any(mass.values()):
-        return "none of the labels is among the reply's likely first tokens"
+        raise UndeterminedError("none of the labels is among the reply's likely first tokens")
     floor = math.exp(min(*finite.values(), 0.0))
     return {label: math.log(max(share, floor, 1e-30)) for label, share in mass.items()}
 

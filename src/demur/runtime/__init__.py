@@ -1,11 +1,11 @@
 """Running calls: the one place through which every request to a model goes.
 
-Work is written once, as a generator that yields calls (`Steps`), and driven by `drive` in threads
+Work is written once, as a generator that yields effects (`Steps`), and driven by `drive` in threads
 or by `adrive` in the event loop; `Stepwise` is a Runnable around one. What the room promises to the
 others: no request is made but here; each has its tries, its time limit and its slot (`CallPolicy`),
-identical ones in flight are asked once, what a failure was comes back as text and class and never
-as a label, cancelling leaves nothing behind, a guarded call's budget is kept (`Scope`), and both
-drivers do the same in the same order.
+identical ones in flight are asked once, a call that failed comes back as an `Outcome` with text and
+class or is raised by `ask`, and is never a label, cancelling leaves nothing behind, a guarded
+call's budget is kept (`Scope`), and both drivers do the same in the same order.
 """
 
 from demur.runtime.calls import (
@@ -13,20 +13,29 @@ from demur.runtime.calls import (
     NO_STREAM,
     Call,
     ChatCall,
-    Costs,
     LocalCall,
     RunnableCall,
-    Steps,
-    adrive,
-    ask,
-    drive,
 )
 from demur.runtime.in_process import bounded, is_local
 from demur.runtime.limits import PerModel, ashare, share
+from demur.runtime.pool import as_completed, in_background, settle, take
 from demur.runtime.retry import CallPolicy, cause_of, describe, is_interrupt, policy_for
 from demur.runtime.scope import Account, Limit, Scope, current_scope, within_scope
+from demur.runtime.steps import (
+    Calls,
+    Costs,
+    Effect,
+    Spent,
+    Steps,
+    adrive,
+    ask,
+    ask_all,
+    attempted,
+    drive,
+    spend,
+    tell,
+)
 from demur.runtime.stepwise import Stepwise
-from demur.runtime.threads import as_completed, in_background, settle, take
 from demur.runtime.together import side_by_side
 from demur.runtime.tries import Outcome, Reply, current_account, reported_usage
 
@@ -36,8 +45,10 @@ __all__ = [
     "Account",
     "Call",
     "CallPolicy",
+    "Calls",
     "ChatCall",
     "Costs",
+    "Effect",
     "Limit",
     "LocalCall",
     "Outcome",
@@ -45,12 +56,15 @@ __all__ = [
     "Reply",
     "RunnableCall",
     "Scope",
+    "Spent",
     "Steps",
     "Stepwise",
     "adrive",
     "as_completed",
     "ashare",
     "ask",
+    "ask_all",
+    "attempted",
     "bounded",
     "cause_of",
     "current_account",
@@ -65,6 +79,8 @@ __all__ = [
     "settle",
     "share",
     "side_by_side",
+    "spend",
     "take",
+    "tell",
     "within_scope",
 ]

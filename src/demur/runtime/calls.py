@@ -1,20 +1,13 @@
-"""The one place through which every call goes, and the two loops that drive an evaluation.
-
-An evaluation is a generator (`Steps`): it yields a batch of calls, gets their outcomes in the same
-order, and returns its result. It holds all the logic and does no waiting, so that `drive` and
-`adrive` are the only code that exists once for threads and once for asyncio.
-"""
+"""The kinds of calls: requests to chat models, to Runnables, and work of this process."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
@@ -23,12 +16,14 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from demur.runtime.counting import prompt_tokens
 from demur.runtime.inherited import refusal
 from demur.runtime.limits import ashare, loop_slot, share, thread_slot
+from demur.runtime.pool import within
 from demur.runtime.retry import CallPolicy, is_control_flow, policy_for
-from demur.runtime.threads import in_background, settle, within
-from demur.runtime.tries import Outcome, Tries, current_account
+from demur.runtime.tries import Outcome, Reply, Tries, current_account
 from demur.schema import Usage
 
 T = TypeVar("T")
+Input = TypeVar("Input")
+T_co = TypeVar("T_co", covariant=True)
 
 NO_STREAM = "nostream"
 """On a run whose tokens nobody is to see: langgraph leaves them out of `stream_mode="messages"`."""
@@ -36,8 +31,8 @@ JUDGE = "demur:judge"
 """On every run that judges."""
 
 
-class Call(Protocol):
-    """Something to wait for, in a thread or in a task."""
+class Call(Protocol[T_co]):
+    """Something to wait for, in a thread or in a task, of which a value comes."""
 
     @property
     def stage(self) -> str:
@@ -48,22 +43,18 @@ class Call(Protocol):
         """How many of such calls may be under way at a time."""
         ...
 
-    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T_co]:
         """Make the call. A failure is an outcome, never an exception."""
         ...
 
-    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T_co]:
         """As `run`, natively asynchronous."""
         ...
 
 
-Steps = Generator[Sequence[Call], Sequence[Outcome], T]
-"""An evaluation that waits for nothing itself: see the module's text."""
-
-
 @dataclass(frozen=True)
 class ChatCall:
-    """One prompt to one chat model. Its outcome's value is a `Reply`."""
+    """One prompt to one chat model."""
 
     model: BaseChatModel
     messages: Sequence[BaseMessage]
@@ -78,7 +69,7 @@ class ChatCall:
         """As many as the policy allows."""
         return policy_for(self.model, policy).max_concurrency
 
-    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[Reply]:
         """Make the call in this thread."""
         if refused := refusal(self.model):
             return Outcome(error=refused, cause=refused)
@@ -89,7 +80,7 @@ class ChatCall:
         outcome, joined = share(self._key(policy), attempt)
         return _joined(outcome) if joined else outcome
 
-    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[Reply]:
         """Make the call in the running loop."""
         if refused := refusal(self.model):
             return Outcome(error=refused, cause=refused)
@@ -100,7 +91,7 @@ class ChatCall:
         outcome, joined = await ashare(self._key(policy), attempt)
         return _joined(outcome) if joined else outcome
 
-    def _run(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
+    def _run(self, config: RunnableConfig, policy: CallPolicy) -> Outcome[Reply]:
         tries = Tries(policy, *self._tokens())
         child = _config(config, self.stage)
         invoke = partial(self.model.invoke, self._prompt(), child, **self.options)
@@ -114,7 +105,7 @@ class ChatCall:
                 return tries.outcome()
             time.sleep(tries.wait())
 
-    async def _arun(self, config: RunnableConfig, policy: CallPolicy) -> Outcome:
+    async def _arun(self, config: RunnableConfig, policy: CallPolicy) -> Outcome[Reply]:
         tries = Tries(policy, *self._tokens())
         child = _config(config, self.stage)
         invoke = partial(self.model.ainvoke, self._prompt(), child, **self.options)
@@ -160,18 +151,18 @@ class ChatCall:
 
 
 @dataclass(frozen=True)
-class RunnableCall:
-    """One call of a Runnable, such as a retriever. Its outcome's value is what that returns."""
+class RunnableCall(Generic[Input, T]):
+    """One call of a Runnable, such as a retriever."""
 
-    runnable: Runnable[Any, Any]
-    input: Any
+    runnable: Runnable[Input, T]
+    input: Input
     stage: str
 
     def at_once(self, policy: CallPolicy | None) -> int:
         """As many as the policy allows for a model."""
         return (policy or CallPolicy()).max_concurrency
 
-    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T]:
         """Make the call in this thread."""
         started = time.monotonic()
         try:
@@ -182,7 +173,7 @@ class RunnableCall:
             return Outcome.failed(error, time.monotonic() - started)
         return Outcome(value, usage=_elapsed(started))
 
-    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T]:
         """Make the call in the running loop."""
         started = time.monotonic()
         try:
@@ -195,17 +186,17 @@ class RunnableCall:
 
 
 @dataclass(frozen=True)
-class LocalCall:
-    """Work of this process that would hold up an event loop. Its outcome's value is the result."""
+class LocalCall(Generic[T]):
+    """Work of this process that would hold up an event loop."""
 
-    work: Callable[[], Any]
+    work: Callable[[], T]
     stage: str
 
     def at_once(self, policy: CallPolicy | None) -> int:
         """As many as the policy allows for a model."""
         return (policy or CallPolicy()).max_concurrency
 
-    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T]:
         """Do it in this thread."""
         started = time.monotonic()
         try:
@@ -214,7 +205,7 @@ class LocalCall:
             return Outcome.failed(error, time.monotonic() - started)
         return Outcome(value, usage=_elapsed(started))
 
-    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T]:
         """Do it in a thread of the loop's."""
         return await asyncio.to_thread(self.run, config, policy)
 
@@ -224,99 +215,7 @@ def _config(config: RunnableConfig, stage: str) -> RunnableConfig:
     return {**config, "tags": [*tags], "run_name": stage}
 
 
-def ask(calls: Sequence[Call]) -> Steps[list[Outcome]]:
-    """Have calls made side by side: `outcomes = yield from ...` this."""
-    if not calls:
-        return []
-    return list((yield calls))
-
-
-@dataclass
-class Costs:
-    """What the calls of an evaluation came to."""
-
-    usage: dict[str, Usage] = field(default_factory=dict)
-    """By stage."""
-    causes: dict[str, None] = field(default_factory=dict)
-    """Of the calls that failed, without repeats."""
-
-    @property
-    def total(self) -> Usage:
-        """What all of them cost."""
-        return sum(self.usage.values(), Usage())
-
-    def count(self, stage: str, outcome: Outcome) -> None:
-        """Write down a call."""
-        self.usage[stage] = self.usage.get(stage, Usage()) + outcome.usage
-        if outcome.cause is not None:
-            self.causes[outcome.cause] = None
-
-
-def drive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy | None) -> tuple[T, Costs]:
-    """Run an evaluation in this thread; the calls of a batch run side by side in others."""
-    ledger = Costs()
-    outcomes: Sequence[Outcome] | None = None
-    while True:
-        # Only around the generator: a guarded chain may raise a StopIteration of its own.
-        try:
-            calls = next(steps) if outcomes is None else steps.send(outcomes)
-        except StopIteration as stop:
-            return cast(T, stop.value), ledger
-        outcomes = _run_all(calls, config, policy)
-        for call, outcome in zip(calls, outcomes, strict=True):
-            ledger.count(call.stage, outcome)
-
-
-async def adrive(
-    steps: Steps[T], config: RunnableConfig, policy: CallPolicy | None
-) -> tuple[T, Costs]:
-    """As `drive`, with the calls of a batch as tasks of the running loop."""
-    ledger = Costs()
-    outcomes: Sequence[Outcome] | None = None
-    while True:
-        try:
-            calls = next(steps) if outcomes is None else steps.send(outcomes)
-        except StopIteration as stop:
-            return cast(T, stop.value), ledger
-        outcomes = await _arun_all(calls, config, policy)
-        for call, outcome in zip(calls, outcomes, strict=True):
-            ledger.count(call.stage, outcome)
-
-
-def _run_all(
-    calls: Sequence[Call], config: RunnableConfig, policy: CallPolicy | None
-) -> Sequence[Outcome]:
-    if len(calls) == 1:
-        return [calls[0].run(config, policy)]
-    futures: list[Future[Outcome]] = [Future() for _ in calls]
-    waiting = deque(zip(calls, futures, strict=True))
-
-    def work() -> None:
-        while True:
-            try:
-                call, future = waiting.popleft()
-            except IndexError:
-                return
-            settle(future, partial(call.run, config, policy))
-
-    # No more threads than can be at work: the others would only wait for a slot, out of order.
-    for _ in range(min(len(calls), max(call.at_once(policy) for call in calls))):
-        in_background(work)
-    try:
-        return [future.result() for future in futures]
-    finally:
-        waiting.clear()  # after an interrupt, what has not begun never will
-
-
-async def _arun_all(
-    calls: Sequence[Call], config: RunnableConfig, policy: CallPolicy | None
-) -> Sequence[Outcome]:
-    if len(calls) == 1:
-        return [await calls[0].arun(config, policy)]
-    return await asyncio.gather(*(call.arun(config, policy) for call in calls))
-
-
-def _joined(outcome: Outcome) -> Outcome:
+def _joined(outcome: Outcome[T]) -> Outcome[T]:
     """The outcome for a request that another, identical one answered: counted once, there."""
     return replace(outcome, usage=Usage(cached=1) if outcome.error is None else Usage())
 

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import patch_config
-from langchain_core.runnables.utils import Input, Output
 from typing_extensions import Self
 
 from demur._frozen import FrozenRunnable
-from demur.runtime.calls import Costs, Steps, adrive, drive
 from demur.runtime.retry import CallPolicy
+from demur.runtime.steps import Costs, Steps, adrive, drive
+
+Input = TypeVar("Input")
+Output = TypeVar("Output")
 
 
 class Stepwise(FrozenRunnable[Input, Output], ABC):
     """Base of the evaluators and the judge: the two thin edges, sync and async, around one core.
 
-    A subclass writes `_read`, `_steps` and `_accounted`; it never waits and keeps nothing on
-    `self`, so one object serves any number of threads and loops at a time.
+    A subclass writes `_work` and `_accounted`; it never waits and keeps nothing on `self`, so one
+    object serves any number of threads and loops at a time.
     """
 
     call_policy: CallPolicy | None = None
@@ -28,19 +30,11 @@ class Stepwise(FrozenRunnable[Input, Output], ABC):
     if it has one, as the local model does, else `CallPolicy()`."""
 
     @abstractmethod
-    def _read(self, input: Input) -> Any:
-        """The input, validated."""
+    def _work(self, input: Input) -> Steps[Output]:
+        """Validate the input and do the work; what it cost is filled in afterwards."""
 
     @abstractmethod
-    def _steps(self, read: Any) -> Steps[Output]:
-        """Do the work; usage is filled in by the caller."""
-
-    def _work(self, read: Any) -> Steps[Output]:
-        """`_steps`, and what is done around them."""
-        return self._steps(read)
-
-    @abstractmethod
-    def _accounted(self, output: Any, ledger: Costs) -> Output:
+    def _accounted(self, output: Output, costs: Costs) -> Output:
         """The output with what it cost."""
 
     def __deepcopy__(self, memo: Any = None) -> Self:
@@ -65,11 +59,10 @@ class Stepwise(FrozenRunnable[Input, Output], ABC):
         self, input: Input, run_manager: CallbackManagerForChainRun, config: RunnableConfig
     ) -> Output:
         child = patch_config(config, callbacks=run_manager.get_child())
-        return self._accounted(*drive(self._work(self._read(input)), child, self.call_policy))
+        return self._accounted(*drive(self._work(input), child, self.call_policy))
 
     async def _arun(
         self, input: Input, run_manager: AsyncCallbackManagerForChainRun, config: RunnableConfig
     ) -> Output:
         child = patch_config(config, callbacks=run_manager.get_child())
-        steps = self._work(self._read(input))
-        return self._accounted(*await adrive(steps, child, self.call_policy))
+        return self._accounted(*await adrive(self._work(input), child, self.call_policy))

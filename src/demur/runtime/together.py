@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TypeVar
 
-from demur.runtime.calls import Steps
+from demur._undetermined import UndeterminedError
+from demur.runtime.steps import Calls, Steps
 from demur.runtime.tries import Outcome
 
 T = TypeVar("T")
@@ -15,18 +16,34 @@ T = TypeVar("T")
 def side_by_side(parts: Sequence[Steps[T]]) -> Steps[list[T]]:
     """What each part returns, in order; the calls that the parts ask for at a time are one batch.
 
-    `found = yield from side_by_side(...)` this.
+    `results = yield from side_by_side(...)` this.
+
+    Raises:
+        UndeterminedError: A part does, of several the first. All come to their ends before.
     """
     results: dict[int, T] = {}
-    outcomes: dict[int, Sequence[Outcome] | None] = dict.fromkeys(range(len(parts)))
+    failed: dict[int, UndeterminedError] = {}
+    came: dict[int, Sequence[Outcome[object]] | None] = dict.fromkeys(range(len(parts)))
     while True:
-        batches = {}
-        for at, sent in outcomes.items():
+        batches: dict[int, Calls] = {}
+        for at, sent in came.items():
             try:
-                batches[at] = next(parts[at]) if sent is None else parts[at].send(sent)
+                effect = parts[at].send(sent)
+                while not isinstance(effect, Calls):
+                    yield effect
+                    effect = parts[at].send(None)
+                batches[at] = effect
             except StopIteration as stop:
                 results[at] = stop.value
+            except UndeterminedError as error:
+                failed[at] = error
         if not batches:
-            return [results[at] for at in range(len(parts))]
-        replies = iter((yield [call for calls in batches.values() for call in calls]))
-        outcomes = {at: list(islice(replies, len(calls))) for at, calls in batches.items()}
+            break
+        outcomes = iter((yield Calls([c for batch in batches.values() for c in batch.calls])) or ())
+        came = {at: list(islice(outcomes, len(batch.calls))) for at, batch in batches.items()}
+    try:
+        if failed:
+            raise failed[min(failed)]
+        return [results[at] for at in range(len(parts))]
+    finally:
+        failed.clear()  # an error that is kept by its own traceback would be nobody's to free

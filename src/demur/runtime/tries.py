@@ -7,10 +7,12 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage
+from typing_extensions import Self
 
+from demur._undetermined import UndeterminedError
 from demur.runtime.retry import (
     CallPolicy,
     cause_of,
@@ -20,6 +22,8 @@ from demur.runtime.retry import (
 )
 from demur.runtime.scope import Account, current_scope
 from demur.schema import Usage
+
+T_co = TypeVar("T_co", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -35,19 +39,34 @@ class Reply:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Generic[T_co]):
     """How a call ended: with a value, or with an error that says why there is none."""
 
-    value: Any = None
+    _value: T_co | None = None
     error: str | None = None
     cause: str | None = None
     """What kind of error it is, in words that anyone may see."""
     usage: Usage = field(default_factory=Usage)
 
     @classmethod
-    def failed(cls, error: BaseException, seconds: float = 0.0) -> Outcome:
+    def failed(cls, error: BaseException, seconds: float = 0.0) -> Self:
         """Of a call that raised."""
         return cls(error=describe(error), cause=cause_of(error), usage=Usage(seconds=seconds))
+
+    @property
+    def value(self) -> T_co:
+        """What came of it.
+
+        Raises:
+            UndeterminedError: It failed.
+        """
+        return self.expect()
+
+    def expect(self, failing: str = "") -> T_co:
+        """The value; `failing` begins the message where there is none."""
+        if self.error is not None:
+            raise UndeterminedError(f"{failing}: {self.error}" if failing else self.error)
+        return cast(T_co, self._value)  # None may be one
 
 
 def current_account() -> Account | None:
@@ -61,7 +80,7 @@ class Tries:
 
     def __init__(self, policy: CallPolicy, tokens: int, estimated: bool = False) -> None:
         self.policy = policy
-        self.message: Any = None
+        self.message: object = None
         self.delay: float | None = None
         self._calls = 0
         self._spent = 0.0
@@ -115,7 +134,7 @@ class Tries:
             usage = reported_usage(self.message, single) if self.message is not None else single
             self._account.settle(self._reserved, usage)
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Outcome[Reply]:
         """How the request ended."""
         usage = Usage(calls=self._calls, seconds=self._spent)
         if self._refused is not None:
@@ -131,7 +150,7 @@ class Tries:
         return Outcome(_reply(self.message), usage=reported_usage(self.message, usage))
 
 
-def reported_usage(message: BaseMessage, usage: Usage) -> Usage:
+def reported_usage(message: object, usage: Usage) -> Usage:
     """`usage` of one call, with the tokens that the reply reports."""
     reported: Mapping[str, Any] = getattr(message, "usage_metadata", None) or {}
     if "total_cost" in reported:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from langchain_openai import ChatOpenAI
 
+from demur._undetermined import UndeterminedError
 from demur.evaluators import FEWLPrompts, Pairs
 from demur.evaluators.fewl.reference_models import ReferenceModels
 from demur.runtime import Outcome, Reply
@@ -29,7 +30,7 @@ def references(*models: ScriptedModel, diversified: int | None = None) -> Refere
     return ReferenceModels(models, models[0], diversified, 7)
 
 
-def said(*texts: str, truncated: bool = False) -> list[Outcome]:
+def said(*texts: str, truncated: bool = False) -> list[Outcome[Reply]]:
     return [Outcome(Reply(text, truncated)) for text in texts]
 
 
@@ -82,8 +83,10 @@ def test_each_of_several_models_gives_one_answer() -> None:
     asks = references(model(), model())
     (full, empty) = said("B,\nand b.", "")
     assert asks.answer(1, full) == ("B, and b.",)
-    assert asks.answer(1, empty) == "reference model 2 gave no answer that can be read: ''"
-    assert asks.answer(0, Outcome(error="away")) == "reference model 1 gave no answer: away"
+    with pytest.raises(UndeterminedError, match=r"^reference model 2 gave no answer .* read: ''$"):
+        asks.answer(1, empty)
+    with pytest.raises(UndeterminedError, match=r"^reference model 1 gave no answer: away$"):
+        asks.answer(0, Outcome(error="away"))
 
 
 def test_a_lone_model_may_give_fewer_answers_than_asked_for() -> None:
@@ -93,7 +96,8 @@ def test_a_lone_model_may_give_fewer_answers_than_asked_for() -> None:
     assert asks.answer(0, four) == ("A.", "B.", "C.")
     assert asks.answer(0, two) == ("A.", "B.")
     assert asks.answer(0, cut) == ("A.",)
-    assert asks.answer(0, Outcome(error="away")) == "the reference model gave no answer: away"
+    with pytest.raises(UndeterminedError, match=r"^the reference model gave no answer: away$"):
+        asks.answer(0, Outcome(error="away"))
 
 
 # --- Agreement -----------------------------------------------------------------------------------
@@ -144,8 +148,8 @@ def test_agreement_that_cannot_be_read_is_empty_and_a_failure_says_why() -> None
     asks = references(model(), model())
     lines = "\n".join(f"{at}. yes" for at in range(1, 9))
     assert asks.agreement(said(lines, "Well, yes."), PAIRS) == ()
-    failed = asks.agreement([*said(lines), Outcome(error="away")], PAIRS)
-    assert failed == "reference 2 was asked with what it agrees, and failed: away"
+    with pytest.raises(UndeterminedError, match=r"^reference 2 was asked .*, and failed: away$"):
+        asks.agreement([*said(lines), Outcome(error="away")], PAIRS)
 
 
 # --- Who they are --------------------------------------------------------------------------------

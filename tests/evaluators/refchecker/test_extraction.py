@@ -14,7 +14,7 @@ from demur._text import count_tokens
 from demur.evaluators import RefCheckerPrompts
 from demur.evaluators.refchecker.extraction import ClaimForm, Extraction, extract
 from demur.evaluators.refchecker.prompts import STATEMENTS, TRIPLETS, with_preceding
-from demur.runtime import ChatCall, Scope, drive, within_scope
+from demur.runtime import Calls, ChatCall, Scope, drive, within_scope
 from support.fakes import ScriptedModel, isolated, scripted
 
 BEFORE = "Ilse Korn was a clockmaker in Graz."
@@ -26,7 +26,9 @@ CLAIM = '("Ilse Korn", "was known to", "Graz")'
 def messages(preceding: str, form: ClaimForm = "triplets", bounded: bool = False) -> list[Any]:
     """The first request for claims."""
     steps = extract(scripted(""), ANSWER, QUESTION, form, RefCheckerPrompts(), bounded, preceding)
-    (call,) = next(steps)
+    effect = next(steps)
+    assert isinstance(effect, Calls)
+    (call,) = effect.calls
     assert isinstance(call, ChatCall)
     return list(call.messages)
 

@@ -12,7 +12,7 @@ from demur.evaluators import RefCheckerPrompts
 from demur.evaluators.refchecker import Prompt
 from demur.evaluators.refchecker.extraction import ClaimForm, extract
 from demur.evaluators.refchecker.prompts import JOINT, STATEMENTS, TRIPLETS, for_small_model
-from demur.runtime import ChatCall
+from demur.runtime import Calls, ChatCall
 from support.fakes import scripted
 
 OWN = replace(TRIPLETS, system="List the facts.")
@@ -21,7 +21,9 @@ OWN = replace(TRIPLETS, system="List the facts.")
 def _asked(form: ClaimForm, prompts: RefCheckerPrompts, bounded: bool) -> list[str]:
     """What the first request for claims says."""
     steps = extract(scripted(""), "Oslo is old.", "What is Oslo?", form, prompts, bounded)
-    (call,) = next(steps)
+    effect = next(steps)
+    assert isinstance(effect, Calls)
+    (call,) = effect.calls
     assert isinstance(call, ChatCall)
     return [str(message.content) for message in call.messages]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from demur._frozen import fields_of
 from demur.evaluators.base import Evaluator
-from demur.evaluators.baselines.verdicts import EMPTY, evaluation, is_empty
-from demur.runtime import CallPolicy, Steps, ask
+from demur.evaluators.baselines.verdicts import evaluation, refuse_empty
+from demur.runtime import CallPolicy, Steps, ask_all
 from demur.schema import Evaluation, Sample
 
 
@@ -30,7 +30,6 @@ class AllFalse(Evaluator):
         return {"evaluator": type(self).__qualname__}
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
-        yield from ask(())
-        if is_empty(sample):
-            return self._undetermined(EMPTY)
+        yield from ask_all(())
+        refuse_empty(sample)
         return evaluation(self.get_name(), False, "Every answer is rejected.", {})

@@ -15,7 +15,7 @@ from demur._text import sentences
 from demur.evaluators.baselines.consistency import NGrams, contradiction, mean, unlike
 from demur.evaluators.baselines.parsing import parse_yes_no
 from demur.prompting import Prompt
-from demur.runtime import ChatCall, LocalCall, Steps, ask, bounded
+from demur.runtime import ChatCall, LocalCall, Steps, ask, ask_all, bounded
 from demur.similarity import NLI, Similarity
 
 _WORD_TOKENS = 16
@@ -39,46 +39,40 @@ class Inconsistency:
         return {"inconsistency": self.inconsistency, "values": [*self.values], **worst}
 
 
-Compare = Callable[[Sequence[str], Sequence[str]], Steps["list[Inconsistency] | str"]]
-"""From the answer's sentences and the samples to what is known of each sentence, or why nothing
-is."""
+Compare = Callable[[Sequence[str], Sequence[str]], Steps["list[Inconsistency]"]]
+"""From the answer's sentences and the samples to what is known of each sentence."""
 
 
 def by_similarity(
     similarity: Similarity, texts: Sequence[str], samples: Sequence[str]
-) -> Steps[list[Inconsistency] | str]:
+) -> Steps[list[Inconsistency]]:
     """1 less the similarity to the sentence of each sample that is most alike."""
     parts = [_sentences(sample) for sample in samples]
     pairs = [(text, part) for text in texts for some in parts for part in some]
-    (outcome,) = yield from ask([LocalCall(partial(similarity.scores, pairs), "similarity")])
-    if outcome.error is not None:
-        return f"the similarity failed: {outcome.error}"
-    scores = iter(outcome.value.tolist())
+    call = LocalCall(partial(similarity.scores, pairs), "similarity")
+    scores = iter((yield from ask(call, "the similarity failed")).tolist())
     table = [[unlike([next(scores) for _ in some]) for some in parts] for _ in texts]
     return _rows(table)
 
 
-def by_nli(
-    nli: NLI, texts: Sequence[str], samples: Sequence[str]
-) -> Steps[list[Inconsistency] | str]:
+def by_nli(nli: NLI, texts: Sequence[str], samples: Sequence[str]) -> Steps[list[Inconsistency]]:
     """The probability that the sample contradicts the sentence."""
     pairs = [(sample, text) for text, sample in product(texts, samples)]
-    (outcome,) = yield from ask([LocalCall(partial(nli.predict, pairs), "nli")])
-    if outcome.error is not None:
-        return f"the NLI model failed: {outcome.error}"
-    values = iter([contradiction(probabilities) for probabilities in outcome.value])
+    call = LocalCall(partial(nli.predict, pairs), "nli")
+    predicted = yield from ask(call, "the NLI model failed")
+    values = iter([contradiction(probabilities) for probabilities in predicted])
     return _rows([[next(values) for _ in samples] for _ in texts])
 
 
 def by_prompt(
     model: BaseChatModel, prompt: Prompt, texts: Sequence[str], samples: Sequence[str]
-) -> Steps[list[Inconsistency] | str]:
+) -> Steps[list[Inconsistency]]:
     """0 where the model says that the sample supports the sentence, 1 where it says it does not.
 
     SelfCheckGPT counts what is neither as 0.5; here it is left out.
     """
     pairs = list(product(texts, samples))
-    outcomes = yield from ask(
+    outcomes = yield from ask_all(
         [
             ChatCall(
                 model,
@@ -90,7 +84,7 @@ def by_prompt(
         ]
     )
     if outcomes and all(outcome.error is not None for outcome in outcomes):
-        return str(outcomes[0].error)
+        outcomes[0].expect()
     read = [
         None if outcome.error is not None else parse_yes_no(outcome.value.text, (text, sample))
         for outcome, (text, sample) in zip(outcomes, pairs, strict=True)
@@ -99,11 +93,9 @@ def by_prompt(
     return _rows([[next(values) for _ in samples] for _ in texts])
 
 
-def by_ngrams(
-    n: int, texts: Sequence[str], samples: Sequence[str]
-) -> Steps[list[Inconsistency] | str]:
+def by_ngrams(n: int, texts: Sequence[str], samples: Sequence[str]) -> Steps[list[Inconsistency]]:
     """The mean negative log-probability of a sentence's words, of which it has some."""
-    yield from ask(())
+    yield from ask_all(())
     known = NGrams([*chain.from_iterable(map(_sentences, samples)), *texts], n)
     surprises = [known.surprises(text) for text in texts]
     return [Inconsistency(fmean(surprise), worst=max(surprise)) for surprise in surprises]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -11,17 +12,13 @@ from pydantic import Field, JsonValue, PrivateAttr
 from demur._fingerprints import digest, model_fingerprint
 from demur._frozen import fields_of
 from demur._resolve import resolve_model
+from demur._undetermined import UndeterminedError
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.parsing import parse_questions, parse_verdict, parse_yes_no
 from demur.evaluators.baselines.prompts import LMvsLMPrompts
-from demur.evaluators.baselines.verdicts import (
-    EMPTY,
-    ask_until_read,
-    evaluation,
-    is_empty,
-)
+from demur.evaluators.baselines.verdicts import ask_until_read, evaluation, refuse_empty
 from demur.prompting import isolate, without_delimiters
-from demur.runtime import CallPolicy, ChatCall, Steps, bounded
+from demur.runtime import CallPolicy, ChatCall, Steps, ask, bounded
 from demur.schema import Evaluation, Sample
 
 _QUESTION_TOKENS, _ANSWER_TOKENS, _WORD_TOKENS = 256, 512, 64
@@ -98,33 +95,35 @@ class LMvsLM(Evaluator):
         }
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
-        if is_empty(sample):
-            return self._undetermined(EMPTY)
+        refuse_empty(sample)
         dialogue: list[tuple[str, str]] = []
-        factual: bool | None = None
         try:
-            talk = yield from self._examine(sample, dialogue)
-        except _UnfinishedError as unfinished:
-            error: str | None = str(unfinished)
-        else:
-            factual, replies, error = yield from ask_until_read(
-                self._examiner,
-                talk,
-                "conclusion",
-                lambda reply: parse_verdict(reply, [sample.answer]),
-                "incorrect or correct",
-                _WORD_TOKENS,
-            )
-            dialogue += (("examiner", reply) for reply in replies)
-        details: dict[str, JsonValue] = {
-            "dialogue": [{"by": by, "said": text} for by, text in dialogue],
-            "rounds": sum(by == "examinee" for by, _ in dialogue),
-        }
-        if factual is None:
-            return self._undetermined(str(error), details=details)
+            factual = yield from self._decide(sample, dialogue)
+        except UndeterminedError as error:
+            error.details |= _details(dialogue)
+            raise
         verdict = "nothing" if factual else "something"
         explanation = f"By what the examinee said, the examiner finds {verdict} wrong in it."
-        return evaluation(self.get_name(), factual, explanation, details)
+        return evaluation(self.get_name(), factual, explanation, _details(dialogue))
+
+    def _decide(self, sample: Sample, dialogue: list[tuple[str, str]]) -> Steps[bool]:
+        """The examiner's verdict; what is said is written down."""
+        talk = yield from self._examine(sample, dialogue)
+        replies: list[str] = []
+        try:
+            return (
+                yield from ask_until_read(
+                    self._examiner,
+                    talk,
+                    "conclusion",
+                    lambda reply: parse_verdict(reply, [sample.answer]),
+                    "incorrect or correct",
+                    _WORD_TOKENS,
+                    replies,
+                )
+            )
+        finally:
+            dialogue += (("examiner", reply) for reply in replies)
 
     def _examine(self, sample: Sample, dialogue: list[tuple[str, str]]) -> Steps[list[BaseMessage]]:
         """Question the examinee, and write down what is said.
@@ -133,7 +132,7 @@ class LMvsLM(Evaluator):
             The examiner's side of it, which ends by asking for the verdict.
 
         Raises:
-            _UnfinishedError: A call failed, or a model said nothing.
+            UndeterminedError: A call failed, or a model said nothing.
         """
         prompts, examiner = self.prompts, self._examiner
         talk = prompts.examine.messages(passage=sample.answer, question=sample.question)
@@ -142,13 +141,12 @@ class LMvsLM(Evaluator):
             model: BaseChatModel, messages: list[BaseMessage], stage: str, most: int
         ) -> Steps[str]:
             by = "examinee" if stage == "testimony" else "examiner"
-            (outcome,) = yield [ChatCall(model, messages, stage, bounded(model, most))]
-            if outcome.error is not None:
-                raise _UnfinishedError(f"the {by} gave no reply: {outcome.error}")
-            text = without_delimiters(outcome.value.text)
+            call = ChatCall(model, messages, stage, bounded(model, most))
+            reply = yield from ask(call, f"the {by} gave no reply")
+            text = without_delimiters(reply.text)
             dialogue.append((by, text))
             if not text:
-                raise _UnfinishedError(f"the {by} says nothing")
+                raise UndeterminedError(f"the {by} says nothing")
             return text
 
         reply = yield from say(examiner, talk, "examination", _QUESTION_TOKENS)
@@ -177,5 +175,8 @@ def _go_on(reply: str, asking: bool) -> bool:
     return asking if more is None else more
 
 
-class _UnfinishedError(Exception):
-    """Why there can be no verdict."""
+def _details(dialogue: Sequence[tuple[str, str]]) -> dict[str, JsonValue]:
+    return {
+        "dialogue": [{"by": by, "said": text} for by, text in dialogue],
+        "rounds": sum(by == "examinee" for by, _ in dialogue),
+    }

@@ -15,6 +15,7 @@ from demur._fingerprints import digest, model_fingerprint
 from demur._frozen import fields_of
 from demur._resolve import resolve_model
 from demur._text import sentences, words
+from demur._undetermined import UndeterminedError, undetermined_with
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.bertscore import load_bertscore
 from demur.evaluators.baselines.comparing import (
@@ -25,13 +26,10 @@ from demur.evaluators.baselines.comparing import (
     by_similarity,
 )
 from demur.evaluators.baselines.prompts import SelfCheckPrompts
-from demur.evaluators.baselines.verdicts import (
-    EMPTY,
-    is_empty,
-)
+from demur.evaluators.baselines.verdicts import refuse_empty
 from demur.evaluators.thresholds import AnyThreshold, number, refuse_foreign
 from demur.prompting import without_delimiters
-from demur.runtime import CallPolicy, ChatCall, Steps, bounded
+from demur.runtime import CallPolicy, ChatCall, Steps, ask_all, bounded
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample, Threshold
 from demur.similarity import NLI, Similarity, SimilarityLike, load_nli, resolve_similarity
 
@@ -171,23 +169,19 @@ class SelfCheck(Evaluator):
         return partial(by_prompt, self._chat, self.prompts.support)
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
-        if is_empty(sample):
-            return self._undetermined(EMPTY)
+        refuse_empty(sample)
         samples = yield from self._samples(sample)
-        if isinstance(samples, str):
-            return self._undetermined(samples)
         spans = [
             (start, end)
             for start, end in sentences(sample.answer)
             if any(words(sample.answer[start:end]))
         ]
         if not spans:
-            return self._undetermined("the answer holds no words")
+            raise UndeterminedError("the answer holds no words")
         texts = [sample.answer[start:end] for start, end in spans]
-        inconsistencies = yield from self._compare(texts, samples)
         details: dict[str, JsonValue] = {"method": self.method, "samples": [*samples]}
-        if isinstance(inconsistencies, str):
-            return self._undetermined(inconsistencies, details=details)
+        with undetermined_with(details):
+            inconsistencies = yield from self._compare(texts, samples)
         by_sentence = [
             {"start": start, "end": end, "text": text, **compared.as_details()}
             for (start, end), text, compared in zip(spans, texts, inconsistencies, strict=True)
@@ -198,19 +192,23 @@ class SelfCheck(Evaluator):
             texts, [compared.inconsistency for compared in inconsistencies], details
         )
 
-    def _samples(self, sample: Sample) -> Steps[list[str] | str]:
-        """The samples, or why there are none."""
+    def _samples(self, sample: Sample) -> Steps[list[str]]:
+        """The samples.
+
+        Raises:
+            UndeterminedError: There are none.
+        """
         supplied = sample.metadata.get("samples")
         if supplied is not None:
             texts = supplied if isinstance(supplied, (list, tuple)) else ()
             if texts and all(isinstance(text, str) and text.strip() for text in texts):
                 return list(texts)
-            return (
+            raise UndeterminedError(
                 f"metadata['samples']: expected a list of texts, none empty, got {supplied!r:.200}"
             )
         if self._chat is None or not (sample.question or "").strip():
             lacking = "model" if self._chat is None else "question"
-            return (
+            raise UndeterminedError(
                 "there are no samples to compare the answer with: give some in "
                 f"metadata['samples'], or a {lacking} so that some can be asked for"
             )
@@ -218,14 +216,16 @@ class SelfCheck(Evaluator):
         if self.temperature is not None:
             options["temperature"] = self.temperature
         messages = self.prompts.sample.messages(question=sample.question)
-        outcomes = yield [
+        calls = [
             ChatCall(self._chat, messages, "sample", options, at) for at in range(self.n_samples)
         ]
-        failed = [outcome.error for outcome in outcomes if outcome.error is not None]
-        if failed:
-            return f"{len(failed)} of {self.n_samples} samples cannot be had: {failed[0]}"
-        replies = [without_delimiters(outcome.value.text) for outcome in outcomes]
-        return replies if all(replies) else "the model's answer to the question is empty"
+        outcomes = yield from ask_all(calls)
+        failed = sum(outcome.error is not None for outcome in outcomes)
+        failing = f"{failed} of {self.n_samples} samples cannot be had"
+        replies = [without_delimiters(outcome.expect(failing).text) for outcome in outcomes]
+        if not all(replies):
+            raise UndeterminedError("the model's answer to the question is empty")
+        return replies
 
     def _conclude(
         self,
@@ -237,7 +237,7 @@ class SelfCheck(Evaluator):
         if len(known) < len(texts):
             unread = texts[inconsistencies.index(None)]
             error = f"the replies about a sentence cannot be read, or failed: {unread!r:.200}"
-            return self._undetermined(error, details=details)
+            raise UndeterminedError(error, details=details)
         inconsistency = fmean(known)
         score = math.exp(-inconsistency) if self.method == "ngram" else 1 - inconsistency
         least = number(self.threshold)

@@ -9,12 +9,11 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import JsonValue
 
-from demur.runtime import ChatCall, Steps, bounded
+from demur._undetermined import UndeterminedError
+from demur.runtime import ChatCall, Steps, ask, bounded
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample
 
 T = TypeVar("T")
-
-EMPTY = "the answer is empty: there is nothing to judge"
 
 _AGAIN = "That cannot be read. Reply with one word and nothing else:"
 _SILENCE = "..."
@@ -28,7 +27,8 @@ def ask_until_read(
     read: Callable[[str], T | None],
     words: str,
     most: int,
-) -> Steps[tuple[T | None, list[str], str | None]]:
+    replies: list[str],
+) -> Steps[T]:
     """Ask, and once more where the reply cannot be read.
 
     Args:
@@ -38,22 +38,24 @@ def ask_until_read(
         read: From a reply to what it says, or None.
         words: The words of which the reply should be one, for the second call.
         most: Tokens that a local model's reply may have.
+        replies: Where each reply is written down.
 
     Returns:
-        What was read, the replies, and why there is nothing if there is nothing.
+        What was read.
+
+    Raises:
+        UndeterminedError: A call failed, or neither reply can be read.
     """
-    replies: list[str] = []
+    text = ""
     for _ in range(2):
-        (outcome,) = yield [ChatCall(model, messages, stage, bounded(model, most))]
-        if outcome.error is not None:
-            return None, replies, outcome.error
-        replies.append(outcome.value.text)
-        verdict = read(replies[-1])
+        text = (yield from ask(ChatCall(model, messages, stage, bounded(model, most)))).text
+        replies.append(text)
+        verdict = read(text)
         if verdict is not None:
-            return verdict, replies, None
-        answer = replies[-1].strip() or _SILENCE
+            return verdict
+        answer = text.strip() or _SILENCE
         messages = [*messages, AIMessage(answer), HumanMessage(f"{_AGAIN} {words}")]
-    return None, replies, f"the verdict cannot be read, and neither can another: {replies[-1]!r}"
+    raise UndeterminedError(f"the verdict cannot be read, and neither can another: {text!r}")
 
 
 def evaluation(
@@ -71,6 +73,11 @@ def evaluation(
     )
 
 
-def is_empty(sample: Sample) -> bool:
-    """Whether there is nothing to judge."""
-    return not sample.answer.strip()
+def refuse_empty(sample: Sample) -> None:
+    """Refuse an answer in which there is nothing to judge.
+
+    Raises:
+        UndeterminedError: It is empty.
+    """
+    if not sample.answer.strip():
+        raise UndeterminedError("the answer is empty: there is nothing to judge")

@@ -5,20 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from pydantic import JsonValue, PrivateAttr
+from pydantic import PrivateAttr
 
 from demur._fingerprints import digest, model_fingerprint
 from demur._frozen import fields_of
 from demur._resolve import resolve_model
+from demur._undetermined import undetermined_with
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.parsing import parse_verdict
 from demur.evaluators.baselines.prompts import ZeroShotPrompts
-from demur.evaluators.baselines.verdicts import (
-    EMPTY,
-    ask_until_read,
-    evaluation,
-    is_empty,
-)
+from demur.evaluators.baselines.verdicts import ask_until_read, evaluation, refuse_empty
 from demur.runtime import CallPolicy, Steps
 from demur.schema import Evaluation, Sample
 
@@ -79,20 +75,20 @@ class ZeroShot(Evaluator):
         }
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
-        if is_empty(sample):
-            return self._undetermined(EMPTY)
+        refuse_empty(sample)
         shown = [sample.answer, sample.question or ""]
-        factual, replies, error = yield from ask_until_read(
-            self._chat,
-            self.prompts.judge.messages(passage=sample.answer, question=sample.question),
-            "verdict",
-            lambda reply: parse_verdict(reply, shown),
-            "non-factual or factual",
-            _REPLY_TOKENS,
-        )
-        details: dict[str, JsonValue] = {"replies": [*replies]}
-        if factual is None:
-            return self._undetermined(str(error), details=details)
+        replies: list[str] = []
+        details: dict[str, Any] = {"replies": replies}
+        with undetermined_with(details):
+            factual = yield from ask_until_read(
+                self._chat,
+                self.prompts.judge.messages(passage=sample.answer, question=sample.question),
+                "verdict",
+                lambda reply: parse_verdict(reply, shown),
+                "non-factual or factual",
+                _REPLY_TOKENS,
+                replies,
+            )
         what = "no fact" if factual else "something"
         return evaluation(
             self.get_name(), factual, f"The model finds {what} false or made up in it.", details

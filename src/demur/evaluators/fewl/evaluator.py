@@ -13,17 +13,18 @@ from pydantic import Field, JsonValue, PrivateAttr, field_validator
 
 from demur._frozen import fields_of
 from demur._resolve import resolve_model
+from demur._undetermined import UndeterminedError
 from demur.evaluators.base import Evaluator
 from demur.evaluators.fewl import refusals, reporting, terms
 from demur.evaluators.fewl.fitting import Fitted, Learned, afit, fit
 from demur.evaluators.fewl.formula import DivergenceName, Normalization
-from demur.evaluators.fewl.learning import Learner, local
+from demur.evaluators.fewl.learning import Learner
 from demur.evaluators.fewl.neighbors import KnownQuestion, Neighbor, NeighborStore
 from demur.evaluators.fewl.prompts import FEWLPrompts
 from demur.evaluators.fewl.reference_models import ReferenceModels
 from demur.evaluators.fewl.terms import Premise, Similarities, Texts, Weighting
 from demur.evaluators.thresholds import AnyThreshold, number, refuse_foreign
-from demur.runtime import CallPolicy, Steps, adrive, drive
+from demur.runtime import CallPolicy, LocalCall, Steps, adrive, ask, attempted, drive
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Sample, Threshold
 from demur.similarity import COSINE, Similarity, SimilarityLike, resolve_similarity
 
@@ -191,26 +192,21 @@ class FEWL(Evaluator):
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         unfit = refusals.sample(sample, self.weighting)
         if unfit is not None:
-            return self._undetermined(unfit)
+            raise UndeterminedError(unfit)
         question = str(sample.question)
         known = yield from self._learner.learn(question, self.needs_pairs)
-        if isinstance(known, str):
-            return self._undetermined(known)
         if self.weighting == "best" and not self._learner.tells(known):
-            return self._undetermined(refusals.no_best(known, self.min_pairs))
+            raise UndeterminedError(refusals.no_best(known, self.min_pairs))
         near: Sequence[Neighbor] = ()
         if self.needs_neighbors:
-            outcome = yield from local(partial(self._neighbors, question), "neighbors")
-            if outcome.error is not None:
-                return self._undetermined(f"neighbouring questions cannot be had: {outcome.error}")
-            near = outcome.value
+            finding = LocalCall(partial(self._neighbors, question), "neighbors")
+            near = yield from ask(finding, "neighbouring questions cannot be had")
             if not near and self.threshold is not None:
-                return self._undetermined(refusals.NO_NEIGHBOR)
+                raise UndeterminedError(refusals.NO_NEIGHBOR)
         texts = self._texts(sample, known, near)
-        scores = yield from local(partial(self._alike.scores, texts.pairs()), "similarity")
-        if scores.error is not None:
-            return self._undetermined(f"the similarity failed: {scores.error}")
-        return self._conclude(texts, known, near, texts.read(scores.value))
+        scoring = LocalCall(partial(self._alike.scores, texts.pairs()), "similarity")
+        scores = yield from ask(scoring, "the similarity failed")
+        return self._conclude(texts, known, near, texts.read(scores))
 
     def fit(
         self,
@@ -253,14 +249,14 @@ class FEWL(Evaluator):
         return await afit(learn, questions, at_once, progress)
 
     def _fit_one(self, question: str, with_pairs: bool) -> Learned:
-        known, ledger = drive(self._learner.learn(question, with_pairs), _FITTING, self.call_policy)
-        return question, known if isinstance(known, str) else None, ledger
+        learning = attempted(self._learner.learn(question, with_pairs))
+        learned, costs = drive(learning, _FITTING, self.call_policy)
+        return question, learned.error, costs
 
     async def _afit_one(self, question: str, with_pairs: bool) -> Learned:
-        known, ledger = await adrive(
-            self._learner.learn(question, with_pairs), _FITTING, self.call_policy
-        )
-        return question, known if isinstance(known, str) else None, ledger
+        learning = attempted(self._learner.learn(question, with_pairs))
+        learned, costs = await adrive(learning, _FITTING, self.call_policy)
+        return question, learned.error, costs
 
     @property
     def fingerprints(self) -> dict[str, str]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from langchain_core.runnables import RunnableConfig
 
+from demur._undetermined import UndeterminedError
 from demur.evaluators.fewl.drafts import Draft
 from demur.evaluators.fewl.entries import KnownQuestion
 from demur.evaluators.fewl.neighbors import NeighborStore
@@ -24,9 +25,12 @@ from demur.runtime import (
     adrive,
     ashare,
     ask,
+    ask_all,
+    attempted,
     current_account,
     drive,
     share,
+    spend,
 )
 from demur.schema import Usage
 from demur.storage import question_id
@@ -43,7 +47,7 @@ class Learner:
     agree."""
     min_pairs: int
 
-    def learn(self, question: str, with_pairs: bool) -> Steps[KnownQuestion | str]:
+    def learn(self, question: str, with_pairs: bool) -> Steps[KnownQuestion]:
         """What the references say of a question; they are asked only what is not known yet.
 
         Who asks for the same at the same time waits for the same replies: else one who comes
@@ -54,28 +58,22 @@ class Learner:
             with_pairs: Whether wrong and corrected answers are wanted too.
 
         Returns:
-            What is then kept in the store, or why it cannot be had.
-        """
-        (outcome,) = yield from ask([_Learning(self, question, with_pairs)])
-        known: KnownQuestion | str
-        known, ledger = outcome.value
-        spent = [_Spent(stage, Outcome(usage=usage)) for stage, usage in ledger.usage.items()]
-        yield from ask(
-            spent + [_Spent("learning", Outcome(cause=cause)) for cause in ledger.causes]
-        )
-        return known
+            What is then kept in the store.
 
-    def steps(self, question: str, with_pairs: bool) -> Steps[KnownQuestion | str]:
+        Raises:
+            UndeterminedError: It cannot be had.
+        """
+        learned, costs = yield from ask(_Learning(self, question, with_pairs))
+        yield from spend(costs)
+        return learned.value
+
+    def steps(self, question: str, with_pairs: bool) -> Steps[KnownQuestion]:
         """As `learn`, by itself."""
-        outcome = yield from local(partial(self._recall, question), "known")
-        if outcome.error is not None:
-            return f"what is known cannot be read: {outcome.error}"
-        known: KnownQuestion | None
-        had: Draft
-        known, had = outcome.value
+        recall = LocalCall(partial(self._recall, question), "known")
+        known, had = yield from ask(recall, "what is known cannot be read")
         wanted = len(self.asks.models)
         if known and self.asks.diversified is None and len(known.answers) != wanted:
-            return (
+            raise UndeterminedError(
                 f"the store holds {len(known.answers)} answers to this question, and expected is "
                 f"one of each of the {wanted} reference models: add them again"
             )
@@ -83,10 +81,9 @@ class Learner:
         # What was paid for is kept, even if the rest cannot be had.
         if len(has.answers) < wanted:
             if has != had:
-                kept = yield from local(partial(self.store.drafts.keep, question, has), "keeping")
-                if kept.error is not None:
-                    return f"{failure}; and what came beside it cannot be kept: {kept.error}"
-            return str(failure)
+                keep = LocalCall(partial(self.store.drafts.keep, question, has), "keeping")
+                yield from ask(keep, f"{failure}; and what came beside it cannot be kept")
+            raise UndeterminedError(str(failure))
         if known:
             learned = replace(known, pairs=has.pairs)
         else:
@@ -96,10 +93,11 @@ class Learner:
             learned = yield from self._agree(learned)
         if learned != known:
             drafted = known is None and had != Draft()
-            kept = yield from local(partial(self._keep, learned, drafted), "keeping")
-            if kept.error is not None:
-                return f"what the references said cannot be kept: {kept.error}"
-        return failure or learned
+            keeping = LocalCall(partial(self._keep, learned, drafted), "keeping")
+            yield from ask(keeping, "what the references said cannot be kept")
+        if failure is not None:
+            raise UndeterminedError(failure)
+        return learned
 
     def _recall(self, question: str) -> tuple[KnownQuestion | None, Draft]:
         """What the store holds of a question: all answers, or those that came."""
@@ -118,20 +116,18 @@ class Learner:
         places = [place for place in range(len(self.asks.models)) if place not in had.answers]
         calls = self.asks.answer_calls(question) if places else []
         pair_calls = [self.asks.pairs_call(question)] if with_pairs and had.pairs is None else []
-        outcomes = yield from ask([*(calls[place] for place in places), *pair_calls])
+        outcomes = yield from ask_all([*(calls[place] for place in places), *pair_calls])
         answers, pairs, failures = dict(had.answers), had.pairs, []
         for place, outcome in zip(places, outcomes, strict=False):
-            reply = self.asks.answer(place, outcome)
-            if isinstance(reply, str):
-                failures.append(reply)
-            else:
-                answers[place] = reply
+            try:
+                answers[place] = self.asks.answer(place, outcome)
+            except UndeterminedError as error:
+                failures.append(str(error))
         if pair_calls:
-            read = self.asks.pairs(outcomes[-1])
-            if isinstance(read, str):
-                failures.append(read)
-            else:
-                pairs = read
+            try:
+                pairs = self.asks.pairs(outcomes[-1])
+            except UndeterminedError as error:
+                failures.append(str(error))
         return Draft(answers, pairs), next(iter(failures), None)
 
     def _keep(self, known: KnownQuestion, drafted: bool) -> None:
@@ -144,9 +140,11 @@ class Learner:
         if not self.enough(known.pairs):
             return known
         calls = self.asks.agreement_calls(known.question, known.answers, known.pairs)
-        outcomes = yield from ask(calls)
-        agreement = self.asks.agreement(outcomes, known.pairs)
-        return known if isinstance(agreement, str) else replace(known, agreement=agreement)
+        outcomes = yield from ask_all(calls)
+        try:
+            return replace(known, agreement=self.asks.agreement(outcomes, known.pairs))
+        except UndeterminedError:
+            return known
 
     def enough(self, pairs: Pairs | None) -> TypeGuard[Pairs]:
         """Whether there are as many usable pairs as it takes to tell the references apart."""
@@ -157,15 +155,13 @@ class Learner:
         return self.enough(known.pairs) and (not self.by_agreement or bool(known.agreement))
 
 
-def local(work: Callable[[], Any], stage: str) -> Steps[Outcome]:
-    """What comes of work of this process."""
-    (outcome,) = yield from ask([LocalCall(work, stage)])
-    return outcome
+Learned = tuple[Outcome[KnownQuestion], Costs]
+"""What came of a question, and what that cost."""
 
 
 @dataclass(frozen=True)
 class _Learning:
-    """A question that is being learned. Its outcome's value is what came of it, and the cost."""
+    """A question that is being learned, by whoever asks first."""
 
     learner: Learner
     question: str
@@ -175,15 +171,15 @@ class _Learning:
     def at_once(self, policy: CallPolicy | None) -> int:
         return 1
 
-    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[Learned]:
         return _as_outcome(*share(self._key(policy), lambda: drive(self._steps(), config, policy)))
 
-    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
+    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[Learned]:
         shared = await ashare(self._key(policy), lambda: adrive(self._steps(), config, policy))
         return _as_outcome(*shared)
 
-    def _steps(self) -> Steps[KnownQuestion | str]:
-        return self.learner.steps(self.question, self.with_pairs)
+    def _steps(self) -> Steps[Outcome[KnownQuestion]]:
+        return attempted(self.learner.steps(self.question, self.with_pairs))
 
     def _key(self, policy: CallPolicy | None) -> Hashable:
         # With policy and budget, as for a chat call.
@@ -197,27 +193,10 @@ class _Learning:
         )
 
 
-def _as_outcome(learned: tuple[KnownQuestion | str, Costs], joined: bool) -> Outcome:
-    known, ledger = learned
+def _as_outcome(learned: Learned, joined: bool) -> Outcome[Learned]:
+    outcome, costs = learned
     if joined:  # its calls are counted where they were made
-        spent = ledger.usage.items()
+        spent = costs.usage.items()
         cached = {stage: Usage(cached=usage.calls + usage.cached) for stage, usage in spent}
-        ledger = replace(ledger, usage=cached)
-    return Outcome((known, ledger))
-
-
-@dataclass(frozen=True)
-class _Spent:
-    """What came of calls that were made already, to be accounted under their stage."""
-
-    stage: str
-    outcome: Outcome
-
-    def at_once(self, policy: CallPolicy | None) -> int:
-        return 1
-
-    def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
-        return self.outcome
-
-    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome:
-        return self.run(config, policy)
+        costs = replace(costs, usage=cached)
+    return Outcome((outcome, costs))

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from langchain_core.language_models import BaseChatModel
 
 from demur._fingerprints import digest, model_fingerprint
+from demur._undetermined import UndeterminedError
 from demur.evaluators.fewl.parsing import Pairs, parse_agreement, parse_answers, parse_pairs
 from demur.evaluators.fewl.prompts import FEWLPrompts, numbered
-from demur.runtime import ChatCall, Outcome, bounded
+from demur.runtime import ChatCall, Outcome, Reply, bounded
 
 # What an item may take at most, so that a small model does not run on.
 _ANSWER_TOKENS, _PAIR_TOKENS, _LINE_TOKENS = 48, 64, 6
@@ -57,14 +58,18 @@ class ReferenceModels:
             ChatCall(model, messages, "reference", bounded(model, most)) for model in self.models
         ]
 
-    def answer(self, place: int, outcome: Outcome) -> tuple[str, ...] | str:
-        """What the model at a place says in its call's outcome, or why it says nothing."""
+    def answer(self, place: int, outcome: Outcome[Reply]) -> tuple[str, ...]:
+        """What the model at a place says in its call's outcome.
+
+        Raises:
+            UndeterminedError: It says nothing.
+        """
         who = "the reference model" if len(self.models) == 1 else f"reference model {place + 1}"
-        if outcome.error is not None:
-            return f"{who} gave no answer: {outcome.error}"
-        reply = outcome.value
+        reply = outcome.expect(f"{who} gave no answer")
         read = parse_answers(reply.text, self.diversified or 1, reply.truncated)
-        return read or f"{who} gave no answer that can be read: {reply.text[:80]!r}"
+        if not read:
+            raise UndeterminedError(f"{who} gave no answer that can be read: {reply.text[:80]!r}")
+        return read
 
     def pairs_call(self, question: str) -> ChatCall:
         """The one call that asks for all wrong and corrected answers (v2, section D.3)."""
@@ -72,11 +77,14 @@ class ReferenceModels:
         most = _PAIR_TOKENS * self.n_wrong
         return ChatCall(self.generator, messages, "pairs", bounded(self.generator, most))
 
-    def pairs(self, outcome: Outcome) -> Pairs | str:
-        """The pairs in that call's outcome, or why there are none."""
-        if outcome.error is not None:
-            return f"the model that writes wrong answers gave none: {outcome.error}"
-        return parse_pairs(outcome.value.text, outcome.value.truncated)
+    def pairs(self, outcome: Outcome[Reply]) -> Pairs:
+        """The pairs in that call's outcome.
+
+        Raises:
+            UndeterminedError: There are none, for it failed.
+        """
+        reply = outcome.expect("the model that writes wrong answers gave none")
+        return parse_pairs(reply.text, reply.truncated)
 
     def agreement_calls(
         self, question: str, answers: Sequence[str], pairs: Pairs
@@ -97,18 +105,20 @@ class ReferenceModels:
             calls.append(ChatCall(model, messages, "agreement", bounded(model, most)))
         return calls
 
-    def agreement(self, outcomes: Sequence[Outcome], pairs: Pairs) -> tuple[float, ...] | str:
-        """Each reference's expertise, or why a call failed; empty where a reply cannot be read.
+    def agreement(self, outcomes: Sequence[Outcome[Reply]], pairs: Pairs) -> tuple[float, ...]:
+        """Each reference's expertise; empty where a reply cannot be read.
 
         It is the share of corrected answers that the reference agrees with, less that of wrong
         ones.
+
+        Raises:
+            UndeterminedError: A call failed.
         """
         statements = _statements(pairs)
         expertise = []
         for at, outcome in enumerate(outcomes, start=1):
-            if outcome.error is not None:
-                return f"reference {at} was asked with what it agrees, and failed: {outcome.error}"
-            verdicts = parse_agreement(outcome.value.text, len(statements))
+            reply = outcome.expect(f"reference {at} was asked with what it agrees, and failed")
+            verdicts = parse_agreement(reply.text, len(statements))
             shares = {}
             for wanted in (True, False):
                 replies = [

@@ -13,6 +13,7 @@ from itertools import product
 from langchain_core.language_models import BaseChatModel
 
 from demur._text import count_tokens
+from demur._undetermined import UndeterminedError
 from demur.evaluators.refchecker.context import AskedClaim
 from demur.evaluators.refchecker.labels import parse_label, parse_numbered_labels
 from demur.evaluators.refchecker.references import Window, window_text
@@ -25,7 +26,7 @@ from demur.prompting import (
     probabilities,
     without_echo,
 )
-from demur.runtime import ChatCall, LocalCall, Outcome, PerModel, Reply, Steps, ask
+from demur.runtime import ChatCall, LocalCall, Outcome, PerModel, Reply, Steps, ask, ask_all
 from demur.schema import ClaimLabel
 from demur.similarity import NLI
 
@@ -75,7 +76,7 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
         requests = list(product(range(len(windows)), _groups(claims)))
         need_numbers = False
         while requests:
-            outcomes = yield from ask([call(windows[at], group) for at, group in requests])
+            outcomes = yield from ask_all([call(windows[at], group) for at, group in requests])
             again: list[tuple[int, list[int]]] = []
             for (at, group), outcome in zip(requests, outcomes, strict=True):
                 shown = [window_text(windows[at]), *(text for _, text in listed_texts(group))]
@@ -96,7 +97,7 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
 def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
     """One request per claim and window, side by side."""
 
-    def read(outcome: Outcome, window: Window, claim: AskedClaim) -> WindowFinding:
+    def read(outcome: Outcome[Reply], window: Window, claim: AskedClaim) -> WindowFinding:
         if outcome.error is not None:
             return WindowFinding(error=outcome.error)
         text = without_echo(_whole_lines(outcome.value), [window_text(window), claim.alone])
@@ -105,7 +106,7 @@ def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
     def check(
         claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
-        outcomes = yield from ask(_single_calls(model, prompt, claims, windows, question))
+        outcomes = yield from ask_all(_single_calls(model, prompt, claims, windows, question))
         pairs = zip(outcomes, product(windows, claims), strict=True)
         return _by_window([read(outcome, *pair) for outcome, pair in pairs], len(claims))
 
@@ -141,23 +142,16 @@ def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> 
             ]
         )
         calls = _single_calls(model, prompt, claims, windows, question, options)
-        outcomes = yield from ask([*fixed, *calls])
+        outcomes = yield from ask_all([*fixed, *calls])
         if bias is None:
-            measured = [_logprobs(outcome) for outcome in outcomes[: len(fixed)]]
-            failed = next(
-                (measurement for measurement in measured if isinstance(measurement, str)), None
-            )
-            if failed is not None:
-                error = WindowFinding(error=f"the label bias could not be measured: {failed}")
-                return [[error] * len(claims) for _ in windows]
-            found_bias = mean_bias(
-                [measurement for measurement in measured if not isinstance(measurement, str)]
-            )
-            bias = _kept_biases.setdefault(model, kept_under, lambda: found_bias)
+            try:
+                measured = mean_bias([_logprobs(outcome) for outcome in outcomes[: len(fixed)]])
+            except UndeterminedError as error:
+                unmeasured = WindowFinding(error=f"the label bias could not be measured: {error}")
+                return [[unmeasured] * len(claims) for _ in windows]
+            bias = _kept_biases.setdefault(model, kept_under, lambda: measured)
             save_measured(model, kept_under, {str(label): value for label, value in bias.items()})
-        findings = [
-            _logprob_finding(_logprobs(outcome), bias) for outcome in outcomes[len(fixed) :]
-        ]
+        findings = [_logprob_finding(outcome, bias) for outcome in outcomes[len(fixed) :]]
         return _by_window(findings, len(claims))
 
     return check
@@ -183,12 +177,13 @@ def nli(scorer: NLI) -> Checker:
         claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
         pairs = [(window_text(window), claim.alone) for window in windows for claim in claims]
-        (outcome,) = yield from ask([LocalCall(partial(scorer.predict, pairs), "checking")])
-        if outcome.error is not None:
-            error = WindowFinding(error=f"the NLI model failed: {outcome.error}")
-            return [[error] * len(claims) for _ in windows]
+        call = LocalCall(partial(scorer.predict, pairs), "checking")
+        try:
+            predicted = yield from ask(call, "the NLI model failed")
+        except UndeterminedError as error:
+            return [[WindowFinding(error=str(error))] * len(claims) for _ in windows]
         findings = [
-            WindowFinding(max(shares, key=shares.__getitem__), shares) for shares in outcome.value
+            WindowFinding(max(shares, key=shares.__getitem__), shares) for shares in predicted
         ]
         return _by_window(findings, len(claims))
 
@@ -240,7 +235,7 @@ def _parts(numbers: Sequence[int], size: int) -> list[list[int]]:
 
 
 def _joint_findings(
-    outcome: Outcome, group: Sequence[int], shown: Sequence[str], need_numbers: bool
+    outcome: Outcome[Reply], group: Sequence[int], shown: Sequence[str], need_numbers: bool
 ) -> dict[int, WindowFinding]:
     if outcome.error is not None:
         return {at: WindowFinding(error=outcome.error) for at in group}
@@ -261,17 +256,15 @@ def _finding(label: ClaimLabel | str, reply: Reply) -> WindowFinding:
     return WindowFinding(error=f"{label}{cut}")
 
 
-def _logprobs(outcome: Outcome) -> Mapping[ClaimLabel, float] | str:
-    if outcome.error is not None:
-        return outcome.error
+def _logprobs(outcome: Outcome[Reply]) -> Mapping[ClaimLabel, float]:
     return label_logprobs(outcome.value.first_token)
 
 
-def _logprob_finding(
-    measured: Mapping[ClaimLabel, float] | str, bias: Mapping[ClaimLabel, float]
-) -> WindowFinding:
-    if isinstance(measured, str):
-        return WindowFinding(error=measured)
+def _logprob_finding(outcome: Outcome[Reply], bias: Mapping[ClaimLabel, float]) -> WindowFinding:
+    try:
+        measured = _logprobs(outcome)
+    except UndeterminedError as error:
+        return WindowFinding(error=str(error))
     shares = probabilities({label: value - bias[label] for label, value in measured.items()})
     if shares[ClaimLabel.ENTAILMENT] >= SURE:
         return WindowFinding(ClaimLabel.ENTAILMENT, shares)

@@ -17,6 +17,7 @@ from demur._fingerprints import digest, model_fingerprint
 from demur._frozen import fields_of
 from demur._resolve import resolve_model
 from demur._text import count_tokens
+from demur._undetermined import UndeterminedError, undetermined_with
 from demur.evaluators.base import ClaimEvaluator, ExtractedClaims, LabelledClaims
 from demur.evaluators.refchecker import checking
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate
@@ -221,7 +222,7 @@ class RefChecker(ClaimEvaluator):
 
     def _find(self, sample: Sample) -> Steps[ExtractedClaims | Evaluation]:
         if not sample.answer.strip():
-            return self._undetermined("the answer is empty: there is nothing to check")
+            raise UndeterminedError("the answer is empty: there is nothing to check")
         if not stating(sample.answer):
             return Evaluation(
                 name=self.get_name(),
@@ -230,26 +231,23 @@ class RefChecker(ClaimEvaluator):
                 details={"checker": self._mode},
             )
         nominated = Extraction()
-        if self._form != "sentences":
-            nominated = yield from extract(
-                self._chat,
-                sample.answer,
-                sample.question,
-                self._form,
-                self.prompts,
-                is_local(self._chat),
-                sample.preceding,
-            )
         details: dict[str, Any] = {"checker": self._mode, "granularity": self._form}
-        if nominated.error is not None:
-            return self._undetermined(nominated.error, details=details)
-        completed = complete(nominated.claims, sample, as_fallback=self._form != "sentences")
-        details |= completed.details
-        if dropped := [*nominated.dropped, *completed.dropped]:
-            details["dropped_claims"] = dropped
-        referenced = yield from self._referenced(sample)
-        if isinstance(referenced, str):
-            return self._undetermined(referenced, details=details)
+        with undetermined_with(details):
+            if self._form != "sentences":
+                nominated = yield from extract(
+                    self._chat,
+                    sample.answer,
+                    sample.question,
+                    self._form,
+                    self.prompts,
+                    is_local(self._chat),
+                    sample.preceding,
+                )
+            completed = complete(nominated.claims, sample, as_fallback=self._form != "sentences")
+            details |= completed.details
+            if dropped := [*nominated.dropped, *completed.dropped]:
+                details["dropped_claims"] = dropped
+            referenced = yield from self._referenced(sample)
         if referenced is not sample:
             details["retrieved"] = [
                 {"id": document.id, "page_content": document.page_content}
@@ -259,21 +257,24 @@ class RefChecker(ClaimEvaluator):
             referenced, completed.claims, details, (*completed.unfit, *nominated.ungrounded)
         )
 
-    def _referenced(self, sample: Sample) -> Steps[Sample | str]:
-        """The sample with references, or why there are none."""
+    def _referenced(self, sample: Sample) -> Steps[Sample]:
+        """The sample with references.
+
+        Raises:
+            UndeterminedError: There are none.
+        """
         if _any_text(sample.contexts, sample.reference):
             return sample
         if self.retriever is None:
-            return NO_REFERENCES
+            raise UndeterminedError(NO_REFERENCES)
         query = sample.question or sample.answer
-        (outcome,) = yield from ask([RunnableCall(self.retriever, query, "retrieval")])
-        if outcome.error is not None:
-            return f"the retriever failed: {outcome.error}"
-        retrieved = Sample(answer="", contexts=outcome.value)
+        searching = RunnableCall(self.retriever, query, "retrieval")
+        documents = yield from ask(searching, "the retriever failed")
+        retrieved = Sample(answer="", contexts=documents)
         plain = unstyled(retrieved)  # as all that an evaluator is given
         contexts = (retrieved if plain is None else plain.sample).contexts
         if not _any_text(contexts, None):
-            return "the retriever found no text to check the answer against"
+            raise UndeterminedError("the retriever found no text to check the answer against")
         return sample.model_copy(update={"contexts": contexts})
 
     def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[LabelledClaims]:
@@ -350,7 +351,7 @@ class RefChecker(ClaimEvaluator):
             "score_bounds": list(verdict.bounds),
         }
         if not verdict.determined:
-            return self._undetermined(
+            raise UndeterminedError(
                 f"{len(missing)} of {len(claims)} claims have no label, which could change the "
                 f"decision. The first: {missing[0].error}",
                 claims=tuple(claims),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
@@ -23,7 +24,7 @@ from demur.evaluators.refchecker.prompts import (
 from demur.evaluators.refchecker.remembering import Same, memory
 from demur.evaluators.refchecker.units import units
 from demur.prompting import Prompt, as_shown
-from demur.runtime import ChatCall, Reply, Steps, ask, side_by_side
+from demur.runtime import ChatCall, Reply, Steps, ask, ask_all, side_by_side
 from demur.schema import Claim
 
 ClaimForm = Literal["triplets", "statements"]
@@ -46,10 +47,9 @@ class Extraction:
     """Those of which no word stands in what the extractor was shown, each with an error."""
     dropped: tuple[str, ...] = ()
     """Lines of the prompt's own example."""
-    error: str | None = None
-    """Why the extractor could not be asked."""
 
 
+_FAILING = "the claims could not be extracted"
 UNGROUNDED = (
     "no word of this claim stands in the answer: the extractor put it in other words, or made it up"
 )
@@ -89,6 +89,9 @@ def extract(
     A stretch whose reply cannot be read is asked for once more; one whose reply was cut at the
     token limit is asked for in two halves. What still cannot be read nominates nothing. A stretch
     that was read before in a guarded call is not asked for again.
+
+    Raises:
+        UndeterminedError: The extractor could not be asked.
     """
     prompt = prompts.triplets if form == "triplets" else prompts.statements
     if bounded:
@@ -108,30 +111,23 @@ def extract(
     known = _Known.of((answer, as_shown(answer), question or "", before))
     remembered: dict[Hashable, list[Extracted]] = memory("claims", Same(model), form, bounded)
 
-    def read(stretch: str) -> Steps[list[Extracted] | str]:
+    def read(stretch: str) -> Steps[list[Extracted]]:
         key = prompt, question, before, stretch
         extracted = remembered.get(key) or (yield from _read_stretch(stretch, call, form, known))
-        if not isinstance(extracted, str) and all(claim.readable for claim in extracted):
+        if all(claim.readable for claim in extracted):
             remembered[key] = extracted
         return extracted
 
     stretches = [answer[start:end] for start, end in windows(answer, _STRETCH_TOKENS, 0)]
-    reads: list[Extracted] = []
-    for claims in (yield from side_by_side([read(stretch) for stretch in stretches])):
-        if isinstance(claims, str):
-            return Extraction(error=claims)
-        reads += claims
-    return _collect(reads, answer, known, _example_claims(prompt, form))
+    reads = yield from side_by_side([read(stretch) for stretch in stretches])
+    return _collect([*chain.from_iterable(reads)], answer, known, _example_claims(prompt, form))
 
 
 def _read_stretch(
     stretch: str, call: Callable[..., ChatCall], form: ClaimForm, known: _Known
-) -> Steps[list[Extracted] | str]:
-    """What the extractor says of one stretch, in one reply or in two; a string says why nothing."""
-    (outcome,) = yield from ask([call(stretch)])
-    if outcome.error is not None:
-        return f"the claims could not be extracted: {outcome.error}"
-    reply: Reply = outcome.value
+) -> Steps[list[Extracted]]:
+    """What the extractor says of one stretch, in one reply or in two."""
+    reply = yield from ask(call(stretch), _FAILING)
     first = _read(reply, form)
     if _usable(first, known):
         return [first]
@@ -140,11 +136,8 @@ def _read_stretch(
     else:
         hint = UNREADABLE_TRIPLETS if form == "triplets" else UNREADABLE_STATEMENTS
         calls = [call(stretch, AIMessage(reply.text or "(nothing)"), HumanMessage(hint))]
-    outcomes = yield from ask(calls)
-    for outcome in outcomes:
-        if outcome.error is not None:
-            return f"the claims could not be extracted: {outcome.error}"
-    second = [_read(outcome.value, form) for outcome in outcomes]
+    outcomes = yield from ask_all(calls)
+    second = [_read(outcome.expect(_FAILING), form) for outcome in outcomes]
     return second if any(map(_has_claims, second)) else [first, *second]
 
 

@@ -13,6 +13,7 @@ from pydantic import JsonValue, PrivateAttr, field_validator
 from demur._fingerprints import digest, function_fingerprint, model_fingerprint
 from demur._frozen import fields_of
 from demur._resolve import resolve_model
+from demur._undetermined import UndeterminedError, undetermined_with
 from demur.evaluators.base import Evaluator
 from demur.evaluators.reverse_validation.matching import (
     MATCHERS,
@@ -203,59 +204,48 @@ class ReverseValidation(Evaluator):
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         if not sample.answer.strip():
-            return self._undetermined("the answer is empty: there is nothing to validate")
-        entity, error = yield from self._named(sample)
-        if error is not None:
-            return self._undetermined(error)
+            raise UndeterminedError("the answer is empty: there is nothing to validate")
+        entity = yield from self._named(sample)
         query = yield from construct(self._chat, sample, entity, self.variant, self.prompts)
-        if isinstance(query, str):
-            return self._undetermined(query)
         details: dict[str, JsonValue] = {
             "entity": query.entity,
             "entity_source": query.source,
             "query": query.text,
             "leaks": list(query.leaks),
         }
-        reply = yield from access(self._validator, query.text, self.variant, self.prompts)
-        if reply.error is not None:
-            return self._undetermined(f"the query was not answered: {reply.error}", details=details)
-        text = reply.value.text.strip()
-        if not text:
-            return self._undetermined("the reply to the query is empty", details=details)
-        details["reply"] = text
-        matched = yield from self._match(query.entity, text)
-        if isinstance(matched, str):
-            return self._undetermined(matched, details=details)
-        return self._conclude(query, text, matched, details)
+        with undetermined_with(details):
+            reply = yield from access(self._validator, query.text, self.variant, self.prompts)
+            details["reply"] = reply
+            matched = yield from self._match(query.entity, reply)
+        return self._conclude(query, reply, matched, details)
 
-    def _named(self, sample: Sample) -> Steps[tuple[str | None, str | None]]:
-        """The entity that the caller names, if any is named; and what is wrong with it."""
+    def _named(self, sample: Sample) -> Steps[str | None]:
+        """The entity that the caller names, if any is named.
+
+        Raises:
+            UndeterminedError: What is named is none.
+        """
         name = sample.metadata.get("entity")
         where = "metadata['entity']"
         if name is None and self.entity is not None:
             where = "the function `entity`"
-            (outcome,) = yield from ask([LocalCall(partial(self.entity, sample), "entity")])
-            if outcome.error is not None:
-                return None, f"{where} failed: {outcome.error}"
-            name = outcome.value
+            name = yield from ask(
+                LocalCall(partial(self.entity, sample), "entity"), f"{where} failed"
+            )
         if name is None:
-            return None, None
+            return None
         if not isinstance(name, str) or not any(map(str.isalnum, name)):
-            return None, f"{where}: expected the name of an entity, got {name!r:.200}"
-        return name.strip(), None
+            raise UndeterminedError(f"{where}: expected the name of an entity, got {name!r:.200}")
+        return name.strip()
 
-    def _match(self, entity: str, reply: str) -> Steps[Decision | str]:
-        """Stage 3: whether the reply names the entity, or why that cannot be told."""
+    def _match(self, entity: str, reply: str) -> Steps[Decision]:
+        """Stage 3: whether the reply names the entity."""
         if self.matcher == _LLM:
             return (yield from match_by_model(self._chat, entity, reply, self.prompts))
         if isinstance(self.matcher, str):
             return MATCHERS[self.matcher](entity, reply)
         matching = partial(_decision, self.matcher, entity, reply)
-        (outcome,) = yield from ask([LocalCall(matching, "matching")])
-        if outcome.error is not None:
-            return f"the function `matcher` failed: {outcome.error}"
-        decision: Decision = outcome.value
-        return decision
+        return (yield from ask(LocalCall(matching, "matching"), "the function `matcher` failed"))
 
     def _conclude(
         self, query: Query, reply: str, by_name: Decision, details: dict[str, JsonValue]
@@ -272,7 +262,7 @@ class ReverseValidation(Evaluator):
         if self._by_share:
             decision = with_share(by_name, met, number(self.threshold))
         if decision is None:
-            return self._undetermined(_NO_SHARE, details=details)
+            raise UndeterminedError(_NO_SHARE, details=details)
         return Evaluation(
             name=self.get_name(),
             score=met if em and by_name.same else float(by_name.same),

@@ -8,6 +8,7 @@ from typing import Literal
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, HumanMessage
 
+from demur._undetermined import UndeterminedError
 from demur.evaluators.reverse_validation.leaks import mask, stands_in
 from demur.evaluators.reverse_validation.matching import (
     Decision,
@@ -22,7 +23,7 @@ from demur.evaluators.reverse_validation.parsing import (
     parse_requirements,
 )
 from demur.evaluators.reverse_validation.prompts import ReverseValidationPrompts, again
-from demur.runtime import ChatCall, Outcome, Reply, Steps, ask, bounded
+from demur.runtime import ChatCall, Reply, Steps, ask, bounded
 from demur.schema import Sample
 
 Variant = Literal["qg", "em"]
@@ -54,11 +55,14 @@ def construct(
     entity: str | None,
     variant: Variant,
     prompts: ReverseValidationPrompts,
-) -> Steps[Query | str]:
+) -> Steps[Query]:
     """Stage 1: a query from all that the answer says of its entity, in one call.
 
     Where no entity is given, the same call finds it. A query that cannot be read, or says nothing
-    once the entity's name is masked, is asked for once more. A string says why there is none.
+    once the entity's name is masked, is asked for once more.
+
+    Raises:
+        UndeterminedError: There is none.
     """
     if entity is not None:
         prompt = prompts.question if variant == "qg" else prompts.requirements
@@ -70,19 +74,17 @@ def construct(
     options = bounded(model, _QUERY_TOKENS[variant])
     why = ""
     for _ in range(_TRIES):
-        (outcome,) = yield from ask([ChatCall(model, messages, "construction", options)])
-        if outcome.error is not None:
-            return f"the query could not be constructed: {outcome.error}"
-        reply: Reply = outcome.value
+        call = ChatCall(model, messages, "construction", options)
+        reply = yield from ask(call, "the query could not be constructed")
         read = _read(reply, variant)
         query = _query(read, sample, entity)
         if isinstance(query, Query):
             return query
         why, ask_again = query
         if ask_again is None:
-            return why
+            break
         messages = [*messages, AIMessage(reply.text or "(nothing)"), HumanMessage(again(ask_again))]
-    return why
+    raise UndeterminedError(why)
 
 
 def _read(reply: Reply, variant: Variant) -> Built:
@@ -128,31 +130,38 @@ def _query(read: Built, sample: Sample, entity: str | None) -> Query | tuple[str
 
 def access(
     model: BaseChatModel, query: str, variant: Variant, prompts: ReverseValidationPrompts
-) -> Steps[Outcome]:
-    """Stage 2: ask a model that sees nothing but the query. The outcome's value is a `Reply`."""
+) -> Steps[str]:
+    """Stage 2: the reply of a model that sees nothing but the query.
+
+    Raises:
+        UndeterminedError: There is none.
+    """
     if variant == "qg":
         messages = prompts.answer.messages(question=query)
     else:
         messages = prompts.find.messages(requirements=query)
     call = ChatCall(model, messages, "access", bounded(model, _REPLY_TOKENS[variant]))
-    (outcome,) = yield from ask([call])
-    return outcome
+    reply = (yield from ask(call, "the query was not answered")).text.strip()
+    if not reply:
+        raise UndeterminedError("the reply to the query is empty")
+    return reply
 
 
 def match_by_model(
     model: BaseChatModel, entity: str, reply: str, prompts: ReverseValidationPrompts
-) -> Steps[Decision | str]:
+) -> Steps[Decision]:
     """Stage 3 by asking whether both are one entity (section 7.1), where two names differ.
 
-    A string says why there is no decision.
+    Raises:
+        UndeterminedError: There is no decision.
     """
     by_name = normalized(entity, reply)
     if by_name.same or gives_none(reply):
         return by_name
     messages = prompts.same.messages(entity=entity, reply=reply)
     call = ChatCall(model, messages, "matching", bounded(model, _VERDICT_TOKENS))
-    (outcome,) = yield from ask([call])
-    if outcome.error is not None:
-        return f"the names could not be compared: {outcome.error}"
-    decision = same_entity(outcome.value.text)
-    return decision or f"neither yes nor no can be read from {outcome.value.text!r:.100}"
+    text = (yield from ask(call, "the names could not be compared")).text
+    decision = same_entity(text)
+    if decision is None:
+        raise UndeterminedError(f"neither yes nor no can be read from {text!r:.100}")
+    return decision

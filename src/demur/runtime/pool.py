@@ -1,4 +1,19 @@
-"""Threads for blocking calls: used again, left behind when time is up, never in an exit's way."""
+"""The one pool of threads, for all that blocks.
+
+What it promises:
+
+- No thread holds up the interpreter's end. What is under way then is left behind, and so is what
+  takes longer than its caller waits: a blocking call cannot be stopped from outside.
+- A piece of work runs in a copy of its caller's context variables. The thread itself carries no
+  context, and keeps nothing of the work that it did.
+- Threads are used again, and end when nobody has needed them for a while. The pool sets no bound:
+  who hands in work does, as `as_completed` and the slots of `demur.runtime.limits` do.
+- Who waits hears an interrupt. Who stops listening has nothing further begun, and waits for none.
+- A forked process has threads of its own.
+
+The workers of `demur.observe` are threads of the pool too, but what they do is finished at the
+interpreter's end, by whoever started them.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +45,8 @@ in_child(_idle.clear)  # a child process has none of the threads
 def within(timeout: float, call: Callable[[], T]) -> T:
     """Run a blocking call, but wait `timeout` seconds at most.
 
-    A blocking call cannot be stopped from outside: it has a thread of its own, and is left behind
-    there until its client gives up.
+    Raises:
+        TimeoutError: It takes longer. Its thread is left to it until its client gives up.
     """
     future: Future[T] = Future()
     in_background(partial(settle, future, call))
@@ -47,17 +62,18 @@ def settle(future: Future[Any], call: Callable[[], Any]) -> None:
 
 
 def in_background(work: Callable[[], None]) -> None:
-    """Run `work` in a thread that does not keep the interpreter from ending, as a pool's would.
+    """Run `work` in a thread of the pool. It must not raise.
 
-    The thread sees the caller's context variables in a copy of its own, since a context can be
-    entered by one thread at a time. Threads are used again: to start one for each call would take
-    more CPU than all else around the call.
+    The caller's context is copied, since one thread at a time can be in it. Threads are used again:
+    to start one for each call would take more CPU than all else around the call.
     """
     try:
         inbox = _idle.pop()
     except IndexError:
         inbox = SimpleQueue()
-        threading.Thread(target=_serve, args=(inbox,), daemon=True, name="demur-call").start()
+        thread = threading.Thread(target=_serve, args=(inbox,), daemon=True, name="demur-call")
+        # From Python 3.14 on, a thread may begin in a copy of the context in which it is started.
+        contextvars.Context().run(thread.start)
     inbox.put(partial(contextvars.copy_context().run, work))
 
 

@@ -1,0 +1,40 @@
+"""Why something is undetermined, on its way to the evaluation that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from pydantic import JsonValue
+
+from demur.schema import Claim
+
+
+class UndeterminedError(Exception):
+    """Nothing can be decided. No user sees it: an evaluation without a verdict comes of it.
+
+    Args:
+        why: The evaluation's `error`.
+        claims: Its claims.
+        details: Its details.
+    """
+
+    def __init__(
+        self,
+        why: str,
+        claims: Sequence[Claim] = (),
+        details: Mapping[str, JsonValue] | None = None,
+    ) -> None:
+        super().__init__(why)
+        self.claims = tuple(claims)
+        self.details = dict(details or {})
+
+
+@contextmanager
+def undetermined_with(details: Mapping[str, JsonValue]) -> Iterator[None]:
+    """Have what cannot be decided in the block tell these details, as they are by then."""
+    try:
+        yield
+    except UndeterminedError as error:
+        error.details = {**details, **error.details}
+        raise
