@@ -19,8 +19,8 @@ from langchain_core.runnables.utils import AddableDict
 
 from demur import Evaluation, Guard, Sample
 from demur.evaluators import Evaluator
-from demur.guard.loop import GuardedCall
-from demur.guard.streamed import StreamedAnswer
+from demur.guard.call import GuardedCall
+from demur.guard.streams import StreamedAnswer
 from demur.runtime import Steps, drive
 
 ANSWERS = {
@@ -62,7 +62,7 @@ def seconds(text: str, form: Callable[[str], Any], chunk: int) -> float:
     """The CPU time of one answer."""
     chain = RunnableLambda(str)
     guard = Guard(chain, _AtOnce(), streaming="sentence", contexts=lambda output: [])
-    streamed = StreamedAnswer(GuardedCall(guard._plan, "why?", {}))
+    streamed = StreamedAnswer(GuardedCall(guard, "why?", {}))
     chunks = [form(text[at : at + chunk]) for at in range(0, len(text), chunk)]
     began = time.process_time()
     for one in chunks:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from demur import Annotate, Cascade, Evaluation, Guard, RefChecker, Sample
+from demur import Annotate, Cascade, Evaluation, Guard, RefChecker, Repair, Sample
 from demur._frozen import FrozenRunnable
 from demur.evaluators import ZeroShot
 from support.fakes import ScriptedModel
@@ -41,7 +41,8 @@ def test_a_copy_with_another_model_asks_that_one(make: Callable[[Any], Any]) -> 
     first, second = saying("first"), saying("second")
     made = make(first)
     given = SAMPLE if make is not guard else "How tall?"
-    made.model_copy(update={"model": second}).invoke(given)
+    other = {"model": second} if make is not guard else {"on_fail": Repair(second)}
+    made.model_copy(update=other).invoke(given)
     assert (len(first.requests), len(second.requests) > 0) == (0, True)
     for same in (made, made.model_copy(), made.model_copy(update={}), copy.copy(made)):
         asked = len(first.requests)

@@ -14,7 +14,7 @@ PLACES = [SOURCE, *sorted((ROOT / "integrations").glob("*/src")), ROOT / "resear
 
 
 def _room(module: str) -> str:
-    """The room of a module: `demur.guard` of `demur.guard.loop`."""
+    """The room of a module: `demur.guard` of `demur.guard.call`."""
     return ".".join(module.split(".")[:2])
 
 

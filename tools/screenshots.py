@@ -18,11 +18,10 @@ from playwright.sync_api import Page, sync_playwright
 
 from demur import ScoreCallbackHandler
 from demur._resolve import resolve_model
-from demur.demo.chain import guarded, rag_chain
+from demur.demo.chain import guarded
 from demur.demo.corpus import passages
 from demur.demo.index import open_index
 from demur.demo.play import RETRIEVED
-from demur.guard import widen
 from demur.local import MINILM, MiniLM, model_dir
 from demur.observe.log import open_log, read_labels, records
 from demur.report import write_report
@@ -109,8 +108,7 @@ def run(log: Path) -> None:
     model, embeddings = resolve_model("local"), MiniLM()
     folder = model_dir() / "demo-index"
     index = open_index(passages(), embeddings, MINILM.sha256, folder, lambda done, total: None)
-    retriever = widen(index.as_retriever(search_kwargs={"k": RETRIEVED}), factor=1)
-    guard = guarded(rag_chain(model, retriever), model)
+    guard = guarded(model, index.as_retriever(search_kwargs={"k": RETRIEVED}))
     handler = ScoreCallbackHandler(sink=log)
     for number, question in enumerate(read(), start=1):
         guard.invoke(question, config={"callbacks": [handler]})

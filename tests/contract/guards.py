@@ -32,6 +32,9 @@ from demur import (
     Evaluation,
     Guard,
     RefChecker,
+    Regenerate,
+    Repair,
+    Retrieve,
     Sample,
 )
 from demur.guard import REFUSAL, Feedback, Guarded, widen
@@ -88,7 +91,7 @@ def _annotating() -> Guard[Any, Any]:
 def _asking_again() -> Runnable[Any, Any]:
     asked = RunnableLambda(_asked)
     chain = RunnableParallel(question=asked, answer=asked | _chain() | StrOutputParser())
-    return Guard(chain, _passes, with_feedback=_better_asked)
+    return Guard(chain, _passes, on_fail=Regenerate(_better_asked))
 
 
 def _asked(input: dict[str, str]) -> str:
@@ -101,14 +104,16 @@ def _better_asked(input: dict[str, str], feedback: Feedback) -> dict[str, str]:
 
 def _repairing() -> Runnable[Any, Any]:
     model = ScriptedModel(script=_speak)
-    return Guard(_chain(), _passes, model=model, retriever=Items())
+    return Guard(_chain(), _passes, on_fail=Retrieve(Items(), then=Repair(model)))
 
 
 def _widening() -> Runnable[Any, Any]:
     """The chain speaks well of items of which it read what was searched for."""
     speaker = ScriptedModel(script=_speak_of_what_was_read)
-    found = {"context": widen(Items()), "question": RunnablePassthrough()}
-    return Guard(found | PROMPT | speaker | StrOutputParser(), _lacks)
+    wide = widen(Items())
+    found = {"context": wide, "question": RunnablePassthrough()}
+    chain = found | PROMPT | speaker | StrOutputParser()
+    return Guard(chain, _lacks, on_fail={"neutral": Retrieve(wide)})
 
 
 def _speak_of_what_was_read(stage: str, messages: Sequence[BaseMessage]) -> str:

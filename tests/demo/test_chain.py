@@ -11,7 +11,6 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
 from demur.demo.chain import guarded, rag_chain
-from demur.guard import widen
 from support.fakes import ScriptedModel, isolated
 
 QUESTION = "How do I pick elements?"
@@ -57,7 +56,7 @@ def test_the_chain_answers_from_what_it_finds() -> None:
 def test_a_claim_that_is_nowhere_is_searched_for() -> None:
     answers = ["sample picks elements.", "sample picks all elements."]
     chat, retriever = model(answers, ["Neutral", "Entailment"]), Queries()
-    found = guarded(rag_chain(chat, widen(retriever)), chat).with_trace().invoke(QUESTION)
+    found = guarded(chat, retriever).with_trace().invoke(QUESTION)
     assert (found.trace.outcome, found.output) == ("recovered", answers[1])
     assert sorted(retriever.asked) == sorted([QUESTION, QUESTION, "sample picks elements"])
     first, second = found.trace.attempts
@@ -71,10 +70,10 @@ def test_a_claim_that_is_nowhere_is_searched_for() -> None:
 def test_what_a_passage_contradicts_is_corrected_with_the_passage() -> None:
     answers = ["sample picks elements.", "sample picks all elements."]
     chat, retriever = model(answers, ["Contradiction", "Entailment"]), Queries()
-    found = guarded(rag_chain(chat, widen(retriever)), chat).with_trace().invoke(QUESTION)
+    found = guarded(chat, retriever).with_trace().invoke(QUESTION)
     assert (found.trace.outcome, found.output) == ("recovered", answers[1])
     assert (found.trace.attempts[1].recovery, found.trace.attempts[1].origin) == (
-        "regenerate",
+        "repair",
         "repair",
     )
     assert retriever.asked == [QUESTION]
@@ -85,6 +84,6 @@ def test_what_a_passage_contradicts_is_corrected_with_the_passage() -> None:
 def test_what_stays_wrong_is_refused() -> None:
     answers = ["sample picks elements.", "sample picks all elements.", "sample picks no elements."]
     chat = model(answers, ["Neutral"] + 9 * ["Contradiction"])
-    found = guarded(rag_chain(chat, widen(Queries())), chat).with_trace().invoke(QUESTION)
+    found = guarded(chat, Queries()).with_trace().invoke(QUESTION)
     assert (found.trace.outcome, len(found.trace.attempts)) == ("abstained", 3)
     assert "sample" not in found.output

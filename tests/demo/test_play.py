@@ -62,7 +62,7 @@ def test_an_answer_that_fails_is_given_anew_and_all_of_it_is_shown(tmp_path: Pat
         "Answer 1:  It removes [b]all directories[/b].",
         "1. Contradiction: it removes all directories",
         "FAILED",
-        "Why:  The passages contradict claims. The guard asked for another answer; its model "
+        "Why:  The passages contradict claims. The guard had the answer corrected; a model "
         "answered from the references, told what was wrong.",
         "Answer 2:  It removes [b]directories[/b].",
         "1. Entailment: it removes directories",
@@ -70,7 +70,7 @@ def test_an_answer_that_fails_is_given_anew_and_all_of_it_is_shown(tmp_path: Pat
         "The guard:  recovered: attempt 2 passed",
         "Final answer:  It removes [b]directories[/b].",
         "6 calls, 30 + 18 tokens",
-        "1 question: 1 recovered; recoveries: 1 regenerate",
+        "1 question: 1 recovered; recoveries: 1 repair",
         "In all: 6 calls, 30 + 18 tokens",
         f"Traces: {traces}",
         f"Report: {traces.with_suffix('.html')}  open it in a browser",

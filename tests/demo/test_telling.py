@@ -48,10 +48,10 @@ def test_a_search_is_told_with_what_it_found() -> None:
 
 def test_a_contradiction_is_told() -> None:
     feedback = _feedback(ClaimLabel.CONTRADICTION)
-    following = _attempt("m.f", recovery="regenerate", origin="repair", feedback=feedback)
+    following = _attempt("m.f", recovery="repair", origin="repair", feedback=feedback)
     said = telling.action(_attempt("m.f"), following)
     assert said == (
-        "The passages contradict claims. The guard asked for another answer; its model answered "
+        "The passages contradict claims. The guard had the answer corrected; a model answered "
         "from the references, told what was wrong."
     )
 

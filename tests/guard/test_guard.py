@@ -33,7 +33,7 @@ from demur import (
     Retrieve,
     Sample,
 )
-from demur.guard import REFUSAL, Feedback, Trace
+from demur.guard import REFUSAL, Feedback, Trace, make_policy
 from support.fakes import ScriptedModel, scripted
 from support.guarded import Chain, judge, run, traced
 from support.openai_server import openai_server
@@ -155,13 +155,13 @@ def test_annotating_lets_the_best_attempt_through_with_a_note() -> None:
 def test_feedback_reaches_the_chain_where_it_can_take_it(mode: str) -> None:
     told: list[Feedback] = []
 
-    def with_feedback(given: dict[str, str], feedback: Feedback) -> dict[str, str]:
+    def tell(given: dict[str, str], feedback: Feedback) -> dict[str, str]:
         told.append(feedback)
         return {**given, "hint": feedback.text}
 
     chain = Chain({"answer": "bad"}, {"answer": "good"})
     given = {"input": "why?"}
-    found = traced(Guard(chain, judge, with_feedback=with_feedback), given, mode)
+    found = traced(Guard(chain, judge, on_fail=Regenerate(tell)), given, mode)
     assert chain.inputs == [{"input": "why?"}, {"input": "why?", "hint": "- bad is not good"}]
     assert given == {"input": "why?"}
     assert found.trace.outcome == "recovered"
@@ -198,7 +198,7 @@ def repairing(reply: str) -> ScriptedModel:
 def test_the_model_repairs_from_old_and_new_documents(mode: str) -> None:
     chain = Chain({"answer": "bad", "context": ["an old text"]})
     model, library = repairing("good now"), Library(texts=("a new text", "an old text"))
-    guard = Guard(chain, judge, on_fail=Retrieve(), model=model, retriever=library)
+    guard = Guard(chain, judge, on_fail=Retrieve(library, then=Repair(model)))
     found = traced(guard, {"input": "why?"}, mode)
     assert found.output == {"answer": "good now", "context": ["an old text"]}
     assert found.trace.outcome == "recovered"
@@ -218,7 +218,8 @@ def test_failed_claims_are_what_is_searched_for() -> None:
     )
     library = Library(texts=("x",))
     chain = Chain({"answer": "The tower is tall and red.", "context": ["a tower"]})
-    found = traced(Guard(chain, checker, model=repairing("good"), retriever=library), {})
+    policy = {"neutral": Retrieve(library, then=Repair(repairing("good")))}
+    found = traced(Guard(chain, checker, on_fail=policy), {})
     assert library.queries == ["tower is tall", "tower is red"]
     assert found.trace.attempts[1].feedback is not None
     assert found.trace.attempts[1].feedback.documents == (Document("x"),)
@@ -227,14 +228,14 @@ def test_failed_claims_are_what_is_searched_for() -> None:
 def test_a_search_that_fails_is_on_record(mode: str) -> None:
     library = Library(fails=True)
     chain = Chain({"answer": "bad", "context": ["old"]})
-    options: dict[str, Any] = {"on_fail": Retrieve(), "model": repairing("good")}
-    found = traced(Guard(chain, judge, retriever=library, **options), {}, mode)
+    repair = Repair(repairing("good"))
+    found = traced(Guard(chain, judge, on_fail=Retrieve(library, then=repair)), {}, mode)
     assert found.trace.outcome == "recovered"
     feedback = found.trace.attempts[1].feedback
     assert feedback is not None
     assert "no such index" in feedback.errors[0]
     odd = RunnableLambda(lambda _: 3)
-    found = traced(Guard(chain, judge, retriever=odd, **options), {})
+    found = traced(Guard(chain, judge, on_fail=Retrieve(odd, then=repair)), {})
     feedback = found.trace.attempts[1].feedback
     assert feedback is not None
     assert feedback.errors == ("the retriever returned an int, not documents",)
@@ -259,11 +260,17 @@ def test_a_repair_that_fails_ends_it(reply: Any, reason: str, mode: str) -> None
     assert found.trace.usage.calls == 2  # the judgement and the repair
 
 
-def test_where_no_text_can_be_put_the_chain_answers_again() -> None:
-    chain = Chain(("bad",), ("good",))
+def test_where_no_text_can_be_put_a_repair_is_passed_over() -> None:
     model = repairing("never asked")
-    found = traced(Guard(chain, judge, answer=lambda output: output[0], model=model))
-    assert found.output == ("good",)
+
+    def guard(**options: Any) -> Guard[Any, Any]:
+        return Guard(Chain(("bad",), ("good",)), judge, answer=lambda out: out[0], **options)
+
+    policy = {"other": Repair(model), "any": Regenerate()}
+    found = traced(guard(on_fail=policy))
+    assert (found.output, found.trace.attempts[1].recovery) == (("good",), "regenerate")
+    with pytest.raises(AnswerRejected, match="attempt 1 was rejected, and its output can hold no"):
+        guard(model=model).invoke("why?")
     assert model.requests == []
 
 
@@ -280,22 +287,49 @@ def test_a_cache_cannot_give_a_rejected_repair_again(mode: str) -> None:
     assert [attempt.usage.cached for attempt in found.trace.attempts] == [0, 0, 0, 0]
 
 
-def test_a_repair_is_made_even_where_the_chain_could_be_told(mode: str) -> None:
-    told: list[Any] = []
-    options: dict[str, Any] = {"with_feedback": lambda given, feedback: told.append(feedback)}
-    guard = Guard(Chain("bad"), judge, on_fail=Repair(), model=repairing("good"), **options)
-    found = traced(guard, "why?", mode)
-    assert (found.output, found.trace.attempts[1].origin) == ("good", "repair")
-    assert found.trace.attempts[1].recovery == "repair"
-    assert told == []
+def test_what_brings_a_rejected_answer_again_is_passed_over_from_then_on(mode: str) -> None:
+    told: list[Feedback] = []
+
+    def tell(given: str, feedback: Feedback) -> str:
+        told.append(feedback)
+        return f"{given} {len(told)}"
+
+    policy = {"other": Regenerate(tell), "any": Repair(repairing("good"))}
+    found = traced(Guard(Chain("bad"), judge, on_fail=policy), "why?", mode)
+    assert (found.output, len(told)) == ("good", 1)
+    assert [a.recovery for a in found.trace.attempts] == [None, "regenerate", "repair"]
+    assert [a.origin for a in found.trace.attempts] == ["chain", "feedback", "repair"]
+
+
+def test_what_is_found_is_told_to_the_chain_and_counts_as_a_context(mode: str) -> None:
+    def tell(given: dict[str, str], feedback: Feedback) -> dict[str, str]:
+        return {**given, "found": feedback.documents[0].page_content}
+
+    chain = Chain({"answer": "bad", "context": ["old"]}, {"answer": "good", "context": ["old"]})
+    retrieve = Retrieve(Library(texts=("new",)), then=Regenerate(tell, instruction="Be brief."))
+    found = traced(Guard(chain, judge, on_fail=retrieve), {"input": "why?"}, mode)
+    assert chain.inputs[1] == {"input": "why?", "found": "new"}
+    second = found.trace.attempts[1]
+    assert (second.recovery, second.origin) == ("retrieve", "feedback")
+    assert [document.page_content for document in second.contexts] == ["old", "new"]
+    assert second.feedback is not None
+    assert second.feedback.text.startswith("Be brief.\n")
+
+
+def test_a_model_that_is_named_is_one_for_the_whole_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-never-shown")
+    named = "openai:gpt-4o-mini"
+    guard = Guard(Chain("bad"), judge, on_fail={"neutral": Repair(named), "any": Repair(named)})
+    assert "sk-never-shown" not in f"{guard!r}{pickle.dumps(guard)!r}"
+    assert pickle.loads(pickle.dumps(guard)).on_fail == guard.on_fail
 
 
 @pytest.mark.parametrize(
     ("failure", "recovery", "asks"),
     [
         (Failure.MISMATCH, "retrieve", ""),
-        (Failure.VAGUE, "regenerate", "Be specific"),
-        (Failure.OTHER, "regenerate", ""),
+        (Failure.VAGUE, "repair", "Be specific"),
+        (Failure.OTHER, "repair", ""),
     ],
 )
 def test_the_recovery_fits_what_an_evaluator_says_is_wrong(
@@ -307,8 +341,8 @@ def test_the_recovery_fits_what_an_evaluator_says_is_wrong(
 
     library = Library(texts=("a new text",))
     model = repairing("good")
-    guard = Guard(Chain("bad"), kind, model=model, retriever=library)
-    found = traced(guard, "why?", mode)
+    policy = make_policy(None, model, retriever=library)
+    found = traced(Guard(Chain("bad"), kind, on_fail=policy), "why?", mode)
     assert found.trace.attempts[1].recovery == recovery
     searched = recovery == "retrieve"
     assert library.queries == (["why?"] if searched else [])
@@ -521,15 +555,31 @@ def test_a_message_says_that_it_was_replaced(mode: str) -> None:
         (lambda: Guard(Chain("x")), ValueError, "needs an evaluator"),
         (lambda: Guard(3, judge), TypeError, "Expected a Runnable"),
         (lambda: Guard(Chain("x"), "judge"), TypeError, "Expected a Runnable"),
-        (lambda: Guard(Chain("x"), judge, on_fail=Repair()), ValueError, "give model="),
         (lambda: Guard(Chain("x"), judge, on_error="shut"), ValueError, "on_error"),
         (lambda: Guard(Chain("x"), judge, on_abstain="shut"), ValueError, "on_abstain"),
         (lambda: Guard(Chain("x"), judge, on_fail="retry"), TypeError, "on_fail"),
         (lambda: Guard(Chain("x"), judge, model="nonsense"), ValueError, "unknown model"),
         (
-            lambda: Guard(Chain("x"), judge, retriever=Library()),
+            lambda: Guard(Chain("x"), judge, on_fail=Block(), model=repairing("y")),
             ValueError,
-            "model= or with_feedback=",
+            "model= stands in place of on_fail=",
+        ),
+        (lambda: Guard(Chain("x"), judge, on_fail=Repair(3)), TypeError, "a LangChain chat model"),
+        (lambda: Guard(Chain("x"), judge, on_fail=Repair("nonsense")), ValueError, "unknown model"),
+        (
+            lambda: Guard(Chain("x"), judge, on_fail=Regenerate(instruction="Be brief.")),
+            ValueError,
+            "nothing would read the instruction",
+        ),
+        (
+            lambda: Guard(Chain("x"), judge, on_fail={"neutral": Retrieve(Library())}),
+            ValueError,
+            "nothing would read what the retriever finds",
+        ),
+        (
+            lambda: Guard(Chain("x"), judge, on_fail=Retrieve("notes", then=Repair(repairing("")))),
+            TypeError,
+            "Retrieve expects a retriever.*got str",
         ),
     ],
 )

@@ -12,7 +12,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.runnables.history import RunnableWithMessageHistory
 
-from demur import Evaluation, Guard, Sample
+from demur import Evaluation, Guard, Repair, Retrieve, Sample
 from demur.guard import Abstain
 
 SECRET = "ЖЩЮ"
@@ -67,8 +67,9 @@ async def test_of_all_events_only_the_guards_own_are_heard(chain: Any, streaming
     class ByClaim(RunnableLambda[Any, Any]):
         claim_level = True
 
-    options: Any = {"on_fail": {"any": "retrieve", "end": Abstain()}, "streaming": streaming}
-    found = Guard(chain, ByClaim(judge), model=model(), retriever=RunnableLambda(find), **options)
+    retrieve = Retrieve(RunnableLambda(find), then=Repair(model()))
+    options: Any = {"on_fail": {"any": retrieve, "end": Abstain()}, "streaming": streaming}
+    found = Guard(chain, ByClaim(judge), **options)
     tracer = Tracer()
     events = await heard(found, {"callbacks": [tracer]})
     assert SECRET not in repr(events)

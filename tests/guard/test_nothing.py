@@ -22,11 +22,10 @@ from demur import (
     Guard,
     RefChecker,
     Regenerate,
-    Retrieve,
     Sample,
 )
 from demur.guard import REFUSAL, Feedback, verdict_of
-from demur.guard.attempts import accepts
+from demur.guard.verdicts import accepts
 from demur.runtime import Steps
 from demur.schema import ABSTAIN
 from support.fakes import scripted
@@ -179,7 +178,7 @@ def test_it_is_answered_again_and_told_so(mode: str) -> None:
         feedbacks.append(feedback)
         return given
 
-    found = traced(failing(Chain(SILENT, "good"), with_feedback=tell), "why?", mode)
+    found = traced(failing(Chain(SILENT, "good"), on_fail=Regenerate(tell)), "why?", mode)
     assert (found.output, found.trace.outcome) == ("good", "recovered")
     assert [one.verdict for one in found.trace.attempts] == ["failed", "passed"]
     (feedback,) = feedbacks
@@ -190,14 +189,14 @@ def test_it_is_answered_again_and_told_so(mode: str) -> None:
 
 def test_the_policy_can_name_it() -> None:
     heard = Heard()
-    policy = {"nothing_to_check": Retrieve(), "any": Block()}
+    policy = {"nothing_to_check": Regenerate(), "any": Block()}
     guarded = failing(Chain(SILENT, "good"), on_fail=policy)
     assert guarded.invoke("why?", {"callbacks": [heard]}) == "good"
     (decided,) = (data for name, data in heard.events if name == "demur.decision")
     assert decided == {
         "attempt": 1,
         "verdict": "failed",
-        "action": "retrieve",
+        "action": "regenerate",
         "failures": ["nothing_to_check"],
     }
     with pytest.raises(AnswerRejected, match="attempt 1 was rejected"):

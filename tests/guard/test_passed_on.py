@@ -64,8 +64,8 @@ def heard(way: str, guard: Guard[Any, Any], given: Any) -> tuple[Any, str]:
 WAYS = ("invoke", "ainvoke", "stream", "astream", "events")
 
 
-def guarded(chain: Runnable[Any, Any], with_feedback: Any) -> Guard[Any, Any]:
-    return Guard(chain, RunnableLambda(judge), on_fail=Regenerate(), with_feedback=with_feedback)
+def guarded(chain: Runnable[Any, Any], tell: Any) -> Guard[Any, Any]:
+    return Guard(chain, RunnableLambda(judge), on_fail=Regenerate(tell))
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -11,7 +11,7 @@ from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableBranch
 
-from demur import Guard, RefChecker, ReverseValidation, Sample
+from demur import Guard, RefChecker, Repair, Retrieve, ReverseValidation, Sample
 from demur.guard import REFUSAL
 from support.fakes import isolated, stage_of
 from support.openai_server import OpenAIServer, openai_server
@@ -56,7 +56,8 @@ def guarded(server: OpenAIServer, **options: Any) -> Guard[Any, Any]:
     check: RunnableBranch[Any, Any] = RunnableBranch(
         (_has_documents, RefChecker(model)), ReverseValidation(model)
     )
-    return Guard(chain, check, model=model, retriever=make_retriever(), **options)
+    policy = {"mismatch": Retrieve(make_retriever(), then=Repair(model))}
+    return Guard(chain, check, on_fail=policy, **options)
 
 
 def _has_documents(sample: Sample) -> bool:

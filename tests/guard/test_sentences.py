@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from demur import Evaluation
 from demur._text import sentences, words
 from demur.guard import REFUSAL
-from demur.guard.loop import GuardedCall
+from demur.guard.call import GuardedCall
 from demur.guard.sentences import Sentences
-from demur.guard.streamed import StreamedAnswer
+from demur.guard.streams import Leaving, StreamedAnswer
 from demur.runtime import drive
 from support.streams import Telling, guard
 
@@ -137,7 +137,7 @@ def test_an_ordinary_sentence_is_complete_with_a_word_of_the_next_whatever_came_
 
 def judged_at_once(text: str, size: int = 5) -> str:
     """What leaves of an answer whose sentences all pass."""
-    streamed = StreamedAnswer(GuardedCall(guard(Telling(""))._plan, "why?", {}))
+    streamed = StreamedAnswer(GuardedCall(guard(Telling("")), "why?", {}))
     left: list[str] = []
 
     def go_on() -> None:
@@ -152,7 +152,7 @@ def judged_at_once(text: str, size: int = 5) -> str:
     while not streamed.settled:
         go_on()
     rest, _ = drive(streamed.finish(), {}, None)
-    return "".join([*left, *rest])
+    return "".join([*left, *(one.chunk for one in rest if isinstance(one, Leaving))])
 
 
 @pytest.mark.slow
@@ -169,8 +169,8 @@ def test_time_is_linear_in_the_answer(piece: str) -> None:
 
 def test_a_correction_of_a_long_answer_is_found_in_linear_time() -> None:
     text = "One is good. " * 10_000 + "Two is bad. So it is."
-    plan = guard(Telling(""), on_fail="abstain")._plan
-    streamed = StreamedAnswer(GuardedCall(plan, "why?", {}))
+    abstaining = guard(Telling(""), on_fail="abstain")
+    streamed = StreamedAnswer(GuardedCall(abstaining, "why?", {}))
     streamed.feed(text)
     began = time.process_time()
     while not streamed.settled:
@@ -179,5 +179,5 @@ def test_a_correction_of_a_long_answer_is_found_in_linear_time() -> None:
             streamed.judged(at, (Evaluation(name="judge", passed=passed),))
         assert all("bad" not in chunk for chunk in streamed.leaving())
     left, _ = drive(streamed.finish(), {}, None)
-    assert left[-1] == REFUSAL
+    assert left[-1] == Leaving(REFUSAL)
     assert time.process_time() - began < 20

@@ -22,8 +22,8 @@ from demur import (
     Sample,
 )
 from demur.guard import REFUSAL, EvaluatorFailed
-from demur.guard.loop import GuardedCall
-from demur.guard.streamed import StreamedAnswer
+from demur.guard.call import GuardedCall
+from demur.guard.streams import Leaving, StreamedAnswer
 from demur.runtime import drive
 from demur.schema import Claim, Span
 from support.streams import (
@@ -138,7 +138,7 @@ TEXTS = st.lists(
 @given(TEXTS, st.data())
 def test_what_leaves_is_accepted_and_adds_up(text: str, data: st.DataObject) -> None:
     """Whatever the text, its chunks, and the order of the verdicts."""
-    answer = StreamedAnswer(GuardedCall(guard(Telling(""))._plan, "why?", {}))
+    answer = StreamedAnswer(GuardedCall(guard(Telling("")), "why?", {}))
     coming = list(text)
     asked: dict[int, Sample] = {}
     verdicts: dict[int, bool] = {}
@@ -177,7 +177,7 @@ def test_what_leaves_is_accepted_and_adds_up(text: str, data: st.DataObject) -> 
 
 
 def test_the_attempt_has_each_sentences_evaluation_with_places_in_the_answer() -> None:
-    call = GuardedCall(guard(Telling(""))._plan, "why?", {})
+    call = GuardedCall(guard(Telling("")), "why?", {})
     answer = StreamedAnswer(call)
     for word in by_words(GOOD):
         answer.feed(word)
@@ -187,7 +187,7 @@ def test_the_attempt_has_each_sentences_evaluation_with_places_in_the_answer() -
         answer.judged(at, (Evaluation(name="judge", passed=True, claims=(claim,)),))
     assert answer.settled
     rest, _ = drive(answer.finish(), {}, None)
-    assert rest == [GOOD]  # nothing had left
+    assert rest == [Leaving(GOOD)]  # nothing had left
     (tried,) = call.tried
     assert (tried.attempt.answer, tried.attempt.verdict) == (GOOD, "passed")
     claims = [claim for found in tried.attempt.evaluations for claim in found.claims]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from operator import itemgetter
 from typing import Any
 
@@ -12,7 +13,17 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 
-from demur import Budget, Claim, ClaimLabel, Evaluation, Guard, Regenerate, Sample
+from demur import (
+    Budget,
+    Claim,
+    ClaimLabel,
+    Evaluation,
+    Guard,
+    Regenerate,
+    Repair,
+    Retrieve,
+    Sample,
+)
 from demur.guard import widen
 from support.fakes import ScriptedModel
 from support.rag import FACTS, make_retriever
@@ -53,6 +64,11 @@ def chain_over(retriever: Runnable[str, Any]) -> Runnable[Any, Any]:
     }
 
 
+def searching(wide: Runnable[str, Any], evaluator: Any) -> Guard[Any, Any]:
+    """A guard whose chain searches again for what failed."""
+    return Guard(chain_over(wide), evaluator, on_fail=Retrieve(wide))
+
+
 def run(runnable: Runnable[Any, Any], given: Any, mode: str) -> Any:
     return runnable.invoke(given) if mode == "sync" else asyncio.run(runnable.ainvoke(given))
 
@@ -64,7 +80,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 def test_a_retry_searches_for_what_failed_and_for_more(mode: str) -> None:
     echo = Echo()
-    guard = Guard(chain_over(widen(echo)), judge)
+    guard = searching(widen(echo), judge)
     found = run(guard.with_trace(), {"question": "it"}, mode)
     assert found.trace.outcome == "recovered"
     assert echo.asked[0] == ("it", 2)
@@ -105,8 +121,10 @@ def test_what_one_retry_found_the_next_has_too() -> None:
             return Evaluation(name="judge", passed=False, claims=(claim,))
         return neutral("a") if sample.answer == "first" else Evaluation(name="judge", passed=True)
 
-    chain = {"context": widen(echo), "answer": lambda _: next(answers)}
-    found = Guard(chain, rejects).with_trace().invoke("it")
+    wide = widen(echo)
+    chain = {"context": wide, "answer": lambda _: next(answers)}
+    policy = {"neutral": Retrieve(wide), "any": Regenerate()}
+    found = Guard(chain, rejects, on_fail=policy).with_trace().invoke("it")
     assert [one.recovery for one in found.trace.attempts] == [None, "retrieve", "regenerate"]
     assert sorted(echo.asked) == [("a", 4), ("a", 4), ("it", 2), ("it", 4), ("it", 4)]
 
@@ -118,7 +136,7 @@ async def test_calls_at_once_know_nothing_of_each_other() -> None:
         odd = int(sample.question or 0) % 2
         return judge(sample) if odd else Evaluation(name="judge", passed=True)
 
-    guard = Guard(chain_over(widen(echo)), picky)
+    guard = searching(widen(echo), picky)
     given: list[Any] = [{"question": str(number)} for number in range(40)]
     await asyncio.gather(*map(guard.ainvoke, given))
     guard.batch(given, {"max_concurrency": 8})
@@ -134,9 +152,9 @@ def test_a_guard_around_a_guard_widens_too() -> None:
     def lax(sample: Sample) -> Evaluation:
         return Evaluation(name="lax", passed=True)
 
-    found = (
-        Guard(Guard(chain_over(widen(echo)), lax), judge).with_trace().invoke({"question": "it"})
-    )
+    wide = widen(echo)
+    inner: Guard[Any, Any] = Guard(chain_over(wide), lax)
+    found = Guard(inner, judge, on_fail=Retrieve(wide)).with_trace().invoke({"question": "it"})
     assert found.trace.outcome == "recovered"
     assert [attempt.recovery for attempt in found.trace.attempts] == [None, "retrieve"]
 
@@ -148,7 +166,7 @@ def test_a_vector_stores_k_is_raised(factor: int) -> None:
     def wants_another(sample: Sample) -> Evaluation:
         return neutral(FACTS[2]) if len(sample.contexts) < 2 else neutral("never there")
 
-    guard = Guard(chain_over(widen(store, factor=factor)), wants_another)
+    guard = searching(widen(store, factor=factor), wants_another)
     found = guard.with_trace().invoke({"question": "How tall is the Amber Tower in Lund?"})
     second = [one.page_content for one in found.trace.attempts[1].contexts]
     assert FACTS[0] in second
@@ -163,11 +181,8 @@ def test_a_runnable_that_is_no_retriever_is_asked_as_it_is() -> None:
         asked.append(query)
         return [Document(query)]
 
-    found = (
-        Guard(chain_over(widen(RunnableLambda(search))), judge)
-        .with_trace()
-        .invoke({"question": "it"})
-    )
+    guard = searching(widen(RunnableLambda(search)), judge)
+    found = guard.with_trace().invoke({"question": "it"})
     assert sorted(asked[:4]) == ["it", "it", "it is heavy", "it is red"]
     assert len(found.trace.attempts[1].contexts) == 3
 
@@ -179,20 +194,66 @@ def test_mistakes_show_at_once() -> None:
         widen(Echo(), factor=0)
 
 
-def test_where_the_chain_repeats_itself_the_guards_model_answers(mode: str) -> None:
+def test_where_the_chain_repeats_itself_the_next_recovery_that_fits_answers(mode: str) -> None:
     def lacking(sample: Sample) -> Evaluation:
         passed = sample.answer == "repaired"
         return Evaluation(name="judge", passed=True) if passed else neutral("it is red")
 
-    chain = {"context": widen(Echo()), "answer": lambda _: "so"}
+    wide = widen(Echo())
+    chain = {"context": wide, "answer": lambda _: "so"}
     model = ScriptedModel(script=lambda stage, messages: "repaired")
-    found = run(Guard(chain, lacking, model=model).with_trace(), "it", mode)
+    policy = {"neutral": Retrieve(wide), "any": Repair(model)}
+    found = run(Guard(chain, lacking, on_fail=policy).with_trace(), "it", mode)
     assert found.trace.outcome == "recovered"
     assert [one.recovery for one in found.trace.attempts] == [None, "retrieve", "repair"]
     assert [one.origin for one in found.trace.attempts] == ["chain", "chain", "repair"]
     assert "it is red 0" in str(model.requests[0][-1].content)
     # A model that repeats it as well is the end.
     model = ScriptedModel(script=lambda stage, messages: "so")
-    guard = Guard(chain, lacking, model=model, budget=Budget(attempts=9))
+    policy = {"neutral": Retrieve(wide), "any": Repair(model)}
+    guard = Guard(chain, lacking, on_fail=policy, budget=Budget(attempts=9))
     found = run(guard.with_trace(), "it", mode)
     assert found.trace.reason == "attempt 3 gave the answer of attempt 1 again"
+
+
+def test_only_the_retriever_that_is_named_searches_for_more(mode: str) -> None:
+    named, other = Echo(), Echo()
+    wide, beside = widen(named), widen(other)
+    both = {"context": wide, "more": beside, "answer": lambda _: next(answers)}
+    answers = iter(["one", "two", "three"])
+    guard = Guard(both, lambda _: neutral("it is red"), on_fail={"neutral": Retrieve(wide)})
+    run(guard.with_trace(), "it", mode)
+    assert {"it is red"} == {query for query, _ in named.asked} - {"it"}
+    assert {query for query, _ in other.asked} == {"it"}
+
+
+def test_a_copy_of_the_retriever_in_the_chain_is_meant_too(mode: str) -> None:
+    echo = Echo()
+    wide = widen(echo)
+    chain = chain_over(pickle.loads(pickle.dumps(wide)).with_config(tags=["copied"]))
+    guard = Guard(chain, judge, on_fail=Retrieve(wide))
+    assert run(guard.with_trace(), {"question": "it"}, mode).trace.outcome == "recovered"
+
+
+def test_one_that_the_chain_never_asks_is_passed_over(mode: str) -> None:
+    elsewhere = widen(Echo())
+    alone = Guard(chain_over(Echo()), judge, on_fail=Retrieve(elsewhere))
+    trace = run(alone.with_trace(), {"question": "it"}, mode).trace
+    assert trace.reason == (
+        "attempt 1 was rejected, and the chain did not ask the retriever that is to find more"
+    )
+    policy = {"neutral": Retrieve(elsewhere), "any": "regenerate"}
+    both = Guard(chain_over(Echo()), judge, on_fail=policy)
+    trace = run(both.with_trace(), {"question": "it"}, mode).trace
+    assert [attempt.recovery for attempt in trace.attempts] == [None, "regenerate"]
+
+
+def test_a_model_can_answer_from_what_a_widened_retriever_finds(mode: str) -> None:
+    """The guard asks it then, about the failed claims alone."""
+    echo = Echo()
+    wide = widen(echo)
+    model = ScriptedModel(script=lambda stage, messages: "||||")
+    guard = Guard(chain_over(wide), judge, on_fail=Retrieve(wide, then=Repair(model)))
+    found = run(guard.with_trace(), {"question": "it"}, mode)
+    assert found.trace.attempts[1].origin == "repair"
+    assert sorted(echo.asked) == [("it", 2), ("it is heavy", 2), ("it is red", 2)]

@@ -1,5 +1,5 @@
 """Chains that stream what they are told to, judges of sentences, and a client that keeps to the
-contract of `demur.guard.streaming`."""
+contract of `demur.guard.streams`."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 
-from demur import Claim, ClaimLabel, Evaluation, Guard, Sample, ScoreCallbackHandler
+from demur import Claim, ClaimLabel, Evaluation, Guard, Regenerate, Sample, ScoreCallbackHandler
 from demur.evaluators import Evaluator
 from demur.observe import Record
 from demur.runtime import RunnableCall, Steps, ask
@@ -94,7 +94,7 @@ def _guard(streaming: Any) -> Guard[Any, Any]:
     def tell(given: dict[str, Any], feedback: Any) -> dict[str, Any]:
         return {**given, "input": f"{given['input']} told of {feedback.claims}"}
 
-    return Guard(chain, _Judge(), streaming=streaming, with_feedback=tell)
+    return Guard(chain, _Judge(), streaming=streaming, on_fail=Regenerate(tell))
 
 
 def attack(count: int, seed: int = 0) -> Iterator[Tally]:

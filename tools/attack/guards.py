@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from demur import Abstain, Annotate, Block, Guard, Regenerate, Repair, Retrieve
-from demur.guard import REFUSAL
+from demur.guard import REFUSAL, Feedback
 
 from .listening import LISTENERS, Heard, where
 from .play import JUDGES, SHAPES, Broken, Judge, Script, Speaker, judges
@@ -22,7 +22,7 @@ from .truth import DOCUMENT, RIGHT, Hung, Tally, is_wrong, marks, time_limit, wr
 LIMIT = 10.0
 """Seconds after which a call hangs."""
 _REPAIRED = 20
-"""The number of the first wrong text of a guard's own model."""
+"""The number of the first wrong text of a model that repairs."""
 
 SCRIPTS: dict[str, tuple[str | None, ...]] = {
     "right": (RIGHT,),
@@ -41,50 +41,42 @@ SCRIPTS: dict[str, tuple[str | None, ...]] = {
 class Policy:
     """What a guard does about what it rejects."""
 
-    on_fail: Any = None
+    on_fail: Callable[[Any], Any] = lambda model: None
+    """From a model to the guard's argument."""
     model: tuple[str, ...] = ()
-    """What the guard's own model says; without: it has none."""
-    searches: bool = False
-    told: bool = False
-    """Whether the chain is told of the problems."""
+    """What the model says that answers in the chain's place; without: the chain answers again."""
 
     @property
     def end(self) -> str:
         """What is left in the end: "abstain", "annotate" or "block"."""
-        final = self.on_fail.get("end") if isinstance(self.on_fail, dict) else self.on_fail
+        on_fail = self.on_fail(None)
+        final = on_fail.get("end") if isinstance(on_fail, dict) else on_fail
         kinds = {Annotate: "annotate", Block: "block"}
         return kinds.get(type(final), "abstain")
 
     @property
     def at_once(self) -> bool:
         """Whether nothing is tried again."""
-        return isinstance(self.on_fail, (Abstain, Annotate, Block))
+        return isinstance(self.on_fail(None), (Abstain, Annotate, Block))
 
-    def options(self) -> dict[str, Any]:
-        """The guard's arguments."""
-        found: dict[str, Any] = {"on_fail": self.on_fail}
-        if self.model:
-            found["model"] = Speaker(say=Script(*self.model))
-        if self.searches:
-            found["retriever"] = RunnableLambda(lambda query: [Document(f"{query}: {DOCUMENT}")])
-        if self.told:
-            found["with_feedback"] = lambda given, feedback: {
-                "input": f"{given['input']}\n{feedback.text}"
-            }
-        return found
 
+def _tell(given: dict[str, str], feedback: Feedback) -> dict[str, str]:
+    return {"input": f"{given['input']}\n{feedback.text}"}
+
+
+_SEARCH = RunnableLambda(lambda query: [Document(f"{query}: {DOCUMENT}")])
 
 POLICIES = {
     "default": Policy(),
-    "abstain": Policy(Abstain()),
-    "annotate": Policy(Annotate()),
-    "block": Policy(Block()),
-    "told, then annotate": Policy({"any": Regenerate(), "end": Annotate()}, told=True),
-    "told, then block": Policy({"any": Regenerate(), "end": Block()}, told=True),
-    "repair": Policy(Repair(), model=(RIGHT,)),
-    "repair, wrong": Policy(Repair(), model=(wrong(_REPAIRED), wrong(_REPAIRED + 1))),
-    "retrieve": Policy(Retrieve(), model=(RIGHT,), searches=True),
-    "retrieve, told": Policy(Retrieve(), searches=True, told=True),
+    "abstain": Policy(lambda _: Abstain()),
+    "annotate": Policy(lambda _: Annotate()),
+    "block": Policy(lambda _: Block()),
+    "told, then annotate": Policy(lambda _: {"any": Regenerate(_tell), "end": Annotate()}),
+    "told, then block": Policy(lambda _: {"any": Regenerate(_tell), "end": Block()}),
+    "repair": Policy(Repair, model=(RIGHT,)),
+    "repair, wrong": Policy(Repair, model=(wrong(_REPAIRED), wrong(_REPAIRED + 1))),
+    "retrieve": Policy(lambda model: Retrieve(_SEARCH, then=Repair(model)), model=(RIGHT,)),
+    "retrieve, told": Policy(lambda _: Retrieve(_SEARCH, then=Regenerate(_tell))),
 }
 
 
@@ -165,10 +157,10 @@ def expected(case: Case) -> Expected:
         lets_through["nothing"] = case.on_abstain == "pass"
         if lets_through.get(found):
             return Expected(texts=frozenset([text]))
-        can_repair = bool(policy.model) and editable
-        if found == "undetermined" or policy.at_once or (repeats and (by_model or not can_repair)):
+        by_model = bool(policy.model)
+        in_vain = repeats or (by_model and not editable)
+        if found == "undetermined" or policy.at_once or in_vain:
             break
-        by_model = can_repair
     if policy.end == "block" or not editable:
         return Expected(error="AnswerRejected")
     if policy.end == "annotate":
@@ -229,12 +221,13 @@ def build(case: Case, guarded: bool) -> Runnable[Any, Any]:
     same: dict[str, Any] = {"answer": shape.answer, "streaming": case.streaming}
     if case.inside:
         chain = Guard(chain, Judge(), **same)
+    policy = POLICIES[case.policy]
     return Guard(
         chain,
         *judges(case.judge),
         on_error=case.on_error,
         on_abstain=case.on_abstain,
-        **POLICIES[case.policy].options(),
+        on_fail=policy.on_fail(Speaker(say=Script(*policy.model))),
         **same,
     )
 

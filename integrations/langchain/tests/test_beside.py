@@ -20,7 +20,7 @@ from langgraph.types import Command, Send
 from pydantic import BaseModel
 
 from agent_server import LETTERS, REJECTED, Calls, make_agent, search, serving, small_search
-from demur import DemurError, Evaluation, Sample
+from demur import DemurError, Evaluation, Retrieve, Sample
 from demur.guard import REFUSAL, Abstain
 from langchain_demur import HallucinationMiddleware, guarded_node
 from langchain_demur._clear import holds
@@ -264,8 +264,7 @@ def test_what_sources_say_is_told_as_data() -> None:
     node = guarded_node(
         generate,
         judge,
-        on_fail="retrieve",
-        retriever=RunnableLambda(lambda query: [Document(f"{injected} Found.")]),
+        on_fail=Retrieve(RunnableLambda(lambda query: [Document(f"{injected} Found.")])),
     )
     assert node(ASKED)["messages"][-1].text == RIGHT
     outside = _outside(told[1])

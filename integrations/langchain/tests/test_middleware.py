@@ -31,7 +31,7 @@ from agent_server import (
     small_search,
     speaking,
 )
-from demur import AnswerRejected, DemurError, Evaluation, Sample
+from demur import AnswerRejected, DemurError, Evaluation, Regenerate, Retrieve, Sample
 from demur.guard import REFUSAL, Annotate, Block, Budget, EvaluatorFailed, Feedback
 from langchain_demur import HallucinationMiddleware
 from support import facts
@@ -335,7 +335,7 @@ class TestAnsweringAgain:
             return [*messages, HumanMessage(f"NO! {feedback.text}")]
 
         with openai_server(serving(search(), WRONG, RIGHT)) as server:
-            checks = HallucinationMiddleware(checker(server), with_feedback=shout)
+            checks = HallucinationMiddleware(checker(server), on_fail=Regenerate(shout))
             found = run(make_agent(server, [small_search], checks))
             told = [one for one in server.requests if "NO!" in str(one["messages"])]
         assert found["messages"][-1].text == RIGHT
@@ -358,8 +358,7 @@ class TestAnsweringAgain:
         with openai_server(serving(search(), WRONG, RIGHT)) as server:
             checks = HallucinationMiddleware(
                 judged_by(seen, False, True),
-                on_fail="retrieve",
-                retriever=as_retriever(find),
+                on_fail=Retrieve(as_retriever(find)),
             )
             run(make_agent(server, [small_search], checks))
             told = server.requests[-1]["messages"][-1]["content"]

@@ -31,7 +31,7 @@ from agent_server import (
     serving,
     small_search,
 )
-from demur import AnswerRejected, DemurError, Evaluation, Sample
+from demur import AnswerRejected, DemurError, Evaluation, Regenerate, Retrieve, Sample
 from demur.guard import REFUSAL, Block, Budget, Feedback
 from langchain_demur import guarded_node
 from support.evaluators import ForStrictGuards
@@ -450,9 +450,8 @@ class TestAsANode:
             told.append(state["messages"][-1].text)
             return {"messages": [AIMessage(WRONG)]}
 
-        one_node(guarded_node(generate, judging([], False, True), with_feedback=again)).invoke(
-            ASKED, THREAD
-        )
+        node = guarded_node(generate, judging([], False, True), on_fail=Regenerate(again))
+        one_node(node).invoke(ASKED, THREAD)
         assert told == [QUESTION, f"No: {WRONG}"]
 
     def test_what_the_retriever_found_is_among_the_documents_of_the_state(self) -> None:
@@ -466,8 +465,7 @@ class TestAsANode:
         node = guarded_node(
             generate,
             judging(seen, False, True),
-            on_fail="retrieve",
-            retriever=RunnableLambda(lambda query: [Document("found")]),
+            on_fail=Retrieve(RunnableLambda(lambda query: [Document("found")])),
         )
         state = {"question": QUESTION, "context": [Document(FACTS[0])]}
         found = one_node(node, schema=Rag).invoke(state, THREAD)

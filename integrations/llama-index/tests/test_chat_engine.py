@@ -17,7 +17,16 @@ from llama_index.core.memory import BaseMemory, ChatMemoryBuffer, Memory, Vector
 from llama_index.embeddings.langchain import LangchainEmbedding
 from pydantic_core import to_json
 
-from demur import Annotate, AnswerRejected, Block, Budget, DemurError, Evaluation
+from demur import (
+    Annotate,
+    AnswerRejected,
+    Block,
+    Budget,
+    DemurError,
+    Evaluation,
+    Regenerate,
+    Retrieve,
+)
 from demur.guard import REFUSAL, Feedback
 from guarded_app import SILENT, build, finds, judge, llm_of, prompts, silent_judge, speaker
 from llama_index.evaluation.demur._result import trace_of
@@ -146,7 +155,7 @@ def test_a_history_that_is_given(call: str) -> None:
 @pytest.mark.parametrize("call", CALLS)
 def test_what_is_searched_for_is_told_to_the_engine(call: str) -> None:
     inner = engine("context", WRONG, RIGHT)
-    chat = GuardedChatEngine(inner, judge(), on_fail="retrieve", retriever=finds(FACTS[3]))
+    chat = GuardedChatEngine(inner, judge(), on_fail=Retrieve(finds(FACTS[3])))
     response = say(call, chat)
     assert response.response == RIGHT
     assert FACTS[3] in prompts(llm_of(inner))[-1]
@@ -162,7 +171,7 @@ def test_feedback_of_ones_own(call: str) -> None:
     def again(message: str, feedback: Feedback) -> str:
         return f"{message} You said: {feedback.answer}"
 
-    say(call, GuardedChatEngine(inner, judge(), with_feedback=again))
+    say(call, GuardedChatEngine(inner, judge(), on_fail=Regenerate(again)))
     assert f"You said: {WRONG}" in prompts(llm_of(inner))[-1]
 
 

@@ -24,7 +24,17 @@ from llama_index.core.schema import ImageNode, NodeWithScore, QueryBundle, TextN
 from llama_index.core.tools import QueryEngineTool
 from pydantic import BaseModel
 
-from demur import Annotate, AnswerRejected, Block, Budget, Cascade, Evaluation, EvaluatorFailed
+from demur import (
+    Annotate,
+    AnswerRejected,
+    Block,
+    Budget,
+    Cascade,
+    Evaluation,
+    EvaluatorFailed,
+    Regenerate,
+    Retrieve,
+)
 from demur.evaluators import AllFalse
 from demur.guard import REFUSAL, Feedback
 from guarded_app import (
@@ -96,12 +106,16 @@ def test_what_lacks_a_source_is_searched_for(mode: str) -> None:
         return Evaluation(name="Lacking", score=held, passed=held, explanation="How many steps?")
 
     engine = query_engine(steps, k=1)
-    guarded = ask(mode, GuardedQueryEngine(engine, lacks, on_fail="retrieve"), "How tall is it?")
+    guarded = ask(
+        mode,
+        GuardedQueryEngine(engine, lacks, on_fail=Retrieve(engine.retriever)),
+        "How tall is it?",
+    )
     texts = [node.node.get_content() for node in guarded.source_nodes]
     assert len(texts) == 1  # it searches for the question again, which finds nothing new
     found = ask(
         mode,
-        GuardedQueryEngine(engine, lacks, on_fail="retrieve", retriever=finds(FACTS[2])),
+        GuardedQueryEngine(engine, lacks, on_fail=Retrieve(finds(FACTS[2]))),
         "How tall is it?",
     )
     assert found.metadata["demur"]["outcome"] == "recovered"
@@ -212,7 +226,7 @@ def test_feedback_of_ones_own(mode: str) -> None:
         assert feedback.answer == WRONG
         return QueryBundle(f"{query.query_str} In metres, please.")
 
-    guarded = ask(mode, GuardedQueryEngine(engine, judge(), with_feedback=again))
+    guarded = ask(mode, GuardedQueryEngine(engine, judge(), on_fail=Regenerate(again)))
     assert str(guarded) == RIGHT
     assert "In metres, please." in prompts(llm_of(engine))[-1]
 
@@ -231,7 +245,7 @@ def test_an_engine_that_neither_retrieves_nor_synthesizes(mode: str) -> None:
         return _response(RIGHT if "does not hold" in query else WRONG, FACTS[0])
 
     engine = Said(script=script)
-    guarded = ask(mode, GuardedQueryEngine(engine, judge(), retriever=finds(FACTS[1])))
+    guarded = ask(mode, GuardedQueryEngine(engine, judge(), on_fail=Retrieve(finds(FACTS[1]))))
     assert str(guarded) == RIGHT
     assert engine.asked[0] == QUESTION
     assert QUESTION in engine.asked[1]
@@ -326,7 +340,7 @@ def test_what_was_found_stands_among_the_sources(mode: str) -> None:
     """Evidence names its node, also where the engine itself does not know of it."""
     said = "302 steps lead to the top."
     engine = Said(script=lambda _: _response(said, FACTS[0], metadata={"k": 1}))
-    guarded = GuardedQueryEngine(engine, judge(), on_fail="retrieve", retriever=finds(FACTS[2]))
+    guarded = GuardedQueryEngine(engine, judge(), on_fail=Retrieve(finds(FACTS[2])))
     response = ask(mode, guarded)
     evidence = response.metadata["demur"]["evidence"]
     assert evidence
@@ -375,7 +389,7 @@ def test_wrong_arguments() -> None:
     with pytest.raises(ValueError, match="needs an evaluator"):
         GuardedQueryEngine(engine)
     with pytest.raises(TypeError, match="retriever: expected a LlamaIndex BaseRetriever"):
-        GuardedQueryEngine(engine, judge(), retriever="bm25")  # type: ignore[arg-type]  # refused
+        GuardedQueryEngine(engine, judge(), on_fail=Retrieve("bm25"))
     with pytest.raises(ValueError, match="claim by claim"):
         GuardedQueryEngine(engine, Scripted(script=lambda _: 1.0), streaming="sentence")
 

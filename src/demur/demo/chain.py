@@ -11,7 +11,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnablePassthrough
 
-from demur import Guard, RefChecker
+from demur import Guard, RefChecker, Repair, Retrieve, widen
 
 LONGEST_ANSWER = 60
 """Tokens of an answer."""
@@ -39,10 +39,12 @@ def joined(documents: Sequence[Document]) -> str:
     return "\n\n".join(document.page_content for document in documents)
 
 
-def guarded(chain: Runnable[str, str], model: BaseChatModel) -> Guard[str, str]:
-    """The chain with each answer checked, under the policy that guards have by default.
+def guarded(model: BaseChatModel, retriever: BaseRetriever) -> Guard[str, str]:
+    """The chain with each answer checked.
 
     For claims that are not in the passages the chain's retriever is asked, and the chain answers
     again; where a passage contradicts a claim, the model answers again with the passage quoted.
     """
-    return Guard(chain, RefChecker(model), model=model)
+    wide = widen(retriever, factor=1)
+    policy = {"neutral": Retrieve(wide), "any": Repair(model)}
+    return Guard(rag_chain(model, wide), RefChecker(model), on_fail=policy)

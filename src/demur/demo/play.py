@@ -17,11 +17,11 @@ from rich.rule import Rule
 from demur import Guard
 from demur import _owner_only as private
 from demur.demo import telling
-from demur.demo.chain import guarded, rag_chain
+from demur.demo.chain import guarded
 from demur.demo.corpus import passages
 from demur.demo.index import open_index
 from demur.errors import DemurError, ModelCallError
-from demur.guard import Guarded, Trace, widen
+from demur.guard import Guarded, Trace
 from demur.local import MINILM, MiniLM, model_dir
 from demur.observe.log import open_log
 from demur.report import write_report
@@ -63,10 +63,10 @@ def play(
         DemurError: The model gave no answer, something is not installed, or a file cannot be used.
     """
     started = time.monotonic()
-    retriever = widen(_retriever(console, embeddings or MiniLM()), factor=1)
+    retriever = _retriever(console, embeddings or MiniLM())
     path = traces or _new_file()
     save(path, [])  # what cannot be written shows now, not in two minutes
-    guard = guarded(rag_chain(model, retriever), model)
+    guard = guarded(model, retriever)
     terminal.say(
         console,
         "A LangChain chain answers questions about the standard library from passages of its "

@@ -1,28 +1,32 @@
 """The guard: every answer checked, and what failed answered again, refused, marked or blocked."""
 
-from demur.guard.attempts import as_evaluation as as_evaluation
-from demur.guard.attempts import feedback_on as feedback_on
-from demur.guard.attempts import verdict_of as verdict_of
-from demur.guard.budget import Budget
-from demur.guard.capture import Capture as Capture
-from demur.guard.events import DECISION, EVALUATION, OUTCOME, REPLACE, USAGE
-from demur.guard.events import evaluation_of_event as evaluation_of_event
+from demur.guard.call import OnError as OnError
+from demur.guard.chain import Capture as Capture
+from demur.guard.chain import refuse_memory as refuse_memory
 from demur.guard.feedback import Feedback, Problem
 from demur.guard.guard import Guard
-from demur.guard.inside import refuse_memory as refuse_memory
-from demur.guard.recovery import (
-    DEFAULT_POLICY,
+from demur.guard.recoveries import (
     REFUSAL,
     Abstain,
     Annotate,
     Block,
+    Budget,
     Policy,
     Recovery,
     Regenerate,
     Repair,
     Retrieve,
 )
+from demur.guard.recoveries import Again as Again
+from demur.guard.recoveries import OnFail as OnFail
+from demur.guard.recoveries import make_policy as make_policy
+from demur.guard.recoveries import prepared as prepared
 from demur.guard.trace import (
+    DECISION,
+    EVALUATION,
+    OUTCOME,
+    REPLACE,
+    USAGE,
     AnswerRejected,
     Attempt,
     EvaluatorFailed,
@@ -34,11 +38,14 @@ from demur.guard.trace import (
     TraceOutcome,
     Verdict,
 )
+from demur.guard.trace import evaluation_of_event as evaluation_of_event
+from demur.guard.verdicts import as_evaluation as as_evaluation
+from demur.guard.verdicts import feedback_on as feedback_on
+from demur.guard.verdicts import verdict_of as verdict_of
 from demur.guard.widening import widen
 
 __all__ = [  # what is not named here serves other rooms, and is not promised
     "DECISION",
-    "DEFAULT_POLICY",
     "EVALUATION",
     "OUTCOME",
     "REFUSAL",

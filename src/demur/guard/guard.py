@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import reduce
 from typing import Any, Literal
 
@@ -13,27 +13,23 @@ from langchain_core.runnables.base import RunnableLike, coerce_to_runnable
 from langchain_core.runnables.config import patch_config
 from langchain_core.runnables.utils import ConfigurableFieldSpec, Input, Output
 from langchain_core.utils.pydantic import TypeBaseModel
-from pydantic import BaseModel, PrivateAttr
+from pydantic import BaseModel
 from typing_extensions import Self
 
-from demur._frozen import FrozenRunnable, fields_of
-from demur._resolve import resolve_model
-from demur.guard.attempts import no_verdict
-from demur.guard.budget import Budget
-from demur.guard.feedback import Feedback
-from demur.guard.inside import refuse_memory
-from demur.guard.loop import GuardedCall
-from demur.guard.plan import OnError, Plan
-from demur.guard.recovery import Recovery, Repair, make_policy
-from demur.guard.streaming import astream, stream
+from demur._frozen import fields_of
+from demur.guard.call import GuardArguments, GuardedCall, OnError
+from demur.guard.chain import refuse_memory
+from demur.guard.recoveries import Budget, OnFail, make_policy
+from demur.guard.streams import astream, stream
 from demur.guard.trace import Guarded
+from demur.guard.verdicts import no_verdict
 from demur.guard.widening import in_a_guarded_chain
 from demur.runtime import adrive, drive, within_scope
 from demur.schema import Evaluation, OnAbstain, Threshold
 from demur.shapes import Reader, added
 
 
-class Guard(FrozenRunnable[Input, Output]):
+class Guard(GuardArguments[Input, Output]):
     """Check every answer of a chain, and recover when it fails.
 
     A guard takes the chain's input and returns the chain's output. Question, answer and contexts
@@ -58,9 +54,11 @@ class Guard(FrozenRunnable[Input, Output]):
         evaluators: At least one Runnable from `Sample` to `Evaluation`. All are run on every
             answer, side by side.
         on_fail: What to do about an answer that fails: a mapping from failures to recoveries, of
-            which the first that fits is taken ("neutral", "contradiction", "mismatch", "vague",
-            "nothing_to_check", "other", "any"; "end" when nothing is left to try); or one recovery,
-            or its name. None: `demur.guard.DEFAULT_POLICY`.
+            which the first that fits and can help is taken ("neutral", "contradiction", "mismatch",
+            "vague", "nothing_to_check", "other", "any"; "end" when nothing is left to try); or one
+            recovery; or the name of one that needs nothing: "regenerate", "abstain", "annotate",
+            "block". None: `Repair(model)` if a model is given, else `Regenerate()`; then
+            `Abstain()`.
         budget: What one call may spend.
         on_error: What becomes of an answer that an evaluator could not decide about. "closed": what
             the policy has for the end; "open": it is let through; "raise": `EvaluatorFailed`.
@@ -77,44 +75,23 @@ class Guard(FrozenRunnable[Input, Output]):
             function, only a string or message can be replaced, and as a whole.
         contexts: Where the contexts are: a key of the output or the input, or a function of the
             output.
-        with_feedback: Makes of the chain's input and the `Feedback` the input that the chain is
-            asked again with.
-        model: A chat model, or a name for `resolve_model`, that answers from the documents when the
-            chain's answer failed and there is no `with_feedback`.
-        retriever: A Runnable from a query to documents. `Retrieve` asks it about each failed claim;
-            what it finds is in the feedback, is shown to `model`, and is among the contexts of the
-            next answer.
+        model: In place of `on_fail`: a chat model, or a name for `resolve_model`, that answers from
+            the documents when the chain's answer failed.
         name: Under which callbacks and traces know it; None: "Guard".
 
     Raises:
         ValueError: There is no evaluator, one without a threshold, or one whose `Threshold` was
-            chosen for a guard with another `on_abstain`; an argument is out of its range, or lacks
-            another that it needs; something in the chain remembers by itself, such as a graph that
-            was compiled with a checkpointer.
+            chosen for a guard with another `on_abstain`; an argument is out of its range; a
+            recovery could not act; `on_fail` and `model` are both given; something in the chain
+            remembers by itself, such as a graph that was compiled with a checkpointer.
         TypeError: Something is no Runnable, no chat model, or no recovery.
     """
-
-    chain: Runnable[Input, Output]
-    evaluators: tuple[Runnable[Any, Any], ...]
-    on_fail: dict[str, Recovery]
-    budget: Budget
-    on_error: OnError
-    on_abstain: OnAbstain
-    streaming: Literal["buffer", "sentence"]
-    question: Reader | None
-    answer: Reader | None
-    contexts: Reader | None
-    with_feedback: Callable[[Any, Feedback], Any] | None
-    model: str | BaseChatModel | None
-    retriever: Runnable[str, Any] | None
-
-    _plan: Plan = PrivateAttr()
 
     def __init__(
         self,
         chain: Runnable[Input, Output] | RunnableLike[Input, Output],
         *evaluators: Runnable[Any, Evaluation] | RunnableLike[Any, Evaluation],
-        on_fail: Mapping[str, Recovery | str] | Recovery | str | None = None,
+        on_fail: OnFail = None,
         budget: Budget | None = None,
         on_error: OnError = "closed",
         on_abstain: OnAbstain = "pass",
@@ -122,13 +99,12 @@ class Guard(FrozenRunnable[Input, Output]):
         question: Reader | None = None,
         answer: Reader | None = None,
         contexts: Reader | None = None,
-        with_feedback: Callable[[Any, Feedback], Any] | None = None,
         model: str | BaseChatModel | None = None,
-        retriever: Runnable[str, Any] | None = None,
         name: str | None = None,
     ) -> None:
         """See the class."""
         fields = fields_of(locals())
+        fields.pop("model")
         if not evaluators:
             raise ValueError(
                 "a guard needs an evaluator to judge the answers: Guard(chain, RefChecker(model))"
@@ -136,7 +112,7 @@ class Guard(FrozenRunnable[Input, Output]):
         made: dict[str, Any] = {
             "chain": coerce_to_runnable(chain),
             "evaluators": tuple(coerce_to_runnable(evaluator) for evaluator in evaluators),
-            "on_fail": make_policy(on_fail),
+            "on_fail": make_policy(on_fail, model),
             "budget": budget or Budget(),
         }
         super().__init__(**{**fields, **made})
@@ -151,37 +127,11 @@ class Guard(FrozenRunnable[Input, Output]):
                     f"RefChecker does; {evaluator.get_name()} judges answers as a whole: stream "
                     "with streaming='buffer'"
                 )
-        if model is None:
-            if retriever is not None and with_feedback is None:
-                raise ValueError(
-                    "retriever= finds documents for a better answer, and nothing would read them: "
-                    "give model= or with_feedback= too"
-                )
-            if any(isinstance(recovery, Repair) for recovery in self.on_fail.values()):
-                raise ValueError("Repair() has the guard's model answer: give model=")
 
     @classmethod
     def _made(cls, fields: Mapping[str, Any]) -> Self:
         given = dict(fields)
         return cls(given.pop("chain"), *given.pop("evaluators"), **given)
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Find the model, so that a wrong name shows now and not in a call."""
-        super().model_post_init(context)
-        self._plan = Plan(
-            chain=self.chain,
-            evaluators=[(evaluator.get_name(), evaluator) for evaluator in self.evaluators],
-            policy=self.on_fail,
-            budget=self.budget,
-            on_error=self.on_error,
-            on_abstain=self.on_abstain,
-            question=self.question,
-            answer=self.answer,
-            contexts=self.contexts,
-            with_feedback=self.with_feedback,
-            chat=None if self.model is None else resolve_model(self.model),
-            retriever=self.retriever,
-        )
 
     # --- As a Runnable ---------------------------------------------------------------------
 
@@ -259,7 +209,7 @@ class Guard(FrozenRunnable[Input, Output]):
         **kwargs: Any,
     ) -> Guarded[Output]:
         child = patch_config(config, callbacks=run_manager.get_child())
-        call = GuardedCall(self._plan, input, kwargs)
+        call = GuardedCall(self, input, kwargs)
         with within_scope(call.scope):
             return drive(call.run(), child, None)[0]
 
@@ -271,7 +221,7 @@ class Guard(FrozenRunnable[Input, Output]):
         **kwargs: Any,
     ) -> Guarded[Output]:
         child = patch_config(config, callbacks=run_manager.get_child())
-        call = GuardedCall(self._plan, input, kwargs)
+        call = GuardedCall(self, input, kwargs)
         with within_scope(call.scope):
             return (await adrive(call.run(), child, None))[0]
 
@@ -284,7 +234,7 @@ class Guard(FrozenRunnable[Input, Output]):
     ) -> Iterator[Output]:
         if self._by_sentences():
             child = patch_config(config, callbacks=run_manager.get_child())
-            return stream(self._plan, inputs, kwargs, child)
+            return stream(self, inputs, kwargs, child)
         return self._buffered(inputs, run_manager, config, **kwargs)
 
     def _achunks(
@@ -296,7 +246,7 @@ class Guard(FrozenRunnable[Input, Output]):
     ) -> AsyncIterator[Output]:
         if self._by_sentences():
             child = patch_config(config, callbacks=run_manager.get_child())
-            return astream(self._plan, inputs, kwargs, child)
+            return astream(self, inputs, kwargs, child)
         return self._abuffered(inputs, run_manager, config, **kwargs)
 
     def _by_sentences(self) -> bool:

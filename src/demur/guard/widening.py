@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import chain
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
@@ -17,27 +18,26 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
 from pydantic import Field
 
-from demur.guard.capture import distinct
+from demur.shapes import distinct
 
 _DEFAULT_K = 4
 """Of LangChain's vector stores."""
 
 
 class Widening:
-    """What the retrievers in one run of a guarded chain are to search for besides."""
+    """What retrievers in one run of a guarded chain are to search for besides."""
 
-    def __init__(self, queries: tuple[str, ...]) -> None:
-        """`queries` is empty in the first run, and for a call that was not told to search."""
+    def __init__(self, queries: Mapping[str, Sequence[str]]) -> None:
+        """`queries` are by the retriever's key; there are none in the first run."""
+        self._queries = queries
         self._outer = _widening.get()
-        self.queries: tuple[str, ...] = queries + (self._outer.queries if self._outer else ())
-        self.met = False
-        """Whether a widened retriever was asked, so that another run could find more."""
+        self.met: set[str] = set()
+        """The keys of the widened retrievers that were asked, so that another run finds more."""
 
-    def meet(self) -> None:
-        """Take note of a widened retriever."""
-        self.met = True
-        if self._outer is not None:
-            self._outer.meet()
+    def meet(self, key: str) -> tuple[str, ...]:
+        """Take note of a widened retriever; what it is to search for besides."""
+        self.met.add(key)
+        return (*self._queries.get(key, ()), *(self._outer.meet(key) if self._outer else ()))
 
 
 _widening: ContextVar[Widening | None] = ContextVar("demur_widening", default=None)
@@ -62,10 +62,15 @@ def widen(retriever: Runnable[str, Any], *, factor: int = 2) -> BaseRetriever:
     """Have a chain's retriever find more when a guard has the chain answer again.
 
     In the first run of a guarded call, and outside of one, it does what `retriever` does. In a run
-    after `Retrieve` it is asked about each failed claim as well, and returns `factor` times as many
-    documents for each query where it has a `k` that can be told: a LangChain vector store's
-    retriever, or one with a field `k` or `top_k`. Calls at the same time know nothing of each
-    other.
+    after a `Retrieve` of it, it is asked about each failed claim as well, and returns `factor`
+    times as many documents for each query where it has a `k` that can be told: a LangChain vector
+    store's retriever, or one with a field `k` or `top_k`. Calls at the same time know nothing of
+    each other.
+
+    Example:
+        >>> wide = widen(retriever)
+        >>> chain = {"context": wide, "question": RunnablePassthrough()} | prompt | model
+        >>> Guard(chain, checker, on_fail={"neutral": Retrieve(wide), "any": Regenerate()})
 
     Args:
         retriever: A Runnable from a query to documents.
@@ -90,6 +95,8 @@ class Widened(BaseRetriever):
 
     retriever: Runnable[str, Any]
     factor: int = Field(ge=1)
+    key: str = Field(default_factory=lambda: uuid4().hex, repr=False)
+    """By which a `Retrieve` means it, and each copy of it."""
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
@@ -108,11 +115,10 @@ class Widened(BaseRetriever):
     def _wider(self, query: str) -> tuple[Runnable[str, Any], list[str]]:
         """The retriever to ask, and what to ask it."""
         widening = _widening.get()
-        if widening is not None:
-            widening.meet()
-        if widening is None or not widening.queries:
+        queries = () if widening is None else widening.meet(self.key)
+        if not queries:
             return self.retriever, [query]
-        return _raised(self.retriever, self.factor), [*dict.fromkeys([query, *widening.queries])]
+        return _raised(self.retriever, self.factor), [*dict.fromkeys([query, *queries])]
 
 
 def _raised(retriever: Runnable[str, Any], factor: int) -> Runnable[str, Any]:

@@ -50,7 +50,7 @@ class Record(ShownInNotebooks, BaseModel):
     reason: Text | None = None
     """What ended a guard's call, in a sentence."""
     error: Text | None = None
-    """If a guard's model failed to repair an answer, what that said."""
+    """If a model failed to repair an answer, what that said."""
     limit: Limited | None = None
     """The limit of a guard's budget that ended its call, if one did."""
     usage: Usage = Usage()

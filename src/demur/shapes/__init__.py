@@ -11,6 +11,7 @@ from demur.shapes.finding import (
     Reader,
     as_documents,
     can_edit,
+    distinct,
     edit_answer,
     find_answer,
     find_contexts,
@@ -20,14 +21,18 @@ from demur.shapes.finding import (
     only_judged,
 )
 from demur.shapes.messages import last_written, sources, this_turn
+from demur.shapes.passed_on import alike, as_given
 
 __all__ = [
     "CONTEXT_KEYS",
     "Form",
     "Reader",
     "added",
+    "alike",
     "as_documents",
+    "as_given",
     "can_edit",
+    "distinct",
     "edit_answer",
     "find_answer",
     "find_contexts",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -268,6 +268,14 @@ def as_documents(value: Any) -> tuple[Document, ...] | None:
         return Sample(answer="", contexts=value).contexts
     except ValidationError:
         return None
+
+
+def distinct(documents: Iterable[Document]) -> tuple[Document, ...]:
+    """The documents in their order; of those with the same text, the first."""
+    first: dict[str, Document] = {}
+    for document in documents:
+        first.setdefault(document.page_content, document)
+    return tuple(first.values())
 
 
 def _read(reader: Reader, source: Any, name: str) -> Any:

@@ -56,7 +56,7 @@ _RECOVERIES = {
 _ORIGINS = {
     "chain": "the chain answered again",
     "feedback": "the chain answered again, told what was wrong",
-    "repair": "its model answered from the references, told what was wrong",
+    "repair": "a model answered from the references, told what was wrong",
 }
 
 

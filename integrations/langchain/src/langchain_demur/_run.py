@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.base import RunnableLike
 
-from demur import DemurError, Evaluation, Guard, resolve_model
-from demur.guard import Budget, Feedback, Recovery
+from demur import DemurError, Evaluation, Guard
+from demur.guard import (
+    Budget,
+    Feedback,
+    OnFail,
+    Recovery,
+    Regenerate,
+    make_policy,
+    prepared,
+)
 from demur.shapes import this_turn
 from langchain_demur._messages import MARK, marked
 
-OnFail = Mapping[str, Recovery | str] | Recovery | str | None
-OnError = Literal["open", "closed", "raise"]
-OnAbstain = Literal["pass", "fail"]
+Tell = Callable[[Any, Feedback], Any]
 Evaluator = Runnable[Any, Evaluation] | RunnableLike[Any, Evaluation]
 
 _REJECTED = "rejected"
@@ -94,27 +100,25 @@ def answering(run: Any, arun: Any) -> Runnable[Any, Any]:
     return RunnableLambda(run, arun, name="demur:answer")
 
 
-def options_of(
-    *,
+def policy_of(
     on_fail: OnFail,
-    on_error: OnError,
-    on_abstain: OnAbstain,
-    with_feedback: Callable[[Any, Feedback], Any] | None,
-    tell: Callable[[Any, Feedback], Any],
     model: str | BaseChatModel | None,
-    retriever: Runnable[str, Any] | None,
-) -> dict[str, Any]:
-    """A guard's arguments. `tell` is for when the caller says nothing of who answers again."""
-    if with_feedback is None and model is None:
-        with_feedback = tell
-    return {
-        "on_fail": on_fail,
-        "on_error": on_error,
-        "on_abstain": on_abstain,
-        "with_feedback": with_feedback,
-        "model": None if model is None else resolve_model(model),
-        "retriever": retriever,
-    }
+    telling: Callable[[Tell | None], Tell],
+) -> dict[str, Recovery]:
+    """A guard's policy, in which what answers again is always told what was wrong.
+
+    Args:
+        on_fail: As `demur.Guard` takes it.
+        model: As `demur.Guard` takes it.
+        telling: From what a `Regenerate` tells, if it says so, to how the guard's chain is told.
+    """
+
+    def adapt(recovery: Any) -> Any:
+        if not isinstance(recovery, Regenerate):
+            return recovery
+        return replace(recovery, tell=telling(recovery.tell))
+
+    return prepared(make_policy(on_fail, model, adapt=adapt))
 
 
 def rejected_in(messages: Sequence[BaseMessage]) -> int:

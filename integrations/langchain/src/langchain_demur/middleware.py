@@ -10,11 +10,11 @@ from langchain.agents.middleware import AgentMiddleware, AgentState, ModelReques
 from langchain.agents.structured_output import StructuredOutputError
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
-from langchain_core.runnables import Runnable
 from pydantic_core import from_json, to_json
 
 from demur import DemurError
-from demur.guard import Budget, Feedback
+from demur.guard import Budget, Feedback, OnError, OnFail
+from demur.schema import OnAbstain
 from demur.shapes import last_written, sources
 from langchain_demur._messages import (
     calls_tools,
@@ -29,19 +29,13 @@ from langchain_demur._run import (
     Evaluator,
     Guards,
     NoAnswerYet,
-    OnAbstain,
-    OnError,
-    OnFail,
     answering,
     is_own,
     named_apart,
-    options_of,
+    policy_of,
     read_state,
     rejected_in,
 )
-
-TellModel = Callable[[list[AnyMessage], Feedback], list[AnyMessage]]
-"""From the messages that the model was sent, and what was wrong with its answer, to messages."""
 
 
 class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
@@ -65,7 +59,10 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
     Args:
         evaluators: At least one Runnable from `Sample` to `Evaluation`. All are run on every
             answer, side by side.
-        on_fail: What to do about an answer that fails, as `demur.Guard` takes it.
+        on_fail: What to do about an answer that fails, as `demur.Guard` takes it. The `tell` of a
+            `Regenerate` makes of the messages that the model was sent and the `Feedback` the
+            messages that it is sent in the next attempt; without one, they are followed by one that
+            tells the problems.
         budget: What may be spent. The attempts are all answers to one user message, even where the
             agent calls tools in between; the other limits hold from one step of the agent to the
             next.
@@ -75,16 +72,12 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
             `demur.Guard` takes it.
         contexts: What the answers are judged against, in place of what tools returned: a key of the
             agent's state, or a function of the state.
-        with_feedback: Makes of the messages that the model was sent and the `Feedback` the messages
-            that it is sent in the next attempt. None: they are followed by one that tells the
-            problems.
-        model: A chat model, or a name for `resolve_model`, that answers from the sources in place
-            of the agent's model when an answer failed.
-        retriever: A Runnable from a query to documents, for `Retrieve`.
+        model: In place of `on_fail`: a chat model, or a name for `resolve_model`, that answers from
+            the sources in place of the agent's model when an answer failed.
 
     Raises:
         ValueError: There is no evaluator, or one without a threshold; an argument is out of its
-            range, or lacks another that it needs.
+            range; `on_fail` and `model` are both given.
         TypeError: Something is no Runnable, no chat model, or no recovery.
     """
 
@@ -96,22 +89,16 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         on_error: OnError = "closed",
         on_abstain: OnAbstain = "pass",
         contexts: str | Callable[[Any], Any] | None = None,
-        with_feedback: TellModel | None = None,
         model: str | BaseChatModel | None = None,
-        retriever: Runnable[str, Any] | None = None,
     ) -> None:
         """See the class."""
         super().__init__()
         self._contexts = contexts
-        options = options_of(
-            on_fail=on_fail,
-            on_error=on_error,
-            on_abstain=on_abstain,
-            with_feedback=None if with_feedback is None else _on_messages(with_feedback),
-            tell=_on_messages(tell),
-            model=model,
-            retriever=retriever,
-        )
+        options: dict[str, Any] = {
+            "on_fail": policy_of(on_fail, model, lambda own: _on_messages(own or tell)),
+            "on_error": on_error,
+            "on_abstain": on_abstain,
+        }
         if contexts is not None:
             options["contexts"] = "documents"
         chain = answering(self._answer, self._aanswer)
@@ -235,7 +222,9 @@ def _start(
     return call, {"question": question_in(conversation), "messages": request.messages}
 
 
-def _on_messages(tell: TellModel) -> Callable[[dict[str, Any], Feedback], dict[str, Any]]:
+def _on_messages(
+    tell: Callable[[list[AnyMessage], Feedback], list[AnyMessage]],
+) -> Callable[[dict[str, Any], Feedback], dict[str, Any]]:
     return lambda given, feedback: {**given, "messages": tell(given["messages"], feedback)}
 
 

@@ -14,7 +14,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from pydantic import BaseModel
 
-from demur.guard import Budget, Feedback, refuse_memory
+from demur.guard import Budget, Feedback, OnError, OnFail, refuse_memory
+from demur.schema import OnAbstain
 from demur.shapes import sources
 from langchain_demur._messages import tell
 from langchain_demur._run import (
@@ -22,12 +23,9 @@ from langchain_demur._run import (
     Evaluator,
     Guards,
     NoAnswerYet,
-    OnAbstain,
-    OnError,
-    OnFail,
     answering,
     named_apart,
-    options_of,
+    policy_of,
     read_state,
     rejected_in,
     view_of,
@@ -51,9 +49,7 @@ def guarded_node(
     question: Reader | None = None,
     answer: str | None = None,
     contexts: Reader | None = None,
-    with_feedback: Callable[[Any, Feedback], Any] | None = None,
     model: str | BaseChatModel | None = None,
-    retriever: Runnable[str, Any] | None = None,
 ) -> Node:
     """A node whose answer is checked before it is streamed or written to the state.
 
@@ -74,7 +70,10 @@ def guarded_node(
         node: A function or a Runnable (a chain, a compiled graph) from the state to an update, or
             to a `Command` with one.
         evaluators: At least one Runnable from `Sample` to `Evaluation`.
-        on_fail: What to do about an answer that fails, as `demur.Guard` takes it.
+        on_fail: What to do about an answer that fails, as `demur.Guard` takes it. The `tell` of a
+            `Regenerate` makes of the state and the `Feedback` the state that the node is run on in
+            the next attempt; without one, its messages, if it has any, are followed by one that
+            tells the problems, and its list of documents, if it has one, by what was found.
         budget: What one run of the node may spend.
         on_error: What becomes of an answer that an evaluator could not decide about, as
             `demur.Guard` takes it.
@@ -84,12 +83,8 @@ def guarded_node(
         answer: The key of the update that holds the answer.
         contexts: Where the contexts are: a key of the update or the state, or a function of the
             state.
-        with_feedback: Makes of the state and the `Feedback` the state that the node is run on in
-            the next attempt. None: its messages, if it has any, are followed by one that tells the
-            problems, and its list of documents, if it has one, by what `retriever` found.
-        model: A chat model, or a name for `resolve_model`, that answers from the documents in place
-            of the node when an answer failed.
-        retriever: A Runnable from a query to documents, for `Retrieve`.
+        model: In place of `on_fail`: a chat model, or a name for `resolve_model`, that answers from
+            the documents in place of the node when an answer failed.
 
     Returns:
         A function for a function, which takes what that takes (`config`, `runtime`, ...); a
@@ -97,20 +92,16 @@ def guarded_node(
 
     Raises:
         ValueError: There is no evaluator, or one without a threshold; an argument is out of its
-            range, or lacks another that it needs; something in the node remembers by itself, such
-            as an agent with a checkpointer of its own.
+            range; `on_fail` and `model` are both given; something in the node remembers by itself,
+            such as an agent with a checkpointer of its own.
         TypeError: Something is no Runnable, no chat model, or no recovery.
     """
     refuse_memory(node if isinstance(node, Runnable) else RunnableLambda(node))
-    options = options_of(
-        on_fail=on_fail,
-        on_error=on_error,
-        on_abstain=on_abstain,
-        with_feedback=None if with_feedback is None else _on_state(with_feedback),
-        tell=_on_state(_tell_node),
-        model=model,
-        retriever=retriever,
-    )
+    options: dict[str, Any] = {
+        "on_fail": policy_of(on_fail, model, lambda own: _on_state(own or _tell_node)),
+        "on_error": on_error,
+        "on_abstain": on_abstain,
+    }
     if question is not None:
         options["question"] = lambda given: read_state(question, given[_STATE], "question")
     if contexts is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -53,6 +53,8 @@ class Ask:
     call: Call
     feedback: Feedback | None = None
     """Why the answer before was rejected."""
+    tell: Callable[[Any, Feedback], Any] | None = None
+    """Makes of `given` and the feedback what the engine is given; None: our words do."""
 
 
 class Asks(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID, uuid4
 
@@ -16,10 +16,26 @@ from llama_index.core.tools import ToolOutput
 from llama_index_instrumentation import get_dispatcher
 
 from demur import Guard
-from demur.guard import DECISION, EVALUATION, OUTCOME, REPLACE, Budget, Feedback, Recovery, Trace
+from demur.guard import (
+    DECISION,
+    EVALUATION,
+    OUTCOME,
+    REPLACE,
+    Again,
+    Budget,
+    Feedback,
+    OnError,
+    OnFail,
+    Regenerate,
+    Repair,
+    Retrieve,
+    Trace,
+    make_policy,
+)
+from demur.schema import OnAbstain
 from llama_index.evaluation.demur._asking import Ask, AskedEngine, Asks, Call, Opened, config_around
 from llama_index.evaluation.demur._llm import as_chat_model
-from llama_index.evaluation.demur._nodes import as_nodes
+from llama_index.evaluation.demur._nodes import as_nodes, as_retriever
 from llama_index.evaluation.demur._reply import Reply
 from llama_index.evaluation.demur._runnables import EvaluatorLike, as_runnable
 from llama_index.evaluation.demur._spans import engine_span, install
@@ -30,9 +46,6 @@ from llama_index.evaluation.demur.events import (
     ReplaceEvent,
 )
 
-OnFail = Mapping[str, Recovery | str] | Recovery | str | None
-OnError = Literal["open", "closed", "raise"]
-OnAbstain = Literal["pass", "fail"]
 StreamingMode = Literal["buffer", "sentence"]
 
 _dispatcher = get_dispatcher(__name__)
@@ -59,7 +72,7 @@ class Answer:
 
     @property
     def nodes(self) -> list[NodeWithScore]:
-        """What the answer was given from; of a repaired one, what the guard's model was shown."""
+        """What the answer was given from; of a repaired one, what the model was shown."""
         last = self.trace.attempts[-1]
         if last.origin == "repair" and last.answer == self.text:
             return as_nodes(last.contexts)
@@ -94,25 +107,21 @@ class Guarding:
         on_error: OnError,
         on_abstain: OnAbstain,
         streaming: StreamingMode,
-        answers_again: bool,
         model: Any,
-        retriever: Runnable[str, Any] | None,
+        retriever: Runnable[str, Any] | None = None,
     ) -> None:
-        """`answers_again` says whether the engine itself does, and not only `model`."""
+        """`retriever` is the engine's own, for when `on_fail` says nothing."""
         install()
         self._guard: Guard[Ask, dict[str, Any]] = Guard(
             AskedEngine(asks),
             *map(as_runnable, evaluators),
-            on_fail=on_fail,
+            on_fail=make_policy(on_fail, model, adapt=_adapted, retriever=retriever),
             budget=budget,
             on_error=on_error,
             on_abstain=on_abstain,
             streaming=streaming,
             question=_question,
             answer="answer",
-            with_feedback=_again if answers_again else None,
-            model=None if model is None else as_chat_model(model),
-            retriever=retriever,
         )
 
     def answer(self, ask: Ask) -> Answer:
@@ -174,14 +183,26 @@ def _question(ask: Ask) -> str:
     return ask.question
 
 
-def _again(ask: Ask, feedback: Feedback) -> Ask:
-    return Ask(ask.question, ask.given, ask.call, feedback)
+def _adapted(recovery: Again) -> Again:
+    """A recovery, with what is LlamaIndex's as the guard takes it."""
+    if isinstance(recovery, Repair):
+        return replace(recovery, model=as_chat_model(recovery.model))
+    if isinstance(recovery, Retrieve):
+        return replace(recovery, retriever=as_retriever(recovery.retriever))
+    if not isinstance(recovery, Regenerate):
+        return recovery
+    tell = recovery.tell
+
+    def again(ask: Ask, feedback: Feedback) -> Ask:
+        return Ask(ask.question, ask.given, ask.call, feedback, tell)
+
+    return replace(recovery, tell=again)
 
 
 def _taking_up(ask: Ask, opened: Opened) -> Ask:
     """What has the engine's stream read, instead of asking the engine once more."""
     call = Call(opened=opened, nodes=opened.reply.nodes)
-    return Ask(ask.question, ask.given, call, ask.feedback)
+    return replace(ask, call=call)
 
 
 # --- What is told of it --------------------------------------------------------------------------

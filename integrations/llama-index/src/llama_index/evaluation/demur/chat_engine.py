@@ -9,8 +9,6 @@ from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.runnables import Runnable
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
 from llama_index.core.chat_engine.types import (
     AgentChatResponse,
@@ -21,7 +19,8 @@ from llama_index.core.llms import LLM
 from llama_index.core.schema import NodeWithScore
 
 from demur import DemurError
-from demur.guard import Budget, Feedback
+from demur.guard import Budget, OnError, OnFail
+from demur.schema import OnAbstain
 from llama_index.evaluation.demur._asking import (
     Ask,
     Call,
@@ -33,17 +32,12 @@ from llama_index.evaluation.demur._ending import End
 from llama_index.evaluation.demur._guarding import (
     Answer,
     Guarding,
-    OnAbstain,
-    OnError,
-    OnFail,
     StreamingMode,
 )
-from llama_index.evaluation.demur._nodes import as_retriever
 from llama_index.evaluation.demur._reply import Reply, changed, read
 from llama_index.evaluation.demur._result import KEY, GuardResult
 from llama_index.evaluation.demur._runnables import EvaluatorLike
 
-WithFeedback = Callable[[str, Feedback], str]
 History = list[ChatMessage]
 
 
@@ -72,7 +66,9 @@ class GuardedChatEngine(BaseChatEngine):
     Args:
         chat_engine: Any chat engine.
         evaluators: At least one: ours, other evaluators of LlamaIndex, or demur's own.
-        on_fail: What to do about an answer that fails, as `demur.Guard` takes it.
+        on_fail: What to do about an answer that fails, as `GuardedQueryEngine` takes it. Chat
+            engines show their retrievers to nobody: name one to have what failed searched for,
+            `on_fail={"neutral": Retrieve(index.as_retriever()), "any": Regenerate()}`.
         budget: What one message may spend.
         on_error: What becomes of an answer that an evaluator could not decide about, as
             `demur.Guard` takes it.
@@ -80,14 +76,12 @@ class GuardedChatEngine(BaseChatEngine):
             `demur.Guard` takes it.
         streaming: When the text of `stream_chat` leaves, as `GuardedQueryEngine` has it. The
             response's `response` is the answer that holds in the end.
-        with_feedback: Makes of the message and the `Feedback` the message that is sent next.
-        model: An LLM, a LangChain chat model, or a name for `demur.resolve_model`: answers from the
-            nodes in place of the engine when an answer failed.
-        retriever: Searches for the claims that failed. Chat engines show theirs to nobody.
+        model: In place of `on_fail`: an LLM, a LangChain chat model, or a name for
+            `demur.resolve_model`, that answers from the nodes when the engine's answer failed.
 
     Raises:
         ValueError: There is no evaluator, or one without a threshold; an argument is out of its
-            range, or lacks another that it needs.
+            range; `on_fail` and `model` are both given.
         TypeError: Something is no engine, no evaluator, no LLM, no retriever, or no recovery.
     """
 
@@ -100,9 +94,7 @@ class GuardedChatEngine(BaseChatEngine):
         on_error: OnError = "closed",
         on_abstain: OnAbstain = "pass",
         streaming: StreamingMode = "buffer",
-        with_feedback: WithFeedback | None = None,
         model: LLM | BaseChatModel | str | None = None,
-        retriever: BaseRetriever | Runnable[str, Any] | None = None,
     ) -> None:
         """See the class."""
         if not isinstance(chat_engine, BaseChatEngine):
@@ -116,16 +108,14 @@ class GuardedChatEngine(BaseChatEngine):
         self._turn: _Turn | None = None
         """The one that is not over. The engine may remember of it what was not let through."""
         self._guarding = Guarding(
-            _Asks(chat_engine, with_feedback),
+            _Asks(chat_engine),
             evaluators,
             on_fail=on_fail,
             budget=budget,
             on_error=on_error,
             on_abstain=on_abstain,
             streaming=streaming,
-            answers_again=model is None or with_feedback is not None,
             model=model,
-            retriever=None if retriever is None else as_retriever(retriever),
         )
 
     @property
@@ -289,7 +279,6 @@ class _Asks:
     """How a chat engine is asked."""
 
     engine: BaseChatEngine
-    with_feedback: WithFeedback | None
 
     def ask(self, ask: Ask) -> Reply:
         message, history, sources = self._next(ask)
@@ -309,8 +298,8 @@ class _Asks:
         if ask.feedback is None:
             return turn.message, self._starting(turn.given), []
         history = self._starting(turn.before)
-        if self.with_feedback is not None:
-            return self.with_feedback(turn.message, ask.feedback), history, []
+        if ask.tell is not None:
+            return ask.tell(turn.message, ask.feedback), history, []
         sources = sources_of(ask)
         return retry_text(turn.message, ask.feedback, sources), history, sources
 

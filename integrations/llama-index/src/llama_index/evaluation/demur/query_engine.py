@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, replace
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable, RunnableLambda
 from llama_index.core.base.base_query_engine import BaseQueryEngine
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.response.schema import (
     RESPONSE_TYPE,
     AsyncStreamingResponse,
@@ -24,7 +23,8 @@ from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from demur import DemurError
-from demur.guard import Budget, Feedback
+from demur.guard import Budget, OnError, OnFail
+from demur.schema import OnAbstain
 from llama_index.evaluation.demur._asking import (
     Ask,
     Call,
@@ -36,17 +36,12 @@ from llama_index.evaluation.demur._ending import End
 from llama_index.evaluation.demur._guarding import (
     Answer,
     Guarding,
-    OnAbstain,
-    OnError,
-    OnFail,
     StreamingMode,
 )
-from llama_index.evaluation.demur._nodes import as_documents, as_retriever
+from llama_index.evaluation.demur._nodes import as_documents
 from llama_index.evaluation.demur._reply import Reply, changed, read
 from llama_index.evaluation.demur._result import KEY, GuardResult
 from llama_index.evaluation.demur._runnables import EvaluatorLike
-
-WithFeedback = Callable[[QueryBundle, Feedback], QueryBundle]
 
 
 class GuardedQueryEngine(BaseQueryEngine):
@@ -79,7 +74,11 @@ class GuardedQueryEngine(BaseQueryEngine):
         query_engine: Any query engine.
         evaluators: At least one: ours, other evaluators of LlamaIndex, or demur's own. All are run
             on every answer, side by side.
-        on_fail: What to do about an answer that fails, as `demur.Guard` takes it.
+        on_fail: What to do about an answer that fails, as `demur.Guard` takes it, with LLMs and
+            retrievers of LlamaIndex too: `Repair(llm)`, `Retrieve(index.as_retriever())`. The
+            `tell` of a `Regenerate` makes of the query and the `Feedback` the query that the engine
+            is asked next; without one, the engine answers again as told above. None: what fails
+            for want of support is searched for by the engine's own retriever.
         budget: What one query may spend.
         on_error: What becomes of an answer that an evaluator could not decide about, as
             `demur.Guard` takes it.
@@ -90,16 +89,13 @@ class GuardedQueryEngine(BaseQueryEngine):
             a later sentence fails, what corrects the answer follows after a blank line, and a
             `ReplaceEvent` says how much of the text before still holds; `get_response()` has the
             answer that does.
-        with_feedback: Makes of the query and the `Feedback` the query that the engine is asked
-            next.
-        model: An LLM, a LangChain chat model, or a name for `demur.resolve_model`: answers from the
-            nodes in place of the engine when an answer failed.
-        retriever: Searches for the claims that failed, in place of the engine's own.
+        model: In place of `on_fail`: an LLM, a LangChain chat model, or a name for
+            `demur.resolve_model`, that answers from the nodes when the engine's answer failed.
         callback_manager: LlamaIndex's; None for the engine's.
 
     Raises:
         ValueError: There is no evaluator, or one without a threshold; an argument is out of its
-            range, or lacks another that it needs.
+            range; `on_fail` and `model` are both given.
         TypeError: Something is no engine, no evaluator, no LLM, no retriever, or no recovery.
     """
 
@@ -112,9 +108,7 @@ class GuardedQueryEngine(BaseQueryEngine):
         on_error: OnError = "closed",
         on_abstain: OnAbstain = "pass",
         streaming: StreamingMode = "buffer",
-        with_feedback: WithFeedback | None = None,
         model: LLM | BaseChatModel | str | None = None,
-        retriever: BaseRetriever | Runnable[str, Any] | None = None,
         callback_manager: CallbackManager | None = None,
     ) -> None:
         """See the class."""
@@ -126,18 +120,16 @@ class GuardedQueryEngine(BaseQueryEngine):
         given = callback_manager or getattr(query_engine, "callback_manager", None)
         super().__init__(given)
         self._query_engine = query_engine
-        runnable = _own_retriever(query_engine) if retriever is None else as_retriever(retriever)
         self._guarding = Guarding(
-            _Asks(query_engine, with_feedback),
+            _Asks(query_engine),
             evaluators,
             on_fail=on_fail,
             budget=budget,
             on_error=on_error,
             on_abstain=on_abstain,
             streaming=streaming,
-            answers_again=model is None or with_feedback is not None,
             model=model,
-            retriever=runnable,
+            retriever=_own_retriever(query_engine),
         )
 
     def get_prompts(self) -> PromptDictType:
@@ -188,7 +180,6 @@ class _Asks:
     """How a query engine is asked."""
 
     engine: BaseQueryEngine
-    with_feedback: WithFeedback | None
 
     def ask(self, ask: Ask) -> Reply:
         if self._synthesizes(ask):
@@ -208,7 +199,7 @@ class _Asks:
 
     def _synthesizes(self, ask: Ask) -> bool:
         """Whether the engine is given the nodes, and does not look for them."""
-        again = ask.feedback is not None and self.with_feedback is None
+        again = ask.feedback is not None and ask.tell is None
         return again and _overrides(self.engine, "synthesize", "asynthesize")
 
     def _next(self, ask: Ask, *, shown: bool) -> tuple[QueryBundle, list[NodeWithScore]]:
@@ -216,8 +207,8 @@ class _Asks:
         bundle: QueryBundle = ask.given
         if ask.feedback is None:
             return bundle, []
-        if self.with_feedback is not None:
-            return self.with_feedback(bundle, ask.feedback), []
+        if ask.tell is not None:
+            return ask.tell(bundle, ask.feedback), []
         sources = sources_of(ask)
         query = retry_text(bundle.query_str, ask.feedback, sources if shown else ())
         return replace(

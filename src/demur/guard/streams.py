@@ -1,30 +1,47 @@
-"""An answer as it is generated: its sentences, their verdicts, and what of it may leave.
+"""Streaming by sentences: each leaves when it was accepted, while later ones are being generated.
 
-Nothing here waits for anything: `demur.guard.streaming` does.
+What a client is told: the text T is empty at first. A chunk with text appends to T. The event
+`demur.replace` cuts T to its first `keep` characters, and takes back the values of other keys under
+`keys`. At the end T is the answer that `invoke` would have returned.
+
+`StreamedAnswer` knows what to judge and what to let go, and waits for nothing. The waiting is in
+`stream` and `astream`: whatever happens comes through one inbox, as what the streamed answer is to
+be told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from dataclasses import dataclass
-from typing import Any
+from functools import partial, reduce
+from queue import SimpleQueue
+from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
+from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.utils import AddableDict
 
-from demur.guard.attempts import Answered, accepts
-from demur.guard.events import REPLACE, Announcement
-from demur.guard.loop import GuardedCall
-from demur.guard.passed_on import alike
-from demur.guard.recovery import Annotate
+from demur.guard.call import Answered, GuardArguments, GuardedCall
+from demur.guard.recoveries import Annotate
 from demur.guard.sentences import Sentences
-from demur.guard.trace import Guarded
-from demur.runtime import Steps
+from demur.guard.trace import REPLACE, Announcement, Guarded
+from demur.guard.verdicts import accepts
+from demur.runtime import Steps, adrive, drive, in_background, take, within_scope
 from demur.schema import Evaluation, Sample
 from demur.shapes import (
     CONTEXT_KEYS,
     Form,
     added,
+    alike,
     find_contexts,
     find_text,
     fits,
@@ -55,10 +72,10 @@ class StreamedAnswer:
         self.chain = call.chain_call(call.input)
         self.over = False
         """Whether what still happens is of no use to anyone."""
-        self._reader = call.plan.answer
+        self._reader = call.guard.answer
         # A best effort is the whole answer, so one may be needed after a sentence has failed.
         self._cuts = not any(
-            isinstance(recovery, Annotate) for recovery in call.plan.policy.values()
+            isinstance(recovery, Annotate) for recovery in call.guard.on_fail.values()
         )
         self._output: Any = None
         self._sentences = Sentences()
@@ -67,8 +84,8 @@ class StreamedAnswer:
         """Whether the answer can only be judged as a whole, when it is there."""
         self._answered: Answered | None = None
         """Set when the chain has ended."""
-        waits = call.plan.on_abstain == "fail"
-        self._silent = set(range(len(call.plan.evaluators))) if waits else set()
+        waits = call.guard.on_abstain == "fail"
+        self._silent = set(range(len(call.guard.evaluators))) if waits else set()
         """The evaluators that found nothing to check so far, where no sentence leaves before each
         of them found something."""
         self._asked = 0
@@ -217,7 +234,7 @@ class StreamedAnswer:
             return self._answered.contexts
         if self.chain.capture.refusals:
             return None  # it may be one, and those are not judged
-        reader = self.call.plan.contexts
+        reader = self.call.guard.contexts
         try:
             documents = find_contexts(
                 self.chain.input, self._output, self.chain.capture.documents, reader
@@ -227,7 +244,7 @@ class StreamedAnswer:
         return documents if documents or reader is not None else None
 
     def _accepted(self, at: int) -> bool:
-        lets_open = self.call.plan.on_error == "open"
+        lets_open = self.call.guard.on_error == "open"
         return at in self._by_sentence and all(
             accepts(evaluation) or (lets_open and evaluation.undetermined)
             for evaluation in self._by_sentence[at]
@@ -278,3 +295,176 @@ def _in_common(first: str, second: str) -> int:
     """How many characters two texts begin with in common."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))
+
+
+Happening: TypeAlias = Callable[[], None]
+"""Something that happened."""
+
+
+# --- In threads ----------------------------------------------------------------------------------
+
+
+def stream(
+    guard: GuardArguments[Any, Any],
+    inputs: Iterator[Any],
+    kwargs: Mapping[str, Any],
+    config: RunnableConfig,
+) -> Iterator[Any]:
+    """Stream a guarded call. The chain, and the evaluators, run in other threads.
+
+    Args:
+        guard: The guard.
+        inputs: The chain's input, in chunks.
+        kwargs: For the chain.
+        config: The run's.
+    """
+    chunks = list(inputs)
+    if not chunks:
+        return
+    streamed = StreamedAnswer(call := GuardedCall(guard, reduce(added, chunks), kwargs))
+    inbox: SimpleQueue[Happening] = SimpleQueue()
+
+    def begin(work: Callable[[], Happening | None]) -> None:
+        in_background(partial(_deliver, inbox, work))
+
+    begin(partial(_read, streamed, config, inbox))
+    try:
+        while not streamed.settled:
+            take(inbox)()
+            for at, sample in streamed.to_judge():
+                begin(partial(_judge, streamed, at, sample, config))
+            yield from streamed.leaving()
+        streamed.over = True
+        with within_scope(call.scope):
+            rest, _ = drive(streamed.finish(), config, None)
+        for item in rest:
+            if isinstance(item, Leaving):
+                yield item.chunk
+            else:
+                item.tell(config)
+    finally:
+        streamed.over = True  # a blocking call cannot be stopped, but nothing new is begun
+
+
+def _read(
+    streamed: StreamedAnswer, config: RunnableConfig, inbox: SimpleQueue[Happening]
+) -> Happening | None:
+    chain = streamed.chain
+    with chain.running(config) as inner:
+        chunks = chain.chain.stream(chain.input, inner, **chain.kwargs)
+        for chunk in chunks:
+            if streamed.over:
+                if isinstance(chunks, Generator):
+                    chunks.close()
+                return None
+            inbox.put(partial(streamed.feed, chunk))
+    return streamed.end
+
+
+def _judge(
+    streamed: StreamedAnswer, at: int, sample: Sample, config: RunnableConfig
+) -> Happening | None:
+    if streamed.over:
+        return None
+    with within_scope(streamed.call.scope):
+        evaluations, _ = drive(streamed.judge(sample), config, None)
+    return partial(streamed.judged, at, evaluations)
+
+
+def _deliver(inbox: SimpleQueue[Happening], work: Callable[[], Happening | None]) -> None:
+    """Work, and tell what came of it."""
+    try:
+        event = work()
+    except BaseException as error:
+        event = partial(_throw, error)
+    if event is not None:
+        inbox.put(event)
+
+
+def _throw(error: BaseException) -> None:
+    raise error
+
+
+# --- In tasks ------------------------------------------------------------------------------------
+
+
+async def astream(
+    guard: GuardArguments[Any, Any],
+    inputs: AsyncIterator[Any],
+    kwargs: Mapping[str, Any],
+    config: RunnableConfig,
+) -> AsyncIterator[Any]:
+    """As `stream`, with tasks of the running loop. None of them is left when it ends."""
+    chunks = [chunk async for chunk in inputs]
+    if not chunks:
+        return
+    streamed = StreamedAnswer(call := GuardedCall(guard, reduce(added, chunks), kwargs))
+    inbox: asyncio.Queue[Happening] = asyncio.Queue()
+    tasks: set[asyncio.Task[None]] = set()
+
+    def begin(work: Callable[[], Coroutine[Any, Any, Happening]]) -> None:
+        tasks.add(asyncio.create_task(_adeliver(streamed, inbox, work)))
+
+    begin(partial(_aread, streamed, config, inbox))
+    try:
+        while not streamed.settled:
+            (await inbox.get())()
+            for at, sample in streamed.to_judge():
+                begin(partial(_ajudge, streamed, at, sample, config))
+            for chunk in streamed.leaving():
+                yield chunk
+        streamed.over = True
+        await _stop(tasks)
+        with within_scope(call.scope):
+            rest, _ = await adrive(streamed.finish(), config, None)
+        for item in rest:
+            if isinstance(item, Leaving):
+                yield item.chunk
+            else:
+                await item.atell(config)
+    finally:
+        streamed.over = True
+        await _stop(tasks)
+
+
+async def _aread(
+    streamed: StreamedAnswer, config: RunnableConfig, inbox: asyncio.Queue[Happening]
+) -> Happening:
+    chain = streamed.chain
+    with chain.running(config) as inner:
+        chunks = chain.chain.astream(chain.input, inner, **chain.kwargs)
+        async for chunk in chunks:
+            inbox.put_nowait(partial(streamed.feed, chunk))
+    return streamed.end
+
+
+async def _ajudge(
+    streamed: StreamedAnswer, at: int, sample: Sample, config: RunnableConfig
+) -> Happening:
+    with within_scope(streamed.call.scope):
+        evaluations, _ = await adrive(streamed.judge(sample), config, None)
+    return partial(streamed.judged, at, evaluations)
+
+
+async def _adeliver(
+    streamed: StreamedAnswer,
+    inbox: asyncio.Queue[Happening],
+    work: Callable[[], Coroutine[Any, Any, Happening]],
+) -> None:
+    try:
+        event = await work()
+    except BaseException as error:
+        if streamed.over:  # it was stopped; kept, the error would hold on to the chain's streams
+            return
+        event = partial(_throw, error)
+    inbox.put_nowait(event)
+
+
+async def _stop(tasks: set[asyncio.Task[None]]) -> None:
+    """Have tasks end, and wait until they have."""
+    running = [task for task in tasks if not task.done()]
+    for task in running:
+        task.cancel()
+    if running:  # a loop that ends closes generators side by side, and none may wait for another
+        await asyncio.wait(running)
+    tasks.clear()

@@ -1,7 +1,7 @@
-"""The guard's own input, in the place of what `with_feedback` made of it.
+"""A chain's input, in the place of another one that it was asked with.
 
 Many chains give their input out again: `RunnablePassthrough.assign`, retrieval chains, agents with
-their messages. What `with_feedback` made of the input quotes the rejected answer.
+their messages. One that was told what was wrong with an answer quotes that answer.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _NOTHING = object()
 
 
 def as_given(output: Any, sent: Any, original: Any, kept: Sequence[object]) -> Any:
-    """The output, with the input in it as the guard was given it.
+    """The output, with the input in it as it was given at first.
 
     Args:
         output: The chain's. Only mappings, and lists in them, pass anything on.
-        sent: The input with feedback.
-        original: The guard's input.
+        sent: The input that the chain was asked with.
+        original: The input at first.
         kept: Keys of the output that stay where they hold documents: those quote no answer.
     """
     if not isinstance(output, Mapping):

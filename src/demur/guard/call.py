@@ -1,0 +1,540 @@
+"""A guarded call, from the chain's first answer to what leaves in the end.
+
+All of it is generators (`Steps`), so that it is written once for threads and for asyncio.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from typing import Any, Literal
+
+from langchain_core.documents import Document
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.utils import Input, Output
+from pydantic import PrivateAttr
+
+from demur._frozen import FrozenRunnable
+from demur.guard.chain import ChainCall, Inside
+from demur.guard.feedback import Feedback
+from demur.guard.recoveries import (
+    END,
+    Abstain,
+    Again,
+    Annotate,
+    Block,
+    Budget,
+    Final,
+    Recovery,
+    Repair,
+    Retrieve,
+    fitting,
+    name_of,
+    prepared,
+    repair_prompt,
+)
+from demur.guard.trace import (
+    Announcement,
+    AnswerRejected,
+    Attempt,
+    EvaluatorFailed,
+    Event,
+    Guarded,
+    Limited,
+    Origin,
+    Trace,
+    TraceOutcome,
+    Verdict,
+    decision_event,
+    evaluation_event,
+    outcome_event,
+)
+from demur.guard.verdicts import accepts, as_verdict, feedback_on, verdict_of
+from demur.guard.widening import Widening
+from demur.prompting import without_delimiters
+from demur.runtime import ChatCall, Limit, RunnableCall, Scope, Steps, ask, ask_all, tell
+from demur.schema import Evaluation, OnAbstain, Sample, Usage
+from demur.shapes import (
+    CONTEXT_KEYS,
+    Reader,
+    alike,
+    as_documents,
+    as_given,
+    can_edit,
+    distinct,
+    edit_answer,
+    find_answer,
+    find_contexts,
+    find_question,
+    kind_of,
+    only_judged,
+)
+
+OnError = Literal["open", "closed", "raise"]
+
+
+class GuardArguments(FrozenRunnable[Input, Output]):
+    """What a guard was told, which every call of it reads. `Guard` says what it means."""
+
+    chain: Runnable[Input, Output]
+    evaluators: tuple[Runnable[Any, Any], ...]
+    on_fail: dict[str, Recovery]
+    budget: Budget
+    on_error: OnError
+    on_abstain: OnAbstain
+    streaming: Literal["buffer", "sentence"]
+    question: Reader | None
+    answer: Reader | None
+    contexts: Reader | None
+
+    _policy: dict[str, Recovery] = PrivateAttr()
+    """`on_fail`, with the models that it names."""
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Find the models, so that a wrong name shows now and not in a call."""
+        super().model_post_init(context)
+        self._policy = prepared(self.on_fail)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer that is not judged yet."""
+
+    output: Any
+    """What the guard would return."""
+    text: str
+    contexts: tuple[Document, ...]
+    origin: Origin
+    usage: Usage
+    abstained: bool = False
+    """Whether it is the refusal of another guard inside the chain."""
+    recovery: str | None = None
+    feedback: Feedback | None = None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """An attempt, with what the trace does not hold."""
+
+    attempt: Attempt
+    output: Any
+    same_as: int | None = None
+    """The number of the earlier attempt that gave this very answer."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Why there is no further attempt."""
+
+    reason: str
+    final: Final | None = None
+    """What the policy says about the failure; None for its end."""
+    limit: Limited | None = None
+    error: str | None = None
+    """What a failed repair said. The reason has the kind of error alone, for anyone to see."""
+    usage: Usage = field(default_factory=Usage)
+    """What was spent on one that came to nothing."""
+
+
+class GuardedCall:
+    """One call of a guard. It belongs to that call alone, and so may keep what it learns."""
+
+    def __init__(
+        self, guard: GuardArguments[Any, Any], input: Any, kwargs: Mapping[str, Any]
+    ) -> None:
+        """The clock of the budget starts here."""
+        self.guard = guard
+        self.input = input
+        self.kwargs = kwargs
+        self.scope = Scope(account=guard.budget.open())
+        self.question = find_question(input, guard.question)
+        self.tried: list[Tried] = []
+        self._searches: dict[str, tuple[str, ...]] = {}
+        """What each widened retriever is to search for besides, by its key."""
+        self._asked: set[str] = set()
+        """The keys of those that the chain has asked."""
+        self._by: Again | None = None
+        """What brought the last answer."""
+        self._spent: list[tuple[Again, str]] = []
+        """What brought an answer that was there before, with what to say of it."""
+        self._started = time.monotonic()
+
+    def run(self) -> Steps[Guarded[Any]]:
+        """All of it."""
+        answered = yield from self._run_chain(self.input, "chain")
+        yield from self.judge(answered)
+        return (yield from self.finish())
+
+    def finish(self) -> Steps[Guarded[Any]]:
+        """What comes after the first attempt.
+
+        Raises:
+            AnswerRejected: Nothing is let through.
+            EvaluatorFailed: An evaluator could not decide, with `on_error="raise"`.
+        """
+        while True:
+            step = self._next()
+            if isinstance(step, Ended):
+                return (yield from self._conclude(step))
+            attempt, failures = self.tried[-1].attempt, self._feedback().failures
+            event = decision_event(len(self.tried), attempt.verdict, name_of(step), failures)
+            yield from self._announce(event)
+            self._by = step
+            answered = yield from self._answer_again(step)
+            if isinstance(answered, Ended):
+                return (yield from self._conclude(answered))
+            yield from self.judge(answered)
+
+    def chain_call(self, input: Any) -> ChainCall:
+        """The chain's next run."""
+        widening = Widening(dict(self._searches))
+        return ChainCall(self.guard.chain, input, self.kwargs, len(self.tried) + 1, widening)
+
+    def answered(self, call: ChainCall, output: Any, origin: Origin) -> Answered:
+        """What a run of the chain gave.
+
+        Raises:
+            DemurError: There is no answer in it.
+        """
+        self._asked |= call.widening.met
+        text = find_answer(output, self.guard.answer)
+        contexts = find_contexts(call.input, output, call.capture.documents, self.guard.contexts)
+        abstained = _folded(text) in map(_folded, call.capture.refusals)
+        self._settle(call.capture.usage)
+        return Answered(output, text, contexts, origin, call.capture.usage, abstained)
+
+    def evaluate(self, sample: Sample) -> Steps[tuple[Evaluation, ...]]:
+        """What the evaluators find of a sample, side by side."""
+        named = [(evaluator.get_name(), evaluator) for evaluator in self.guard.evaluators]
+        outcomes = yield from ask_all(
+            [Inside(RunnableCall(evaluator, sample, name)) for name, evaluator in named]
+        )
+        return tuple(
+            as_verdict(name, outcome) for (name, _), outcome in zip(named, outcomes, strict=True)
+        )
+
+    def announce_evaluations(self, evaluations: Sequence[Evaluation]) -> Steps[None]:
+        """Tell callbacks what was found of the coming attempt."""
+        number = len(self.tried) + 1
+        yield from self._announce(
+            *(evaluation_event(number, evaluation) for evaluation in evaluations)
+        )
+
+    def record(self, answered: Answered, evaluations: Sequence[Evaluation]) -> None:
+        """Count an attempt."""
+        answers = [_folded(tried.attempt.answer) for tried in self.tried]
+        this = _folded(answered.text)
+        attempt = Attempt(
+            origin=answered.origin,
+            recovery=answered.recovery,
+            feedback=answered.feedback,
+            question=self.question,
+            answer=answered.text,
+            contexts=answered.contexts,
+            evaluations=tuple(evaluations),
+            verdict="abstained" if answered.abstained else self._verdict_of(evaluations),
+            usage=answered.usage,
+        )
+        same_as = answers.index(this) + 1 if this in answers else None
+        self.tried.append(Tried(attempt, answered.output, same_as))
+        self._settle()
+
+    def _verdict_of(self, evaluations: Sequence[Evaluation]) -> Verdict:
+        return verdict_of(evaluations, self.guard.on_abstain, len(self.guard.evaluators))
+
+    # --- An answer and its verdict -----------------------------------------------------------
+
+    def _run_chain(self, input: Any, origin: Origin) -> Steps[Answered]:
+        call = self.chain_call(input)
+        output = yield from ask(call)
+        if origin == "feedback":
+            kept = (*CONTEXT_KEYS, self.guard.contexts)
+            output = as_given(output, input, self.input, kept)
+        return self.answered(call, output, origin)
+
+    def judge(self, answered: Answered) -> Steps[None]:
+        """Judge an answer, unless that is known, and count it as an attempt."""
+        this = _folded(answered.text), answered.contexts
+        known = next(
+            (t for t in self.tried if (_folded(t.attempt.answer), t.attempt.contexts) == this), None
+        )
+        if answered.abstained:
+            evaluations: Sequence[Evaluation] = ()
+        elif known is not None:
+            # Nothing new to judge; what it cost is counted where it was spent.
+            free = {"usage": Usage()}
+            evaluations = [
+                evaluation.model_copy(update=free) for evaluation in known.attempt.evaluations
+            ]
+        else:
+            sample = Sample(
+                question=self.question, answer=answered.text, contexts=answered.contexts
+            )
+            evaluations = yield from self.evaluate(sample)
+            yield from self.announce_evaluations(evaluations)
+        self.record(answered, evaluations)
+
+    # --- Another answer ----------------------------------------------------------------------
+
+    def _next(self) -> Again | Ended:
+        """What is done about the last attempt."""
+        last, number = self.tried[-1], len(self.tried)
+        exhausted = self._exhausted
+        if last.attempt.verdict == "passed":
+            return Ended(f"attempt {number} passed")
+        if last.attempt.verdict == "nothing_to_check":
+            return Ended(f"attempt {number} states nothing that could be checked")
+        if last.attempt.verdict == "abstained":
+            return Ended(f"attempt {number} is a refusal by a guard inside the chain")
+        if last.attempt.verdict == "undetermined":
+            if exhausted:
+                return self._out_of(exhausted)
+            undecided = next(e for e in last.attempt.evaluations if e.undetermined)
+            why = f"{undecided.name} could not decide about attempt {number}"
+            return Ended(_because(why, undecided.cause))
+        if last.same_as is not None and self._by is not None:
+            why = f"attempt {number} gave the answer of attempt {last.same_as} again"
+            self._spent.append((self._by, why))
+        recovery = self._choose()
+        if isinstance(recovery, Ended):
+            return recovery
+        if number >= self.guard.budget.attempts:
+            tries = f"{number} attempt{'s' if number > 1 else ''}"
+            return Ended(f"no answer passed in {tries}", limit="attempts")
+        if exhausted:
+            return self._out_of(exhausted)
+        return recovery
+
+    @property
+    def _exhausted(self) -> Limit | None:
+        """The limit of the budget that was reached, if one was."""
+        return None if self.scope.account is None else self.scope.account.exhausted
+
+    def _out_of(self, limit: Limit, usage: Usage | None = None) -> Ended:
+        assert self.scope.account is not None
+        why = f"no answer passed, and {self.scope.account.describe(limit)}"
+        return Ended(why, limit=limit, usage=usage or Usage())
+
+    def _choose(self) -> Again | Ended:
+        """The first recovery that fits and can help."""
+        why = f"attempt {len(self.tried)} was rejected"
+        for recovery in fitting(self.guard._policy, self._feedback().failures):
+            if isinstance(recovery, Final):
+                return Ended(why, recovery)
+            assert isinstance(recovery, Again)  # there are no others
+            hindrance = self._hindrance(recovery)
+            if hindrance is None:
+                return recovery
+            why = hindrance
+        raise AssertionError("a policy ends with its end")
+
+    def _hindrance(self, recovery: Again) -> str | None:
+        """Why a recovery would be in vain, if it would."""
+        for spent, why in self._spent:
+            if alike(spent, recovery):
+                return why
+        rejected = f"attempt {len(self.tried)} was rejected"
+        repairs = isinstance(recovery.answers, Repair)
+        if repairs and not can_edit(self.tried[-1].output, self.guard.answer):
+            return f"{rejected}, and its output can hold no other text"
+        widened = recovery.widened if isinstance(recovery, Retrieve) else None
+        if widened is not None and widened.key not in self._asked:
+            return f"{rejected}, and the chain did not ask the retriever that is to find more"
+        return None
+
+    def _answer_again(self, recovery: Again) -> Steps[Answered | Ended]:
+        """Another answer, or why there is none."""
+        answers = recovery.answers
+        feedback = self._feedback(answers.instruction)
+        if isinstance(recovery, Retrieve):
+            feedback = yield from self._search(recovery, feedback)
+        if isinstance(answers, Repair):
+            answered = yield from self._repair(answers, feedback)
+            if isinstance(answered, Ended):
+                return answered
+        elif answers.tell is not None:
+            changed = answers.tell(self.input, feedback)
+            answered = yield from self._run_chain(changed, "feedback")
+            contexts = distinct([*answered.contexts, *feedback.documents])
+            answered = replace(answered, contexts=contexts, feedback=feedback)
+        else:
+            answered = yield from self._run_chain(self.input, "chain")
+            if isinstance(recovery, Retrieve):  # its retriever was told what to search for
+                answered = replace(answered, feedback=feedback)
+        return replace(answered, recovery=name_of(recovery))
+
+    def _search(self, recovery: Retrieve, feedback: Feedback) -> Steps[Feedback]:
+        """The feedback with what is found; the chain's own retriever is to search for it later."""
+        if recovery.widened is None:
+            return (yield from _search(recovery.retriever, feedback))
+        key = recovery.widened.key
+        queries = [*self._searches.get(key, ()), *feedback.queries]
+        self._searches[key] = tuple(dict.fromkeys(queries))
+        return feedback
+
+    def _repair(self, repair: Repair, feedback: Feedback) -> Steps[Answered | Ended]:
+        assert isinstance(repair.model, BaseChatModel)  # `prepared` found it
+        last = self.tried[-1]
+        contexts = distinct([*last.attempt.contexts, *feedback.documents])
+        prompt = repair_prompt(feedback, contexts)
+        (outcome,) = yield from ask_all([Inside(ChatCall(repair.model, prompt, "repair"))])
+        text = "" if outcome.error else without_delimiters(outcome.value.text)
+        if not text:
+            if outcome.error and self._exhausted:
+                return self._out_of(self._exhausted, outcome.usage)
+            why = "the answer could not be repaired"
+            cause = outcome.cause if outcome.error else "the model's reply is empty"
+            return Ended(_because(why, cause), error=outcome.error, usage=outcome.usage)
+        output = edit_answer(last.output, self.guard.answer, lambda _: text)
+        return Answered(output, text, contexts, "repair", outcome.usage, feedback=feedback)
+
+    # --- The end -----------------------------------------------------------------------------
+
+    def _conclude(self, ended: Ended) -> Steps[Guarded[Any]]:
+        usage = self._usage() + ended.usage
+        ending = _ending(self.guard, self.tried, ended, usage, time.monotonic() - self._started)
+        event = outcome_event(ending.trace, ending.refusal)
+        yield from tell(Announcement((event,), ending.trace))
+        if ending.error is not None:
+            raise ending.error
+        return Guarded(ending.output, ending.trace)
+
+    def _feedback(self, instruction: str = "") -> Feedback:
+        """Why the last attempt was not let through."""
+        return feedback_on(self.tried[-1].attempt, len(self.tried), instruction)
+
+    def _usage(self) -> Usage:
+        return sum((tried.attempt.cost for tried in self.tried), Usage())
+
+    def _settle(self, further: Usage | None = None) -> None:
+        """Count what those calls spent that were not reserved."""
+        if self.scope.account is not None:
+            self.scope.account.settle_all(self._usage() + (further or Usage()))
+
+    # --- Callbacks ---------------------------------------------------------------------------
+
+    def _announce(self, *events: Event) -> Steps[None]:
+        yield from tell(Announcement(events))
+
+
+def _search(retriever: Runnable[str, Any], feedback: Feedback) -> Steps[Feedback]:
+    """The feedback with what a retriever finds for its queries."""
+    searches = [Inside(RunnableCall(retriever, query, "retrieval")) for query in feedback.queries]
+    outcomes = yield from ask_all(searches)
+    sources: list[Document] = []
+    errors: list[str] = []
+    for outcome in outcomes:
+        if outcome.error is not None:
+            errors.append(outcome.error)
+        elif (documents := as_documents(outcome.value)) is not None:
+            sources += documents
+        else:
+            errors.append(f"the retriever returned {kind_of(outcome.value)}, not documents")
+    changes = {"documents": distinct(sources), "errors": tuple(errors)}
+    return feedback.model_copy(update=changes)
+
+
+def _because(what: str, cause: str | None) -> str:
+    return what if cause is None else f"{what} ({cause})"
+
+
+def _folded(answer: str) -> str:
+    """What an answer says, whatever its spacing and case."""
+    return " ".join(answer.split()).casefold()
+
+
+# --- The end -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Ending:
+    """What a guarded call comes to."""
+
+    trace: Trace
+    output: Any = None
+    refusal: str | None = None
+    """The text, if the output is a refusal: a guard around this one is not to judge it."""
+    error: AnswerRejected | EvaluatorFailed | None = None
+    """What is raised in the place of an output."""
+
+
+def _ending(
+    guard: GuardArguments[Any, Any],
+    tried: Sequence[Tried],
+    ended: Ended,
+    usage: Usage,
+    seconds: float,
+) -> _Ending:
+    """What a guarded call comes to after these attempts."""
+    last = tried[-1]
+    final = ended.final or guard.on_fail[END]
+    assert isinstance(final, Final)  # make_policy sees to it
+    trace = Trace(
+        outcome=_outcome(tried, ended, final),
+        reason=ended.reason,
+        error=ended.error,
+        limit=ended.limit,
+        attempts=tuple(each.attempt for each in tried),
+        usage=usage,
+        time=datetime.now(timezone.utc),
+        seconds=seconds,
+    )
+    own = only_judged(last.output, guard.answer)
+    if last.attempt.verdict in ("passed", "nothing_to_check"):
+        return _Ending(trace, own)
+    if last.attempt.verdict == "abstained":
+        return _Ending(trace, own, refusal=last.attempt.answer)
+    if trace.outcome == "evaluator_failed":
+        if guard.on_error == "open":
+            return _Ending(trace, own)
+        if guard.on_error == "raise":
+            error = EvaluatorFailed(f"No answer was let through: {ended.reason}", trace)
+            return _Ending(trace, error=error)
+    held = _best_of(tried, guard.on_abstain) if isinstance(final, Annotate) else last
+    if isinstance(final, Block) or not can_edit(held.output, guard.answer):
+        return _Ending(trace, error=AnswerRejected(_rejection(trace, final), trace))
+    mark = {"outcome": trace.outcome, "reason": trace.reason}
+    if isinstance(final, Annotate):
+        note = final.text(feedback_on(held.attempt))
+        noted = f"\n\n{note}" if note else ""
+        return _Ending(trace, edit_answer(held.output, guard.answer, lambda t: f"{t}{noted}", mark))
+    assert isinstance(final, Abstain)  # the third of them
+    refusal = final.text
+    return _Ending(trace, edit_answer(held.output, guard.answer, lambda _: refusal, mark), refusal)
+
+
+def _outcome(tried: Sequence[Tried], ended: Ended, final: Final) -> TraceOutcome:
+    verdict = tried[-1].attempt.verdict
+    if verdict == "abstained" or verdict == "nothing_to_check":
+        return verdict
+    if verdict == "passed":
+        return "passed" if len(tried) == 1 else "recovered"
+    if verdict == "undetermined" and ended.limit is None:
+        return "evaluator_failed"
+    return final.outcome
+
+
+def _rejection(trace: Trace, final: Final) -> str:
+    """Why nothing was let through, in words."""
+    held = (
+        ""
+        if isinstance(final, Block)
+        else " The chain's output cannot hold another text in the answer's place: name the key of "
+        "the answer (answer='...'), or let the guard raise (on_fail=Block())."
+    )
+    return f"The answer was rejected: {trace.reason}.{held}"
+
+
+def _best_of(tried: Sequence[Tried], on_abstain: OnAbstain) -> Tried:
+    """The attempt to fall back on: the fewest evaluations against it, then the highest scores."""
+
+    def merit(candidate: Tried) -> tuple[int, float]:
+        evaluations = candidate.attempt.evaluations
+        scores = [e.score for e in evaluations if e.score is not None]
+        mean = sum(scores) / len(scores) if scores else float("-inf")
+        return sum(accepts(e, on_abstain) for e in evaluations), mean
+
+    return max(tried, key=merit)
