@@ -25,7 +25,7 @@ from concurrent.futures import Future
 from functools import partial
 from itertools import islice
 from queue import Empty, SimpleQueue
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from demur._forks import in_child
 
@@ -53,7 +53,7 @@ def within(timeout: float, call: Callable[[], T]) -> T:
     return future.result(timeout)
 
 
-def settle(future: Future[Any], call: Callable[[], Any]) -> None:
+def settle(future: Future[T], call: Callable[[], T]) -> None:
     """Make a call, and put what comes of it, an exception too, into the future."""
     try:
         future.set_result(call())

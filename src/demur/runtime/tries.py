@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from langchain_core.messages import AIMessage
 from typing_extensions import Self
@@ -152,7 +152,7 @@ class Tries:
 
 def reported_usage(message: object, usage: Usage) -> Usage:
     """`usage` of one call, with the tokens that the reply reports."""
-    reported: Mapping[str, Any] = getattr(message, "usage_metadata", None) or {}
+    reported = getattr(message, "usage_metadata", None) or {}
     if "total_cost" in reported:
         # LangChain marks a message that came from its cache by a cost of 0.
         return usage.model_copy(update={"calls": usage.calls - 1, "cached": 1})
