@@ -22,7 +22,6 @@ from demur.guard.chain import ChainCall, Inside
 from demur.guard.feedback import Feedback
 from demur.guard.recoveries import (
     END,
-    Abstain,
     Again,
     Annotate,
     Block,
@@ -337,8 +336,8 @@ class GuardedCall:
             if alike(spent, recovery):
                 return why
         rejected = f"attempt {len(self.tried)} was rejected"
-        repairs = isinstance(recovery.answers, Repair)
-        if repairs and not can_edit(self.tried[-1].output, self.guard.answer):
+        answers = recovery.then if isinstance(recovery, Retrieve) else recovery
+        if isinstance(answers, Repair) and not can_edit(self.tried[-1].output, self.guard.answer):
             return f"{rejected}, and its output can hold no other text"
         widened = recovery.widened if isinstance(recovery, Retrieve) else None
         if widened is not None and widened.key not in self._asked:
@@ -347,7 +346,7 @@ class GuardedCall:
 
     def _answer_again(self, recovery: Again) -> Steps[Answered | Ended]:
         """Another answer, or why there is none."""
-        answers = recovery.answers
+        answers = recovery.then if isinstance(recovery, Retrieve) else recovery
         feedback = self._feedback(answers.instruction)
         if isinstance(recovery, Retrieve):
             feedback = yield from self._search(recovery, feedback)
@@ -501,9 +500,8 @@ def _ending(
         note = final.text(feedback_on(held.attempt))
         noted = f"\n\n{note}" if note else ""
         return _Ending(trace, edit_answer(held.output, guard.answer, lambda t: f"{t}{noted}", mark))
-    assert isinstance(final, Abstain)  # the third of them
-    refusal = final.text
-    return _Ending(trace, edit_answer(held.output, guard.answer, lambda _: refusal, mark), refusal)
+    output = edit_answer(held.output, guard.answer, lambda _: final.text, mark)
+    return _Ending(trace, output, refusal=final.text)
 
 
 def _outcome(tried: Sequence[Tried], ended: Ended, final: Final) -> TraceOutcome:

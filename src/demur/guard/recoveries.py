@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, ClassVar
@@ -37,17 +36,8 @@ class Recovery:
 # --- Who answers again, and from what ------------------------------------------------------------
 
 
-class Again(Recovery, ABC):
-    """Have the question answered again."""
-
-    @property
-    @abstractmethod
-    def answers(self) -> Regenerate | Repair:
-        """Who answers."""
-
-
 @dataclass(frozen=True)
-class Regenerate(Again):
+class Regenerate(Recovery):
     """Have the chain answer again."""
 
     tell: Tell | None = None
@@ -64,14 +54,9 @@ class Regenerate(Again):
                 f"got {self.tell!r:.100}"
             )
 
-    @property
-    def answers(self) -> Regenerate:
-        """It does."""
-        return self
-
 
 @dataclass(frozen=True)
-class Repair(Again):
+class Repair(Recovery):
     """Have a model answer from the documents. It is told what was wrong, not the answer itself."""
 
     model: Any = field(repr=False)
@@ -80,14 +65,9 @@ class Repair(Again):
     instruction: str = ""
     """What to ask of a better answer."""
 
-    @property
-    def answers(self) -> Repair:
-        """It does."""
-        return self
-
 
 @dataclass(frozen=True)
-class Retrieve(Again):
+class Retrieve(Recovery):
     """Search for each claim that failed, and have the question answered again."""
 
     retriever: Any = field(repr=False)
@@ -105,11 +85,6 @@ class Retrieve(Again):
             )
 
     @property
-    def answers(self) -> Regenerate | Repair:
-        """Whoever is to read what is found."""
-        return self.then
-
-    @property
     def widened(self) -> Widened | None:
         """The retriever, if it is the chain that is to ask it."""
         if isinstance(self.retriever, Widened) and isinstance(self.then, Regenerate):
@@ -120,14 +95,8 @@ class Retrieve(Again):
 # --- What leaves where no answer passes ----------------------------------------------------------
 
 
-class Final(Recovery):
-    """Have no further answer."""
-
-    outcome: ClassVar[TraceOutcome]
-
-
 @dataclass(frozen=True)
-class Abstain(Final):
+class Abstain(Recovery):
     """Put a refusal in the answer's place."""
 
     outcome: ClassVar[TraceOutcome] = "abstained"
@@ -136,7 +105,7 @@ class Abstain(Final):
 
 
 @dataclass(frozen=True)
-class Annotate(Final):
+class Annotate(Recovery):
     """Let the best attempt through, with a note after the answer that says what does not hold.
 
     The best is the one that fewest evaluators are against, and of those the one with the highest
@@ -156,12 +125,14 @@ class Annotate(Final):
 
 
 @dataclass(frozen=True)
-class Block(Final):
+class Block(Recovery):
     """Let nothing through: raise `AnswerRejected`."""
 
     outcome: ClassVar[TraceOutcome] = "blocked"
 
 
+Again = Retrieve | Regenerate | Repair
+Final = Abstain | Annotate | Block
 Policy = Mapping[str, Recovery]
 OnFail = Mapping[str, Recovery | str] | Recovery | str | None
 
@@ -190,7 +161,7 @@ def make_policy(
     on_fail: OnFail,
     model: Any = None,
     *,
-    adapt: Callable[[Again], Again] = lambda recovery: recovery,
+    adapt: Callable[[Any], Any] = lambda recovery: recovery,
     retriever: Runnable[str, Any] | None = None,
 ) -> dict[str, Recovery]:
     """The policy that a guard's arguments describe.
@@ -198,7 +169,7 @@ def make_policy(
     Args:
         on_fail: A policy; or one recovery for every failure, or its name. None: the default.
         model: What answers again by default; None: the chain.
-        adapt: From a recovery as the user of a framework writes it to the one that is meant.
+        adapt: From what answers again, as the user of a framework writes it, to what is meant.
         retriever: What is asked by default about claims that the documents do not speak of.
 
     Returns:
@@ -214,8 +185,7 @@ def make_policy(
             "on_fail={'contradiction': Repair(model), ...}"
         )
     if on_fail is None:
-        answers = adapt(Regenerate() if model is None else Repair(model)).answers
-        return _default(answers, retriever)
+        return _default(adapt(Regenerate() if model is None else Repair(model)), retriever)
     if not isinstance(on_fail, Mapping):
         only = _recovery(on_fail)
         on_fail = {END: only} if isinstance(only, Final) else {ANY: only}
@@ -244,9 +214,9 @@ def _default(
     return {**policy, ANY: answers, END: Abstain()}
 
 
-def _adapted(recovery: Recovery, adapt: Callable[[Again], Again]) -> Recovery:
+def _adapted(recovery: Recovery, adapt: Callable[[Any], Any]) -> Recovery:
     if isinstance(recovery, Retrieve):
-        recovery = replace(recovery, then=adapt(recovery.then).answers)
+        recovery = replace(recovery, then=adapt(recovery.then))
     return adapt(recovery) if isinstance(recovery, Again) else recovery
 
 
@@ -297,8 +267,8 @@ def prepared(policy: Policy) -> dict[str, Recovery]:
     for key, recovery in policy.items():
         if isinstance(recovery, Retrieve):
             ready[key] = searching(recovery)
-        elif isinstance(recovery, Again):
-            ready[key] = answering(recovery.answers)
+        elif isinstance(recovery, Regenerate | Repair):
+            ready[key] = answering(recovery)
     return ready
 
 
@@ -309,7 +279,7 @@ def fitting(policy: Policy, failures: Sequence[Failure]) -> Iterator[Recovery]:
 
 
 def _recovery(recovery: Any) -> Recovery:
-    if isinstance(recovery, (Again, Final)):
+    if isinstance(recovery, Again | Final):
         return recovery
     if isinstance(recovery, str) and recovery in _NAMES:
         return _NAMES[recovery]

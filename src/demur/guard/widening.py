@@ -61,8 +61,8 @@ def in_a_guarded_chain() -> bool:
 def widen(retriever: Runnable[str, Any], *, factor: int = 2) -> BaseRetriever:
     """Have a chain's retriever find more when a guard has the chain answer again.
 
-    In the first run of a guarded call, and outside of one, it does what `retriever` does. In a run
-    after a `Retrieve` of it, it is asked about each failed claim as well, and returns `factor`
+    In the first run of a guarded call, and outside of one, it does what `retriever` does. In the
+    runs after a `Retrieve` of it, it is asked about each failed claim as well, and returns `factor`
     times as many documents for each query where it has a `k` that can be told: a LangChain vector
     store's retriever, or one with a field `k` or `top_k`. Calls at the same time know nothing of
     each other.
