@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
@@ -18,13 +19,13 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
-from langchain_core.runnables import Runnable, RunnablePassthrough
+from langchain_core.runnables import Runnable, RunnableGenerator, RunnablePassthrough
 
 from demur import Annotate, Guard, RefChecker
 from demur.runtime import CallPolicy, current_scope
 from support.openai_server import Answer, OpenAIServer, openai_server
 from support.rag import QUESTION, application, make_retriever
-from support.streams import PATIENCE, Client, await_
+from support.streams import PATIENCE, Client, await_, wait
 
 PROMPT = ChatPromptTemplate.from_template("From {context} answer: {input}")
 RIGHT = "The Amber Tower is 84 metres tall. It was opened in 1911. There are 302 steps."
@@ -191,32 +192,52 @@ def test_langgraph_streams_the_bare_chains_tokens(retriever: BaseRetriever) -> N
 # --- Nothing is held -----------------------------------------------------------------------------
 
 
+@dataclass
+class SlowJudge:
+    """A server that does not judge the second sentence."""
+
+    server: OpenAIServer
+    asked: threading.Event
+    """Set when it is asked to."""
+    written: threading.Event
+    """To be set when the chain has ended, for which the first sentence's verdict waits: a reader
+    that has the sentence and reads no further would have the next never begun."""
+
+    def chain(self, retriever: BaseRetriever) -> Runnable[Any, Any]:
+        async def to_the_end(chunks: AsyncIterator[str]) -> AsyncIterator[str]:
+            async for chunk in chunks:
+                yield chunk
+            self.written.set()
+
+        return _text(self.server.model(), retriever) | RunnableGenerator(to_the_end)
+
+
 @pytest.fixture
-def slow_judge() -> Iterator[tuple[OpenAIServer, threading.Event]]:
-    """A server that does not judge the second sentence, and an event for when it is asked to."""
-    asked = threading.Event()
+def slow_judge() -> Iterator[SlowJudge]:
+    asked, written = threading.Event(), threading.Event()
     answer = application(RIGHT)
 
     def script(request: dict[str, Any], number: int) -> Answer:
-        prompt = request["messages"][-1]["content"]
+        claims = request["messages"][-1]["content"].partition("<claims-")[2]
         # Its claims, and not its extraction: that may have the slot before the first sentence does.
-        if "1911" in prompt.partition("<claims-")[2]:
+        if "1911" in claims:
             asked.set()
             return Answer("", delay=3600)
+        if claims:
+            wait(written)
         return Answer(answer(request, number))
 
     with openai_server(script) as server:
-        yield server, asked
+        yield SlowJudge(server, asked, written)
 
 
 @pytest.mark.parametrize("leave", ["aclose", "cancel", "timeout"])
 async def test_a_reader_that_leaves_frees_the_slots(
-    leave: str, slow_judge: tuple[OpenAIServer, threading.Event], retriever: BaseRetriever
+    leave: str, slow_judge: SlowJudge, retriever: BaseRetriever
 ) -> None:
-    server, asked = slow_judge
-    judge, policy = server.model(), CallPolicy(max_concurrency=1)
-    checker = RefChecker(judge, checker="joint", call_policy=policy)
-    guard = Guard(_text(server.model(), retriever), checker, streaming="sentence")
+    asked, policy = slow_judge.asked, CallPolicy(max_concurrency=1)
+    checker = RefChecker(slow_judge.server.model(), checker="joint", call_policy=policy)
+    guard = Guard(slow_judge.chain(retriever), checker, streaming="sentence")
     before = asyncio.all_tasks()
 
     async def read() -> None:
