@@ -68,7 +68,7 @@ class Guard(GuardArguments[Input, Output]):
             evaluator found nothing to check; the failure is "nothing_to_check".
         streaming: When the text of a stream leaves. "buffer": when the whole answer was checked;
             "sentence": each sentence when it was, for which every evaluator must judge claims. What
-            is streamed then, and how it is corrected, is told in `demur.guard.streaming`. In the
+            is streamed then, and how it is corrected, is told in `demur.guard.streams`. In the
             chain of another guard, "sentence" does what "buffer" does.
         question: Where the question is: a key of the input, or a function of the input.
         answer: Where the answer is: a key of the output, or a function of the output. With a
