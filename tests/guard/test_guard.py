@@ -220,7 +220,7 @@ def test_failed_claims_are_what_is_searched_for() -> None:
     chain = Chain({"answer": "The tower is tall and red.", "context": ["a tower"]})
     policy = {"neutral": Retrieve(library, then=Repair(repairing("good")))}
     found = traced(Guard(chain, checker, on_fail=policy), {})
-    assert library.queries == ["tower is tall", "tower is red"]
+    assert sorted(library.queries) == ["tower is red", "tower is tall"]  # side by side
     assert found.trace.attempts[1].feedback is not None
     assert found.trace.attempts[1].feedback.documents == (Document("x"),)
 

@@ -8,7 +8,7 @@ from pydantic import Field, PrivateAttr
 
 from demur import Evaluation, Sample, Threshold, Usage
 from demur.evaluators import Evaluator
-from demur.runtime import Costs, Steps, spend
+from demur.runtime import Costs, Spent, Steps
 
 
 class Scripted(Evaluator):
@@ -26,7 +26,7 @@ class Scripted(Evaluator):
         return self._asked
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
-        yield from spend(Costs({"scripted": self.cost}))
+        yield Spent(Costs({"scripted": self.cost}))
         self._asked.append(sample.answer)
         found = self.script(sample)
         if isinstance(found, Exception):

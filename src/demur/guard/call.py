@@ -40,7 +40,6 @@ from demur.guard.trace import (
     AnswerRejected,
     Attempt,
     EvaluatorFailed,
-    Event,
     Guarded,
     Limited,
     Origin,
@@ -54,7 +53,7 @@ from demur.guard.trace import (
 from demur.guard.verdicts import accepts, as_verdict, feedback_on, verdict_of
 from demur.guard.widening import Widening
 from demur.prompting import without_delimiters
-from demur.runtime import ChatCall, Limit, RunnableCall, Scope, Steps, ask, ask_all, tell
+from demur.runtime import ChatCall, Limit, RunnableCall, Scope, Steps, ask, ask_all
 from demur.schema import Evaluation, OnAbstain, Sample, Usage
 from demur.shapes import (
     CONTEXT_KEYS,
@@ -180,7 +179,7 @@ class GuardedCall:
                 return (yield from self._conclude(step))
             attempt, failures = self.tried[-1].attempt, self._feedback().failures
             event = decision_event(len(self.tried), attempt.verdict, name_of(step), failures)
-            yield from self._announce(event)
+            yield Announcement((event,))
             self._by = step
             answered = yield from self._answer_again(step)
             if isinstance(answered, Ended):
@@ -218,9 +217,7 @@ class GuardedCall:
     def announce_evaluations(self, evaluations: Sequence[Evaluation]) -> Steps[None]:
         """Tell callbacks what was found of the coming attempt."""
         number = len(self.tried) + 1
-        yield from self._announce(
-            *(evaluation_event(number, evaluation) for evaluation in evaluations)
-        )
+        yield Announcement(tuple(evaluation_event(number, each) for each in evaluations))
 
     def record(self, answered: Answered, evaluations: Sequence[Evaluation]) -> None:
         """Count an attempt."""
@@ -396,7 +393,7 @@ class GuardedCall:
         usage = self._usage() + ended.usage
         ending = _ending(self.guard, self.tried, ended, usage, time.monotonic() - self._started)
         event = outcome_event(ending.trace, ending.refusal)
-        yield from tell(Announcement((event,), ending.trace))
+        yield Announcement((event,), ending.trace)
         if ending.error is not None:
             raise ending.error
         return Guarded(ending.output, ending.trace)
@@ -412,11 +409,6 @@ class GuardedCall:
         """Count what those calls spent that were not reserved."""
         if self.scope.account is not None:
             self.scope.account.settle_all(self._usage() + (further or Usage()))
-
-    # --- Callbacks ---------------------------------------------------------------------------
-
-    def _announce(self, *events: Event) -> Steps[None]:
-        yield from tell(Announcement(events))
 
 
 def _search(retriever: Runnable[str, Any], feedback: Feedback) -> Steps[Feedback]:

@@ -32,8 +32,6 @@ from demur.runtime.steps import (
     ask_all,
     attempted,
     drive,
-    spend,
-    tell,
 )
 from demur.runtime.stepwise import Stepwise
 from demur.runtime.together import side_by_side
@@ -79,8 +77,6 @@ __all__ = [
     "settle",
     "share",
     "side_by_side",
-    "spend",
     "take",
-    "tell",
     "within_scope",
 ]

@@ -78,8 +78,8 @@ class Telling(Protocol):
 
 Effect = Calls | Spent | Telling
 Steps = Generator[Effect, "Sequence[Outcome[object]] | None", T]
-"""An evaluation that waits for nothing itself. `ask`, `ask_all`, `spend` and `tell` yield for it,
-and know the types of what comes back."""
+"""An evaluation that waits for nothing itself. `ask` and `ask_all` yield calls for it, and know the
+types of what comes back."""
 
 
 def ask(call: Call[T], failing: str = "") -> Steps[T]:
@@ -98,16 +98,6 @@ def ask_all(calls: Sequence[Call[T]]) -> Steps[list[Outcome[T]]]:
         return []
     outcomes = yield Calls(calls)
     return list(cast("Sequence[Outcome[T]]", outcomes))
-
-
-def spend(costs: Costs) -> Steps[None]:
-    """Have what was spent elsewhere count here."""
-    yield Spent(costs)
-
-
-def tell(telling: Telling) -> Steps[None]:
-    """Have callbacks told something."""
-    yield telling
 
 
 def attempted(steps: Steps[T]) -> Steps[Outcome[T]]:

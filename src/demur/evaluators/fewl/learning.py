@@ -21,6 +21,7 @@ from demur.runtime import (
     Costs,
     LocalCall,
     Outcome,
+    Spent,
     Steps,
     adrive,
     ashare,
@@ -30,7 +31,6 @@ from demur.runtime import (
     current_account,
     drive,
     share,
-    spend,
 )
 from demur.schema import Usage
 from demur.storage import question_id
@@ -64,7 +64,7 @@ class Learner:
             UndeterminedError: It cannot be had.
         """
         learned, costs = yield from ask(_Learning(self, question, with_pairs))
-        yield from spend(costs)
+        yield Spent(costs)
         return learned.value
 
     def steps(self, question: str, with_pairs: bool) -> Steps[KnownQuestion]:
