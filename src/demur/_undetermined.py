@@ -11,7 +11,7 @@ from demur.schema import Claim
 
 
 class UndeterminedError(Exception):
-    """Nothing can be decided. No user sees it: an evaluation without a verdict comes of it.
+    """Nothing can be decided. An evaluator makes an evaluation of it, so no user sees it.
 
     Args:
         why: The evaluation's `error`.
@@ -32,7 +32,7 @@ class UndeterminedError(Exception):
 
 @contextmanager
 def undetermined_with(details: Mapping[str, JsonValue]) -> Iterator[None]:
-    """Have what cannot be decided in the block tell these details, as they are by then."""
+    """Give these details, as they are by then, to an `UndeterminedError` that leaves the block."""
     try:
         yield
     except UndeterminedError as error:

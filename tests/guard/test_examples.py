@@ -75,15 +75,15 @@ def names(label: ClaimLabel) -> dict[str, Any]:
     }
 
 
-def guards(code: str, given: dict[str, Any]) -> list[Guard[Any, Any]]:
-    """Each guard that the code makes, in order."""
+def guards(page: str, given: dict[str, Any]) -> list[Guard[Any, Any]]:
+    """Each guard that a page's example makes, in order."""
     made: list[Any] = []
-    for statement in ast.parse(code).body:
+    for statement in ast.parse(EXAMPLES[page]).body:
         if isinstance(statement, ast.Expr):
-            # Our own pages, not what a model wrote.
-            made.append(eval(compile(ast.Expression(statement.value), "", "eval"), given))  # noqa: S307
+            code = compile(ast.Expression(statement.value), "", "eval")
+            made.append(eval(code, given))  # noqa: S307  # our own page
         else:
-            exec(compile(ast.Module([statement], []), "", "exec"), given)  # noqa: S102
+            exec(compile(ast.Module([statement], []), "", "exec"), given)  # noqa: S102  # our own page
             made += [given.get("guarded")] if "guarded =" in ast.unparse(statement) else []
     return [one for one in made if isinstance(one, Guard)]
 
@@ -92,7 +92,7 @@ def guards(code: str, given: dict[str, Any]) -> list[Guard[Any, Any]]:
 @pytest.mark.parametrize("page", EXAMPLES)
 def test_no_example_lets_out_what_was_rejected(page: str, label: ClaimLabel) -> None:
     outputs = []
-    for guard in (made := guards(EXAMPLES[page], names(label))):
+    for guard in (made := guards(page, names(label))):
         try:
             output = guard.invoke("why?")
         except AnswerRejected:
@@ -109,7 +109,7 @@ def test_the_examples_recover_as_their_comments_say() -> None:
     by_label = {
         label: [
             [attempt.recovery for attempt in guard.with_trace().invoke("why?").trace.attempts[1:2]]
-            for guard in guards(EXAMPLES["docs"], names(label))[:6]
+            for guard in guards("docs", names(label))[:6]
         ]
         for label in (ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION)
     }

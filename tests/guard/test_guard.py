@@ -316,10 +316,11 @@ def test_what_is_found_is_told_to_the_chain_and_counts_as_a_context(mode: str) -
     assert second.feedback.text.startswith("Be brief.\n")
 
 
-def test_a_model_that_is_named_is_one_for_the_whole_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_guard_whose_policy_names_a_model_keeps_the_name_and_no_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-never-shown")
-    named = "openai:gpt-4o-mini"
-    guard = Guard(Chain("bad"), judge, on_fail={"neutral": Repair(named), "any": Repair(named)})
+    guard = Guard(Chain("bad"), judge, on_fail=Repair("openai:gpt-4o-mini"))
     assert "sk-never-shown" not in f"{guard!r}{pickle.dumps(guard)!r}"
     assert pickle.loads(pickle.dumps(guard)).on_fail == guard.on_fail
 

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.runnables import RunnableLambda
+from langchain_openai import ChatOpenAI
 
 from demur import Abstain, Annotate, Block, Evaluation, Failure, Regenerate, Repair, Retrieve
 from demur.guard import Feedback
-from demur.guard.recoveries import fitting, make_policy
+from demur.guard.recoveries import fitting, make_policy, prepared
 
 LIBRARY = RunnableLambda(lambda query: [])
 REPAIR = Repair("local")
@@ -104,6 +105,19 @@ def test_the_order_of_the_policy_decides(failures: list[Failure], order: list[Fa
 def test_a_failure_that_a_policy_does_not_name_ends_it() -> None:
     policy = make_policy({"neutral": Regenerate(), "end": Block()})
     assert list(fitting(policy, [Failure.VAGUE])) == [Block()]
+
+
+def test_a_model_that_is_named_twice_is_one_with_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    named = Repair("openai:gpt-4o-mini")
+    policy = prepared(make_policy({"neutral": Retrieve(LIBRARY, then=named), "any": named}))
+    search, repair = policy["neutral"], policy["any"]
+    assert isinstance(search, Retrieve)
+    assert isinstance(search.then, Repair)
+    assert isinstance(repair, Repair)
+    assert isinstance(repair.model, ChatOpenAI)
+    assert search.then.model is repair.model
+    assert named.model == "openai:gpt-4o-mini"
 
 
 def test_what_is_no_part_of_a_recovery_shows_when_it_is_made() -> None:

@@ -27,7 +27,6 @@ from demur.guard.recoveries import (
     Block,
     Budget,
     Final,
-    Recovery,
     Repair,
     Retrieve,
     fitting,
@@ -79,7 +78,7 @@ class GuardArguments(FrozenRunnable[Input, Output]):
 
     chain: Runnable[Input, Output]
     evaluators: tuple[Runnable[Any, Any], ...]
-    on_fail: dict[str, Recovery]
+    on_fail: dict[str, Again | Final]
     budget: Budget
     on_error: OnError
     on_abstain: OnAbstain
@@ -88,7 +87,7 @@ class GuardArguments(FrozenRunnable[Input, Output]):
     answer: Reader | None
     contexts: Reader | None
 
-    _policy: dict[str, Recovery] = PrivateAttr()
+    _policy: dict[str, Again | Final] = PrivateAttr()
     """`on_fail`, with the models that it names."""
 
     def model_post_init(self, context: Any, /) -> None:
@@ -320,7 +319,6 @@ class GuardedCall:
         for recovery in fitting(self.guard._policy, self._feedback().failures):
             if isinstance(recovery, Final):
                 return Ended(why, recovery)
-            assert isinstance(recovery, Again)  # there are no others
             hindrance = self._hindrance(recovery)
             if hindrance is None:
                 return recovery
@@ -365,7 +363,7 @@ class GuardedCall:
     def _search(self, recovery: Retrieve, feedback: Feedback) -> Steps[Feedback]:
         """The feedback with what is found; the chain's own retriever is to search for it later."""
         if recovery.widened is None:
-            return (yield from _search(recovery.retriever, feedback))
+            return (yield from _with_documents(recovery.retriever, feedback))
         key = recovery.widened.key
         queries = [*self._searches.get(key, ()), *feedback.queries]
         self._searches[key] = tuple(dict.fromkeys(queries))
@@ -411,8 +409,8 @@ class GuardedCall:
             self.scope.account.settle_all(self._usage() + (further or Usage()))
 
 
-def _search(retriever: Runnable[str, Any], feedback: Feedback) -> Steps[Feedback]:
-    """The feedback with what a retriever finds for its queries."""
+def _with_documents(retriever: Runnable[str, Any], feedback: Feedback) -> Steps[Feedback]:
+    """The feedback, with what a retriever finds for each of its queries."""
     searches = [Inside(RunnableCall(retriever, query, "retrieval")) for query in feedback.queries]
     outcomes = yield from ask_all(searches)
     sources: list[Document] = []

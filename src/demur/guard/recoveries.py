@@ -75,7 +75,8 @@ class Retrieve(Recovery):
     chain answers again. Any other Runnable from a query to documents: the guard asks it, and what
     it finds is in the feedback and among the contexts of the next answer."""
     then: Regenerate | Repair = Regenerate()
-    """Who answers. `Regenerate()`, without `tell`, reads what a widened retriever finds alone."""
+    """Who answers. `Regenerate()` without `tell` is for a widened retriever: nobody would read what
+    another one finds."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.then, (Regenerate, Repair)):
@@ -133,7 +134,7 @@ class Block(Recovery):
 
 Again = Retrieve | Regenerate | Repair
 Final = Abstain | Annotate | Block
-Policy = Mapping[str, Recovery]
+Policy = Mapping[str, Again | Final]
 OnFail = Mapping[str, Recovery | str] | Recovery | str | None
 
 
@@ -144,7 +145,7 @@ ANY = "any"
 END = "end"
 """The key of a policy for when nothing is left to try."""
 
-_NAMES: dict[str, Recovery] = {
+_NAMES: dict[str, Again | Final] = {
     "regenerate": Regenerate(),
     "abstain": Abstain(),
     "annotate": Annotate(),
@@ -152,7 +153,7 @@ _NAMES: dict[str, Recovery] = {
 }
 
 
-def name_of(recovery: Recovery) -> str:
+def name_of(recovery: Again) -> str:
     """The word for a kind of recovery."""
     return type(recovery).__name__.lower()
 
@@ -163,7 +164,7 @@ def make_policy(
     *,
     adapt: Callable[[Any], Any] = lambda recovery: recovery,
     retriever: Runnable[str, Any] | None = None,
-) -> dict[str, Recovery]:
+) -> dict[str, Again | Final]:
     """The policy that a guard's arguments describe.
 
     Args:
@@ -204,8 +205,8 @@ def make_policy(
 
 def _default(
     answers: Regenerate | Repair, retriever: Runnable[str, Any] | None
-) -> dict[str, Recovery]:
-    policy: dict[str, Recovery] = {}
+) -> dict[str, Again | Final]:
+    policy: dict[str, Again | Final] = {}
     if retriever is not None:
         search = Retrieve(retriever, answers)
         policy = {str(Failure.NEUTRAL): search, str(Failure.MISMATCH): search}
@@ -214,13 +215,13 @@ def _default(
     return {**policy, ANY: answers, END: Abstain()}
 
 
-def _adapted(recovery: Recovery, adapt: Callable[[Any], Any]) -> Recovery:
+def _adapted(recovery: Again | Final, adapt: Callable[[Any], Any]) -> Again | Final:
     if isinstance(recovery, Retrieve):
         recovery = replace(recovery, then=adapt(recovery.then))
-    return adapt(recovery) if isinstance(recovery, Again) else recovery
+    return recovery if isinstance(recovery, Final) else adapt(recovery)
 
 
-def prepared(policy: Policy) -> dict[str, Recovery]:
+def prepared(policy: Policy) -> dict[str, Again | Final]:
     """The policy with its models found, so that what could not act shows before a call.
 
     Raises:
@@ -272,13 +273,13 @@ def prepared(policy: Policy) -> dict[str, Recovery]:
     return ready
 
 
-def fitting(policy: Policy, failures: Sequence[Failure]) -> Iterator[Recovery]:
+def fitting(policy: Policy, failures: Sequence[Failure]) -> Iterator[Again | Final]:
     """The recoveries of the keys that fit, in their order; that of "end" is the last."""
     names = {*map(str, failures), ANY, END}
     return (recovery for key, recovery in policy.items() if key in names)
 
 
-def _recovery(recovery: Any) -> Recovery:
+def _recovery(recovery: Any) -> Again | Final:
     if isinstance(recovery, Again | Final):
         return recovery
     if isinstance(recovery, str) and recovery in _NAMES:

@@ -24,7 +24,6 @@ from demur.runtime.scope import Account, Limit, Scope, current_scope, within_sco
 from demur.runtime.steps import (
     Calls,
     Costs,
-    Effect,
     Spent,
     Steps,
     adrive,
@@ -46,7 +45,6 @@ __all__ = [
     "Calls",
     "ChatCall",
     "Costs",
-    "Effect",
     "Limit",
     "LocalCall",
     "Outcome",

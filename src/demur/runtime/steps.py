@@ -36,9 +36,9 @@ class Costs:
     """What the calls of an evaluation came to."""
 
     usage: dict[str, Usage] = field(default_factory=dict)
-    """By stage."""
+    """What the calls of each stage cost."""
     causes: dict[str, None] = field(default_factory=dict)
-    """Of the calls that failed, without repeats."""
+    """Why calls failed, each kind of error once."""
 
     @property
     def total(self) -> Usage:
@@ -83,17 +83,17 @@ types of what comes back."""
 
 
 def ask(call: Call[T], failing: str = "") -> Steps[T]:
-    """Have a call made: `value = yield from ...` this.
+    """Have a call made, and return its value. It is used with `yield from`.
 
     Raises:
-        UndeterminedError: It failed. The message begins with `failing`, where that is given.
+        UndeterminedError: The call failed. The message begins with `failing`, if that is given.
     """
     (outcome,) = yield from ask_all([call])
     return outcome.expect(failing)
 
 
 def ask_all(calls: Sequence[Call[T]]) -> Steps[list[Outcome[T]]]:
-    """Have calls made side by side, of which some may fail."""
+    """Have calls made side by side, for the outcome of each in their order."""
     if not calls:
         return []
     outcomes = yield Calls(calls)
@@ -101,7 +101,7 @@ def ask_all(calls: Sequence[Call[T]]) -> Steps[list[Outcome[T]]]:
 
 
 def attempted(steps: Steps[T]) -> Steps[Outcome[T]]:
-    """The steps, with an outcome for a result also where nothing can be decided."""
+    """Take the steps, and return an outcome even if they raise `UndeterminedError`."""
     try:
         return Outcome((yield from steps))
     except UndeterminedError as error:
@@ -112,7 +112,7 @@ def drive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy | None) ->
     """Run an evaluation in this thread; calls side by side run in others.
 
     Raises:
-        UndeterminedError: The steps raise it.
+        UndeterminedError: The steps raise it, and nothing in them catches it.
     """
     costs, came = Costs(), None
     while True:

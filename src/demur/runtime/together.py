@@ -16,10 +16,11 @@ T = TypeVar("T")
 def side_by_side(parts: Sequence[Steps[T]]) -> Steps[list[T]]:
     """What each part returns, in order; the calls that the parts ask for at a time are one batch.
 
-    `results = yield from side_by_side(...)` this.
+    Use it as `results = yield from side_by_side(parts)`.
 
     Raises:
-        UndeterminedError: A part does, of several the first. All come to their ends before.
+        UndeterminedError: A part raised it. All parts come to their ends before; if several raised
+            it, that of the first part is raised.
     """
     results: dict[int, T] = {}
     failed: dict[int, UndeterminedError] = {}

@@ -55,10 +55,10 @@ class Outcome(Generic[T_co]):
 
     @property
     def value(self) -> T_co:
-        """What came of it.
+        """What came of the call.
 
         Raises:
-            UndeterminedError: It failed.
+            UndeterminedError: The call failed.
         """
         return self.expect()
 

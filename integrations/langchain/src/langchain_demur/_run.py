@@ -16,7 +16,7 @@ from demur.guard import (
     Budget,
     Feedback,
     OnFail,
-    Recovery,
+    Policy,
     Regenerate,
     make_policy,
     prepared,
@@ -104,7 +104,7 @@ def policy_of(
     on_fail: OnFail,
     model: str | BaseChatModel | None,
     telling: Callable[[Tell | None], Tell],
-) -> dict[str, Recovery]:
+) -> Policy:
     """A guard's policy, in which what answers again is always told what was wrong.
 
     Args:
