@@ -156,6 +156,9 @@ class Claim(_Value):
     """Subject, predicate, object; None for a sentence or a statement."""
     span: Span | None = None
     """Where the answer says it; None when no word of it stands in the answer."""
+    path: Text | None = None
+    """The value of a structured answer that says it, such as "$.items[0].price"; None for an answer
+    in prose, and where `span` is None."""
     label: ClaimLabel | None = None
     """None when it was not checked, or when the label is missing or unreadable (see `error`)."""
     probabilities: dict[ClaimLabel, float] | None = None

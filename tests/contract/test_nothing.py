@@ -14,7 +14,7 @@ from contract.evaluators import EVALUATORS, refchecker
 from contract.member import Member
 from demur import Cascade, Evaluation, Guard, Sample
 from demur.evaluators import AllFalse
-from demur.guard import REFUSAL, Trace
+from demur.guard import REFUSAL, UNCHECKED, Trace
 from demur.schema import OnAbstain
 from support import facts
 
@@ -105,7 +105,8 @@ def test_no_guard_says_that_it_passed(member: Member, made: Any, way: str, on_ab
         assert judged
         assert not [one for one in judged if one["finding"] == "passed" or one["passed"]]
         let_through = on_abstain == "pass" and made.claim_level
-        assert output == (SILENT if let_through else REFUSAL)
+        unchecked = trace.attempts[-1].verdict == "undetermined"
+        assert output == (SILENT if let_through else UNCHECKED if unchecked else REFUSAL)
         if made.claim_level:
             assert trace.outcome == ("nothing_to_check" if let_through else "abstained")
 

@@ -29,7 +29,7 @@ from demur import (
     ScoreCallbackHandler,
 )
 from demur._recent import Recent
-from demur.guard import REFUSAL
+from demur.guard import REFUSAL, UNCHECKED
 from demur.observe.log import open_log, records
 from demur.runtime import (
     Account,
@@ -163,7 +163,7 @@ def graded(guard: Guard[Any, Any], worker: int) -> Counter[str]:
         guarded = guard.with_trace().invoke(given)
         (evaluation,) = guarded.trace.attempts[0].evaluations
         found[facts.grade(number, evaluation)] += 1
-        passes = guarded.output != REFUSAL
+        passes = guarded.output not in (REFUSAL, UNCHECKED)
         assert passes <= (facts.supported(number) == len(facts.ATTRIBUTES))
     return found
 

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.messages import AIMessage, AIMessageChunk
 
 from demur import AnswerRejected, Block, DemurError, Evaluation, EvaluatorFailed, Guard, Sample
-from demur.guard import REFUSAL
+from demur.guard import REFUSAL, UNCHECKED
 from demur.schema import ABSTAIN
 from support.guarded import Chain, run, traced
 from support.streams import ByClaims, Client, Telling, guard
@@ -143,10 +143,10 @@ def test_in_a_stream_only_text_leaves(mode: str) -> None:
 @pytest.mark.parametrize(
     "output",
     [
-        {"answer": FINE, "output": "Two is bad."},
+        {"answer": FINE, "output": "Two is bad.", "context": []},
         {"result": AIMessage("Two is bad."), "response": FINE},
-        {"answer": FINE, "result": {"text": "Two is bad."}},
-        {"answer": "", "response": "Two is bad."},
+        {"answer": FINE, "result": {"text": "Two is bad."}, "input": "why?"},
+        {"answer": FINE, "response": AIMessage("Two is bad.")},
     ],
 )
 def test_of_several_answers_none_leaves(output: Any, mode: str) -> None:
@@ -170,6 +170,7 @@ def test_one_answer_under_several_keys_is_judged_and_refused_under_each(mode: st
 def test_what_only_looks_like_a_pass_is_none(passed: Any, whole: bool, mode: str) -> None:
     found = Evaluation(name="judge", passed=True).model_copy(update={"passed": passed})
     assert found.finding != "passed"
+    refusal = REFUSAL if passed == "false" else UNCHECKED  # pydantic reads that as False
 
     class Careless(ByClaims):
         def invoke(self, *given: Any, **more: Any) -> Any:
@@ -179,10 +180,10 @@ def test_what_only_looks_like_a_pass_is_none(passed: Any, whole: bool, mode: str
             return found
 
     if whole:
-        assert run(Guard(Chain(FINE), Careless()), "why?", mode) == REFUSAL
+        assert run(Guard(Chain(FINE), Careless()), "why?", mode) == refusal
     else:
         client = Client().read(guard(Telling(FINE), Careless()), "why?", mode)
-        assert client.received == REFUSAL
+        assert client.received == refusal
 
 
 def test_an_evaluation_that_is_none_is_undetermined_and_says_why() -> None:

@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import RunnableLambda
 
 from demur import Annotate, Budget, CallPolicy, Evaluation, Guard, RefChecker, Regenerate, Usage
-from demur.guard import REFUSAL, Guarded
+from demur.guard import REFUSAL, UNCHECKED, Guarded
 from support import facts
 from support.fakes import ScriptedModel
 from support.openai_server import Answer, openai_server
@@ -64,8 +64,9 @@ def test_no_more_judge_and_repair_calls_than_the_budget_has(mode: str, calls: in
         asked = len(server.requests)
     assert asked == calls  # attempts would have taken more
     assert found.trace.usage.calls == asked
-    assert (found.output["answer"], found.trace.outcome) == (REFUSAL, "abstained")
-    assert found.trace.limit == "model_calls"
+    unchecked = found.trace.attempts[-1].verdict == "undetermined"
+    assert found.output["answer"] == (UNCHECKED if unchecked else REFUSAL)
+    assert (found.trace.outcome, found.trace.limit) == ("abstained", "model_calls")
     assert f"the budget of {calls} model calls is used up" in found.trace.reason
 
 
@@ -82,7 +83,7 @@ def test_what_is_within_the_budget_is_not_disturbed(
         found = traced(guard, mode)
     assert (found.trace.outcome, found.trace.limit) == (outcome, limit)
     assert found.trace.usage.calls == calls
-    assert found.output["answer"] == (REFUSAL if limit else RIGHT)
+    assert found.output["answer"] == (UNCHECKED if limit else RIGHT)
 
 
 def test_attempts_are_a_limit_too(mode: str) -> None:
@@ -160,7 +161,7 @@ def test_time_that_is_up_ends_a_call_that_hangs(mode: str) -> None:
         started = time.monotonic()
         found = traced(Guard(chain([WRONG]), judge, budget=Budget(seconds=0.5)), mode)
         took = time.monotonic() - started
-    assert (found.output["answer"], found.trace.outcome) == (REFUSAL, "abstained")
+    assert (found.output["answer"], found.trace.outcome) == (UNCHECKED, "abstained")
     assert found.trace.limit == "seconds"
     assert took < 50
 

@@ -70,6 +70,8 @@ EXPECTED = [
             "limit": None,
             "attempts": 2,
             "refusal": None,
+            "claims": [],
+            "evidence": [],
         },
     ),
 ]

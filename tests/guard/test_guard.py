@@ -33,7 +33,7 @@ from demur import (
     Retrieve,
     Sample,
 )
-from demur.guard import REFUSAL, Feedback, Trace, make_policy
+from demur.guard import REFUSAL, UNCHECKED, Feedback, Trace, make_policy
 from support.fakes import ScriptedModel, scripted
 from support.guarded import Chain, judge, run, traced
 from support.openai_server import openai_server
@@ -200,7 +200,7 @@ def test_the_model_repairs_from_old_and_new_documents(mode: str) -> None:
     model, library = repairing("good now"), Library(texts=("a new text", "an old text"))
     guard = Guard(chain, judge, on_fail=Retrieve(library, then=Repair(model)))
     found = traced(guard, {"input": "why?"}, mode)
-    assert found.output == {"answer": "good now", "context": ["an old text"]}
+    assert found.output == {"answer": "good now", "context": ["an old text", "a new text"]}
     assert found.trace.outcome == "recovered"
     assert len(chain.inputs) == 1
     second = found.trace.attempts[1]
@@ -368,7 +368,7 @@ def test_without_contexts_an_evaluator_that_needs_them_cannot_decide(mode: str) 
     checker = RefChecker(scripted('("it", "is", "tall")'), checker="joint")
     chain = Chain("It is tall.")
     found = traced(Guard(chain, checker), "why?", mode)
-    assert (found.output, found.trace.outcome) == (REFUSAL, "evaluator_failed")
+    assert (found.output, found.trace.outcome) == (UNCHECKED, "evaluator_failed")
     assert found.trace.reason == "RefChecker could not decide about attempt 1"
     (found_of_it,) = found.trace.attempts[0].evaluations
     assert "nothing to check the answer against" in str(found_of_it.error)
@@ -380,7 +380,7 @@ def test_an_evaluator_that_raises_could_not_decide(mode: str) -> None:
         raise RuntimeError("out of order")
 
     found = traced(Guard(Chain("good"), broken), "why?", mode)
-    assert (found.output, found.trace.outcome) == (REFUSAL, "evaluator_failed")
+    assert (found.output, found.trace.outcome) == (UNCHECKED, "evaluator_failed")
     assert found.trace.reason == "broken could not decide about attempt 1 (RuntimeError)"
     assert "out of order" in str(found.trace.attempts[0].evaluations[0].error)
     with pytest.raises(AnswerRejected) as raised:

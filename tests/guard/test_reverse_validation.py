@@ -12,7 +12,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import RunnableBranch
 
 from demur import Guard, RefChecker, Repair, Retrieve, ReverseValidation, Sample
-from demur.guard import REFUSAL
+from demur.guard import UNCHECKED
 from support.fakes import isolated, stage_of
 from support.openai_server import OpenAIServer, openai_server
 from support.rag import QUESTION, RIGHT, WRONG, application, make_retriever
@@ -94,7 +94,7 @@ async def test_a_mismatch_has_documents_retrieved(server: OpenAIServer) -> None:
 
 
 @pytest.mark.parametrize("server", [LETTER], indirect=True, ids=["letter"])
-@pytest.mark.parametrize(("on_error", "output"), [("open", LETTER), ("closed", REFUSAL)])
+@pytest.mark.parametrize(("on_error", "output"), [("open", LETTER), ("closed", UNCHECKED)])
 def test_what_is_about_no_entity_is_undetermined(
     server: OpenAIServer, on_error: Any, output: str
 ) -> None:

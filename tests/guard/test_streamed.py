@@ -21,7 +21,7 @@ from demur import (
     Evaluation,
     Sample,
 )
-from demur.guard import REFUSAL, EvaluatorFailed
+from demur.guard import UNCHECKED, EvaluatorFailed
 from demur.guard.call import GuardedCall
 from demur.guard.streams import Leaving, StreamedAnswer
 from demur.runtime import drive
@@ -282,7 +282,7 @@ def test_a_sentence_that_cannot_be_judged(on_error: Any, mode: str) -> None:
             client.read(guard(chain, on_error=on_error), "why?", mode)
     else:
         client.read(guard(chain, on_error=on_error), "why?", mode)
-    expected = {"closed": (REFUSAL,), "open": ("One is good. Two is odd. Three is good.",)}
+    expected = {"closed": (UNCHECKED,), "open": ("One is good. Two is odd. Three is good.",)}
     assert client.text in expected.get(on_error, ("", "One is good."))
     assert len(chain.inputs) == 1
 
@@ -292,7 +292,7 @@ def test_a_judge_that_raises_cannot_decide(mode: str) -> None:
         raise ValueError("out of order")
 
     client = Client().read(guard(Telling(GOOD), ByClaims(passes=passes)), "why?", mode)
-    assert client.received == REFUSAL
+    assert client.received == UNCHECKED
 
 
 # --- Contexts, refusals --------------------------------------------------------------------------

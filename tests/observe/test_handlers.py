@@ -112,7 +112,7 @@ def test_readers_say_where_things_are() -> None:
     assert records.one.evaluations[0].explanation == "How tall?|good|['a', 'b']"
 
 
-@pytest.mark.parametrize("output", [{"number": 1}, 7, None])
+@pytest.mark.parametrize("output", [{"number": object()}, 7, None])
 def test_an_answer_that_cannot_be_found_is_undetermined(
     output: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

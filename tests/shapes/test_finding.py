@@ -23,7 +23,7 @@ from langchain_core.runnables.utils import AddableDict
 from pydantic import BaseModel
 
 from demur import Abstain, Annotate, DemurError, Guard
-from demur.shapes import can_edit, edit_answer, find_answer, find_contexts, find_question
+from demur.shapes import find_answer, find_contexts, find_question
 from support.guarded import Chain, judge
 
 DOCUMENT = Document("a passage", metadata={"source": "x"})
@@ -104,18 +104,19 @@ def test_question_by_key_and_by_function() -> None:
     ],
 )
 def test_answer(output: Any, answer: str) -> None:
-    assert find_answer(output) == answer
+    assert find_answer(output, given="why?").text == answer
 
 
 @pytest.mark.parametrize(
     ("output", "seen"),
     [
-        ({"text": "so", "n": 1}, "a dict with the keys 'text', 'n'"),
+        ({"text": "so", "context": []}, "a dict with the keys 'text', 'context'"),
         ({}, "a dict with the keys (none)"),
         (3, "an int"),
         (None, "a NoneType"),
-        (["so"], "a list"),
-        ({"answer": 3}, "'answer'"),
+        ([], "a list"),
+        ([object()], "a list"),
+        ({"answer": object()}, "'answer'"),
     ],
 )
 def test_an_answer_that_is_not_there_is_named(output: Any, seen: str) -> None:
@@ -126,8 +127,8 @@ def test_an_answer_that_is_not_there_is_named(output: Any, seen: str) -> None:
 
 
 def test_answer_by_key_and_by_function() -> None:
-    assert find_answer({"text": "so"}, "text") == "so"
-    assert find_answer({"a": ["no", "so"]}, lambda x: x["a"][1]) == "so"
+    assert find_answer({"text": "so"}, "text").text == "so"
+    assert find_answer({"a": ["no", "so"]}, lambda x: x["a"][1]).text == "so"
 
 
 @pytest.mark.parametrize(
@@ -136,6 +137,7 @@ def test_answer_by_key_and_by_function() -> None:
         (lambda: find_answer({"a": 1}, "text"), "answer='text': there is no such key in a dict"),
         (lambda: find_answer("so", "text"), "there is no such key in a str"),
         (lambda: find_answer({"text": 3}, "text"), "answer= found an int"),
+        (lambda: find_answer({"text": {}}, "text"), "answer= found a dict"),
         (lambda: find_question({"q": 3}, "q"), "question= found an int"),
         (lambda: find_contexts({}, {"a": 1}, (), "docs"), "contexts='docs': there is no such key"),
         (lambda: find_contexts({}, {"docs": 3}, (), "docs"), "contexts= found an int"),
@@ -178,18 +180,21 @@ def shout(text: str) -> str:
     return text.upper()
 
 
+def shouted(output: Any) -> Any:
+    answer = find_answer(output, given={"input": "why?"})
+    return answer.reworded(shout(answer.text))
+
+
 def test_editing_keeps_the_type_and_all_else() -> None:
-    assert edit_answer("so", None, shout) == "SO"
+    assert shouted("so") == "SO"
     output = AddableDict({"input": "why?", "answer": "so", "context": [DOCUMENT]})
-    edited = edit_answer(output, None, shout)
+    edited = shouted(output)
     assert edited == {**output, "answer": "SO"}
     assert type(edited) is AddableDict
     assert output["answer"] == "so"  # the caller's own is left alone
-    assert edit_answer({"text": "so", "answer": "x"}, "text", shout) == {
-        "text": "SO",
-        "answer": "x",
-    }
-    assert edit_answer({"result": AIMessage("so")}, None, shout)["result"].content == "SO"
+    given = {"text": "so", "answer": "x"}
+    assert find_answer(given, "text").reworded("SO") == {"text": "SO", "answer": None}
+    assert shouted({"result": AIMessage("so")})["result"].content == "SO"
 
 
 def test_an_edited_message_keeps_its_id_and_nothing_of_the_old_text() -> None:
@@ -202,7 +207,7 @@ def test_an_edited_message_keeps_its_id_and_nothing_of_the_old_text() -> None:
         additional_kwargs={"parsed": "so", "reasoning": "so"},
         response_metadata={"logprobs": "so"},
     )
-    edited = edit_answer(message, None, shout)
+    edited = shouted(message)
     assert isinstance(edited, AIMessage)
     assert (edited.content, edited.id, edited.name) == ("SO", "7", "bot")
     assert edited.usage_metadata == usage
@@ -218,18 +223,19 @@ def test_an_edited_message_keeps_its_id_and_nothing_of_the_old_text() -> None:
         ({"answer": "so"}, None, True),
         ({"text": "so"}, "text", True),
         ({"text": "so"}, lambda x: x["text"], False),
-        (MappingProxyType({"answer": "so"}), None, False),
+        (MappingProxyType({"answer": "so"}), None, True),
         (3, lambda _: "so", False),
     ],
 )
 def test_what_can_be_edited(output: Any, reader: Any, expected: bool) -> None:
-    assert can_edit(output, reader) is expected
+    answer = find_answer(output, reader)
+    assert (answer.takes_text, answer.takes_repair) == (expected, expected)
 
 
 def test_every_message_type_can_be_reworded() -> None:
     message: BaseMessage
     for message in (AIMessage("so"), HumanMessage("so"), AIMessageChunk("so")):
-        assert edit_answer(message, None, shout).content == "SO"
+        assert shouted(message).content == "SO"
 
 
 class _Further(AIMessage):
@@ -259,7 +265,7 @@ def test_every_kind_of_message_is_worded_anew_without_the_old_text(
     message: BaseMessage, kind: type[BaseMessage], kept: dict[str, str]
 ) -> None:
     message = message.model_copy(update={"id": "1", "additional_kwargs": {"said": "bad"}})
-    changed = edit_answer(message, None, lambda text: f"not {len(text)}", {"outcome": "abstained"})
+    changed = find_answer(message).reworded("not 3", {"outcome": "abstained"})
     assert type(changed) is kind
     assert (changed.content, changed.id) == ("not 3", "1")
     assert changed.response_metadata == {"demur": {"outcome": "abstained"}}

@@ -21,7 +21,7 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from demur import Block, DemurError, Guard
-from demur.guard import REFUSAL
+from demur.guard import REFUSAL, UNCHECKED
 from langchain_demur import HallucinationMiddleware, guarded_node
 
 from .guards import LIMIT
@@ -364,6 +364,6 @@ def _compare(heard: Heard, script: str, name: str, tally: Tally, example: str) -
     elif error is not None:
         tally.add("wrong", f"{script}, and raises {error}", f"{heard.error} {example}")
     elif any(mode in example for mode in ("; values", "; updates", "; all", "; invoke")):
-        wanted = REFUSAL if script in ("is refused", "cannot be judged") else RIGHT
+        wanted = {"is refused": REFUSAL, "cannot be judged": UNCHECKED}.get(script, RIGHT)
         if wanted not in told:
             tally.add("wrong", f"{script}, and its answer is missing", f"{example} {told[:200]}")

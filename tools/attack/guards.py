@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from demur import Abstain, Annotate, Block, Guard, Regenerate, Repair, Retrieve
-from demur.guard import REFUSAL, Feedback
+from demur.guard import REFUSAL, UNCHECKED, Feedback
 
 from .listening import LISTENERS, Heard, where
 from .play import JUDGES, SHAPES, Broken, Judge, Script, Speaker, judges
@@ -165,7 +165,7 @@ def expected(case: Case) -> Expected:
         return Expected(error="AnswerRejected")
     if policy.end == "annotate":
         return Expected(noted=frozenset(tried))
-    return Expected(texts=frozenset([REFUSAL]))
+    return Expected(texts=frozenset([UNCHECKED if found == "undetermined" else REFUSAL]))
 
 
 def _texts(case: Case) -> tuple[str | None, ...]:

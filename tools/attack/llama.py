@@ -20,7 +20,7 @@ from pydantic import PrivateAttr
 from pydantic_core import to_json
 
 from demur import Abstain, Block
-from demur.guard import REFUSAL
+from demur.guard import REFUSAL, UNCHECKED
 from fake_llm import ScriptedLLM  # the tests' model, which is no package's
 from llama_index.evaluation.demur import GuardedChatEngine, GuardedQueryEngine
 from llama_index.evaluation.demur.events import (
@@ -124,7 +124,8 @@ class Case:
         if self.judge in ("cannot decide", "raises"):
             if self.on_error != "closed":
                 return "EvaluatorFailed"
-        elif self.policy == "default" and RIGHT in texts:
+            return "AnswerRejected" if self.policy == "block" else UNCHECKED
+        if self.policy == "default" and RIGHT in texts:
             return RIGHT
         return "AnswerRejected" if self.policy == "block" else REFUSAL
 

@@ -32,7 +32,7 @@ from agent_server import (
     speaking,
 )
 from demur import AnswerRejected, DemurError, Evaluation, Regenerate, Retrieve, Sample
-from demur.guard import REFUSAL, Annotate, Block, Budget, EvaluatorFailed, Feedback
+from demur.guard import REFUSAL, UNCHECKED, Annotate, Block, Budget, EvaluatorFailed, Feedback
 from langchain_demur import HallucinationMiddleware
 from support import facts
 from support.evaluators import ForStrictGuards
@@ -184,7 +184,7 @@ def test_what_cannot_be_decided_is_treated_as_told(run: Run, on_error: Any) -> N
                 run(agent)
             return
         answer = run(agent)["messages"][-1]
-    assert answer.text == (WRONG if on_error == "open" else REFUSAL)
+    assert answer.text == (WRONG if on_error == "open" else UNCHECKED)
 
 
 SILENT = "I don't know."

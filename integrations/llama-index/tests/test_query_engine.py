@@ -36,7 +36,7 @@ from demur import (
     Retrieve,
 )
 from demur.evaluators import AllFalse
-from demur.guard import REFUSAL, Feedback
+from demur.guard import REFUSAL, UNCHECKED, Feedback
 from guarded_app import (
     BOTH,
     MODES,
@@ -167,7 +167,7 @@ def test_blocked_and_annotated(mode: str) -> None:
 def test_an_evaluator_that_cannot_decide(mode: str) -> None:
     engine = query_engine(RIGHT)
     unsure = Scripted(script=lambda _: undetermined("the model is down"))
-    assert str(ask(mode, GuardedQueryEngine(engine, unsure))) == REFUSAL
+    assert str(ask(mode, GuardedQueryEngine(engine, unsure))) == UNCHECKED
     assert str(ask(mode, GuardedQueryEngine(engine, unsure, on_error="open"))) == RIGHT
     with pytest.raises(EvaluatorFailed, match=r"Scripted could not decide about attempt 1$"):
         ask(mode, GuardedQueryEngine(engine, unsure, on_error="raise"))

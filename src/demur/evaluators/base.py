@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import PrivateAttr
 
+from demur._json_places import path_of, places
 from demur._text import replace_surrogates
 from demur._undetermined import UndeterminedError
 from demur.evaluators.styled import unstyled
@@ -61,12 +62,10 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
         # Here for all evaluators: none compares or shows letters that only look like others.
         plain = unstyled(sample)
         try:
-            if plain is None:
-                return (yield from self._steps(sample))
-            return plain.in_original((yield from self._steps(plain.sample)))
+            evaluation = yield from self._steps(sample if plain is None else plain.sample)
         except UndeterminedError as error:
-            undetermined = self._undetermined(error)
-            return undetermined if plain is None else plain.in_original(undetermined)
+            evaluation = self._undetermined(error)
+        return _with_paths(evaluation if plain is None else plain.in_original(evaluation), sample)
 
     def _undetermined(self, error: UndeterminedError) -> Evaluation:
         why = str(error)
@@ -161,6 +160,21 @@ def _as_texts(fingerprints: Mapping[Any, Any]) -> dict[str, str]:
     return {
         replace_surrogates(name): replace_surrogates(text) for name, text in fingerprints.items()
     }
+
+
+def _with_paths(evaluation: Evaluation, sample: Sample) -> Evaluation:
+    """The evaluation, whose claims name the values of a structured answer that they stand in."""
+    if places(sample.answer) is None:
+        return evaluation
+    claims = [
+        claim
+        if claim.span is None
+        else claim.model_copy(
+            update={"path": path_of(sample.answer, claim.span.start, claim.span.end)}
+        )
+        for claim in evaluation.claims
+    ]
+    return evaluation.model_copy(update={"claims": tuple(claims)})
 
 
 def as_sample(input: Sample | Mapping[str, Any]) -> Sample:

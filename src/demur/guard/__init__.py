@@ -7,6 +7,7 @@ from demur.guard.feedback import Feedback, Problem
 from demur.guard.guard import Guard
 from demur.guard.recoveries import (
     REFUSAL,
+    UNCHECKED,
     Abstain,
     Annotate,
     Block,
@@ -50,6 +51,7 @@ __all__ = [  # what is not named here serves other rooms, and is not promised
     "OUTCOME",
     "REFUSAL",
     "REPLACE",
+    "UNCHECKED",
     "USAGE",
     "Abstain",
     "Annotate",

@@ -6,7 +6,7 @@ All of it is generators (`Steps`), so that it is written once for threads and fo
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any, Literal
@@ -30,6 +30,7 @@ from demur.guard.recoveries import (
     Repair,
     Retrieve,
     fitting,
+    for_undetermined,
     name_of,
     prepared,
     repair_prompt,
@@ -47,27 +48,29 @@ from demur.guard.trace import (
     Verdict,
     decision_event,
     evaluation_event,
+    evidence_in,
     outcome_event,
 )
-from demur.guard.verdicts import accepts, as_verdict, feedback_on, verdict_of
+from demur.guard.verdicts import accepts, as_verdict, feedback_on, verdict_of, warn_of
 from demur.guard.widening import Widening
 from demur.prompting import without_delimiters
 from demur.runtime import ChatCall, Limit, RunnableCall, Scope, Steps, ask, ask_all
 from demur.schema import Evaluation, OnAbstain, Sample, Usage
 from demur.shapes import (
     CONTEXT_KEYS,
+    Answer,
+    NoSuchForm,
     Reader,
     alike,
     as_documents,
     as_given,
-    can_edit,
+    as_messages,
     distinct,
-    edit_answer,
     find_answer,
     find_contexts,
     find_question,
     kind_of,
-    only_judged,
+    with_contexts,
 )
 
 OnError = Literal["open", "closed", "raise"]
@@ -100,9 +103,8 @@ class GuardArguments(FrozenRunnable[Input, Output]):
 class Answered:
     """An answer that is not judged yet."""
 
-    output: Any
-    """What the guard would return."""
-    text: str
+    answer: Answer
+    """In the output that the guard would return."""
     contexts: tuple[Document, ...]
     origin: Origin
     usage: Usage
@@ -110,6 +112,13 @@ class Answered:
     """Whether it is the refusal of another guard inside the chain."""
     recovery: str | None = None
     feedback: Feedback | None = None
+    style: str | None = None
+    """The instructions that the chain gave its model."""
+
+    @property
+    def text(self) -> str:
+        """What is judged."""
+        return self.answer.text
 
 
 @dataclass(frozen=True)
@@ -117,7 +126,8 @@ class Tried:
     """An attempt, with what the trace does not hold."""
 
     attempt: Attempt
-    output: Any
+    answer: Answer
+    style: str | None = None
     same_as: int | None = None
     """The number of the earlier attempt that gave this very answer."""
 
@@ -197,11 +207,21 @@ class GuardedCall:
             DemurError: There is no answer in it.
         """
         self._asked |= call.widening.met
-        text = find_answer(output, self.guard.answer)
+        answer = self._answer_in(output)
         contexts = find_contexts(call.input, output, call.capture.documents, self.guard.contexts)
-        abstained = _folded(text) in map(_folded, call.capture.refusals)
-        self._settle(call.capture.usage)
-        return Answered(output, text, contexts, origin, call.capture.usage, abstained)
+        abstained = _folded(answer.text) in map(_folded, call.capture.refusals)
+        usage, style = call.capture.usage, call.capture.instructions
+        self._settle(usage)
+        return Answered(answer, contexts, origin, usage, abstained, style=style)
+
+    def _answer_in(self, output: Any) -> Answer:
+        return find_answer(output, self.guard.answer, self.input, self.kept)
+
+    @property
+    def kept(self) -> set[str]:
+        """The keys of an output that hold sources."""
+        named = self.guard.contexts
+        return {*CONTEXT_KEYS, *([named] if isinstance(named, str) else [])}
 
     def evaluate(self, sample: Sample) -> Steps[tuple[Evaluation, ...]]:
         """What the evaluators find of a sample, side by side."""
@@ -209,9 +229,13 @@ class GuardedCall:
         outcomes = yield from ask_all(
             [Inside(RunnableCall(evaluator, sample, name)) for name, evaluator in named]
         )
-        return tuple(
+        evaluations = tuple(
             as_verdict(name, outcome) for (name, _), outcome in zip(named, outcomes, strict=True)
         )
+        for evaluation in evaluations:
+            if evaluation.undetermined:
+                warn_of(evaluation, sample)
+        return evaluations
 
     def announce_evaluations(self, evaluations: Sequence[Evaluation]) -> Steps[None]:
         """Tell callbacks what was found of the coming attempt."""
@@ -234,7 +258,7 @@ class GuardedCall:
             usage=answered.usage,
         )
         same_as = answers.index(this) + 1 if this in answers else None
-        self.tried.append(Tried(attempt, answered.output, same_as))
+        self.tried.append(Tried(attempt, answered.answer, answered.style, same_as))
         self._settle()
 
     def _verdict_of(self, evaluations: Sequence[Evaluation]) -> Verdict:
@@ -246,8 +270,7 @@ class GuardedCall:
         call = self.chain_call(input)
         output = yield from ask(call)
         if origin == "feedback":
-            kept = (*CONTEXT_KEYS, self.guard.contexts)
-            output = as_given(output, input, self.input, kept)
+            output = as_given(output, input, self.input, [*self.kept])
         return self.answered(call, output, origin)
 
     def judge(self, answered: Answered) -> Steps[None]:
@@ -288,12 +311,22 @@ class GuardedCall:
             if exhausted:
                 return self._out_of(exhausted)
             undecided = next(e for e in last.attempt.evaluations if e.undetermined)
-            why = f"{undecided.name} could not decide about attempt {number}"
-            return Ended(_because(why, undecided.cause))
+            why = _because(
+                f"{undecided.name} could not decide about attempt {number}", undecided.cause
+            )
+            if self._by is not None:  # a judge that is down is not asked again and again
+                self._spent.append((self._by, why))
+            recovery = self._choose(for_undetermined(self.guard._policy), why)
+            if isinstance(recovery, Ended) or number >= self.guard.budget.attempts:
+                return recovery if isinstance(recovery, Ended) else Ended(why)
+            return recovery
         if last.same_as is not None and self._by is not None:
             why = f"attempt {number} gave the answer of attempt {last.same_as} again"
             self._spent.append((self._by, why))
-        recovery = self._choose()
+        recovery = self._choose(
+            fitting(self.guard._policy, self._feedback().failures),
+            f"attempt {number} was rejected",
+        )
         if isinstance(recovery, Ended):
             return recovery
         if number >= self.guard.budget.attempts:
@@ -313,26 +346,24 @@ class GuardedCall:
         why = f"no answer passed, and {self.scope.account.describe(limit)}"
         return Ended(why, limit=limit, usage=usage or Usage())
 
-    def _choose(self) -> Again | Ended:
-        """The first recovery that fits and can help."""
-        why = f"attempt {len(self.tried)} was rejected"
-        for recovery in fitting(self.guard._policy, self._feedback().failures):
+    def _choose(self, recoveries: Iterable[Again | Final], why: str) -> Again | Ended:
+        """The first recovery that can help; `why` ends it where none does."""
+        for recovery in recoveries:
             if isinstance(recovery, Final):
                 return Ended(why, recovery)
-            hindrance = self._hindrance(recovery)
+            hindrance = self._hindrance(recovery, why)
             if hindrance is None:
                 return recovery
             why = hindrance
-        raise AssertionError("a policy ends with its end")
+        return Ended(why)
 
-    def _hindrance(self, recovery: Again) -> str | None:
-        """Why a recovery would be in vain, if it would."""
+    def _hindrance(self, recovery: Again, rejected: str) -> str | None:
+        """Why a recovery would be in vain, if it would; `rejected` is why it is wanted."""
         for spent, why in self._spent:
             if alike(spent, recovery):
                 return why
-        rejected = f"attempt {len(self.tried)} was rejected"
         answers = recovery.then if isinstance(recovery, Retrieve) else recovery
-        if isinstance(answers, Repair) and not can_edit(self.tried[-1].output, self.guard.answer):
+        if isinstance(answers, Repair) and not self.tried[-1].answer.takes_repair:
             return f"{rejected}, and its output can hold no other text"
         widened = recovery.widened if isinstance(recovery, Retrieve) else None
         if widened is not None and widened.key not in self._asked:
@@ -353,7 +384,12 @@ class GuardedCall:
             changed = answers.tell(self.input, feedback)
             answered = yield from self._run_chain(changed, "feedback")
             contexts = distinct([*answered.contexts, *feedback.documents])
-            answered = replace(answered, contexts=contexts, feedback=feedback)
+            answered = replace(
+                answered,
+                answer=self._resting_on(contexts, answered.answer.output),
+                contexts=contexts,
+                feedback=feedback,
+            )
         else:
             answered = yield from self._run_chain(self.input, "chain")
             if isinstance(recovery, Retrieve):  # its retriever was told what to search for
@@ -373,24 +409,38 @@ class GuardedCall:
         assert isinstance(repair.model, BaseChatModel)  # `prepared` found it
         last = self.tried[-1]
         contexts = distinct([*last.attempt.contexts, *feedback.documents])
-        prompt = repair_prompt(feedback, contexts)
+        if repair.prompt is None:
+            prompt = repair_prompt(feedback, contexts, last.answer.form, last.style)
+        else:
+            prompt = as_messages(repair.prompt(feedback, contexts))
         (outcome,) = yield from ask_all([Inside(ChatCall(repair.model, prompt, "repair"))])
         text = "" if outcome.error else without_delimiters(outcome.value.text)
+        why = "the answer could not be repaired"
         if not text:
             if outcome.error and self._exhausted:
                 return self._out_of(self._exhausted, outcome.usage)
-            why = "the answer could not be repaired"
             cause = outcome.cause if outcome.error else "the model's reply is empty"
             return Ended(_because(why, cause), error=outcome.error, usage=outcome.usage)
-        output = edit_answer(last.output, self.guard.answer, lambda _: text)
-        return Answered(output, text, contexts, "repair", outcome.usage, feedback=feedback)
+        try:
+            output = last.answer.repaired(text)
+        except NoSuchForm as error:
+            return Ended(_because(why, str(error)), usage=outcome.usage)
+        answer = self._resting_on(contexts, output)
+        return Answered(
+            answer, contexts, "repair", outcome.usage, feedback=feedback, style=last.style
+        )
+
+    def _resting_on(self, contexts: Sequence[Document], output: Any) -> Answer:
+        """The answer in an output whose key for sources holds what the answer rests on."""
+        return self._answer_in(with_contexts(output, contexts, self.kept))
 
     # --- The end -----------------------------------------------------------------------------
 
     def _conclude(self, ended: Ended) -> Steps[Guarded[Any]]:
         usage = self._usage() + ended.usage
         ending = _ending(self.guard, self.tried, ended, usage, time.monotonic() - self._started)
-        event = outcome_event(ending.trace, ending.refusal)
+        delivered = self.tried[-1].attempt.verdict == "passed"
+        event = outcome_event(ending.trace, ending.refusal, delivered)
         yield Announcement((event,), ending.trace)
         if ending.error is not None:
             raise ending.error
@@ -471,27 +521,27 @@ def _ending(
         time=datetime.now(timezone.utc),
         seconds=seconds,
     )
-    own = only_judged(last.output, guard.answer)
-    if last.attempt.verdict in ("passed", "nothing_to_check"):
-        return _Ending(trace, own)
     if last.attempt.verdict == "abstained":
-        return _Ending(trace, own, refusal=last.attempt.answer)
+        return _Ending(trace, last.answer.as_passed(), refusal=last.attempt.answer)
+    mark: dict[str, Any] = {"outcome": trace.outcome, "reason": trace.reason}
+    if last.attempt.verdict in ("passed", "nothing_to_check"):
+        mark["evidence"] = evidence_in(last.attempt)
+        return _Ending(trace, last.answer.as_passed(mark if len(tried) > 1 else None))
     if trace.outcome == "evaluator_failed":
         if guard.on_error == "open":
-            return _Ending(trace, own)
+            return _Ending(trace, last.answer.as_passed())
         if guard.on_error == "raise":
             error = EvaluatorFailed(f"No answer was let through: {ended.reason}", trace)
             return _Ending(trace, error=error)
     held = _best_of(tried, guard.on_abstain) if isinstance(final, Annotate) else last
-    if isinstance(final, Block) or not can_edit(held.output, guard.answer):
+    if isinstance(final, Block) or not held.answer.takes_text:
         return _Ending(trace, error=AnswerRejected(_rejection(trace, final), trace))
-    mark = {"outcome": trace.outcome, "reason": trace.reason}
     if isinstance(final, Annotate):
         note = final.text(feedback_on(held.attempt))
-        noted = f"\n\n{note}" if note else ""
-        return _Ending(trace, edit_answer(held.output, guard.answer, lambda t: f"{t}{noted}", mark))
-    output = edit_answer(held.output, guard.answer, lambda _: final.text, mark)
-    return _Ending(trace, output, refusal=final.text)
+        return _Ending(trace, held.answer.noted(f"\n\n{note}" if note else "", mark))
+    undetermined = last.attempt.verdict == "undetermined"
+    refusal = final.refusal(feedback_on(last.attempt, len(tried)), undetermined)
+    return _Ending(trace, held.answer.reworded(refusal, mark), refusal=refusal)
 
 
 def _outcome(tried: Sequence[Tried], ended: Ended, final: Final) -> TraceOutcome:

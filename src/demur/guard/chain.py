@@ -16,6 +16,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import BaseCallbackHandler, BaseCallbackManager
 from langchain_core.documents import Document
+from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import var_child_runnable_config
@@ -73,6 +74,8 @@ class Capture(BaseCallbackHandler):
         self._started: dict[UUID, float] = {}
         self._usage: dict[UUID, Usage] = {}
         self._reported: list[Usage] = []
+        self.instructions: str | None = None
+        """What the chain told the chat model in a system message that it asked last."""
         self.refusals: set[str] = set()
         """What guards inside the chain put in the place of answers."""
         self.namespace: str | None = None
@@ -126,9 +129,14 @@ class Capture(BaseCallbackHandler):
         if kwargs["run_id"] in self._retrieved:
             self._retrieved[kwargs["run_id"]] = documents
 
-    def on_chat_model_start(self, serialized: Any, messages: Any, **kwargs: Any) -> None:
-        """Begin to count a call."""
+    def on_chat_model_start(
+        self, serialized: Any, messages: Sequence[Sequence[BaseMessage]], **kwargs: Any
+    ) -> None:
+        """Begin to count a call, and keep what its system message says."""
         self._started[kwargs["run_id"]] = time.monotonic()
+        told = [str(one.text) for one in messages[0] if one.type == "system"] if messages else []
+        if JUDGE not in (kwargs.get("tags") or ()):
+            self.instructions = "\n".join(told) or None
 
     def on_llm_start(self, serialized: Any, prompts: Any, **kwargs: Any) -> None:
         """Begin to count a call."""

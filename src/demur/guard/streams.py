@@ -30,6 +30,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.utils import AddableDict
 
+from demur.errors import DemurError
 from demur.guard.call import Answered, GuardArguments, GuardedCall
 from demur.guard.recoveries import Annotate
 from demur.guard.sentences import Sentences
@@ -38,16 +39,16 @@ from demur.guard.verdicts import accepts
 from demur.runtime import Steps, adrive, drive, in_background, take, within_scope
 from demur.schema import Evaluation, Sample
 from demur.shapes import (
-    CONTEXT_KEYS,
     Form,
     added,
     alike,
     find_contexts,
-    find_text,
     fits,
     last_chunks,
-    other_keys,
+    others_in,
     read_chunk,
+    stays,
+    streamed_in,
 )
 
 _AT_ONCE = 16
@@ -94,10 +95,8 @@ class StreamedAnswer:
         """Whether a sentence was not accepted."""
         self._gone = 0
         """How many sentences have left."""
-        self._leaving: list[Any] = []
-        """Chunks without text that are to leave."""
-        self._waiting: list[AddableDict] = []
-        """Chunks without text that leave when there is an answer."""
+        self._leaving: list[AddableDict] = []
+        """Sources and the chain's own input, which leave at once."""
         self._others = AddableDict()
         """The other keys that have left."""
 
@@ -105,20 +104,22 @@ class StreamedAnswer:
 
     def feed(self, chunk: Any) -> None:
         """The chain gave a chunk."""
+        if isinstance(chunk, list):
+            raise DemurError(
+                "the chain streams lists, and it cannot be told whether each goes on with the one "
+                "before it or takes its place: stream with streaming='buffer'"
+            )
         self._output = chunk if self._output is None else added(self._output, chunk)
         part = None if self._whole else read_chunk(chunk, self._reader)
         if part is None or not fits(part.form, self._form):
             self._whole = True
             return
         self._form = self._form or part.form
-        # Contexts leave at once. What the other keys hold may be meant for the answer, until there
-        # is one.
-        early = set(part.others) <= set(CONTEXT_KEYS)
-        if part.others:
-            (self._leaving if early else self._waiting).append(part.others)
-        if self._form is not None:
-            self._leaving += self._waiting
-            self._waiting.clear()
+        # What else stands beside the answer leaves with the verdict on all of it.
+        kept, given = self.call.kept, self.call.input
+        early = {k: v for k, v in part.others.items() if stays(k, v, given, kept)}
+        if early:
+            self._leaving.append(AddableDict(early))
         if part.text:
             self._sentences.add(part.text)
 
@@ -201,10 +202,10 @@ class StreamedAnswer:
         if not self._sent and not self._others:
             yield Leaving(output)
             return
-        text = find_text(output, self._reader)
+        text = streamed_in(output, self._form)
         common = _in_common(self._text[: self._sent], text)
         keep = max([0, *(end for _, end in self._spans[: self._gone] if end <= common)])
-        others = other_keys(output, self._reader)
+        others = others_in(output, self._form)
         stale = [
             key
             for key, value in self._others.items()
@@ -215,7 +216,7 @@ class StreamedAnswer:
         if keep < self._sent or stale:
             yield Announcement(((REPLACE, {"keep": keep, "keys": stale}),))
         fresh = {k: v for k, v in others.items() if k not in self._others or k in stale}
-        yield from map(Leaving, last_chunks(output, self._reader, self._form, text[keep:], fresh))
+        yield from map(Leaving, last_chunks(output, self._form, text[keep:], fresh))
 
     # --- Sentences -----------------------------------------------------------------------------
 

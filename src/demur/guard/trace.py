@@ -16,6 +16,7 @@ from uuid import UUID
 
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.callbacks.base import BaseCallbackManager
+from langchain_core.documents import Document
 from langchain_core.runnables import RunnableConfig
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
@@ -24,7 +25,7 @@ from demur._notebook import ShownInNotebooks
 from demur.errors import DemurError
 from demur.guard.feedback import Feedback
 from demur.runtime import Limit, describe
-from demur.schema import Evaluation, Failure, Usage
+from demur.schema import Claim, Evaluation, Evidence, Failure, Usage
 
 _log = logging.getLogger(__name__)
 
@@ -146,7 +147,8 @@ EVALUATION = "demur.evaluation"
 DECISION = "demur.decision"
 """What is done about an attempt: attempt, verdict, action, failures."""
 OUTCOME = "demur.outcome"
-"""How the call ended: outcome, reason, limit, attempts, and the refusal of one that abstained."""
+"""How the call ended: outcome, reason, limit, attempts, the refusal of one that abstained, and what
+a delivered answer says and rests on: `claims` and `evidence`, see `outcome_event`."""
 REPLACE = "demur.replace"
 """Of the text that was streamed, only the first `keep` characters still hold."""
 USAGE = "demur.usage"
@@ -229,7 +231,67 @@ def decision_event(
     return DECISION, {**about, "failures": [*map(str, failures)]}
 
 
-def outcome_event(trace: Trace, refusal: str | None) -> Event:
-    """How a call ended."""
+def outcome_event(trace: Trace, refusal: str | None, delivered: bool) -> Event:
+    """How a call ended.
+
+    Args:
+        trace: The call's.
+        refusal: What stands in the answer's place, if something does.
+        delivered: Whether the last attempt is what leaves, so that its claims (`text`, `label`,
+            `start`, `end`, `path`) and their evidence may be told.
+    """
     ending = {name: getattr(trace, name) for name in ("outcome", "reason", "limit")}
-    return OUTCOME, {**ending, "attempts": len(trace.attempts), "refusal": refusal}
+    last = trace.attempts[-1] if delivered else None
+    return OUTCOME, {
+        **ending,
+        "attempts": len(trace.attempts),
+        "refusal": refusal,
+        "claims": [] if last is None else [*map(_claim, _claims_of(last))],
+        "evidence": [] if last is None else evidence_in(last),
+    }
+
+
+def evidence_in(attempt: Attempt) -> list[dict[str, Any]]:
+    """The passages that decided about an answer's claims, as values that JSON has.
+
+    Returns:
+        For each passage `claim`, `label`, `text`; and where it stands: `context`, the number of the
+        document from 0, `start` and `end` in its text, its `id`, and the `source` of its metadata.
+        These are None where it stands in none of them, as with an evaluator that searches itself.
+    """
+    return [
+        {"claim": claim.text, "label": str(evidence.label), "text": evidence.text}
+        | _place(evidence, attempt.contexts)
+        for claim in _claims_of(attempt)
+        for evidence in claim.evidence
+    ]
+
+
+def _claims_of(attempt: Attempt) -> list[Claim]:
+    return [claim for evaluation in attempt.evaluations for claim in evaluation.claims]
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    span = claim.span
+    return {
+        "text": claim.text,
+        "label": claim.label and str(claim.label),
+        "start": span and span.start,
+        "end": span and span.end,
+        "path": claim.path,
+    }
+
+
+def _place(evidence: Evidence, contexts: Sequence[Document]) -> dict[str, Any]:
+    at, span = evidence.context, evidence.span
+    document = contexts[at] if at is not None and at < len(contexts) else None
+    if document is None or document.page_content[span.start : span.end] != evidence.text:
+        return dict.fromkeys(("context", "start", "end", "id", "source"))
+    source = document.metadata.get("source")
+    return {
+        "context": at,
+        "start": span.start,
+        "end": span.end,
+        "id": document.id,
+        "source": source if isinstance(source, str) else None,
+    }

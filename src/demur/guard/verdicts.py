@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from pydantic import ValidationError
 
+from demur._once_a_minute import warn
 from demur.errors import DemurError
 from demur.guard.feedback import Feedback
 from demur.guard.trace import Attempt, Verdict
 from demur.runtime import Outcome
-from demur.schema import Evaluation, OnAbstain
+from demur.schema import Evaluation, OnAbstain, Sample
+
+_log = logging.getLogger(__name__)
 
 
 def as_verdict(name: str, outcome: Outcome[object]) -> Evaluation:
@@ -47,6 +51,24 @@ def as_evaluation(name: str, outcome: Outcome[object]) -> Evaluation:
         where = ".".join(map(str, wrong["loc"]))
         why = f"it gave an evaluation that is none: {where}: {wrong['msg']}"
         return Evaluation(name=name, error=why, explanation=why)
+
+
+def warn_of(evaluation: Evaluation, sample: Sample) -> None:
+    """Log that an evaluator could not decide, so that an outage does not pass for caution.
+
+    It is logged once a minute for each evaluator and reason. No text of an answer is in it, and
+    nothing that a provider said.
+    """
+    reason = evaluation.cause or "it gave no reason that can be told here; the trace has it"
+    if evaluation.cause is None and not sample.contexts:
+        reason = "no contexts were found; give contexts=..., or see that the chain returns them"
+    warn(
+        _log,
+        f"{evaluation.name}: {reason}",
+        "%s could not decide about an answer: %s. The guard's on_error says what becomes of it.",
+        evaluation.name,
+        reason,
+    )
 
 
 def no_verdict(name: str) -> str:

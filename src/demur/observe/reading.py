@@ -75,7 +75,8 @@ def read(input: Any, output: Any, documents: Sequence[Document], readers: Reader
         if isinstance(speaks, AIMessage) and speaks.tool_calls and not str(speaks.text).strip():
             _check_form(output)
             return None
-        answer = find_answer(speaks, readers.answer)
+        given = question if find_question(input) is None else input
+        answer = find_answer(speaks, readers.answer, given).text
         contexts = find_contexts(input, output, documents, readers.contexts)
         if not contexts and readers.contexts is None:
             contexts = sources(messages)

@@ -5,46 +5,48 @@ that know no guard and ask no model; what cannot be found is an error that names
 looked for; what is edited is a copy.
 """
 
-from demur.shapes.chunks import Form, added, fits, last_chunks, other_keys, read_chunk
+from demur.shapes.answers import Answer, Own, find_answer, stays
+from demur.shapes.chunks import Form, added, fits, last_chunks, others_in, read_chunk, streamed_in
+from demur.shapes.data import NoSuchForm
 from demur.shapes.finding import (
     CONTEXT_KEYS,
     Reader,
     as_documents,
-    can_edit,
+    as_messages,
     distinct,
-    edit_answer,
-    find_answer,
     find_contexts,
     find_question,
-    find_text,
     kind_of,
-    only_judged,
+    with_contexts,
 )
 from demur.shapes.messages import last_written, sources, this_turn
 from demur.shapes.passed_on import alike, as_given
 
 __all__ = [
     "CONTEXT_KEYS",
+    "Answer",
     "Form",
+    "NoSuchForm",
+    "Own",
     "Reader",
     "added",
     "alike",
     "as_documents",
     "as_given",
-    "can_edit",
+    "as_messages",
     "distinct",
-    "edit_answer",
     "find_answer",
     "find_contexts",
     "find_question",
-    "find_text",
     "fits",
     "kind_of",
     "last_chunks",
     "last_written",
-    "only_judged",
-    "other_keys",
+    "others_in",
     "read_chunk",
     "sources",
+    "stays",
+    "streamed_in",
     "this_turn",
+    "with_contexts",
 ]

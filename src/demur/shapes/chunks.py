@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, BaseMessageChunk
 from langchain_core.runnables.utils import AddableDict
 
-from demur.shapes.finding import ANSWER_KEYS, Reader, answer_key, text_of
+from demur.shapes.answers import ANSWER_KEYS
+from demur.shapes.finding import Reader, text_of
 
 
 @dataclass(frozen=True)
@@ -66,44 +67,62 @@ def fits(form: Form | None, earlier: Form | None) -> bool:
 def added(total: Any, chunk: Any) -> Any:
     """Chunks put together as LangChain does it: of those that do not add up, the last.
 
-    Plain mappings do not, and `JsonOutputParser` streams one longer than the other; `AddableDict`s
-    do, and parallel steps stream their keys in them.
+    Plain mappings do not, and `JsonOutputParser` streams one longer than the other. `AddableDict`s
+    do, key by key: parallel steps stream their outputs in them.
     """
+    if isinstance(chunk, BaseMessage) and not isinstance(chunk, BaseMessageChunk):
+        return chunk  # two whole messages would add up to a prompt
+    if isinstance(total, AddableDict) and isinstance(chunk, AddableDict) and _adds_up(chunk):
+        fresh = {
+            key: value for key, value in chunk.items() if value is not None or key not in total
+        }
+        known = {key for key in fresh if total.get(key) is not None}
+        sums = {k: added(total[k], v) if k in known else v for k, v in fresh.items()}
+        return AddableDict({**total, **sums})
     try:
         return total + chunk
     except TypeError:
         return chunk
 
 
-def other_keys(output: Any, reader: Reader | None) -> dict[str, Any]:
-    """What an output holds beside the answer."""
+def streamed_in(output: Any, form: Form | None) -> str:
+    """The text in an output that was streamed in this form."""
+    if form is None:
+        return ""
+    under = form.key is not None and isinstance(output, Mapping)
+    return text_of(output.get(form.key) if under else output) or ""
+
+
+def others_in(output: Any, form: Form | None) -> dict[str, Any]:
+    """What an output holds beside what is streamed in this form."""
     if not isinstance(output, Mapping):
         return {}
-    key = answer_key(output, reader)
+    key = None if form is None else form.key
     return {name: value for name, value in output.items() if name != key}
 
 
 def last_chunks(
-    output: Any, reader: Reader | None, form: Form | None, text: str, others: Mapping[str, Any]
+    output: Any, form: Form | None, text: str, others: Mapping[str, Any]
 ) -> Iterator[Any]:
     """What is still to be streamed of an output: the end of its answer, and other keys.
 
     A message's last chunk has all that the message holds beside its text and that leaves.
     """
     if not isinstance(output, Mapping):
-        value = _last_value(output, form, text)
+        value = output if form is None else _last_value(output, form, text)
         if value is not None:
             yield value
         return
-    key = answer_key(output, reader)
     rest = AddableDict(others)
-    if key is not None and (value := _last_value(output[key], form, text)) is not None:
-        rest[key] = value
+    if form is not None and form.key is not None and form.key in output:
+        value = _last_value(output[form.key], form, text)
+        if value is not None:
+            rest[form.key] = value
     if rest:
         yield rest
 
 
-def _last_value(value: Any, form: Form | None, text: str) -> Any:
+def _last_value(value: Any, form: Form, text: str) -> Any:
     if isinstance(value, str):
         return text or None
     if not isinstance(value, AIMessage):
@@ -112,7 +131,7 @@ def _last_value(value: Any, form: Form | None, text: str) -> Any:
         value = AIMessageChunk(**value.model_dump(exclude={"type"}))
     changes = {
         "content": text,
-        "id": value.id if form is None or form.id is None else form.id,
+        "id": form.id or value.id,
         "chunk_position": "last",
     }
     return value.model_copy(update=changes)

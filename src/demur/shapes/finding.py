@@ -1,18 +1,16 @@
-"""Where question, answer and contexts stand in what goes into a chain and comes out of it."""
+"""Where question and contexts stand in what goes into a chain and comes out of it."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 from langchain_core.documents import Document
-from langchain_core.messages import BaseMessage, convert_to_messages
+from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
 from langchain_core.prompt_values import PromptValue
 from pydantic import BaseModel, ValidationError
-from pydantic_core import to_json
 
 from demur.errors import DemurError
 from demur.schema import Sample
@@ -21,7 +19,6 @@ Reader = str | Callable[[Any], Any]
 """How to find something: a key, or a function."""
 
 QUESTION_KEYS = ("input", "question", "query")
-ANSWER_KEYS = ("answer", "output", "result", "response")
 CONTEXT_KEYS = ("context", "contexts", "source_documents", "documents")
 
 
@@ -36,7 +33,7 @@ def find_question(input: Any, reader: Reader | None = None) -> str | None:
         DemurError: `reader` was given and finds no text.
     """
     if reader is not None:
-        value = _read(reader, input, "question")
+        value = read_at(reader, input, "question")
         question = value if value is None else _last_text(value)
         if value is not None and question is None:
             raise DemurError(f"question= found {kind_of(value)}, expected a string or a message")
@@ -50,50 +47,6 @@ def find_question(input: Any, reader: Reader | None = None) -> str | None:
     else:
         values = [input]
     return next((text for text in map(_last_text, values) if text), None)
-
-
-def find_answer(output: Any, reader: Reader | None = None) -> str:
-    """All that an answer says: its text, and as JSON what it calls tools with.
-
-    The answer is a chain's output, a string or a message, or stands under one of `ANSWER_KEYS` of a
-    mapping.
-
-    Raises:
-        DemurError: There is none, or more than one; the message names what was seen.
-    """
-    answer = _find(output, reader)
-    calls = (
-        to_json(call["args"], fallback=str).decode()
-        for kind in ("tool_calls", "invalid_tool_calls")
-        for call in getattr(answer, kind, ())
-        if call["args"]
-    )
-    return "\n".join(text for text in (text_of(answer) or "", *calls) if text)
-
-
-def find_text(output: Any, reader: Reader | None = None) -> str:
-    """The text of an answer alone, as it is streamed.
-
-    Raises:
-        DemurError: As `find_answer`.
-    """
-    return text_of(_find(output, reader)) or ""
-
-
-def only_judged(output: Any, reader: Reader | None) -> Any:
-    """An output whose message has lost what is not judged.
-
-    That is blocks that are no text, what a text's block holds beside it (citations), and
-    `additional_kwargs`, where providers put reasoning, refusals and the like.
-    """
-    if isinstance(output, BaseMessage):
-        return _bare(output)
-    key = answer_key(output, reader)
-    if key is None or (bare := only_judged(output[key], None)) is output[key]:
-        return output
-    changed = copy.copy(output) if isinstance(output, MutableMapping) else dict(output)
-    changed[key] = bare
-    return changed
 
 
 def find_contexts(
@@ -111,7 +64,7 @@ def find_contexts(
     if reader is not None:
         held = isinstance(output, Mapping) and reader in output
         source = input if isinstance(reader, str) and not held else output
-        value = _read(reader, source, "contexts")
+        value = read_at(reader, source, "contexts")
         documents = as_documents(value)
         if documents is None:
             raise DemurError(
@@ -121,35 +74,36 @@ def find_contexts(
     return _under_context_keys(output) or tuple(captured) or _under_context_keys(input)
 
 
-def can_edit(output: Any, reader: Reader | None) -> bool:
-    """Whether an output of this type can hold another answer."""
-    return isinstance(output, (str, BaseMessage)) or (
-        isinstance(output, MutableMapping) and answer_key(output, reader) is not None
-    )
+def with_contexts(output: Any, contexts: Sequence[Document], keys: Collection[str]) -> Any:
+    """An output that gives out these documents where it gives out any.
 
-
-def edit_answer(
-    output: Any,
-    reader: Reader | None,
-    edit: Callable[[str], str],
-    mark: Mapping[str, Any] | None = None,
-) -> Any:
-    """A copy of an output that `can_edit`, with the text that holds the answer edited.
-
-    A message keeps its id and loses what belonged to the old text; `mark` is put into its
-    `response_metadata["demur"]`.
+    Args:
+        output: A chain's.
+        contexts: What its answer rests on.
+        keys: Those of a mapping that may hold documents. A list of texts stays one, and a text is
+            all texts, one under the other.
     """
-    if isinstance(output, str):
-        return edit(output)
-    if isinstance(output, BaseMessage):
-        return _reworded(output, edit(str(output.text)), mark)
-    key = answer_key(output, reader)
+    if not isinstance(output, MutableMapping):
+        return output
+    held = {key: output[key] for key in output if key in keys and as_documents(output[key])}
+    changes = {
+        key: _in_form(value, contexts)
+        for key, value in held.items()
+        if as_documents(value) != tuple(contexts)
+    }
+    if not changes:
+        return output
     changed = copy.copy(output)
-    # The same text under several keys is one answer.
-    same = ANSWER_KEYS if reader is None else ()
-    for name in {key, *(k for k in same if text_of(output.get(k)) == text_of(output[key]))}:
-        changed[name] = edit_answer(output[name], None, edit, mark)
+    changed.update(changes)
     return changed
+
+
+def _in_form(value: Any, contexts: Sequence[Document]) -> Any:
+    texts = [document.page_content for document in contexts]
+    if isinstance(value, str):
+        return "\n\n".join(texts)
+    entries = texts if isinstance(value, list | tuple) and isinstance(value[0], str) else contexts
+    return tuple(entries) if isinstance(value, tuple) else list(entries)
 
 
 def text_of(value: Any) -> str | None:
@@ -157,77 +111,6 @@ def text_of(value: Any) -> str | None:
     if isinstance(value, str):
         return value
     return str(value.text) if isinstance(value, BaseMessage) else None
-
-
-def _find(output: Any, reader: Reader | None) -> Any:
-    """The string or message that is the answer."""
-    if reader is not None:
-        value = _read(reader, output, "answer")
-        if text_of(value) is None:
-            raise DemurError(f"answer= found {kind_of(value)}, expected a string or a message")
-        return value
-    key = answer_key(output, None)
-    value = output if key is None else output[key]
-    if text_of(value) is None:
-        raise DemurError(
-            f"no answer can be found in the chain's output, which is {kind_of(output)}. Expected a "
-            f"string, a message, or a mapping with one of {', '.join(ANSWER_KEYS)}: name the key "
-            "with answer='key', or give a function from the output to the answer"
-        )
-    if key is not None:
-        rivals = [rival for rival in ANSWER_KEYS if _differs(output.get(rival), text_of(value))]
-        if rivals:
-            raise DemurError(
-                f"the chain's output has several answers, under {key!r} and "
-                f"{', '.join(map(repr, rivals))}, and only one would be judged: name its key with "
-                "answer='key', or leave the others out"
-            )
-    return value
-
-
-def _differs(value: Any, text: str | None) -> bool:
-    """Whether something says other than this text. Nothing and an empty text say nothing."""
-    other_text = text_of(value)
-    return value is not None if other_text is None else other_text not in ("", text)
-
-
-def _bare(message: BaseMessage) -> BaseMessage:
-    content = message.content
-    if isinstance(content, list):
-        content = [
-            part if isinstance(part, str) else {"type": "text", "text": part["text"]}
-            for part in content
-            if isinstance(part, str) or part.get("type") == "text"
-        ]
-    if content == message.content and not any(message.additional_kwargs.values()):
-        return message
-    return message.model_copy(update={"content": content, "additional_kwargs": {}})
-
-
-def answer_key(output: Any, reader: Reader | None) -> str | None:
-    """The key of a mapping that holds the answer's text; None where there is none."""
-    if not isinstance(output, Mapping):
-        return None
-    keys = ANSWER_KEYS if reader is None else (reader,)
-    return next(
-        (key for key in keys if isinstance(key, str) and text_of(output.get(key)) is not None), None
-    )
-
-
-_KEPT = ("id", "name", "type", "role", "tool_call_id", "usage_metadata")
-"""What a message keeps that is worded anew: nothing that may hold the old text."""
-
-
-def _reworded(message: BaseMessage, text: str, mark: Mapping[str, Any] | None) -> BaseMessage:
-    kept = {key: value for key in _KEPT if (value := getattr(message, key, None))}
-    if mark is not None:
-        kept["response_metadata"] = {"demur": dict(mark)}
-    kinds = [kind for kind in type(message).__mro__ if issubclass(kind, BaseMessage)]
-    for kind in kinds:
-        known = {key: value for key, value in kept.items() if key in kind.model_fields}
-        with suppress(Exception):  # a class of the user's, which needs more than is kept
-            return kind(content=text, **known)
-    raise AssertionError  # a BaseMessage needs no more
 
 
 def _last_text(value: Any) -> str | None:
@@ -238,6 +121,22 @@ def _last_text(value: Any) -> str | None:
         sent = [m for m in _as_messages(value) if m.type == "human"]
         value = sent[-1] if sent else None
     return text_of(value)
+
+
+def as_messages(prompt: Any) -> list[BaseMessage]:
+    """A prompt as LangChain's chat models take it, as messages.
+
+    Raises:
+        DemurError: It is none.
+    """
+    if isinstance(prompt, PromptValue):
+        return prompt.to_messages()
+    if isinstance(prompt, str) and prompt:
+        return [HumanMessage(prompt)]
+    messages = _as_messages(prompt) if isinstance(prompt, Sequence) and prompt else []
+    if not messages:
+        raise DemurError(f"expected a prompt, which is a text or messages, got {kind_of(prompt)}")
+    return messages
 
 
 def _as_messages(value: Sequence[Any]) -> list[BaseMessage]:
@@ -278,11 +177,18 @@ def distinct(documents: Iterable[Document]) -> tuple[Document, ...]:
     return tuple(first.values())
 
 
-def _read(reader: Reader, source: Any, name: str) -> Any:
+def read_at(reader: Reader, source: Any, name: str) -> Any:
+    """What a reader, given as the argument `name`, finds.
+
+    Raises:
+        DemurError: There is no such key, nor such a field of a pydantic object.
+    """
     if callable(reader):
         return reader(source)
     if isinstance(source, Mapping) and reader in source:
         return source[reader]
+    if isinstance(source, BaseModel) and reader in type(source).model_fields:
+        return getattr(source, reader)
     raise DemurError(f"{name}={reader!r}: there is no such key in {kind_of(source)}")
 
 
@@ -292,4 +198,6 @@ def kind_of(value: Any) -> str:
     article = "an" if name[0].lower() in "aeiou" else "a"
     if isinstance(value, Mapping):
         return f"{article} {name} with the keys {', '.join(map(repr, value)) or '(none)'}"
+    if isinstance(value, BaseModel) and not isinstance(value, BaseMessage):
+        return f"{article} {name} with the fields {', '.join(type(value).model_fields)}"
     return f"{article} {name}"

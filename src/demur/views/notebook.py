@@ -59,7 +59,7 @@ def _(value: Record) -> str:
 def _(value: Guarded[object]) -> str:
     # The trace, and the output where it is none of its answers.
     try:
-        output = find_answer(value.output)
+        output = find_answer(value.output).text
     except DemurError:  # found by a reader of the guard's own; the trace has the answer
         output = None
     return _alone(trace_html(value.trace, output))

@@ -88,6 +88,12 @@ def marked(message: AIMessage, mark: Mapping[str, Any]) -> AIMessage:
     return message.model_copy(update={"response_metadata": metadata})
 
 
+def marked_as(other: AIMessage, message: AIMessage) -> AIMessage:
+    """A message that says of itself what another one says."""
+    mark = other.response_metadata.get(MARK)
+    return message if mark is None else marked(message, mark)
+
+
 def tell(messages: Sequence[AnyMessage], feedback: Feedback) -> list[AnyMessage]:
     """The messages, and after them what was wrong with the answer and what was found about it.
 

@@ -21,14 +21,14 @@ from demur.guard import (
     make_policy,
     prepared,
 )
-from demur.shapes import this_turn
+from demur.shapes import Own, this_turn
 from langchain_demur._messages import MARK, marked
 
 Tell = Callable[[Any, Feedback], Any]
 Evaluator = Runnable[Any, Evaluation] | RunnableLike[Any, Evaluation]
 
 _REJECTED = "rejected"
-_AT = "demur:at"
+_AT = Own("demur:at")
 
 
 @dataclass
@@ -150,8 +150,8 @@ def is_own(answer: AIMessage | str, judged: AIMessage | str) -> bool:
     """Whether what a guard returned is what it judged, and nothing was put in its place."""
     if isinstance(answer, str) or isinstance(judged, str):
         return answer is judged or (isinstance(judged, str) and answer == judged)
-    marks = (message.response_metadata.get(MARK) for message in (answer, judged))
-    return str(answer.text) == str(judged.text) and next(marks) == next(marks)
+    outcome = (answer.response_metadata.get(MARK) or {}).get("outcome")
+    return str(answer.text) == str(judged.text) and outcome in (None, "recovered")
 
 
 def read_state(reader: str | Callable[[Any], Any], state: Any, name: str) -> Any:

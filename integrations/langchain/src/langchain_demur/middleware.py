@@ -18,6 +18,7 @@ from demur.schema import OnAbstain
 from demur.shapes import last_written, sources
 from langchain_demur._messages import (
     calls_tools,
+    marked_as,
     only_last_speaks,
     only_text,
     question_in,
@@ -240,9 +241,9 @@ def _let_through(call: Call, found: dict[str, Any]) -> ModelResponse[Any]:
         # With the answer goes all that was made of it: structured response and tool messages.
         before = response.result[: _index(response.result, judged.last)]
         return ModelResponse(result=only_last_speaks([*before, answer]))
-    leaving = judged.answer
+    leaving = answer
     if calls_tools(judged.last):
-        leaving = _call_judged(response, judged.last)
+        leaving = marked_as(answer, _call_judged(response, judged.last))
         if response.structured_response is None:  # the turn goes on
             leaving = call.step(leaving, found)
     result = [leaving if message is judged.last else message for message in response.result]

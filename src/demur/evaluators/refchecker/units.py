@@ -6,13 +6,13 @@ JSON, heads of tables and citations are no units; what they say of a unit is in 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from demur._json_places import places
 from demur._text import sentences
 from demur.evaluators.refchecker.assertion import stated_from, states_nothing, too_short
 
@@ -55,8 +55,6 @@ _CITATION = re.compile(
 )
 _EMPHASIS = re.compile(r"\*\*|__")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_-]+")
-_SPACE = re.compile(r"\s*")
-_DECODER = json.JSONDecoder()
 # A value that is a sentence says itself what it is about.
 _SENTENCE = re.compile(r"\S+\s+\S+\s+\S+.*[.!?。！？।]\s*", re.DOTALL)
 
@@ -222,46 +220,20 @@ def _clean(text: str) -> str:
 
 def _json_units(text: str, offset: int) -> list[Unit] | None:
     """The values of a JSON object or list with their paths; None where the text is none."""
-    begin = len(text) - len(text.lstrip())
-    if text[begin : begin + 1] not in ("{", "["):
+    values = places(text)
+    if values is None:
         return None
-    try:
-        json.loads(text)
-        return [*_leaves(text, begin, (), offset)]
-    except (ValueError, RecursionError):
-        return None
-
-
-def _leaves(text: str, start: int, path: tuple[str, ...], offset: int) -> list[Unit]:
-    leaves: list[Unit] = []
-    _value(text, start, path, offset, leaves)
-    return leaves
-
-
-def _value(text: str, at: int, path: tuple[str, ...], offset: int, leaves: list[Unit]) -> int:
-    """Read the value at a place, add its units, and return where it ends."""
-    if text[at] == "{":
-        at = _after_space(text, at + 1)
-        while text[at] != "}":
-            key, at = _DECODER.raw_decode(text, at)
-            at = _after_space(text, _after_space(text, at) + 1)
-            at = _after_space(text, _value(text, at, (*path, key), offset, leaves))
-            at = _after_space(text, at + 1) if text[at] == "," else at
-        return at + 1
-    if text[at] == "[":
-        at = _after_space(text, at + 1)
-        while text[at] != "]":
-            at = _after_space(text, _value(text, at, path, offset, leaves))
-            at = _after_space(text, at + 1) if text[at] == "," else at
-        return at + 1
-    value, end = _DECODER.raw_decode(text, at)
-    leaves += _of_value(value, text[at:end], at + offset, path)
-    return end
-
-
-def _after_space(text: str, at: int) -> int:
-    space = _SPACE.match(text, at)
-    return space.end() if space else at
+    return [
+        unit
+        for place in values
+        if place.is_leaf
+        for unit in _of_value(
+            place.value,
+            text[place.start : place.end],
+            place.start + offset,
+            [step for step in place.path if isinstance(step, str)],
+        )
+    ]
 
 
 def _of_value(value: object, raw: str, at: int, path: Sequence[str]) -> Iterator[Unit]:

@@ -15,6 +15,7 @@ from langchain_core.runnables.utils import AddableDict
 from llama_index.core.schema import NodeWithScore
 
 from demur.guard import USAGE, Feedback
+from demur.shapes import Own
 from llama_index.evaluation.demur._metering import Meter
 from llama_index.evaluation.demur._nodes import as_documents, as_nodes
 from llama_index.evaluation.demur._reply import Reply
@@ -55,6 +56,10 @@ class Ask:
     """Why the answer before was rejected."""
     tell: Callable[[Any, Feedback], Any] | None = None
     """Makes of `given` and the feedback what the engine is given; None: our words do."""
+
+
+REPLY = Own("reply")
+"""The key of what the engine replied, beside the answer."""
 
 
 class Asks(Protocol):
@@ -138,7 +143,7 @@ class AskedEngine(Runnable[Ask, dict[str, Any]]):
             text += piece
             yield AddableDict({"answer": piece})
         _tell(meter, config)
-        yield AddableDict({"reply": replace(reply, text=text)})
+        yield AddableDict({REPLY: replace(reply, text=text)})
 
     async def astream(
         self, input: Ask, config: RunnableConfig | None = None, **kwargs: Any
@@ -156,7 +161,7 @@ class AskedEngine(Runnable[Ask, dict[str, Any]]):
                 text += piece
                 yield AddableDict({"answer": piece})
         await _atell(meter, config)
-        yield AddableDict({"reply": replace(reply, text=text)})
+        yield AddableDict({REPLY: replace(reply, text=text)})
 
 
 def config_around() -> RunnableConfig:
@@ -201,4 +206,4 @@ async def _atell(meter: Meter, config: RunnableConfig | None) -> None:
 def _output(ask: Ask, reply: Reply, text: str) -> dict[str, Any]:
     ask.call.nodes = reply.nodes
     documents = as_documents(reply.nodes)
-    return {"answer": text, "context": documents, "reply": replace(reply, text=text)}
+    return {"answer": text, "context": documents, REPLY: replace(reply, text=text)}
