@@ -72,6 +72,10 @@ class OutcomeEvent(BaseEvent):
     attempts: int
     refusal: str | None
     """The text, if a refusal took the answer's place."""
+    claims: list[dict[str, Any]]
+    """What a delivered answer says: `text`, `label`, `start`, `end`, `path`."""
+    evidence: list[dict[str, Any]]
+    """What it rests on: see the event `demur.outcome` in docs/guard.md."""
     _trace: Trace = PrivateAttr()
 
     def __init__(self, trace: Trace, **fields: Any) -> None:

@@ -1,0 +1,315 @@
+"""A repair keeps what the chain is: its sources, its words, its form, and what a message says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
+from langchain_core.runnables.utils import AddableDict
+
+from demur import DemurError, Guard, RefChecker, Regenerate, Repair, Retrieve
+from demur.guard import Feedback
+from support.fakes import ScriptedModel, isolated
+from support.guarded import Chain, judge, run, traced
+from support.streams import ByClaims, Client, Telling, under
+
+OLD = Document("The old tower is 97 metres tall.", metadata={"source": "old.txt"}, id="1")
+NEW = Document("The new tower is 84 metres tall.", metadata={"source": "new.txt"}, id="2")
+BOTH = [OLD, NEW]
+
+
+@pytest.fixture(params=["sync", "async"])
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def saying(reply: str = "good now") -> ScriptedModel:
+    return ScriptedModel(script=lambda stage, messages: reply)
+
+
+def archive() -> Runnable[str, Any]:
+    return RunnableLambda(lambda query: [NEW])
+
+
+def searched(model: ScriptedModel | None = None) -> Retrieve:
+    return Retrieve(archive(), then=Repair(model or saying()))
+
+
+# --- The sources in the output are those of the new answer ---------------------------------------
+
+HELD: dict[str, tuple[Any, Any]] = {
+    "documents": ([OLD], BOTH),
+    "a tuple of them": ((OLD,), (OLD, NEW)),
+    "texts": ([OLD.page_content], [OLD.page_content, NEW.page_content]),
+    "a text": (OLD.page_content, f"{OLD.page_content}\n\n{NEW.page_content}"),
+}
+
+
+@pytest.mark.parametrize("key", ["context", "source_documents"])
+@pytest.mark.parametrize(("held", "left"), HELD.values(), ids=HELD)
+def test_what_was_found_stands_where_the_output_has_its_sources(
+    key: str, held: Any, left: Any, mode: str
+) -> None:
+    chain = Chain({"answer": "bad", key: held})
+    assert run(Guard(chain, judge, on_fail=searched()), "why?", mode) == {
+        "answer": "good now",
+        key: left,
+    }
+    named = Guard(Chain({"answer": "bad", "found": held}), judge, on_fail=searched())
+    named = named.model_copy(update={"contexts": "found"})
+    assert run(named, "why?", mode)["found"] == left
+
+
+def test_it_does_so_where_the_chain_is_told_what_was_found(mode: str) -> None:
+    chain: Any = RunnablePassthrough.assign(
+        context=lambda given: [OLD],
+        answer=lambda given: "good" if "told" in given else "bad",
+    )
+    again = Regenerate(lambda given, feedback: {**given, "told": feedback.text})
+    guard = Guard(chain, judge, on_fail=Retrieve(archive(), then=again))
+    found = run(guard, {"question": "why?"}, mode)
+    assert found == {"question": "why?", "context": BOTH, "answer": "good"}
+
+
+def test_in_a_stream_the_sources_are_sent_anew(mode: str) -> None:
+    chain = Telling([AddableDict(context=[OLD]), *under("answer", "One is bad.")])
+    guard: Any = Guard(chain, ByClaims(), streaming="sentence", on_fail=searched())
+    client = Client().read(guard, "why?", mode)
+    assert client.text == "good now"
+    assert client.others == {"context": BOTH}
+    assert client.replaced[-1]["keys"] == ["context"]
+
+
+def test_an_output_without_sources_is_given_none(mode: str) -> None:
+    guard = Guard(Chain({"answer": "bad", "context": []}), judge, on_fail=searched())
+    assert run(guard, "why?", mode) == {"answer": "good now", "context": []}
+
+
+# --- What the model is asked ----------------------------------------------------------------------
+
+
+def asked(chain: Any, model: ScriptedModel, given: Any = "why?", **repair: Any) -> str:
+    """The prompt of a repair."""
+    policy = Retrieve(archive(), then=Repair(model, **repair))
+    Guard(chain, judge, on_fail=policy).invoke(given)
+    (messages,) = model.requests
+    return "\n".join(str(message.content) for message in messages)
+
+
+def test_it_is_asked_in_the_questions_language() -> None:
+    assert "in its language" in asked(Chain("bad"), saying(), "Warum?")
+
+
+def test_it_is_shown_the_chains_own_instructions_without_the_documents_among_them() -> None:
+    prompt = ChatPromptTemplate.from_messages(
+        [
+            ("system", "Answer like a pirate.\n{context}\nNever say <why>."),
+            ("human", "{question}"),
+        ]
+    )
+    chain: Any = RunnablePassthrough.assign(context=lambda _: NEW.page_content)
+    model = saying()
+    shown = asked(chain | prompt | saying("bad"), model, {"question": "why?"})
+    style = isolated("style", model.requests[0])
+    assert "Answer like a pirate." in style
+    assert NEW.page_content not in style
+    assert "<why>" not in style  # it can forge no delimiter
+    assert "to nothing else in it" in shown
+
+
+def test_a_chain_that_gives_its_model_no_instructions_has_none() -> None:
+    model = saying()
+    shown = asked(ChatPromptTemplate.from_template("{q}") | saying("bad"), model, {"q": "why?"})
+    assert "<style-" not in shown
+    assert "The style tells" not in shown
+
+
+@pytest.mark.parametrize(
+    ("said", "mark"),
+    [("It is bad [2].", "[1]"), ("Bad [^3].", "[^1]"), ("Bad【1】.", "【1】"), ("Bad (2).", "(1)")],
+)
+def test_it_is_to_cite_as_the_answer_did(said: str, mark: str) -> None:
+    model = saying()
+    shown = asked(Chain({"answer": said, "context": [OLD]}), model)
+    assert f"as in {mark}." in shown
+    documents = isolated("documents", model.requests[0])
+    assert documents == f"1. {OLD.page_content}\n\n2. {NEW.page_content}"
+
+
+@pytest.mark.parametrize("said", ["It is bad.", "Bad (in 1911).", "A list [a, b] is bad."])
+def test_an_answer_without_citations_gets_none(said: str) -> None:
+    assert "cite" not in asked(Chain(said), saying())
+
+
+PROMPTS: dict[str, Any] = {
+    "a text": lambda feedback, documents: f"Mend {feedback.question}: {len(documents)}",
+    "messages": lambda feedback, documents: [
+        SystemMessage("Mend."),
+        HumanMessage(f"Mend {feedback.question}: {len(documents)}"),
+    ],
+    "short messages": lambda feedback, documents: [
+        ("user", f"Mend {feedback.question}: {len(documents)}")
+    ],
+    "a prompt": lambda feedback, documents: ChatPromptTemplate.from_template(
+        "Mend {question}: {count}"
+    ).invoke({"question": feedback.question, "count": len(documents)}),
+}
+
+
+@pytest.mark.parametrize("prompt", PROMPTS.values(), ids=PROMPTS)
+def test_its_prompt_can_be_replaced(prompt: Any, mode: str) -> None:
+    model = saying()
+    policy = Retrieve(archive(), then=Repair(model, prompt=prompt))
+    guard = Guard(Chain({"answer": "bad", "context": [OLD]}), judge, on_fail=policy)
+    assert run(guard, "why?", mode)["answer"] == "good now"
+    (messages,) = model.requests
+    assert messages[-1].content == "Mend why?: 2"
+
+
+def test_what_is_no_prompt_is_an_error_and_nothing_leaves(mode: str) -> None:
+    for made in (3, [], "", [3]):
+        policy = Repair(saying(), prompt=lambda feedback, documents, made=made: made)
+        with pytest.raises(DemurError, match="expected a prompt"):
+            run(Guard(Chain("bad"), judge, on_fail=policy), "why?", mode)
+    wrong: Any = "Mend it."
+    with pytest.raises(TypeError, match="Repair: expected prompt to be a function"):
+        Repair(saying(), prompt=wrong)
+
+
+# --- What leaves with it ------------------------------------------------------------------------
+
+
+class Ending(BaseCallbackHandler):
+    """Keeps how a guarded call ended, as its callbacks hear it."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, Any] = {}
+
+    def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+        if name == "demur.outcome":
+            self.told = data
+
+
+def tower() -> ScriptedModel:
+    """Holds claims against the reference by their numbers, and repairs."""
+
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        if stage == "repair":
+            return "The new tower is 84 metres tall."
+        number = "97" if "97" in isolated("claims", messages) else "84"
+        known = number in isolated("reference", messages)
+        return f"1. {'Entailment' if known else 'Neutral'}"
+
+    return ScriptedModel(script=script)
+
+
+CLAIM = {
+    "text": "The new tower is 84 metres tall.",
+    "label": "Entailment",
+    "start": 0,
+    "end": 32,
+    "path": None,
+}
+EVIDENCE = {
+    "claim": "The new tower is 84 metres tall.",
+    "label": "Entailment",
+    "text": NEW.page_content,
+    "context": 0,
+    "start": 0,
+    "end": 32,
+    "id": "2",
+    "source": "new.txt",
+}
+
+
+def checked(output: Any, **options: Any) -> Guard[Any, Any]:
+    checker = RefChecker(tower(), checker="joint", claims="sentences")
+    return Guard(Chain(output), checker, contexts=lambda _: [NEW], **options)
+
+
+def test_a_recovered_message_says_so_with_its_evidence(mode: str) -> None:
+    wrong = AIMessage("The new tower is 97 metres tall.", id="7")
+    mended = run(checked(wrong, model=tower()), "How tall?", mode)
+    assert (mended.text, mended.id) == ("The new tower is 84 metres tall.", "7")
+    assert mended.response_metadata["demur"] == {
+        "outcome": "recovered",
+        "reason": "attempt 2 passed",
+        "evidence": [EVIDENCE],
+    }
+    under_a_key = run(checked({"answer": wrong, "n": None}, model=tower()), "How tall?", mode)
+    assert under_a_key["answer"].response_metadata["demur"]["outcome"] == "recovered"
+
+
+def test_a_chain_that_mends_itself_says_so_too(mode: str) -> None:
+    answers = iter(["97", "84"])
+    chain = RunnableLambda(
+        lambda _: AIMessage(f"The new tower is {next(answers)} metres tall.", id="7")
+    )
+    checker = RefChecker(tower(), checker="joint", claims="sentences")
+    message = run(Guard(chain, checker, contexts=lambda _: [NEW]), "How tall?", mode)
+    assert message.response_metadata["demur"]["evidence"] == [EVIDENCE]
+
+
+def test_a_message_that_passed_at_once_leaves_as_it_is(mode: str) -> None:
+    right = AIMessage("The new tower is 84 metres tall.", response_metadata={"a": 1})
+    assert run(checked(right), "How tall?", mode) is right
+
+
+def test_the_event_has_claims_and_evidence_of_a_delivered_answer(mode: str) -> None:
+    for said, options in (
+        ("The new tower is 84 metres tall.", {}),
+        ("The new tower is 97 metres tall.", {"model": tower()}),
+    ):
+        ending = Ending()
+        run(checked(said, **options).with_config(callbacks=[ending]), "How tall?", mode)
+        assert (ending.told["claims"], ending.told["evidence"]) == ([CLAIM], [EVIDENCE])
+
+
+@pytest.mark.parametrize("policy", ["abstain", "annotate", "block"])
+def test_it_has_none_of_an_answer_that_is_not_delivered(policy: str, mode: str) -> None:
+    ending = Ending()
+    guard = checked("The new tower is 97 metres tall.", on_fail=policy)
+    try:
+        run(guard.with_config(callbacks=[ending]), "How tall?", mode)
+    except DemurError:
+        assert policy == "block"
+    assert (ending.told["claims"], ending.told["evidence"]) == ([], [])
+    assert "97" not in repr(ending.told)
+
+
+def test_the_evidence_of_a_stream_is_placed_in_the_whole_answer(mode: str) -> None:
+    said = "The new tower is 84 metres tall. It is the new tower of 84 metres."
+    checker = RefChecker(tower(), checker="joint", claims="sentences")
+    guard: Any = Guard(
+        Telling(said), checker, streaming="sentence", contexts=lambda _: [NEW], on_fail="abstain"
+    )
+    ending = Ending()
+    client = Client().read(guard.with_config(callbacks=[ending]), "How tall?", mode)
+    assert client.text == said
+    spans = [said[claim["start"] : claim["end"]] for claim in ending.told["claims"]]
+    assert spans == ["The new tower is 84 metres tall.", "It is the new tower of 84 metres."]
+    for quote in ending.told["evidence"]:
+        assert NEW.page_content[quote["start"] : quote["end"]] == quote["text"]
+
+
+def test_a_quote_that_stands_in_none_of_the_documents_has_no_place(mode: str) -> None:
+    found: Any = RunnableLambda(lambda query: [NEW])
+    checker = RefChecker(tower(), checker="joint", claims="sentences", retriever=found)
+    ending = Ending()
+    guard = Guard(Chain("The new tower is 84 metres tall."), checker)
+    run(guard.with_config(callbacks=[ending]), "How tall?", mode)
+    (quote,) = ending.told["evidence"]
+    assert (quote["text"], quote["context"], quote["source"]) == (NEW.page_content, None, None)
+
+
+def test_a_trace_says_it_all() -> None:
+    found = traced(checked("The new tower is 97 metres tall.", model=tower()))
+    feedback = found.trace.attempts[1].feedback
+    assert isinstance(feedback, Feedback)
+    assert feedback.answer == "The new tower is 97 metres tall."
