@@ -19,7 +19,7 @@ from langchain_core.runnables import RunnableLambda, RunnablePassthrough
 import demur
 from demur import AnswerRejected, Claim, ClaimLabel, Evaluation, Guard, Sample
 from demur.evaluators import Evaluator
-from demur.guard import REFUSAL, Feedback
+from demur.guard import REFUSAL, UNCHECKED, Feedback
 from demur.runtime import Steps, ask_all
 from support.fakes import ScriptedModel
 
@@ -103,6 +103,29 @@ def test_no_example_lets_out_what_was_rejected(page: str, label: ClaimLabel) -> 
     assert set(outputs) <= {"good", REFUSAL, "rejected"} | noted
     assert len(made) > 6
     assert outputs.count("good") >= len(made) // 2
+
+
+class Down(Checker):
+    """Cannot decide."""
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        yield from ask_all(())
+        return Evaluation(name="checker", error="the model is down")
+
+
+@pytest.mark.parametrize("page", EXAMPLES)
+def test_no_example_lets_out_what_a_failing_judge_could_not_check(page: str) -> None:
+    down = Down(label=ClaimLabel.NEUTRAL)
+    outputs = []
+    for guard in guards(page, {**names(ClaimLabel.NEUTRAL), "cheap": down, "checker": down}):
+        try:
+            output = guard.invoke("why?")
+        except AnswerRejected:
+            output = "rejected"
+        outputs.append(str(getattr(output, "text", output)))
+    noted = [output for output in outputs if "\n\nNote: this answer could not be" in output]
+    assert {*outputs} - {*noted} == {UNCHECKED, "rejected"}
+    assert len(noted) == EXAMPLES[page].count("Annotate()")
 
 
 def test_the_examples_recover_as_their_comments_say() -> None:

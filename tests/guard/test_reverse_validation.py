@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import convert_to_messages
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
@@ -13,7 +14,7 @@ from langchain_core.runnables import RunnableBranch
 
 from demur import Guard, RefChecker, Repair, Retrieve, ReverseValidation, Sample
 from demur.guard import UNCHECKED
-from support.fakes import isolated, stage_of
+from support.fakes import ScriptedModel, isolated, stage_of
 from support.openai_server import OpenAIServer, openai_server
 from support.rag import QUESTION, RIGHT, WRONG, application, make_retriever
 
@@ -50,14 +51,22 @@ def server(request: pytest.FixtureRequest) -> Iterator[OpenAIServer]:
         yield running
 
 
-def guarded(server: OpenAIServer, **options: Any) -> Guard[Any, Any]:
+def guarded(server: OpenAIServer, checker: BaseChatModel | None = None) -> Guard[Any, Any]:
+    """As docs/methods/reverse-validation.md has it; `checker` is what RefChecker asks."""
     model = server.model()
     chain = ChatPromptTemplate.from_template("{question}") | model | StrOutputParser()
     check: RunnableBranch[Any, Any] = RunnableBranch(
-        (_has_documents, RefChecker(model)), ReverseValidation(model)
+        (_has_documents, RefChecker(checker or model)), ReverseValidation(model)
     )
-    policy = {"mismatch": Retrieve(make_retriever(), then=Repair(model))}
-    return Guard(chain, check, on_fail=policy, **options)
+    search = Retrieve(make_retriever(), then=Repair(model))
+    return Guard(chain, check, on_fail={"mismatch": search, "undetermined": search})
+
+
+def dead() -> ScriptedModel:
+    def script(stage: str, messages: Any) -> str:
+        raise RuntimeError("out of order")
+
+    return ScriptedModel(script=script)
 
 
 def _has_documents(sample: Sample) -> bool:
@@ -94,10 +103,22 @@ async def test_a_mismatch_has_documents_retrieved(server: OpenAIServer) -> None:
 
 
 @pytest.mark.parametrize("server", [LETTER], indirect=True, ids=["letter"])
-@pytest.mark.parametrize(("on_error", "output"), [("open", LETTER), ("closed", UNCHECKED)])
-def test_what_is_about_no_entity_is_undetermined(
-    server: OpenAIServer, on_error: Any, output: str
-) -> None:
-    found = guarded(server, on_error=on_error).with_trace().invoke({"question": QUESTION})
-    assert found.output == output
-    assert "about nothing that has a name" in str(found.trace.attempts[0].evaluations[0].error)
+async def test_what_is_about_no_entity_is_answered_from_documents(server: OpenAIServer) -> None:
+    for found in (
+        guarded(server).with_trace().invoke({"question": QUESTION}),
+        await guarded(server).with_trace().ainvoke({"question": QUESTION}),
+    ):
+        assert (found.output, found.trace.outcome) == (RIGHT, "recovered")
+        first, second = found.trace.attempts
+        assert "about nothing that has a name" in str(first.evaluations[0].error)
+        assert (second.recovery, second.evaluations[0].name) == ("retrieve", "RefChecker")
+
+
+@pytest.mark.parametrize("server", [WRONG, LETTER], indirect=True, ids=["wrong", "letter"])
+async def test_an_answer_that_refchecker_cannot_check_does_not_leave(server: OpenAIServer) -> None:
+    for found in (
+        guarded(server, dead()).with_trace().invoke({"question": QUESTION}),
+        await guarded(server, dead()).with_trace().ainvoke({"question": QUESTION}),
+    ):
+        assert (found.output, found.trace.outcome) == (UNCHECKED, "evaluator_failed")
+        assert len(found.trace.attempts) == 2

@@ -67,7 +67,7 @@ def test_a_graph_with_a_checkpointer_of_its_own_is_refused(checkpointer: Any) ->
     for node in (agent, graph_of(agent), calls_it):
         with pytest.raises(ValueError, match=r"'LangGraph'.*HallucinationMiddleware"):
             guarded_node(node, judge)
-    Guard(graph_of(wrong, False), judge)
+    Guard(graph_of(wrong, False) | last, judge)
 
 
 @pytest.mark.parametrize("outside", [True, False], ids=["in a graph", "in none"])

@@ -35,7 +35,7 @@ from demur.runtime import (
     within_scope,
 )
 from demur.schema import Usage
-from demur.shapes import distinct
+from demur.shapes import ANSWER_KEYS, distinct
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -321,7 +321,7 @@ def refuse_memory(chain: Any) -> None:
             continue
         seen.add(id(runnable))
         names = {base.__name__ for base in type(runnable).__mro__}
-        if "Pregel" in names and getattr(runnable, "checkpointer", None) not in (None, False):
+        if _is_graph(runnable) and getattr(runnable, "checkpointer", None) not in (None, False):
             raise ValueError(
                 f"the graph {_name(runnable)!r} inside the guard has a checkpointer of its own, "
                 "which would keep the answers that the guard rejects: compile it without one (give "
@@ -338,6 +338,23 @@ def refuse_memory(chain: Any) -> None:
             waiting += runnable.deps
 
 
+def refuse_agent(chain: Runnable[Any, Any]) -> None:
+    """Refuse a graph whose answer is in its messages, before it is asked anything.
+
+    Raises:
+        ValueError: It is one; the message says what to do.
+    """
+    given = getattr(chain, "output_channels", ())
+    if _is_graph(chain) and "messages" in given and not {*ANSWER_KEYS} & {*given}:
+        raise ValueError(
+            f"{_name(chain)!r} is an agent or a graph, whose answer stands in its messages: guard "
+            "an agent from the inside, where its steps are not done again, with "
+            "HallucinationMiddleware of langchain-demur; or have the last message judged, which "
+            "can be let through or blocked, Guard(agent, ..., "
+            "answer=lambda state: state['messages'][-1])"
+        )
+
+
 def _runnables(values: Iterable[Any]) -> Iterator[Runnable[Any, Any]]:
     """The Runnables among values, in lists and mappings too, and those of a graph's nodes."""
     for value in values:
@@ -348,6 +365,19 @@ def _runnables(values: Iterable[Any]) -> Iterator[Runnable[Any, Any]]:
             yield from _runnables(value.values())
         elif isinstance(value, (list, tuple)):
             yield from _runnables(value)
+
+
+def streams_steps(chain: Runnable[Any, Any]) -> bool:
+    """Whether a chain ends in a graph, whose stream is what its nodes did and no answer."""
+    while True:
+        inner = getattr(chain, "last", None) or getattr(chain, "bound", None)
+        if not isinstance(inner, Runnable) or _is_graph(chain):
+            return _is_graph(chain)
+        chain = inner
+
+
+def _is_graph(runnable: Any) -> bool:
+    return any(base.__name__ == "Pregel" for base in type(runnable).__mro__)
 
 
 def _name(graph: Any) -> str:

@@ -18,7 +18,7 @@ from typing_extensions import Self
 
 from demur._frozen import fields_of
 from demur.guard.call import GuardArguments, GuardedCall, OnError
-from demur.guard.chain import refuse_memory
+from demur.guard.chain import refuse_agent, refuse_memory, streams_steps
 from demur.guard.recoveries import Budget, OnFail, make_policy
 from demur.guard.streams import astream, stream
 from demur.guard.trace import Guarded
@@ -117,6 +117,8 @@ class Guard(GuardArguments[Input, Output]):
         }
         super().__init__(**{**fields, **made})
         refuse_memory(self.chain)
+        if self.answer is None:
+            refuse_agent(self.chain)
         for evaluator in self.evaluators:
             if getattr(evaluator, "threshold", 0) is None:
                 raise ValueError(no_verdict(evaluator.get_name()))
@@ -252,7 +254,8 @@ class Guard(GuardArguments[Input, Output]):
     def _by_sentences(self) -> bool:
         # What is taken back in a chain cannot be followed through its further steps, and the guard
         # around the chain is the one whose stream is seen.
-        return self.streaming == "sentence" and not in_a_guarded_chain()
+        by_sentences = self.streaming == "sentence" and not streams_steps(self.chain)
+        return by_sentences and not in_a_guarded_chain()
 
     def _buffered(self, inputs: Iterator[Input], *run: Any, **kwargs: Any) -> Iterator[Output]:
         if given := list(inputs):

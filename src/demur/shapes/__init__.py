@@ -5,7 +5,7 @@ that know no guard and ask no model; what cannot be found is an error that names
 looked for; what is edited is a copy.
 """
 
-from demur.shapes.answers import Answer, Own, find_answer, stays
+from demur.shapes.answers import ANSWER_KEYS, Answer, Own, find_answer, stays
 from demur.shapes.chunks import Form, added, fits, last_chunks, others_in, read_chunk, streamed_in
 from demur.shapes.data import NoSuchForm
 from demur.shapes.finding import (
@@ -23,6 +23,7 @@ from demur.shapes.messages import last_written, sources, this_turn
 from demur.shapes.passed_on import alike, as_given
 
 __all__ = [
+    "ANSWER_KEYS",
     "CONTEXT_KEYS",
     "Answer",
     "Form",

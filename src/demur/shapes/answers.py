@@ -278,8 +278,8 @@ def _not_found(output: Any) -> DemurError:
     messages = _fields_of(output).get("messages")
     if isinstance(messages, list) and any(isinstance(one, BaseMessage) for one in messages):
         return DemurError(
-            "no answer can be found in the messages of an agent or a graph: guard an agent from the "
-            "inside, with HallucinationMiddleware of langchain-demur; or have the last message "
+            "no answer can be found in the messages of an agent or a graph: guard an agent from "
+            "the inside, with HallucinationMiddleware of langchain-demur; or have the last message "
             "judged, answer=lambda state: state['messages'][-1]"
         )
     return DemurError(
