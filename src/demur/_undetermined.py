@@ -17,6 +17,7 @@ class UndeterminedError(Exception):
         why: The evaluation's `error`.
         claims: Its claims.
         details: Its details.
+        cause: Its `cause`: in a few words for anyone to see, where no call failed.
     """
 
     def __init__(
@@ -24,8 +25,10 @@ class UndeterminedError(Exception):
         why: str,
         claims: Sequence[Claim] = (),
         details: Mapping[str, JsonValue] | None = None,
+        cause: str | None = None,
     ) -> None:
         super().__init__(why)
+        self.cause = cause
         self.claims = tuple(claims)
         self.details = dict(details or {})
 

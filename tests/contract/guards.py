@@ -5,6 +5,7 @@ Of an odd item the chain says what is not so. Corrected, it speaks of another, e
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +13,11 @@ from typing import Any
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.output_parsers import StrOutputParser
+from langchain_core.output_parsers import (
+    JsonOutputParser,
+    PydanticOutputParser,
+    StrOutputParser,
+)
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import (
@@ -21,6 +26,7 @@ from langchain_core.runnables import (
     RunnableParallel,
     RunnablePassthrough,
 )
+from pydantic import BaseModel
 
 from contract.evaluators import refchecker
 from contract.member import FEWER, Member
@@ -105,6 +111,52 @@ def _better_asked(input: dict[str, str], feedback: Feedback) -> dict[str, str]:
 def _repairing() -> Runnable[Any, Any]:
     model = ScriptedModel(script=_speak)
     return Guard(_chain(), _passes, on_fail=Retrieve(Items(), then=Repair(model)))
+
+
+class Structured(BaseModel):
+    """An answer, with a value beside it that says the same."""
+
+    answer: str
+    item: int
+
+
+def _repairing_data() -> Runnable[Any, Any]:
+    """What the chain's parser gives grows as it is streamed."""
+    chain = _chain() | RunnableLambda(_as_json) | JsonOutputParser()
+    return Guard(chain, _passes_data, on_fail=Retrieve(Items(), then=Repair(_writing())))
+
+
+def _repairing_an_object() -> Runnable[Any, Any]:
+    parser = PydanticOutputParser(pydantic_object=Structured)
+    chain = _chain() | RunnableLambda(_as_json) | parser
+    return Guard(chain, _passes_data, on_fail=Retrieve(Items(), then=Repair(_writing())))
+
+
+def _writing() -> ScriptedModel:
+    return ScriptedModel(script=_write)
+
+
+def _as_json(message: AIMessage) -> str:
+    said = str(message.text)
+    return json.dumps({"answer": said, "item": int(said.split()[1])})
+
+
+def _write(stage: str, messages: Sequence[BaseMessage]) -> str:
+    return _as_json(AIMessage(_speak(stage, messages)))
+
+
+def _passes_data(sample: Sample) -> Evaluation:
+    said = json.loads(sample.answer)
+    assert said["item"] == int(said["answer"].split()[1])  # one was repaired with the other
+    return _passes(sample.model_copy(update={"answer": said["answer"]}))
+
+
+def _is_corrected_data(number: int, output: dict[str, Any]) -> bool:
+    return output == json.loads(_as_json(AIMessage(_corrected(number))))
+
+
+def _is_corrected_object(number: int, output: Structured) -> bool:
+    return _is_corrected_data(number, output.model_dump())
 
 
 def _widening() -> Runnable[Any, Any]:
@@ -221,6 +273,8 @@ GUARDS = [
         bad_input={"question": "How are you?"},
     ),
     _guard("guard that repairs, message", _repairing, _is_corrected, _text),
+    _guard("guard that repairs, data", _repairing_data, _is_corrected_data),
+    _guard("guard that repairs, object", _repairing_an_object, _is_corrected_object),
     _guard("guard that widens, string", _widening, _is_corrected_text),
     _guard("guard in a guard, string", _nested, _is_refused),
     _guard("guard without a judge, string", _open, _is_said),

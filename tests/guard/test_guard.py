@@ -369,7 +369,7 @@ def test_without_contexts_an_evaluator_that_needs_them_cannot_decide(mode: str) 
     chain = Chain("It is tall.")
     found = traced(Guard(chain, checker), "why?", mode)
     assert (found.output, found.trace.outcome) == (UNCHECKED, "evaluator_failed")
-    assert found.trace.reason == "RefChecker could not decide about attempt 1"
+    assert found.trace.reason == "RefChecker could not decide about attempt 1 (no contexts)"
     (found_of_it,) = found.trace.attempts[0].evaluations
     assert "nothing to check the answer against" in str(found_of_it.error)
     assert len(chain.inputs) == 1  # another answer would not help

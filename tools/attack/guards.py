@@ -227,7 +227,7 @@ def build(case: Case, guarded: bool) -> Runnable[Any, Any]:
         *judges(case.judge),
         on_error=case.on_error,
         on_abstain=case.on_abstain,
-        on_fail=policy.on_fail(Speaker(say=Script(*policy.model))),
+        on_fail=policy.on_fail(Speaker(say=Script(*map(shape.written, policy.model)))),
         **same,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -182,6 +183,13 @@ class Reply(BaseModel):
     text: str
 
 
+class Said(BaseModel):
+    """A structured answer, with the same words beside it."""
+
+    answer: str
+    beside: list[str] | None = None
+
+
 @dataclass(frozen=True)
 class Shape:
     """How a chain answers."""
@@ -193,6 +201,8 @@ class Shape:
     """The guard's argument."""
     editable: bool = True
     """Whether a refusal can take the answer's place."""
+    written: Callable[[str], str] = str
+    """How a model writes another answer of this shape."""
 
 
 def _whole(make: Callable[[str], Any]) -> Callable[[Say], Runnable[Any, Any]]:
@@ -245,8 +255,17 @@ def _blocks(text: str) -> AIMessage:
     return AIMessage([{"type": "text", "text": text}, {"type": "reasoning", "reasoning": RIGHT}])
 
 
+def _said(text: str) -> dict[str, Any]:
+    return {"answer": text, "beside": [text]}
+
+
+def _as_json(text: str) -> str:
+    return json.dumps(_said(text))
+
+
 def _text_of(output: Any) -> str:
     value = output.get("answer", "") if isinstance(output, dict) else output
+    value = value.answer if isinstance(value, Said) else value
     return str(value.text) if isinstance(value, BaseMessage) else str(value)
 
 
@@ -267,6 +286,17 @@ SHAPES: dict[str, Shape] = {
     ),
     "assign": Shape(
         lambda say: RunnablePassthrough.assign(answer=_model(say) | StrOutputParser()), _text_of
+    ),
+    "data": Shape(_whole(_said), _text_of, written=_as_json),
+    "data in a pydantic object": Shape(
+        _whole(lambda t: Said(**_said(t))), _text_of, written=_as_json
+    ),
+    "mapping with more beside": Shape(
+        _whole(lambda t: {"context": _CONTEXT, "beside": _message(t), **_said(t)}), _text_of
+    ),
+    "AddableDict with more beside, streamed": Shape(
+        _streamed(lambda t: AddableDict(beside=t, answer=t), AddableDict(context=_CONTEXT)),
+        _text_of,
     ),
     "pydantic": Shape(
         _whole(lambda t: Reply(text=t)), attrgetter("text"), attrgetter("text"), editable=False

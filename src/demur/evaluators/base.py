@@ -73,6 +73,7 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
             name=self.get_name(),
             error=why,
             explanation=why,
+            cause=error.cause,
             claims=error.claims,
             details=error.details,
         )

@@ -59,15 +59,17 @@ def warn_of(evaluation: Evaluation, sample: Sample) -> None:
     It is logged once a minute for each evaluator and reason. No text of an answer is in it, and
     nothing that a provider said.
     """
-    reason = evaluation.cause or "it gave no reason that can be told here; the trace has it"
-    if evaluation.cause is None and not sample.contexts:
-        reason = "no contexts were found; give contexts=..., or see that the chain returns them"
+    reason = evaluation.cause or "it tells no kind of error; its own words are in the trace"
+    found = (
+        "" if sample.contexts else " The guard found no contexts: contexts= says where they are."
+    )
     warn(
         _log,
         f"{evaluation.name}: {reason}",
-        "%s could not decide about an answer: %s. The guard's on_error says what becomes of it.",
+        "%s could not decide about an answer: %s.%s",
         evaluation.name,
         reason,
+        found,
     )
 
 

@@ -58,6 +58,7 @@ NO_REFERENCES = (
     "there is nothing to check the answer against: give the sample contexts or a reference, or "
     "give RefChecker a retriever"
 )
+_NO_CONTEXTS = "no contexts"
 
 
 class RefChecker(ClaimEvaluator):
@@ -266,7 +267,7 @@ class RefChecker(ClaimEvaluator):
         if _any_text(sample.contexts, sample.reference):
             return sample
         if self.retriever is None:
-            raise UndeterminedError(NO_REFERENCES)
+            raise UndeterminedError(NO_REFERENCES, cause=_NO_CONTEXTS)
         query = sample.question or sample.answer
         searching = RunnableCall(self.retriever, query, "retrieval")
         documents = yield from ask(searching, "the retriever failed")
@@ -274,7 +275,8 @@ class RefChecker(ClaimEvaluator):
         plain = unstyled(retrieved)  # as all that an evaluator is given
         contexts = (retrieved if plain is None else plain.sample).contexts
         if not _any_text(contexts, None):
-            raise UndeterminedError("the retriever found no text to check the answer against")
+            why = "the retriever found no text to check the answer against"
+            raise UndeterminedError(why, cause=_NO_CONTEXTS)
         return sample.model_copy(update={"contexts": contexts})
 
     def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[LabelledClaims]:
