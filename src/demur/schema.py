@@ -235,9 +235,9 @@ class Evaluation(ShownInNotebooks, _Value):
     """Set only when undetermined: why no decision could be made. It may quote the answer, or what a
     provider said; for whoever gets no trace there is `cause`."""
     cause: Text | None = None
-    """Why it is undetermined, in words for anyone to see: the errors of the calls that failed, class
-    and HTTP status, such as "RateLimitError 429"; or "no contexts". None where the evaluator tells
-    none, as of an unreadable reply."""
+    """Why it is undetermined, in words for anyone to see: the errors of the calls that failed, by
+    class and HTTP status, such as "RateLimitError 429"; or "no contexts". None where the evaluator
+    tells none, as of an unreadable reply."""
     details: dict[str, JsonValue] = Field(default_factory=dict)
     """Every number behind the score, as JSON values."""
     fingerprints: dict[str, str] = Field(default_factory=dict)

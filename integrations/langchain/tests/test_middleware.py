@@ -36,6 +36,7 @@ from demur.guard import REFUSAL, UNCHECKED, Annotate, Block, Budget, EvaluatorFa
 from langchain_demur import HallucinationMiddleware
 from support import facts
 from support.evaluators import ForStrictGuards
+from support.fakes import ScriptedModel
 from support.openai_server import openai_server
 from support.rag import FACTS, QUESTION, RIGHT, WRONG, make_retriever
 
@@ -107,6 +108,10 @@ def test_a_wrong_answer_is_answered_again_and_leaves_no_trace_in_the_history(run
         again = [one for one in server.requests if "does not hold" in str(one["messages"])]
     assert kinds(found) == ["human", "ai", "tool", "ai"]
     assert found["messages"][-1].text == RIGHT
+    mark = found["messages"][-1].response_metadata["demur"]
+    assert mark["outcome"] == "recovered"
+    assert [one["text"] in FACTS[0] for one in mark["evidence"]] == [True]
+    assert "97" not in repr(mark)
     assert "97" not in str([message.content for message in state["messages"]])
     assert set(state) == {"messages"}
     # What it was told came last, and named the claim and the passage that refutes it.
@@ -399,6 +404,22 @@ class TestStructuredResponses:
         answers = [re.sub(r"\s", "", sample.answer) for sample in seen]
         assert answers == ['{"metres":97}', '{"metres":84}']
         assert "97" not in str(found["messages"][-1].content)
+
+    @strategies
+    def test_are_repaired_as_their_class_validates_them(self, run: Run, strategy: Any) -> None:
+        for written, left in (
+            ('{"metres": "84"}', None),  # of another form than what it replaces
+            ('{"metres": 84}', Height(metres=84)),
+        ):
+            model = ScriptedModel(script=lambda stage, messages, written=written: written)
+            with openai_server(serving(search(), self.reply(strategy, 97))) as server:
+                checks = HallucinationMiddleware(judged_by([], False, True), model=model)
+                agent = make_agent(server, [small_search], checks, response_format=strategy(Height))
+                found = run(agent)
+            assert found.get("structured_response") == left
+            assert found["messages"][-1].text == (REFUSAL if left is None else written)
+            said = [(m.content, getattr(m, "tool_calls", ())) for m in found["messages"]]
+            assert "97" not in str(said)  # ids may hold any digits
 
     @strategies
     def test_are_left_out_where_they_do_not_hold(self, run: Run, strategy: Any) -> None:

@@ -150,8 +150,14 @@ def is_own(answer: AIMessage | str, judged: AIMessage | str) -> bool:
     """Whether what a guard returned is what it judged, and nothing was put in its place."""
     if isinstance(answer, str) or isinstance(judged, str):
         return answer is judged or (isinstance(judged, str) and answer == judged)
-    outcome = (answer.response_metadata.get(MARK) or {}).get("outcome")
-    return str(answer.text) == str(judged.text) and outcome in (None, "recovered")
+    same = str(answer.text) == str(judged.text)
+    return same and outcome_of(answer) in (None, "recovered")
+
+
+def outcome_of(answer: AIMessage) -> str | None:
+    """What a guard says in a message of how it came about; None where it says nothing."""
+    mark = answer.response_metadata.get(MARK)
+    return mark.get("outcome") if isinstance(mark, Mapping) else None
 
 
 def read_state(reader: str | Callable[[Any], Any], state: Any, name: str) -> Any:

@@ -15,7 +15,7 @@ from pydantic_core import from_json, to_json
 from demur import DemurError
 from demur.guard import Budget, Feedback, OnError, OnFail
 from demur.schema import OnAbstain
-from demur.shapes import last_written, sources
+from demur.shapes import NoSuchForm, find_answer, last_written, sources
 from langchain_demur._messages import (
     calls_tools,
     marked_as,
@@ -33,6 +33,7 @@ from langchain_demur._run import (
     answering,
     is_own,
     named_apart,
+    outcome_of,
     policy_of,
     read_state,
     rejected_in,
@@ -240,7 +241,10 @@ def _let_through(call: Call, found: dict[str, Any]) -> ModelResponse[Any]:
     if not is_own(answer, judged.answer):
         # With the answer goes all that was made of it: structured response and tool messages.
         before = response.result[: _index(response.result, judged.last)]
-        return ModelResponse(result=only_last_speaks([*before, answer]))
+        return ModelResponse(
+            result=only_last_speaks([*before, answer]),
+            structured_response=_repaired(response.structured_response, answer),
+        )
     leaving = answer
     if calls_tools(judged.last):
         leaving = marked_as(answer, _call_judged(response, judged.last))
@@ -248,6 +252,21 @@ def _let_through(call: Call, found: dict[str, Any]) -> ModelResponse[Any]:
             leaving = call.step(leaving, found)
     result = [leaving if message is judged.last else message for message in response.result]
     return replace(response, result=only_last_speaks(result))
+
+
+def _repaired(structured: Any, answer: AIMessage) -> Any:
+    """The structured response that a repaired answer is the JSON of, as its class validates it.
+
+    Returns:
+        None where there was none, where the answer is a refusal, and where the class takes no such
+        values.
+    """
+    if structured is None or outcome_of(answer) != "recovered":
+        return None
+    try:
+        return find_answer(structured).repaired(str(answer.text))
+    except (NoSuchForm, DemurError):
+        return None
 
 
 def _call_judged(response: ModelResponse[Any], last: AIMessage) -> AIMessage:
