@@ -62,6 +62,7 @@ from llama_index.evaluation.demur.events import (
 )
 from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
 from support.evaluators import ForStrictGuards, Scripted, undetermined
+from support.fakes import ScriptedModel
 from support.rag import FACTS, QUESTION, RIGHT, WRONG
 
 # --- An answer and what becomes of it ------------------------------------------------------------
@@ -279,6 +280,11 @@ def test_a_structured_answer(mode: str) -> None:
     assert guarded.response == Height(metres=84)
     assert guarded.metadata is not None
     assert guarded.metadata["demur"]["outcome"] == "recovered"
+    writer = ScriptedModel(script=lambda stage, messages: '{"metres": 84}')
+    repaired = ask(mode, GuardedQueryEngine(Structured(), judge(), model=writer))
+    assert isinstance(repaired, PydanticResponse)
+    assert repaired.response == Height(metres=84)
+    assert [node.text for node in repaired.source_nodes] == [FACTS[0]]
     refused = ask(
         mode,
         GuardedQueryEngine(Structured(), judge(), budget=Budget(attempts=1), on_fail="abstain"),

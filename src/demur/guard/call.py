@@ -317,9 +317,8 @@ class GuardedCall:
             if self._by is not None:  # a judge that is down is not asked again and again
                 self._spent.append((self._by, why))
             recovery = self._choose(for_undetermined(self.guard._policy), why)
-            if isinstance(recovery, Ended) or number >= self.guard.budget.attempts:
-                return recovery if isinstance(recovery, Ended) else Ended(why)
-            return recovery
+            again = not isinstance(recovery, Ended)
+            return Ended(why) if again and number >= self.guard.budget.attempts else recovery
         if last.same_as is not None and self._by is not None:
             why = f"attempt {number} gave the answer of attempt {last.same_as} again"
             self._spent.append((self._by, why))

@@ -14,6 +14,7 @@ from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.response.schema import (
     RESPONSE_TYPE,
     AsyncStreamingResponse,
+    PydanticResponse,
     Response,
     StreamingResponse,
 )
@@ -25,6 +26,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from demur import DemurError
 from demur.guard import Budget, OnError, OnFail
 from demur.schema import OnAbstain
+from demur.shapes import NoSuchForm, find_answer
 from llama_index.evaluation.demur._asking import (
     Ask,
     Call,
@@ -246,13 +248,20 @@ def _ask(bundle: QueryBundle) -> Ask:
 
 
 def _response(answer: Answer) -> RESPONSE_TYPE:
-    """The engine's own response where the answer is its; with the result in a copy of it."""
+    """The engine's own response where the answer is its; with the result in a copy of it.
+
+    A repaired answer is of the engine's class of structured answers, if that takes its values.
+    """
     given: RESPONSE_TYPE = answer.reply.response
     metadata = {**answer.metadata, KEY: GuardResult.of(answer.trace)}
     if answer.unedited and not isinstance(given, (StreamingResponse, AsyncStreamingResponse)):
         nodes = given.source_nodes if answer.first else answer.nodes
         copied: RESPONSE_TYPE = changed(given, metadata=metadata, source_nodes=nodes)
         return copied
+    if isinstance(given, PydanticResponse) and answer.trace.outcome == "recovered":
+        with suppress(NoSuchForm):
+            repaired = find_answer(given.response).repaired(answer.text)
+            return PydanticResponse(repaired, answer.nodes, metadata)
     return Response(answer.text, answer.nodes, metadata)
 
 
