@@ -16,7 +16,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 
 from demur import CallPolicy, Guard, RefChecker
-from demur.guard import REFUSAL
+from demur.guard import REFUSAL, UNCHECKED
 from support.fakes import ScriptedModel, isolated
 from support.openai_server import openai_server
 from support.streams import Telling, until
@@ -60,8 +60,7 @@ def test_each_sentence_is_an_event_and_the_last_one_has_claims_and_evidence(tmp_
         claim["text"] for claim in last["claims"]
     ]
     assert [(quote["claim"], quote["source"]) for quote in last["evidence"]] == [
-        (0, "tower.md"),
-        (1, "tower.md"),
+        (claim["text"], "tower.md") for claim in last["claims"]
     ]
 
 
@@ -260,6 +259,7 @@ def test_a_dead_judge_refuses_every_stream_and_no_traceback_is_logged(
     ):
         found = asyncio.run(_all(url, ["why?"] * 50))
     for events in found:
-        assert text_of(events) == REFUSAL
+        assert text_of(events) == UNCHECKED
         assert ending(events) == {"outcome": "evaluator_failed", "claims": [], "evidence": []}
     assert not [one for one in caplog.records if one.exc_info or "Traceback" in one.message]
+    assert caplog.text.count("RefChecker could not decide about an answer") <= 1  # in a minute
