@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from functools import cached_property
 from typing import Any, Literal
 
 from langchain_core.documents import Document
@@ -19,6 +20,7 @@ from pydantic import PrivateAttr
 
 from demur._frozen import FrozenRunnable
 from demur.guard.chain import ChainCall, Inside
+from demur.guard.conversation import conversation_of
 from demur.guard.feedback import Feedback
 from demur.guard.recoveries import (
     END,
@@ -56,6 +58,7 @@ from demur.runtime import ChatCall, Limit, RunnableCall, Scope, Steps, ask, ask_
 from demur.schema import Evaluation, OnAbstain, Sample, Usage
 from demur.shapes import (
     CONTEXT_KEYS,
+    ContextsReader,
     Reader,
     alike,
     as_documents,
@@ -85,7 +88,8 @@ class GuardArguments(FrozenRunnable[Input, Output]):
     streaming: Literal["buffer", "sentence"]
     question: Reader | None
     answer: Reader | None
-    contexts: Reader | None
+    contexts: ContextsReader | None
+    conversation: bool | Reader
 
     _policy: dict[str, Again | Final] = PrivateAttr()
     """`on_fail`, with the models that it names."""
@@ -198,10 +202,33 @@ class GuardedCall:
         """
         self._asked |= call.widening.met
         text = find_answer(output, self.guard.answer)
-        contexts = find_contexts(call.input, output, call.capture.documents, self.guard.contexts)
+        contexts = self.held_against(self.find_contexts(call, output))
         abstained = _folded(text) in map(_folded, call.capture.refusals)
         self._settle(call.capture.usage)
         return Answered(output, text, contexts, origin, call.capture.usage, abstained)
+
+    def find_contexts(self, call: ChainCall, output: Any) -> tuple[Document, ...]:
+        """What a run of the chain gave its answer from.
+
+        Raises:
+            DemurError: They are not where the guard was told.
+        """
+        reader = self.guard.contexts
+        # What a `Regenerate` tells quotes the rejected answer, and is nothing that the user gave.
+        given = self.input if callable(reader) else call.input
+        return find_contexts(given, output, call.capture.documents, reader)
+
+    def held_against(self, contexts: tuple[Document, ...]) -> tuple[Document, ...]:
+        """The contexts of an answer, and what the conversation says if the guard is to read it."""
+        said = self._conversation
+        return distinct([*contexts, *said]) if said else contexts
+
+    @cached_property
+    def _conversation(self) -> tuple[Document, ...]:
+        where = self.guard.conversation
+        if where is False:
+            return ()
+        return conversation_of(self.input, self.question, None if where is True else where)
 
     def evaluate(self, sample: Sample) -> Steps[tuple[Evaluation, ...]]:
         """What the evaluators find of a sample, side by side."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -19,6 +20,8 @@ from demur.schema import Sample
 
 Reader = str | Callable[[Any], Any]
 """How to find something: a key, or a function."""
+ContextsReader = Reader | Callable[[Any, Any], Any]
+"""The same for contexts, whose function may take the input and the output."""
 
 QUESTION_KEYS = ("input", "question", "query")
 ANSWER_KEYS = ("answer", "output", "result", "response")
@@ -36,15 +39,12 @@ def find_question(input: Any, reader: Reader | None = None) -> str | None:
         DemurError: `reader` was given and finds no text.
     """
     if reader is not None:
-        value = _read(reader, input, "question")
+        value = read(reader, input, "question")
         question = value if value is None else _last_text(value)
         if value is not None and question is None:
             raise DemurError(f"question= found {kind_of(value)}, expected a string or a message")
         return question
-    if isinstance(input, BaseModel) and not isinstance(input, (BaseMessage, PromptValue)):
-        input = dict(input)  # a graph's state
-    elif is_dataclass(input) and not isinstance(input, type):
-        input = {field.name: getattr(input, field.name) for field in fields(input)}
+    input = as_fields(input)
     if isinstance(input, Mapping):
         values = [input[key] for key in (*QUESTION_KEYS, "messages") if key in input]
     else:
@@ -97,28 +97,45 @@ def only_judged(output: Any, reader: Reader | None) -> Any:
 
 
 def find_contexts(
-    input: Any, output: Any, captured: Sequence[Document], reader: Reader | None = None
+    input: Any, output: Any, captured: Sequence[Document], reader: ContextsReader | None = None
 ) -> tuple[Document, ...]:
     """The documents that the answer was given from.
 
     Those under one of `CONTEXT_KEYS` of the output; else what the chain's own retrievers returned;
-    else those of the input; else none. A key is looked for in the output, then in the input; a
-    function is given the output.
+    else those of the input; else none. A key is looked for in the output, then in the input. A
+    function is given the output; one with two required parameters, the input and the output.
 
     Raises:
         DemurError: `reader` was given and finds no documents.
     """
     if reader is not None:
-        held = isinstance(output, Mapping) and reader in output
-        source = input if isinstance(reader, str) and not held else output
-        value = _read(reader, source, "contexts")
+        value = _read_contexts(reader, input, output)
         documents = as_documents(value)
         if documents is None:
             raise DemurError(
                 f"contexts= found {kind_of(value)}, expected documents or strings (a list of them)"
             )
         return documents
-    return _under_context_keys(output) or tuple(captured) or _under_context_keys(input)
+    return under_context_keys(output) or tuple(captured) or under_context_keys(input)
+
+
+def _read_contexts(reader: ContextsReader, input: Any, output: Any) -> Any:
+    if callable(reader):
+        given = (input, output) if _takes_two(reader) else (output,)
+        return reader(*given)
+    held = isinstance(output, Mapping) and reader in output
+    return read(reader, output if held else input, "contexts")
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    """Whether a function has to be given two arguments. One that does not say takes one."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some builtins
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    required = [p for p in parameters if p.kind in positional and p.default is p.empty]
+    return len(required) == 2
 
 
 def can_edit(output: Any, reader: Reader | None) -> bool:
@@ -162,7 +179,7 @@ def text_of(value: Any) -> str | None:
 def _find(output: Any, reader: Reader | None) -> Any:
     """The string or message that is the answer."""
     if reader is not None:
-        value = _read(reader, output, "answer")
+        value = read(reader, output, "answer")
         if text_of(value) is None:
             raise DemurError(f"answer= found {kind_of(value)}, expected a string or a message")
         return value
@@ -235,12 +252,12 @@ def _last_text(value: Any) -> str | None:
     if isinstance(value, PromptValue):
         value = value.to_messages()
     if isinstance(value, Sequence) and not isinstance(value, str):
-        sent = [m for m in _as_messages(value) if m.type == "human"]
+        sent = [m for m in as_messages(value) if m.type == "human"]
         value = sent[-1] if sent else None
     return text_of(value)
 
 
-def _as_messages(value: Sequence[Any]) -> list[BaseMessage]:
+def as_messages(value: Sequence[Any]) -> list[BaseMessage]:
     """The messages among some values; all of them where some are in short form."""
     if not all(map(_is_message, value)):
         return [message for message in value if isinstance(message, BaseMessage)]
@@ -255,7 +272,8 @@ def _is_message(value: Any) -> bool:
     return short or isinstance(value, BaseMessage)
 
 
-def _under_context_keys(value: Any) -> tuple[Document, ...]:
+def under_context_keys(value: Any) -> tuple[Document, ...]:
+    """The documents under the first of `CONTEXT_KEYS` that holds some."""
     if not isinstance(value, Mapping):
         return ()
     candidates = (as_documents(value[key]) for key in CONTEXT_KEYS if key in value)
@@ -278,12 +296,26 @@ def distinct(documents: Iterable[Document]) -> tuple[Document, ...]:
     return tuple(first.values())
 
 
-def _read(reader: Reader, source: Any, name: str) -> Any:
+def read(reader: Reader, source: Any, name: str) -> Any:
+    """What a key of a mapping, or a function, gives.
+
+    Raises:
+        DemurError: There is no such key; the message has the argument's `name`.
+    """
     if callable(reader):
         return reader(source)
     if isinstance(source, Mapping) and reader in source:
         return source[reader]
     raise DemurError(f"{name}={reader!r}: there is no such key in {kind_of(source)}")
+
+
+def as_fields(input: Any) -> Any:
+    """A graph's state, a pydantic model or a dataclass, as a mapping; all else as it is."""
+    if isinstance(input, BaseModel) and not isinstance(input, (BaseMessage, PromptValue)):
+        return dict(input)
+    if is_dataclass(input) and not isinstance(input, type):
+        return {field.name: getattr(input, field.name) for field in fields(input)}
+    return input
 
 
 def kind_of(value: Any) -> str:

@@ -95,6 +95,20 @@ def states_nothing(sentence: str) -> bool:
     return _all_nothing(plain)
 
 
+@lru_cache(maxsize=1024)
+def only_asks(sentence: str) -> bool:
+    """Return whether a sentence asks and states nothing beside.
+
+    One without a mark at its end, as in a chat, asks if it would with a question mark: "how tall is
+    it". A label before a colon asks nothing: "When: at noon".
+    """
+    plain = _plain(sentence)
+    if not plain or len(sentence) > _LONGEST:
+        return False
+    unmarked = plain[-1].isalnum() and ":" not in plain
+    return (unmarked or plain.endswith(tuple(_QUESTION_MARKS))) and _asks(plain)
+
+
 def stated_from(sentence: str) -> int:
     """Return where what a sentence states begins, behind clauses that state nothing.
 
