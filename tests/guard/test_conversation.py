@@ -132,6 +132,9 @@ class TestTheUser:
         [
             ("Why is the Amber Tower 31 metres tall?", []),
             ("why is the amber tower 31 metres tall", []),
+            ("And why is the Amber Tower 31 metres tall?", []),
+            ("so how tall is the 31 metre tower", []),
+            ("So my dogs and cats live in Lund.", ["So my dogs and cats live in Lund."]),
             ("Warum ist der Turm 31 Meter hoch?", []),
             ("塔为什么有31米高？", []),
             ("I live in Lund. How far is it?", ["I live in Lund."]),
@@ -184,7 +187,7 @@ class TestTheAssistant:
             told = HumanMessage(f"{OTHER} That was wrong. {feedback.prompt}")
             return {"messages": [*given["messages"], told]}
 
-        chain = Chain(OTHER, f"{OTHER} Really.", NAME)
+        chain = Chain(OTHER, f"... {OTHER}", NAME)
         guarded = Guard(chain, judge, on_fail=Regenerate(tell), conversation=True)
         found = traced(guarded, {"messages": TALK})
         assert [attempt.verdict for attempt in found.trace.attempts] == [
@@ -199,7 +202,7 @@ class TestTheAssistant:
             return {"notes": [*given["notes"], OTHER]}
 
         guarded = Guard(
-            Chain(OTHER, f"{OTHER} Really."),
+            Chain(OTHER, f"... {OTHER}"),
             judge,
             on_fail=Regenerate(tell),
             contexts=lambda given, output: given["notes"],

@@ -76,10 +76,6 @@ class TestAnAgent:
     @pytest.mark.parametrize("conversation", [True, False])
     def test_knows_what_tools_returned_before(self, say: Say, conversation: bool) -> None:
         """Its last turn has a tool's result of its own, which says nothing of the tower."""
-
-        def other(state: Any) -> Any:
-            return {"documents": [Document("The ferry sails at noon.")]}
-
         with openai_server(serving(search(), RIGHT, search("the ferry"), RIGHT)) as server:
             agent = self.agent(server, _Ferry(), checks(conversation=conversation))
             said = [say(agent, QUESTION), say(agent, "And the ferry? How tall was it?")]

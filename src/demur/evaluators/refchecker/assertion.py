@@ -65,6 +65,8 @@ _PHRASE = re.compile(
 _HARMLESS_IN_QUESTIONS = frozenset(
     ("and", "so", "while", "more than", "rather", "yet", "still", "instead", "und", "da")
 )
+# What links a question to those before it: "And how tall is it?"
+_LINKED = re.compile(r"\A(?:(?:and|but|so|or|then|also|now|well|okay|ok|und|aber|oder)\b[\s,]*)+")
 _VERBAL = re.compile(r"\w{2,}ed\b")
 _EMBEDDED = re.compile(
     r"(?:wer|was|wann|wo|wie|ob|welche[rsnm]?|warum|woher|wohin|dass|wem|wen)\b\D*"
@@ -102,7 +104,7 @@ def only_asks(sentence: str) -> bool:
     One without a mark at its end, as in a chat, asks if it would with a question mark: "how tall is
     it". A label before a colon asks nothing: "When: at noon".
     """
-    plain = _plain(sentence)
+    plain = _LINKED.sub("", _plain(sentence))
     if not plain or len(sentence) > _LONGEST:
         return False
     unmarked = plain[-1].isalnum() and ":" not in plain
