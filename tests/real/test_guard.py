@@ -50,3 +50,30 @@ def test_the_first_example_of_the_readme_works_as_typed(model: BaseChatModel) ->
     # Our own README, not what a model wrote.
     exec(example.replace("guarded.invoke(", "output = guarded.invoke("), names)  # noqa: S102
     assert "1793" in names["output"].text or names["output"].text == REFUSAL
+
+
+@pytest.mark.parametrize(
+    ("said", "passes"),
+    [
+        ("Your name is Ann Miller.", True),
+        ("Your name is Ann Smith.", False),
+        ("Your name is Ann Miller. The Louvre opened as a museum in 1793.", True),
+        ("Your name is Ann Miller. The Louvre opened as a museum in 1851.", False),
+        # The question takes it for granted, which is no support.
+        ("The Louvre has 12 towers.", False),
+    ],
+)
+def test_a_conversation_supports_what_was_said_in_it(
+    model: BaseChatModel, said: str, passes: bool
+) -> None:
+    talk = [
+        ("user", "Hello! My name is Ann Miller."),
+        ("assistant", "Hello! What can I do for you?"),
+        ("user", "When did the Louvre open as a museum? And why has it got 12 towers?"),
+        ("assistant", "It opened in 1851. Your name is Ann Smith."),
+        ("user", "And what was my name again?"),
+    ]
+    chain = {"answer": said, "context": [TEXT]}
+    guard = Guard(lambda given: chain, RefChecker(model), on_fail="abstain", conversation=True)
+    found = guard.with_trace().invoke({"messages": talk})
+    assert (found.trace.outcome == "passed") is passes, found.trace

@@ -185,6 +185,48 @@ def test_by_sentences(call: str) -> None:
     assert told(chat) == [QUESTION, good]
 
 
+TOLD, KNOWN = "My order is 4411.", "Your order is 4411."
+
+
+@pytest.mark.parametrize("conversation", [True, False])
+@pytest.mark.parametrize("call", CALLS)
+def test_the_user_supports_an_answer_if_told_so(call: str, conversation: bool) -> None:
+    inner = engine("context", RIGHT, KNOWN)
+    chat = GuardedChatEngine(inner, judge(), on_fail="abstain", conversation=conversation)
+    say(call, chat, TOLD)
+    response = say(call, chat, "What is my order?")
+    assert response.response == (KNOWN if conversation else REFUSAL)
+    held = [one.metadata.get("source") for one in trace_of(response).attempts[0].contexts]
+    assert ("user" in held) is conversation
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_the_assistant_supports_none(call: str) -> None:
+    history = [
+        ChatMessage(role=MessageRole.USER, content="What is my order?"),
+        ChatMessage(role=MessageRole.ASSISTANT, content=KNOWN),
+    ]
+    chat = GuardedChatEngine(
+        engine("context", KNOWN), judge(), on_fail="abstain", conversation=True
+    )
+    assert say(call, chat, "Again?", history).response == REFUSAL
+
+
+@pytest.mark.parametrize("conversation", [True, False])
+@pytest.mark.parametrize("call", CALLS)
+def test_the_nodes_of_earlier_answers_support_one_if_told_so(call: str, conversation: bool) -> None:
+    inner = engine("context", RIGHT, "Not at all.", RIGHT)
+    chat = GuardedChatEngine(inner, judge(), on_fail="abstain", conversation=conversation)
+    ferry = "When does the ferry to the northern islands sail?"
+    said = [say(call, chat, text).response for text in (QUESTION, ferry, ferry)]
+    assert said[0] == RIGHT
+    assert said[2] == (RIGHT if conversation else REFUSAL)
+    # Of another conversation they are no source.
+    assert say(call, chat, ferry, []).response == REFUSAL
+    chat.reset()
+    assert say(call, chat, ferry).response == REFUSAL
+
+
 @pytest.mark.parametrize("call", CALLS)
 def test_a_best_effort_has_its_note(call: str) -> None:
     chat = GuardedChatEngine(engine("context", WRONG), judge(), on_fail=Annotate())

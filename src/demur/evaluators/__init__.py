@@ -32,6 +32,7 @@ from demur.evaluators.fewl.preference import Preference as Preference
 from demur.evaluators.fewl.preference import best_of as best_of
 from demur.evaluators.fewl.preference import preference as preference
 from demur.evaluators.refchecker import RefChecker, RefCheckerPrompts, Summary, summarize
+from demur.evaluators.refchecker.assertion import only_asks as only_asks
 from demur.evaluators.reverse_validation import ReverseValidation, ReverseValidationPrompts
 from demur.evaluators.reverse_validation.matching import Matcher
 from demur.evaluators.thresholds import AnyThreshold as AnyThreshold

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from functools import cached_property
 from typing import Any, Literal
 
 from langchain_core.documents import Document
@@ -19,6 +20,7 @@ from pydantic import PrivateAttr
 
 from demur._frozen import FrozenRunnable
 from demur.guard.chain import ChainCall, Inside
+from demur.guard.conversation import conversation_of
 from demur.guard.feedback import Feedback
 from demur.guard.recoveries import (
     END,
@@ -59,18 +61,19 @@ from demur.schema import Evaluation, OnAbstain, Sample, Usage
 from demur.shapes import (
     CONTEXT_KEYS,
     Answer,
+    ContextsReader,
     NoSuchForm,
     Reader,
     alike,
     as_documents,
     as_given,
-    as_messages,
     distinct,
     find_answer,
     find_contexts,
     find_question,
     kind_of,
-    with_contexts,
+    prompt_messages,
+    with_found,
 )
 
 OnError = Literal["open", "closed", "raise"]
@@ -88,7 +91,8 @@ class GuardArguments(FrozenRunnable[Input, Output]):
     streaming: Literal["buffer", "sentence"]
     question: Reader | None
     answer: Reader | None
-    contexts: Reader | None
+    contexts: ContextsReader | None
+    conversation: bool | Reader
 
     _policy: dict[str, Again | Final] = PrivateAttr()
     """`on_fail`, with the models that it names."""
@@ -208,7 +212,7 @@ class GuardedCall:
         """
         self._asked |= call.widening.met
         answer = self._answer_in(output)
-        contexts = find_contexts(call.input, output, call.capture.documents, self.guard.contexts)
+        contexts = self.held_against(self.find_contexts(call, output))
         abstained = _folded(answer.text) in map(_folded, call.capture.refusals)
         usage, style = call.capture.usage, call.capture.instructions
         self._settle(usage)
@@ -222,6 +226,29 @@ class GuardedCall:
         """The keys of an output that hold sources."""
         named = self.guard.contexts
         return {*CONTEXT_KEYS, *([named] if isinstance(named, str) else [])}
+
+    def find_contexts(self, call: ChainCall, output: Any) -> tuple[Document, ...]:
+        """What a run of the chain gave its answer from.
+
+        Raises:
+            DemurError: They are not where the guard was told.
+        """
+        reader = self.guard.contexts
+        # What a `Regenerate` tells quotes the rejected answer, and is nothing that the user gave.
+        given = self.input if callable(reader) else call.input
+        return find_contexts(given, output, call.capture.documents, reader)
+
+    def held_against(self, contexts: tuple[Document, ...]) -> tuple[Document, ...]:
+        """The contexts of an answer, and what the conversation says if the guard is to read it."""
+        said = self._conversation
+        return distinct([*contexts, *said]) if said else contexts
+
+    @cached_property
+    def _conversation(self) -> tuple[Document, ...]:
+        where = self.guard.conversation
+        if where is False:
+            return ()
+        return conversation_of(self.input, self.question, None if where is True else where)
 
     def evaluate(self, sample: Sample) -> Steps[tuple[Evaluation, ...]]:
         """What the evaluators find of a sample, side by side."""
@@ -385,7 +412,7 @@ class GuardedCall:
             contexts = distinct([*answered.contexts, *feedback.documents])
             answered = replace(
                 answered,
-                answer=self._resting_on(contexts, answered.answer.output),
+                answer=self._with_found(feedback, answered.answer.output),
                 contexts=contexts,
                 feedback=feedback,
             )
@@ -411,7 +438,7 @@ class GuardedCall:
         if repair.prompt is None:
             prompt = repair_prompt(feedback, contexts, last.answer.form, last.style)
         else:
-            prompt = as_messages(repair.prompt(feedback, contexts))
+            prompt = prompt_messages(repair.prompt(feedback, contexts))
         (outcome,) = yield from ask_all([Inside(ChatCall(repair.model, prompt, "repair"))])
         text = "" if outcome.error else without_delimiters(outcome.value.text)
         why = "the answer could not be repaired"
@@ -424,14 +451,15 @@ class GuardedCall:
             output = last.answer.repaired(text)
         except NoSuchForm as error:
             return Ended(_because(why, str(error)), usage=outcome.usage)
-        answer = self._resting_on(contexts, output)
+        answer = self._with_found(feedback, output)
         return Answered(
             answer, contexts, "repair", outcome.usage, feedback=feedback, style=last.style
         )
 
-    def _resting_on(self, contexts: Sequence[Document], output: Any) -> Answer:
-        """The answer in an output whose key for sources holds what the answer rests on."""
-        return self._answer_in(with_contexts(output, contexts, self.kept))
+    def _with_found(self, feedback: Feedback, output: Any) -> Answer:
+        """The answer in an output that gives out what was found for it among its sources."""
+        found = feedback.documents
+        return self._answer_in(with_found(output, found, self.kept) if found else output)
 
     # --- The end -----------------------------------------------------------------------------
 

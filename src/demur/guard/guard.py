@@ -26,7 +26,7 @@ from demur.guard.verdicts import no_verdict
 from demur.guard.widening import in_a_guarded_chain
 from demur.runtime import adrive, drive, within_scope
 from demur.schema import Evaluation, OnAbstain, Threshold
-from demur.shapes import Reader, added
+from demur.shapes import ContextsReader, Reader, added
 
 
 class Guard(GuardArguments[Input, Output]):
@@ -73,8 +73,13 @@ class Guard(GuardArguments[Input, Output]):
         question: Where the question is: a key of the input, or a function of the input.
         answer: Where the answer is: a key of the output, or a function of the output. With a
             function, only a string or message can be replaced, and as a whole.
-        contexts: Where the contexts are: a key of the output or the input, or a function of the
-            output.
+        contexts: Where the contexts are: a key of the output or the input, a function of the
+            output, or a function of the input and the output (two required parameters).
+        conversation: Whether the conversation supports an answer too: what the user stated in it
+            ("My name is Ann."), the question included, and the sources of earlier turns (documents
+            in the input, results of tools). The user is a source then, and is believed. True: the
+            messages are wherever lists of them are in the input; or a key, or a function of the
+            input, that tells where.
         model: In place of `on_fail`: a chat model, or a name for `resolve_model`, that answers from
             the documents when the chain's answer failed.
         name: Under which callbacks and traces know it; None: "Guard".
@@ -98,7 +103,8 @@ class Guard(GuardArguments[Input, Output]):
         streaming: Literal["buffer", "sentence"] = "buffer",
         question: Reader | None = None,
         answer: Reader | None = None,
-        contexts: Reader | None = None,
+        contexts: ContextsReader | None = None,
+        conversation: bool | Reader = False,
         model: str | BaseChatModel | None = None,
         name: str | None = None,
     ) -> None:

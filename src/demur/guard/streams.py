@@ -42,7 +42,6 @@ from demur.shapes import (
     Form,
     added,
     alike,
-    find_contexts,
     fits,
     last_chunks,
     others_in,
@@ -237,12 +236,11 @@ class StreamedAnswer:
             return None  # it may be one, and those are not judged
         reader = self.call.guard.contexts
         try:
-            documents = find_contexts(
-                self.chain.input, self._output, self.chain.capture.documents, reader
-            )
+            documents = self.call.find_contexts(self.chain, self._output)
+            known = bool(documents) or reader is not None
+            return self.call.held_against(documents) if known else None
         except Exception:  # half an output need not have them: with all of it, it is an error
             return None
-        return documents if documents or reader is not None else None
 
     def _accepted(self, at: int) -> bool:
         lets_open = self.call.guard.on_error == "open"

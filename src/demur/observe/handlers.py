@@ -25,7 +25,7 @@ from demur.observe.recorder import Recorder, RunCounts
 from demur.observe.redaction import Redact
 from demur.observe.runs import Runs
 from demur.schema import Evaluation
-from demur.shapes import Reader
+from demur.shapes import ContextsReader, Reader
 
 Evaluator = Runnable[Any, Evaluation] | RunnableLike[Any, Evaluation]
 
@@ -50,7 +50,7 @@ class _Listening:
         tags: str | Sequence[str] = (),
         question: Reader | None = None,
         answer: Reader | None = None,
-        contexts: Reader | None = None,
+        contexts: ContextsReader | None = None,
         fallback: str | Path | None = None,
     ) -> None:
         super().__init__()
@@ -173,8 +173,8 @@ class ScoreCallbackHandler(_Listening, BaseCallbackHandler):
         tags: The same for tags.
         question: Where the question is: a key of the input, or a function of the input.
         answer: Where the answer is: a key of the output, or a function of the output.
-        contexts: Where the contexts are: a key of the output or the input, or a function of the
-            output.
+        contexts: Where the contexts are: a key of the output or the input, a function of the
+            output, or a function of the input and the output (two required parameters).
         fallback: The file for records that a sink does not take; None for a new one in the system's
             temporary folder when it is needed.
 

@@ -15,6 +15,7 @@ from demur.evaluators import as_sample
 from demur.runtime import describe
 from demur.schema import Evaluation, Sample
 from demur.shapes import (
+    ContextsReader,
     Reader,
     find_answer,
     find_contexts,
@@ -31,7 +32,7 @@ class Readers:
 
     question: Reader | None = None
     answer: Reader | None = None
-    contexts: Reader | None = None
+    contexts: ContextsReader | None = None
 
 
 @dataclass(frozen=True)

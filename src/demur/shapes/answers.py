@@ -28,7 +28,7 @@ from demur.shapes.finding import (
     Reader,
     find_question,
     kind_of,
-    read_at,
+    read,
     text_of,
 )
 from demur.shapes.passed_on import alike
@@ -201,7 +201,7 @@ def stays(key: str, value: Any, given: Any, kept: Collection[str]) -> bool:
 
 
 def _read(output: Any, reader: Reader, given: Any, kept: Collection[str]) -> Answer:
-    value = read_at(reader, output, "answer")
+    value = read(reader, output, "answer")
     structured = isinstance(value, list | Mapping | BaseModel) and _is_plain(value)
     if text_of(value) is None and (_is_nothing(value) or not structured):
         raise DemurError(

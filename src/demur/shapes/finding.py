@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -17,6 +18,8 @@ from demur.schema import Sample
 
 Reader = str | Callable[[Any], Any]
 """How to find something: a key, or a function."""
+ContextsReader = Reader | Callable[[Any, Any], Any]
+"""The same for contexts, whose function may take the input and the output."""
 
 QUESTION_KEYS = ("input", "question", "query")
 CONTEXT_KEYS = ("context", "contexts", "source_documents", "documents")
@@ -33,15 +36,12 @@ def find_question(input: Any, reader: Reader | None = None) -> str | None:
         DemurError: `reader` was given and finds no text.
     """
     if reader is not None:
-        value = read_at(reader, input, "question")
+        value = read(reader, input, "question")
         question = value if value is None else _last_text(value)
         if value is not None and question is None:
             raise DemurError(f"question= found {kind_of(value)}, expected a string or a message")
         return question
-    if isinstance(input, BaseModel) and not isinstance(input, (BaseMessage, PromptValue)):
-        input = dict(input)  # a graph's state
-    elif is_dataclass(input) and not isinstance(input, type):
-        input = {field.name: getattr(input, field.name) for field in fields(input)}
+    input = as_fields(input)
     if isinstance(input, Mapping):
         values = [input[key] for key in (*QUESTION_KEYS, "messages") if key in input]
     else:
@@ -50,59 +50,70 @@ def find_question(input: Any, reader: Reader | None = None) -> str | None:
 
 
 def find_contexts(
-    input: Any, output: Any, captured: Sequence[Document], reader: Reader | None = None
+    input: Any, output: Any, captured: Sequence[Document], reader: ContextsReader | None = None
 ) -> tuple[Document, ...]:
     """The documents that the answer was given from.
 
     Those under one of `CONTEXT_KEYS` of the output; else what the chain's own retrievers returned;
-    else those of the input; else none. A key is looked for in the output, then in the input; a
-    function is given the output.
+    else those of the input; else none. A key is looked for in the output, then in the input. A
+    function is given the output; one with two required parameters, the input and the output.
 
     Raises:
         DemurError: `reader` was given and finds no documents.
     """
     if reader is not None:
-        held = isinstance(output, Mapping) and reader in output
-        source = input if isinstance(reader, str) and not held else output
-        value = read_at(reader, source, "contexts")
+        value = _read_contexts(reader, input, output)
         documents = as_documents(value)
         if documents is None:
             raise DemurError(
                 f"contexts= found {kind_of(value)}, expected documents or strings (a list of them)"
             )
         return documents
-    return _under_context_keys(output) or tuple(captured) or _under_context_keys(input)
+    return under_context_keys(output) or tuple(captured) or under_context_keys(input)
 
 
-def with_contexts(output: Any, contexts: Sequence[Document], keys: Collection[str]) -> Any:
-    """An output that gives out these documents where it gives out any.
+def _read_contexts(reader: ContextsReader, input: Any, output: Any) -> Any:
+    if callable(reader):
+        given = (input, output) if _takes_two(reader) else (output,)
+        return reader(*given)
+    held = isinstance(output, Mapping) and reader in output
+    return read(reader, output if held else input, "contexts")
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    """Whether a function has to be given two arguments. One that does not say takes one."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some builtins
+        return False
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    required = [p for p in parameters if p.kind in positional and p.default is p.empty]
+    return len(required) == 2
+
+
+def with_found(output: Any, found: Sequence[Document], keys: Collection[str]) -> Any:
+    """An output that gives out what was found, too, where it gives out documents.
 
     Args:
         output: A chain's.
-        contexts: What its answer rests on.
-        keys: Those of a mapping that may hold documents. A list of texts stays one, and a text is
-            all texts, one under the other.
+        found: What its answer also rests on.
+        keys: Those of a mapping that may hold documents. A list of texts stays one, and a text has
+            further ones under it.
     """
     if not isinstance(output, MutableMapping):
         return output
-    held = {key: output[key] for key in output if key in keys and as_documents(output[key])}
-    changes = {
-        key: _in_form(value, contexts)
-        for key, value in held.items()
-        if as_documents(value) != tuple(contexts)
-    }
-    if not changes:
-        return output
     changed = copy.copy(output)
-    changed.update(changes)
+    for key in keys & output.keys():
+        if held := as_documents(output[key]):
+            changed[key] = _in_form(output[key], distinct([*held, *found]))
     return changed
 
 
-def _in_form(value: Any, contexts: Sequence[Document]) -> Any:
-    texts = [document.page_content for document in contexts]
+def _in_form(value: Any, documents: Sequence[Document]) -> Any:
+    texts = [document.page_content for document in documents]
     if isinstance(value, str):
         return "\n\n".join(texts)
-    entries = texts if isinstance(value, list | tuple) and isinstance(value[0], str) else contexts
+    entries = texts if isinstance(value, list | tuple) and isinstance(value[0], str) else documents
     return tuple(entries) if isinstance(value, tuple) else list(entries)
 
 
@@ -118,12 +129,12 @@ def _last_text(value: Any) -> str | None:
     if isinstance(value, PromptValue):
         value = value.to_messages()
     if isinstance(value, Sequence) and not isinstance(value, str):
-        sent = [m for m in _as_messages(value) if m.type == "human"]
+        sent = [m for m in as_messages(value) if m.type == "human"]
         value = sent[-1] if sent else None
     return text_of(value)
 
 
-def as_messages(prompt: Any) -> list[BaseMessage]:
+def prompt_messages(prompt: Any) -> list[BaseMessage]:
     """A prompt as LangChain's chat models take it, as messages.
 
     Raises:
@@ -133,13 +144,13 @@ def as_messages(prompt: Any) -> list[BaseMessage]:
         return prompt.to_messages()
     if isinstance(prompt, str) and prompt:
         return [HumanMessage(prompt)]
-    messages = _as_messages(prompt) if isinstance(prompt, Sequence) and prompt else []
+    messages = as_messages(prompt) if isinstance(prompt, Sequence) and prompt else []
     if not messages:
         raise DemurError(f"expected a prompt, which is a text or messages, got {kind_of(prompt)}")
     return messages
 
 
-def _as_messages(value: Sequence[Any]) -> list[BaseMessage]:
+def as_messages(value: Sequence[Any]) -> list[BaseMessage]:
     """The messages among some values; all of them where some are in short form."""
     if not all(map(_is_message, value)):
         return [message for message in value if isinstance(message, BaseMessage)]
@@ -154,7 +165,8 @@ def _is_message(value: Any) -> bool:
     return short or isinstance(value, BaseMessage)
 
 
-def _under_context_keys(value: Any) -> tuple[Document, ...]:
+def under_context_keys(value: Any) -> tuple[Document, ...]:
+    """The documents under the first of `CONTEXT_KEYS` that holds some."""
     if not isinstance(value, Mapping):
         return ()
     candidates = (as_documents(value[key]) for key in CONTEXT_KEYS if key in value)
@@ -177,11 +189,11 @@ def distinct(documents: Iterable[Document]) -> tuple[Document, ...]:
     return tuple(first.values())
 
 
-def read_at(reader: Reader, source: Any, name: str) -> Any:
-    """What a reader, given as the argument `name`, finds.
+def read(reader: Reader, source: Any, name: str) -> Any:
+    """What a key of a mapping, a field of a pydantic object, or a function gives.
 
     Raises:
-        DemurError: There is no such key, nor such a field of a pydantic object.
+        DemurError: There is no such key; the message has the argument's `name`.
     """
     if callable(reader):
         return reader(source)
@@ -190,6 +202,15 @@ def read_at(reader: Reader, source: Any, name: str) -> Any:
     if isinstance(source, BaseModel) and reader in type(source).model_fields:
         return getattr(source, reader)
     raise DemurError(f"{name}={reader!r}: there is no such key in {kind_of(source)}")
+
+
+def as_fields(input: Any) -> Any:
+    """A graph's state, a pydantic model or a dataclass, as a mapping; all else as it is."""
+    if isinstance(input, BaseModel) and not isinstance(input, (BaseMessage, PromptValue)):
+        return dict(input)
+    if is_dataclass(input) and not isinstance(input, type):
+        return {field.name: getattr(input, field.name) for field in fields(input)}
+    return input
 
 
 def kind_of(value: Any) -> str:

@@ -1,11 +1,18 @@
-"""What an agent's messages say: what was written last, and what its tools returned."""
+"""What messages say: what was written last, what tools returned, what the user said."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+from langchain_core.prompt_values import PromptValue
+
+from demur.errors import DemurError
+from demur.shapes.finding import Reader, as_fields, as_messages, kind_of, read
+
+_USER = "user"
 
 
 def last_written(messages: Sequence[BaseMessage]) -> AIMessage | None:
@@ -22,15 +29,16 @@ def this_turn(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
 
 
 def sources(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
-    """What tools returned in this turn; if there is nothing of it, in the whole conversation.
+    """What tools returned in this turn; if there is nothing of it, in the whole conversation."""
+    return tool_results(this_turn(messages)) or tool_results(messages)
+
+
+def tool_results(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
+    """What tools returned.
 
     A tool's artifact counts if it is documents (`response_format="content_and_artifact"`), else its
     text does. What a failed tool said is no source.
     """
-    return _returned(this_turn(messages)) or _returned(messages)
-
-
-def _returned(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
     sources: list[Document] = []
     for message in messages:
         if not isinstance(message, ToolMessage) or message.status == "error":
@@ -47,3 +55,48 @@ def _returned(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
             metadata = {"tool": message.name, "tool_call_id": message.tool_call_id}
             sources.append(Document(str(message.text), metadata=metadata))
     return tuple(sources)
+
+
+def find_messages(input: Any, reader: Reader | None = None) -> list[BaseMessage]:
+    """The messages of a conversation in a chain's input.
+
+    The input itself, or all lists of messages among the values of a mapping, a pydantic model or a
+    dataclass, under whatever keys; messages by themselves come after those in lists. A history that
+    is a string is not read: who said what cannot be told.
+
+    Raises:
+        DemurError: `reader` was given and finds something that is no messages.
+    """
+    if reader is not None:
+        value = read(reader, input, "conversation")
+        messages = _messages_in(value)
+        if value and not messages:
+            raise DemurError(
+                f"conversation= found {kind_of(value)}, expected messages (a list of them)"
+            )
+        return messages
+    input = as_fields(input)
+    values = [*input.values()] if isinstance(input, Mapping) else [input]
+    lone = [value for value in values if isinstance(value, BaseMessage)]
+    listed = [value for value in values if not isinstance(value, BaseMessage)]
+    return [message for value in (*listed, *lone) for message in _messages_in(value)]
+
+
+def said_by_user(text: str, turn: int) -> Document:
+    """What the user said as a document, which `is_users`. Turns count from 1."""
+    return Document(text, metadata={"source": _USER, "turn": turn})
+
+
+def is_users(document: Document) -> bool:
+    """Whether a document is what the user said in a conversation."""
+    metadata = document.metadata
+    return metadata.get("source") == _USER and isinstance(metadata.get("turn"), int)
+
+
+def _messages_in(value: Any) -> list[BaseMessage]:
+    if isinstance(value, PromptValue):
+        return value.to_messages()
+    if isinstance(value, BaseMessage):
+        return [value]
+    listed = isinstance(value, Sequence) and not isinstance(value, str)
+    return as_messages(value) if listed else []

@@ -39,6 +39,8 @@ from langchain_demur._run import (
     rejected_in,
 )
 
+_CONVERSATION = "conversation"
+
 
 class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
     """Have every answer of an agent checked before it is streamed, stored or returned.
@@ -74,6 +76,9 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
             `demur.Guard` takes it.
         contexts: What the answers are judged against, in place of what tools returned: a key of the
             agent's state, or a function of the state.
+        conversation: Whether the conversation supports an answer too: what the user stated in it
+            ("My name is Ann."), and what tools returned in earlier turns. The user is a source
+            then, and is believed.
         model: In place of `on_fail`: a chat model, or a name for `resolve_model`, that answers from
             the sources in place of the agent's model when an answer failed.
 
@@ -91,6 +96,7 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         on_error: OnError = "closed",
         on_abstain: OnAbstain = "pass",
         contexts: str | Callable[[Any], Any] | None = None,
+        conversation: bool = False,
         model: str | BaseChatModel | None = None,
     ) -> None:
         """See the class."""
@@ -100,6 +106,7 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
             "on_fail": policy_of(on_fail, model, lambda own: _on_messages(own or tell)),
             "on_error": on_error,
             "on_abstain": on_abstain,
+            "conversation": _CONVERSATION if conversation else False,
         }
         if contexts is not None:
             options["contexts"] = "documents"
@@ -215,13 +222,18 @@ def _start(
     request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Any]
 ) -> tuple[Call, dict[str, Any]]:
     """A guarded call of a model, and the input of the guard."""
+    # Not the messages that the model is sent: other middleware may have changed them.
     conversation = request.state["messages"]
     call = Call(
         run=lambda messages: handler(request.override(messages=messages)),
         state=request.state,
         rejected=rejected_in(conversation),
     )
-    return call, {"question": question_in(conversation), "messages": request.messages}
+    return call, {
+        "question": question_in(conversation),
+        "messages": request.messages,
+        _CONVERSATION: conversation,
+    }
 
 
 def _on_messages(

@@ -49,6 +49,7 @@ def guarded_node(
     question: Reader | None = None,
     answer: str | None = None,
     contexts: Reader | None = None,
+    conversation: bool = False,
     model: str | BaseChatModel | None = None,
 ) -> Node:
     """A node whose answer is checked before it is streamed or written to the state.
@@ -83,6 +84,9 @@ def guarded_node(
         answer: The key of the update that holds the answer.
         contexts: Where the contexts are: a key of the update or the state, or a function of the
             state.
+        conversation: Whether the conversation supports an answer too: what the user stated in it
+            ("My name is Ann."), documents in the state, and what tools returned in earlier turns.
+            The user is a source then, and is believed.
         model: In place of `on_fail`: a chat model, or a name for `resolve_model`, that answers from
             the documents in place of the node when an answer failed.
 
@@ -101,6 +105,7 @@ def guarded_node(
         "on_fail": policy_of(on_fail, model, lambda own: _on_state(own or _tell_node)),
         "on_error": on_error,
         "on_abstain": on_abstain,
+        "conversation": conversation,
     }
     if question is not None:
         options["question"] = lambda given: read_state(question, given[_STATE], "question")

@@ -65,6 +65,8 @@ _PHRASE = re.compile(
 _HARMLESS_IN_QUESTIONS = frozenset(
     ("and", "so", "while", "more than", "rather", "yet", "still", "instead", "und", "da")
 )
+# What links a question to those before it: "And how tall is it?"
+_LINKED = re.compile(r"\A(?:(?:and|but|so|or|then|also|now|well|okay|ok|und|aber|oder)\b[\s,]*)+")
 _VERBAL = re.compile(r"\w{2,}ed\b")
 _EMBEDDED = re.compile(
     r"(?:wer|was|wann|wo|wie|ob|welche[rsnm]?|warum|woher|wohin|dass|wem|wen)\b\D*"
@@ -93,6 +95,20 @@ def states_nothing(sentence: str) -> bool:
     if plain.endswith(tuple(_QUESTION_MARKS)):
         return _asks(plain)
     return _all_nothing(plain)
+
+
+@lru_cache(maxsize=1024)
+def only_asks(sentence: str) -> bool:
+    """Return whether a sentence asks and states nothing beside.
+
+    One without a mark at its end, as in a chat, asks if it would with a question mark: "how tall is
+    it". A label before a colon asks nothing: "When: at noon".
+    """
+    plain = _LINKED.sub("", _plain(sentence))
+    if not plain or len(sentence) > _LONGEST:
+        return False
+    unmarked = plain[-1].isalnum() and ":" not in plain
+    return (unmarked or plain.endswith(tuple(_QUESTION_MARKS))) and _asks(plain)
 
 
 def stated_from(sentence: str) -> int:

@@ -38,6 +38,7 @@ from demur.evaluators.styled import unstyled
 from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
 from demur.runtime import CallPolicy, RunnableCall, Steps, ask, is_local, side_by_side
 from demur.schema import ABSTAIN, Claim, Evaluation, Sample, Threshold
+from demur.shapes import is_users
 from demur.similarity import NLI, load_nli
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ class RefChecker(ClaimEvaluator):
         threshold: The entailed share that "soft" asks for, in [0, 1]; the others do not use it. A
             number, or for "soft" a `Threshold` that was chosen from scores of the same
             `fingerprints`. None: nothing is decided, and `passed` is None.
-        retriever: A Runnable from a query to documents, for samples without references.
+        retriever: A Runnable from a query to documents, for samples without references, or with
+            none but what the user said (`Guard(conversation=True)`).
         prompts: Other prompts in place of ours.
         window_tokens: How much of the references is read at once; None: as fits the checker.
         name: What traces call it. None: the class's name.
@@ -259,21 +261,25 @@ class RefChecker(ClaimEvaluator):
         )
 
     def _referenced(self, sample: Sample) -> Steps[Sample]:
-        """The sample with references.
+        """The sample with references. What the user said needs others beside it, if it can be.
 
         Raises:
             UndeterminedError: There are none.
         """
-        if _any_text(sample.contexts, sample.reference):
+        others = [document for document in sample.contexts if not is_users(document)]
+        if _any_text(others, sample.reference):
             return sample
+        said = sample.contexts if _any_text(sample.contexts, None) else ()
         if self.retriever is None:
+            if said:
+                return sample
             raise UndeterminedError(NO_REFERENCES, cause=_NO_CONTEXTS)
         query = sample.question or sample.answer
         searching = RunnableCall(self.retriever, query, "retrieval")
         documents = yield from ask(searching, "the retriever failed")
         retrieved = Sample(answer="", contexts=documents)
         plain = unstyled(retrieved)  # as all that an evaluator is given
-        contexts = (retrieved if plain is None else plain.sample).contexts
+        contexts = (*(retrieved if plain is None else plain.sample).contexts, *said)
         if not _any_text(contexts, None):
             why = "the retriever found no text to check the answer against"
             raise UndeterminedError(why, cause=_NO_CONTEXTS)

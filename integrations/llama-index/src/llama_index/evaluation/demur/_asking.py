@@ -87,8 +87,13 @@ class Opened(Exception):  # noqa: N818  # it takes a stream out of the guard
 def sources_of(ask: Ask) -> list[NodeWithScore]:
     """What is known when an engine is asked again: the nodes it had, and what was found."""
     nodes = [] if ask.feedback is None else as_nodes(ask.feedback.documents)
+    return distinct_nodes([*ask.call.nodes, *nodes])
+
+
+def distinct_nodes(nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+    """The nodes in their order; of those with the same text, the first."""
     distinct: dict[str, NodeWithScore] = {}
-    for node in (*ask.call.nodes, *nodes):
+    for node in nodes:
         distinct.setdefault(node.node.get_content() or node.node.node_id, node)  # images: no text
     return list(distinct.values())
 

@@ -109,8 +109,12 @@ class Guarding:
         streaming: StreamingMode,
         model: Any,
         retriever: Runnable[str, Any] | None = None,
+        conversation: Callable[[Ask], Any] | None = None,
     ) -> None:
-        """`retriever` is the engine's own, for when `on_fail` says nothing."""
+        """`retriever` is the engine's own, for when `on_fail` says nothing.
+
+        `conversation` tells the messages that support an answer too; None: none do.
+        """
         install()
         self._guard: Guard[Ask, dict[str, Any]] = Guard(
             AskedEngine(asks),
@@ -122,6 +126,7 @@ class Guarding:
             streaming=streaming,
             question=_question,
             answer="answer",
+            conversation=conversation or False,
         )
 
     def answer(self, ask: Ask) -> Answer:

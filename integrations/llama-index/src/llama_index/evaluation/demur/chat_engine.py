@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
 from llama_index.core.chat_engine.types import (
     AgentChatResponse,
@@ -25,6 +26,7 @@ from llama_index.evaluation.demur._asking import (
     Ask,
     Call,
     Opened,
+    distinct_nodes,
     retry_text,
     sources_of,
 )
@@ -34,6 +36,7 @@ from llama_index.evaluation.demur._guarding import (
     Guarding,
     StreamingMode,
 )
+from llama_index.evaluation.demur._nodes import as_documents
 from llama_index.evaluation.demur._reply import Reply, changed, read
 from llama_index.evaluation.demur._result import KEY, GuardResult
 from llama_index.evaluation.demur._runnables import EvaluatorLike
@@ -76,6 +79,11 @@ class GuardedChatEngine(BaseChatEngine):
             `demur.Guard` takes it.
         streaming: When the text of `stream_chat` leaves, as `GuardedQueryEngine` has it. The
             response's `response` is the answer that holds in the end.
+        conversation: Whether the conversation supports an answer too: what the user stated in it
+            ("My name is Ann."), what tools returned that stands in the history, and the source
+            nodes of earlier answers of this guarded engine. The user is a source then, and is
+            believed. Nodes are kept until `reset`, or until a message comes with a history of its
+            own.
         model: In place of `on_fail`: an LLM, a LangChain chat model, or a name for
             `demur.resolve_model`, that answers from the nodes when the engine's answer failed.
 
@@ -94,6 +102,7 @@ class GuardedChatEngine(BaseChatEngine):
         on_error: OnError = "closed",
         on_abstain: OnAbstain = "pass",
         streaming: StreamingMode = "buffer",
+        conversation: bool = False,
         model: LLM | BaseChatModel | str | None = None,
     ) -> None:
         """See the class."""
@@ -107,6 +116,9 @@ class GuardedChatEngine(BaseChatEngine):
         """The conversation, where the engine's own memory of it is not to be trusted."""
         self._turn: _Turn | None = None
         """The one that is not over. The engine may remember of it what was not let through."""
+        self._nodes: list[NodeWithScore] = []
+        """What the earlier answers of this conversation were given from, if that is to count."""
+        self._keeps_nodes = conversation
         self._guarding = Guarding(
             _Asks(chat_engine),
             evaluators,
@@ -116,6 +128,7 @@ class GuardedChatEngine(BaseChatEngine):
             on_abstain=on_abstain,
             streaming=streaming,
             model=model,
+            conversation=_said_before if conversation else None,
         )
 
     @property
@@ -131,6 +144,7 @@ class GuardedChatEngine(BaseChatEngine):
         # What the engine is still saying, it will remember.
         self._history = None if self._turn is None else []
         self._turn = None
+        self._nodes = []
 
     def chat(self, message: str, chat_history: History | None = None) -> AgentChatResponse:
         """Answer, checked.
@@ -197,7 +211,10 @@ class GuardedChatEngine(BaseChatEngine):
         before = [*(self._read_history() if given is None else given)]
         if self._turn is not None:  # a stream that nobody has read to its end
             self._history = self._turn.before
-        self._turn = _Turn(message, before, self._history if given is None else given)
+        if given is not None:  # another conversation, for all that is known
+            self._nodes = []
+        own = self._history if given is None else given
+        self._turn = _Turn(message, before, own, (*self._nodes,))
         return self._turn
 
     def _read_history(self) -> History:
@@ -227,6 +244,8 @@ class GuardedChatEngine(BaseChatEngine):
         if answer is None:
             self._history = turn.before
             return
+        if self._keeps_nodes:
+            self._nodes = distinct_nodes([*self._nodes, *answer.nodes])
         if self._history is None and answer.first and answer.unedited:
             return  # the engine remembers that
         user = ChatMessage(content=turn.message, role=MessageRole.USER)
@@ -269,6 +288,8 @@ class _Turn:
     before: History
     given: History | None
     """What the engine is given as the history; None for its own memory."""
+    nodes: Sequence[NodeWithScore] = ()
+    """What earlier answers were given from."""
 
     def ask(self, *, streams: bool) -> Ask:
         return Ask(self.message, self, Call(may_stream=streams))
@@ -310,6 +331,20 @@ class _Asks:
             return [*history]  # some memories keep the list, and write into it
         self.engine.reset()  # some take an empty history for none, and look into their memory
         return None
+
+
+def _said_before(ask: Ask) -> list[BaseMessage]:
+    """The conversation before a message, as demur reads it: what the user and tools said."""
+    turn: _Turn = ask.given
+    read: list[BaseMessage] = [
+        HumanMessage(message.content)
+        if message.role is MessageRole.USER
+        else ToolMessage(message.content, tool_call_id="history")
+        for message in turn.before
+        if message.role in (MessageRole.USER, MessageRole.TOOL) and message.content
+    ]
+    earlier = ToolMessage("", artifact=[*as_documents(turn.nodes)], tool_call_id="nodes")
+    return [earlier, *read]
 
 
 # --- What leaves ---------------------------------------------------------------------------------

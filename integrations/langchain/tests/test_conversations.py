@@ -1,0 +1,215 @@
+"""What was said in a conversation supports an agent's and a node's answer, where it may."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from langchain.agents.middleware import AgentMiddleware, SummarizationMiddleware
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, MessagesState, StateGraph
+
+from agent_server import REJECTED, make_agent, search, serving, small_search
+from demur import Evaluation, Regenerate, Sample
+from demur.guard import REFUSAL
+from langchain_demur import HallucinationMiddleware, guarded_node
+from support.openai_server import openai_server
+from support.rag import FACTS, QUESTION, RIGHT, WRONG
+
+TOLD, NAME, OTHER = "My name is Ann.", "Your name is Ann.", "Your name is Eve."
+ASKED, HELLO = "What is my name?", "Hello!"
+THREAD: Any = {"configurable": {"thread_id": "1"}}
+Say = Callable[..., str]
+
+
+def judge(sample: Sample) -> Evaluation:
+    """Passes an answer whose number or last word stands in its contexts; a greeting always."""
+    held = " ".join(document.page_content for document in sample.contexts)
+    words = sample.answer.strip(".").split()
+    telling = [word for word in words if word.isdigit()] or words[-1:]
+    passed = sample.answer == HELLO or all(word in held for word in telling)
+    return Evaluation(name="judge", passed=passed)
+
+
+@pytest.fixture(params=["sync", "async"])
+def say(request: pytest.FixtureRequest) -> Iterator[Say]:
+    """Says something in the one conversation with a graph, and returns the answer."""
+    loop = asyncio.new_event_loop()
+
+    def say(graph: Any, text: str, **state: Any) -> str:
+        given = {"messages": [HumanMessage(text)], **state}
+        if request.param == "sync":
+            found = graph.invoke(given, THREAD)
+        else:
+            found = loop.run_until_complete(graph.ainvoke(given, THREAD))
+        return str(found["messages"][-1].text)
+
+    yield say
+    loop.close()
+
+
+def checks(**options: Any) -> HallucinationMiddleware:
+    return HallucinationMiddleware(judge, on_fail="abstain", **options)
+
+
+class TestAnAgent:
+    @staticmethod
+    def agent(server: Any, *middleware: AgentMiddleware[Any, Any]) -> Any:
+        return make_agent(server, [small_search], *middleware, checkpointer=InMemorySaver())
+
+    @pytest.mark.parametrize("conversation", [True, False])
+    def test_knows_what_the_user_said(self, say: Say, conversation: bool) -> None:
+        with openai_server(serving(HELLO, search(), RIGHT, NAME, OTHER)) as server:
+            agent = self.agent(server, checks(conversation=conversation))
+            said = [say(agent, text) for text in (TOLD, QUESTION, ASKED, ASKED)]
+        assert said == [HELLO, RIGHT, NAME if conversation else REFUSAL, REFUSAL]
+
+    def test_knows_nothing_of_the_kind_unless_told(self, say: Say) -> None:
+        with openai_server(serving(HELLO, NAME)) as server:
+            agent = self.agent(server, checks())
+            assert [say(agent, text) for text in (TOLD, ASKED)] == [HELLO, REFUSAL]
+
+    @pytest.mark.parametrize("conversation", [True, False])
+    def test_knows_what_tools_returned_before(self, say: Say, conversation: bool) -> None:
+        """Its last turn has a tool's result of its own, which says nothing of the tower."""
+        with openai_server(serving(search(), RIGHT, search("the ferry"), RIGHT)) as server:
+            agent = self.agent(server, _Ferry(), checks(conversation=conversation))
+            said = [say(agent, QUESTION), say(agent, "And the ferry? How tall was it?")]
+        assert said == [RIGHT, RIGHT if conversation else REFUSAL]
+
+    def test_does_not_know_what_it_said_itself(self, say: Say) -> None:
+        with openai_server(serving(search(), WRONG)) as server:
+            lenient = HallucinationMiddleware(lambda sample: Evaluation(name="j", passed=True))
+            loose, strict = self.agent(server, lenient), checks(conversation=True)
+            agent = make_agent(server, [small_search], strict, checkpointer=loose.checkpointer)
+            assert [say(loose, QUESTION), say(agent, QUESTION)] == [WRONG, REFUSAL]
+
+    def test_does_not_know_what_it_was_told_of_a_rejected_answer(self, say: Say) -> None:
+        seen: list[Sample] = []
+
+        def noting(sample: Sample) -> Evaluation:
+            seen.append(sample)
+            return judge(sample)
+
+        with openai_server(serving(HELLO, OTHER, f"{OTHER}  ", NAME)) as server:
+            middleware = HallucinationMiddleware(noting, conversation=True, on_fail=Regenerate())
+            agent = self.agent(server, middleware)
+            assert [say(agent, text) for text in (TOLD, ASKED)] == [HELLO, REFUSAL]
+        assert [document.page_content for document in seen[-1].contexts] == [TOLD]
+
+    def test_does_not_know_what_a_model_summed_up(self, say: Say) -> None:
+        with openai_server(serving(HELLO, "Their name is Eve.", OTHER)) as server:
+            summing = SummarizationMiddleware(
+                server.model(), trigger=("messages", 3), keep=("messages", 1)
+            )
+            agent = self.agent(server, checks(conversation=True), summing)
+            assert [say(agent, text) for text in (TOLD, ASKED)] == [HELLO, REFUSAL]
+            messages = agent.get_state(THREAD).values["messages"]
+        assert "Eve" in messages[0].text, "the summary stands in the conversation"
+
+    def test_knows_the_user_and_not_what_middleware_made_of_it(self, say: Say) -> None:
+        with openai_server(serving(HELLO, OTHER)) as server:
+            agent = self.agent(server, _Prompting(), checks(conversation=True))
+            assert [say(agent, text) for text in (TOLD, ASKED)] == [HELLO, REFUSAL]
+
+    @pytest.mark.parametrize("mode", ["messages", "updates", "values", "debug"])
+    def test_streams_only_what_the_conversation_supports(self, mode: Any) -> None:
+        async def collect(agent: Any, given: Any) -> str:
+            return repr([one async for one in agent.astream(given, THREAD, stream_mode=mode)])
+
+        for answer, leaves in ((NAME, True), (REJECTED, False)):
+            with openai_server(serving(HELLO, answer, answer)) as server:
+                agent = self.agent(server, checks(conversation=True))
+                agent.invoke({"messages": [HumanMessage(TOLD)]}, THREAD)
+                given: Any = {"messages": [HumanMessage(ASKED)]}
+                heard = repr([*agent.stream(given, THREAD, stream_mode=mode)])
+                heard_async = asyncio.run(collect(agent, given))
+            assert (answer in heard) is leaves
+            assert (answer in heard_async) is leaves
+
+
+class _Ferry(AgentMiddleware[Any, Any]):
+    """Has the tool know of the ferry alone when it is asked about it."""
+
+    def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+        return self._about(request, handler(request))
+
+    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        return self._about(request, await handler(request))
+
+    @staticmethod
+    def _about(request: Any, result: Any) -> Any:
+        if "ferry" not in request.tool_call["args"]["query"]:
+            return result
+        return result.model_copy(update={"content": FACTS[3]})
+
+
+class _Prompting(AgentMiddleware[Any, Any]):
+    """Sends the model a message in the user's name."""
+
+    def wrap_model_call(self, request: Any, handler: Any) -> Any:
+        return handler(request.override(messages=self._more(request.messages)))
+
+    async def awrap_model_call(self, request: Any, handler: Any) -> Any:
+        return await handler(request.override(messages=self._more(request.messages)))
+
+    @staticmethod
+    def _more(messages: list[BaseMessage]) -> list[BaseMessage]:
+        return [HumanMessage("Others are called Eve."), *messages]
+
+
+class _Sources(MessagesState):
+    context: list[Document]
+
+
+class TestANode:
+    @staticmethod
+    def graph(node: Any, **options: Any) -> Any:
+        graph = StateGraph(_Sources)
+        graph.add_node("generate", guarded_node(node, judge, on_fail="abstain", **options))
+        graph.set_entry_point("generate")
+        graph.add_edge("generate", END)
+        return graph.compile(checkpointer=InMemorySaver())
+
+    @staticmethod
+    def saying(*texts: str) -> Any:
+        coming = list(texts)
+
+        def generate(state: Any) -> Any:
+            return {"messages": [AIMessage(coming.pop(0))]}
+
+        return generate
+
+    @pytest.mark.parametrize("conversation", [True, False])
+    def test_knows_what_the_user_said(self, say: Say, conversation: bool) -> None:
+        node = self.saying(HELLO, NAME, OTHER)
+        graph = self.graph(node, conversation=conversation)
+        said = [say(graph, text, context=[Document(FACTS[0])]) for text in (TOLD, ASKED, ASKED)]
+        assert said == [HELLO, NAME if conversation else REFUSAL, REFUSAL]
+
+    @pytest.mark.parametrize("conversation", [True, False])
+    def test_knows_the_documents_of_the_state(self, say: Say, conversation: bool) -> None:
+        def generate(state: Any) -> Any:
+            return {"messages": [AIMessage(RIGHT)], "documents": [Document(FACTS[3])]}
+
+        graph = self.graph(generate, conversation=conversation)
+        said = say(graph, QUESTION, context=[Document(FACTS[0])])
+        assert said == (RIGHT if conversation else REFUSAL)
+
+    def test_does_not_know_what_it_said_itself(self, say: Say) -> None:
+        graph = self.graph(self.saying(OTHER), conversation=True)
+        graph.update_state(THREAD, {"messages": [HumanMessage("Hi."), AIMessage(OTHER)]})
+        assert say(graph, ASKED) == REFUSAL
+
+    def test_does_not_know_what_it_was_told_of_a_rejected_answer(self, say: Say) -> None:
+        node = self.saying(HELLO, OTHER, f"{OTHER} ", OTHER)
+        graph = StateGraph(_Sources)
+        guarded = guarded_node(node, judge, on_fail=Regenerate(), conversation=True)
+        graph.add_node("generate", guarded)
+        graph.set_entry_point("generate")
+        compiled = graph.compile(checkpointer=InMemorySaver())
+        assert [say(compiled, text) for text in (TOLD, ASKED)] == [HELLO, REFUSAL]
