@@ -593,8 +593,11 @@ def test_events_tell_what_happens(mode: str) -> None:
     (ended,) = heard.of(OutcomeEvent)
     assert (ended.outcome, ended.attempts, ended.refusal) == ("recovered", 2, None)
     assert ended.trace is trace_of(response)
-    told = [one.model_dump_json() for one in (*judged, decided, ended)]
-    assert not any("metres" in one for one in told)
+    assert [one["label"] for one in ended.evidence] == ["Entailment"]
+    assert ended.evidence[0]["text"] in FACTS[0]
+    told = [one.model_dump_json(exclude={"id_"}) for one in (*judged, decided, ended)]
+    assert not any("97 metres" in one for one in told)
+    assert not any("metres" in one for one in told[:-1])  # only of what is delivered
     assert len({one.span_id for one in (*judged, decided, ended)}) == 1
 
 

@@ -40,7 +40,6 @@ from demur.guard.trace import (
     Verdict,
 )
 from demur.guard.trace import evaluation_of_event as evaluation_of_event
-from demur.guard.trace import evidence_in as evidence_in
 from demur.guard.verdicts import as_evaluation as as_evaluation
 from demur.guard.verdicts import feedback_on as feedback_on
 from demur.guard.verdicts import verdict_of as verdict_of

@@ -50,7 +50,6 @@ from demur.guard.trace import (
     Verdict,
     decision_event,
     evaluation_event,
-    evidence_in,
     outcome_event,
 )
 from demur.guard.verdicts import accepts, as_verdict, feedback_on, verdict_of, warn_of
@@ -466,8 +465,7 @@ class GuardedCall:
     def _conclude(self, ended: Ended) -> Steps[Guarded[Any]]:
         usage = self._usage() + ended.usage
         ending = _ending(self.guard, self.tried, ended, usage, time.monotonic() - self._started)
-        delivered = self.tried[-1].attempt.verdict == "passed"
-        event = outcome_event(ending.trace, ending.refusal, delivered)
+        event = outcome_event(ending.trace, ending.refusal)
         yield Announcement((event,), ending.trace)
         if ending.error is not None:
             raise ending.error
@@ -552,7 +550,7 @@ def _ending(
         return _Ending(trace, last.answer.as_passed(), refusal=last.attempt.answer)
     mark: dict[str, Any] = {"outcome": trace.outcome, "reason": trace.reason}
     if last.attempt.verdict in ("passed", "nothing_to_check"):
-        mark["evidence"] = evidence_in(last.attempt)
+        mark["evidence"] = trace.evidence
         return _Ending(trace, last.answer.as_passed(mark if len(tried) > 1 else None))
     if trace.outcome == "evaluator_failed":
         if guard.on_error == "open":

@@ -110,6 +110,37 @@ class Trace(ShownInNotebooks, BaseModel):
     seconds: float = Field(ge=0, allow_inf_nan=False)
     """Time that went by."""
 
+    @property
+    def claims(self) -> list[dict[str, Any]]:
+        """What an answer that passed says, as values that JSON has; empty if none did.
+
+        For each claim `text`, `label`, `start` and `end` in the answer, and `path` if it is
+        structured.
+        """
+        return [*map(_claim, self._claims)]
+
+    @property
+    def evidence(self) -> list[dict[str, Any]]:
+        """The passages that such an answer rests on, as values that JSON has.
+
+        For each passage `claim`, `label` and `text`; and where it stands: `context`, the number of
+        the document from 0, `start` and `end` in its text, its `id`, and the `source` of its
+        metadata. These are None where it stands in none of the attempt's documents, as with an
+        evaluator that searches by itself.
+        """
+        return [
+            {"claim": claim.text, "label": str(evidence.label), "text": evidence.text}
+            | _place(evidence, self.attempts[-1].contexts)
+            for claim in self._claims
+            for evidence in claim.evidence
+        ]
+
+    @property
+    def _claims(self) -> list[Claim]:
+        last = self.attempts[-1]
+        evaluations = last.evaluations if last.verdict == "passed" else ()
+        return [claim for evaluation in evaluations for claim in evaluation.claims]
+
 
 @dataclass(frozen=True)
 class Guarded(ShownInNotebooks, Generic[Output]):
@@ -147,8 +178,8 @@ EVALUATION = "demur.evaluation"
 DECISION = "demur.decision"
 """What is done about an attempt: attempt, verdict, action, failures."""
 OUTCOME = "demur.outcome"
-"""How the call ended: outcome, reason, limit, attempts, the refusal of one that abstained, and what
-a delivered answer says and rests on: `claims` and `evidence`, see `outcome_event`."""
+"""How the call ended: outcome, reason, limit, attempts, the refusal of one that abstained, and the
+trace's `claims` and `evidence`."""
 REPLACE = "demur.replace"
 """Of the text that was streamed, only the first `keep` characters still hold."""
 USAGE = "demur.usage"
@@ -231,44 +262,11 @@ def decision_event(
     return DECISION, {**about, "failures": [*map(str, failures)]}
 
 
-def outcome_event(trace: Trace, refusal: str | None, delivered: bool) -> Event:
-    """How a call ended.
-
-    Args:
-        trace: The call's.
-        refusal: What stands in the answer's place, if something does.
-        delivered: Whether the last attempt is what leaves, so that its claims (`text`, `label`,
-            `start`, `end`, `path`) and their evidence may be told.
-    """
+def outcome_event(trace: Trace, refusal: str | None) -> Event:
+    """How a call ended; `refusal` is what stands in the answer's place, if something does."""
     ending = {name: getattr(trace, name) for name in ("outcome", "reason", "limit")}
-    last = trace.attempts[-1] if delivered else None
-    return OUTCOME, {
-        **ending,
-        "attempts": len(trace.attempts),
-        "refusal": refusal,
-        "claims": [] if last is None else [*map(_claim, _claims_of(last))],
-        "evidence": [] if last is None else evidence_in(last),
-    }
-
-
-def evidence_in(attempt: Attempt) -> list[dict[str, Any]]:
-    """The passages that decided about an answer's claims, as values that JSON has.
-
-    Returns:
-        For each passage `claim`, `label`, `text`; and where it stands: `context`, the number of the
-        document from 0, `start` and `end` in its text, its `id`, and the `source` of its metadata.
-        These are None where it stands in none of them, as with an evaluator that searches itself.
-    """
-    return [
-        {"claim": claim.text, "label": str(evidence.label), "text": evidence.text}
-        | _place(evidence, attempt.contexts)
-        for claim in _claims_of(attempt)
-        for evidence in claim.evidence
-    ]
-
-
-def _claims_of(attempt: Attempt) -> list[Claim]:
-    return [claim for evaluation in attempt.evaluations for claim in evaluation.claims]
+    told = {"refusal": refusal, "claims": trace.claims, "evidence": trace.evidence}
+    return OUTCOME, {**ending, "attempts": len(trace.attempts), **told}
 
 
 def _claim(claim: Claim) -> dict[str, Any]:
