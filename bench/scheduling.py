@@ -26,11 +26,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import BaseMessage
 from langchain_openai import ChatOpenAI
 
 from demur import Evaluation, RefChecker, Sample, Usage
 from demur.evaluators import Evaluator
+from demur.runtime import Scope, within_scope
 from demur_research.texts.bland import samples
 
 # Times the wall of the bare calls, ms of CPU above theirs; and tokens for an answer.
@@ -142,7 +144,30 @@ def main() -> None:
         model = ChatOpenAI(base_url=url, api_key="none", model="none", max_retries=0)
         print(f"{options.answers} answers, {options.latency * 1000:.0f} ms a call")
         print(f"tokens counted with: {counted_with}\n")
+        _long_references()
         _compare(model, options, loop)
+
+
+def _long_references() -> None:
+    """Print how long it takes to choose what 20 claims are held against, with a model at once."""
+    told = samples(2000)
+    texts = [" ".join(one.page_content for one in sample.contexts) for sample in told]
+    contexts = [" ".join(texts[at : at + 25])[:12_000] for at in range(0, 2000, 10)]
+    answer = " ".join(sample.answer for sample in told[:5])
+    checker = RefChecker(
+        FakeListChatModel(responses=["No labels"]), checker="joint", claims="sentences"
+    )
+    sample = Sample(question="What is known?", answer=answer, contexts=contexts)
+    seconds = []
+    with within_scope(Scope()):
+        for _ in range(2):
+            began = time.process_time()
+            checker.invoke(sample)
+            seconds.append(time.process_time() - began)
+    print(
+        f"{len(contexts)} references of 2,000 words: {seconds[0]:.2f} s of CPU an answer, "
+        f"{seconds[1]:.2f} s for the next in a guarded call\n"
+    )
 
 
 def _compare(model: ChatOpenAI, options: argparse.Namespace, loop: Loop) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from demur._text import count_tokens, replace_surrogates, sentences, windows, words
+from demur._text import count_tokens, least_tokens, replace_surrogates, sentences, windows, words
 
 ANY_TEXT = st.text(st.characters(), max_size=60)
 # fmt: off
@@ -114,6 +114,16 @@ def test_unspaced_scripts_have_one_word_per_sign() -> None:
 )  # fmt: skip
 def test_token_estimates_worked_by_hand(text: str, tokens: int) -> None:
     assert count_tokens(text) == tokens
+
+
+@given(TEXT)
+def test_the_least_number_of_tokens_is_never_above_the_estimate(text: str) -> None:
+    assert least_tokens(text) <= count_tokens(text)
+
+
+@given(TEXT.filter(str.isascii))
+def test_a_text_in_plain_letters_has_as_many_tokens_beside_other_letters(text: str) -> None:
+    assert count_tokens(f"{text}!漢") == count_tokens(text) + 2
 
 
 def check_windows(text: str, size: int, overlap: int) -> list[tuple[int, int]]:

@@ -87,6 +87,58 @@ def test_answers_are_checked_alone_and_amid_other_text(
     assert len(read(out)) == 6
 
 
+def _wice(folder: Path, count: int) -> None:
+    """So many claims, each with a page of which two sentences support it and many do not."""
+    lines = []
+    for at in range(count):
+        padding = [f"Street {at * 100 + number} is quiet." for number in range(40)]
+        support = [f"The mill of ward {at} is tall.", f"The mill of ward {at} burnt down."]
+        row = {
+            "claim": f"The tall mill of ward {at} burnt down.",
+            "evidence": [support[0], *padding, support[1]],
+            "supporting_sentences": [[0, 41], [41]] if at else [[]],
+            "label": "supported" if at else "not_supported",
+        }
+        lines.append(f"{json.dumps(row)}\n")
+    (folder / "wice").mkdir()
+    (folder / "wice" / "claim_dev.jsonl").write_text("".join(lines))
+
+
+def test_claims_whose_support_is_read_are_counted_by_the_number_of_windows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _wice(tmp_path, 12)
+    assert run(["windows", "--data", str(tmp_path), "--pages", "12"]) == 0
+    head, _, *rows = capsys.readouterr().out.splitlines()
+    assert _cells(head) == ["windows of", *(f"max_windows={most}" for most in (1, 2, 4, 8))]
+    found = {name: cells for name, *cells in map(_cells, rows)}
+    assert found["3,000 tokens, one claim"] == ["100.0% of 11"] * 4
+    assert len(found) == 5
+
+
+def test_support_that_stands_in_no_passage_that_is_read_is_not_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _wice(tmp_path, 6)
+    path = tmp_path / "wice" / "claim_dev.jsonl"
+    path.write_text(
+        path.read_text().replace("The mill of ward 3 burnt down.", "Elsewhere. " * 20_000)
+    )
+    assert run(["windows", "--data", str(tmp_path), "--pages", "6"]) == 0
+    _, *cells = _cells(capsys.readouterr().out.splitlines()[2])
+    assert cells == ["80.0% of 5"] * 4
+
+
+def test_too_few_pages_and_a_file_that_is_not_there_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["windows", "--data", str(tmp_path)]) == 64
+    assert "claim_dev.jsonl" in capsys.readouterr().err
+    _wice(tmp_path, 6)
+    assert run(["windows", "--data", str(tmp_path)]) == 64
+    assert "expected 200 claims" in capsys.readouterr().err
+
+
 def test_planted_quantities_are_caught_and_what_is_not_there_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -212,12 +212,13 @@ def test_what_refchecker_tells() -> None:
         "model": joint.fingerprints["model"],
         "checker": "joint",
         "claims": "triplets",
-        "window": "3000 tokens",
+        "window": "3000 tokens, at most 1",
         "prompts": joint.fingerprints["prompts"],
     }
     for options, what in [
         ({"claims": "sentences"}, "claims"),
         ({"window_tokens": 500}, "window"),
+        ({"max_windows": 2}, "window"),
         ({"checker": "per_claim"}, "checker"),
         ({"prompts": RefCheckerPrompts(logprobs=RefCheckerPrompts().per_claim)}, "prompts"),
     ]:

@@ -6,12 +6,11 @@ import itertools
 from collections.abc import Sequence
 
 import pytest
-from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 
 from demur import RefChecker, Sample
 from demur._text import count_tokens, sentences
-from demur.evaluators.refchecker.references import nearest
+from demur.evaluators.refchecker.nearness import nearest
 from demur_research.texts.answers import STATING
 from support.fakes import ScriptedModel, isolated
 
@@ -82,24 +81,60 @@ def _recall(checker: str, place: float, padded: bool) -> float:
     return caught / len(CASES)
 
 
-def test_each_claim_is_in_one_reading_and_each_window_has_its_size() -> None:
+TEXTS: dict[str, int | None] = {text: at for at, text in enumerate(PADDING)}
+
+
+def test_no_claim_is_shown_more_windows_than_it_may_be_and_each_window_has_its_size() -> None:
     claims = [f"The {thing} of {town} has rooms." for town in _TOWNS for thing in _THINGS]
-    contexts = [Document(page_content=text) for text in PADDING]
-    readings = nearest(claims, contexts, None, 700)
-    assert sorted(at for one in readings for at in one.claims) == list(range(len(claims)))
-    for reading in readings:
-        for window in reading.windows:
-            assert sum(count_tokens(passage.text) for passage in window) <= 700
-        shown = " ".join(passage.text for window in reading.windows for passage in window)
-        for at in reading.claims:
-            assert claims[at].split(" has")[0] in shown
+    for most in (1, 2, 4):
+        chosen = nearest(claims, TEXTS, 700, most)
+        for claim, windows in zip(claims, chosen.windows, strict=True):
+            assert len(windows) == most
+            for window in windows:
+                assert sum(count_tokens(passage.text) for passage in window) <= 700
+            shown = [passage.text for window in windows for passage in window]
+            assert len(shown) == len(set(shown))
+            assert claim.split(" has")[0] in " ".join(shown)
+
+
+def test_claims_that_stand_together_share_windows_with_room_for_the_passages_of_each() -> None:
+    claims = [f"The {thing} of Corran has rooms." for thing in _THINGS]
+    windows = nearest(claims, TEXTS, 3000, 2).windows
+    assert [len(set(windows[at : at + 4])) for at in (0, 4)] == [1, 1]
+    for claim, (first, _) in zip(claims, windows, strict=True):
+        assert claim.split(" has")[0] in " ".join(passage.text for passage in first)
 
 
 def test_a_cross_encoder_is_shown_the_nearest_passages_one_by_one() -> None:
-    contexts = [Document(page_content=text) for text in PADDING]
-    readings = nearest(["The mill of Corran has rooms."] * 2, contexts, None, 320, lone=True)
-    assert [one.claims for one in readings] == [(0,), (1,)]
-    for reading in readings:
-        assert all(len(window) == 1 for window in reading.windows)
-        assert "The mill of Corran" in reading.windows[0][0].text
-        assert len(reading.windows) <= 4
+    chosen = nearest(["The mill of Corran has rooms."] * 2, TEXTS, 320, 4, lone=True)
+    for windows in chosen.windows:
+        assert all(len(window) == 1 for window in windows)
+        assert "The mill of Corran" in windows[0][0].text
+        assert len(windows) == 4
+    assert chosen.left_out == [len(PADDING) - 4] * 2
+
+
+def test_what_shares_no_word_with_a_claim_comes_last_and_in_its_order() -> None:
+    texts = {f"Page {page} of the book is empty.": page for page in range(40)}
+    ((window,),) = nearest(["El puente es azul."], texts, 50, 1).windows
+    assert [passage.context for passage in window] == list(range(len(window)))
+    ((window,),) = nearest(["La page 30."], texts, 10, 1).windows
+    assert [passage.context for passage in window] == [30]
+
+
+def test_a_word_in_another_form_is_the_same_word() -> None:
+    texts = {f"The keeper of house {at} sleeps at noon.": at for at in range(60)}
+    texts["It was reopening day."] = 60
+    ((window,),) = nearest(["They reopened."], texts, 10, 1).windows
+    assert [passage.context for passage in window] == [60]
+
+
+def test_text_that_is_found_twice_is_read_once() -> None:
+    texts = PADDING[:3]
+    model = ScriptedModel(script=lambda stage, messages: "Neutral")
+    checker = RefChecker(
+        model, checker="per_claim", claims="sentences", window_tokens=100, max_windows=3
+    )
+    sample = Sample(answer="The mill of Corran has rooms.", contexts=texts * 40)
+    assert checker.invoke(sample).details["windows_left_out"] == 0
+    assert sorted(isolated("reference", each) for each in model.requests) == sorted(texts)

@@ -20,7 +20,7 @@ for command in (
     *(detecting.phd, detecting.record, detecting.wikibio),
     *(referring.chale, referring.orders, referring.exemplars),
     *(checking.claims, checking.unchecked, checking.injection),
-    *(checking.long_contexts, checking.quantities),
+    *(checking.long_contexts, checking.windows, checking.quantities),
 ):
     app.command()(command)
 

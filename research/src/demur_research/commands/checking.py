@@ -1,4 +1,4 @@
-"""`demur-bench claims`, `unchecked`, `injection`, `long-contexts`, `quantities`: RefChecker."""
+"""`demur-bench claims`, `unchecked`, `injection`, `long-contexts`, and others of RefChecker."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from demur_research import injection as on_injection
 from demur_research import long_contexts as on_long_contexts
 from demur_research import quantities as on_quantities
 from demur_research import unchecked as on_unchecked
+from demur_research import windows as on_windows
 from demur_research.commands.options import (
     AtOnce,
     ModelName,
@@ -192,6 +193,15 @@ def long_contexts(
         open_session.judge(items, judges)
         lines = [on_long_contexts.line(name, items, open_session.lines) for name in judges]
     show([on_long_contexts.HEAD, *lines])
+
+
+def windows(
+    data: Annotated[Path, typer.Option(help="The folder with wice/claim_dev.jsonl.")],
+    pages: Annotated[int, typer.Option(min=4, help="Against how many a claim is held.")] = 200,
+    seed: Annotated[int, typer.Option(help="Of the choice of the other pages.")] = 1,
+) -> None:
+    """Whether what supports a claim is among the windows that are read of many pages."""
+    show(attempt(lambda: on_windows.table(on_windows.read(data), pages, seed), "--data"))
 
 
 def quantities(

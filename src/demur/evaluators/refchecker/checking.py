@@ -5,12 +5,13 @@ Four ways, all with one shape: claims and windows in, one `WindowFinding` per wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
 
 from demur._text import count_tokens
 from demur._undetermined import UndeterminedError
@@ -131,16 +132,10 @@ def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> 
         claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
         bias = _known_bias(model, kept_under)
-        fixed = (
-            []
-            if bias is not None
-            else [
-                ChatCall(
-                    model, prompt.messages(reference=reference, claim=claim), "calibration", options
-                )
-                for reference, claim in calibration.cases
-            ]
-        )
+        fixed = [
+            ChatCall(model, messages, "calibration", options)
+            for messages in unmeasured_bias(model, prompt, calibration)
+        ]
         calls = _single_calls(model, prompt, claims, windows, question, options)
         outcomes = yield from ask_all([*fixed, *calls])
         if bias is None:
@@ -155,6 +150,16 @@ def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> 
         return _by_window(findings, len(claims))
 
     return check
+
+
+def unmeasured_bias(
+    model: BaseChatModel, prompt: Prompt, calibration: Calibration
+) -> list[list[BaseMessage]]:
+    """The prompts by which `logprobs` measures the labels' bias; none once it is known."""
+    if _known_bias(model, (prompt, calibration)) is not None:
+        return []
+    cases = calibration.cases
+    return [prompt.messages(reference=reference, claim=claim) for reference, claim in cases]
 
 
 def _known_bias(model: BaseChatModel, key: Hashable) -> Mapping[ClaimLabel, float] | None:
@@ -188,6 +193,38 @@ def nli(scorer: NLI) -> Checker:
         return _by_window(findings, len(claims))
 
     return check
+
+
+def estimate(
+    prompt: Prompt,
+    asked: Iterable[tuple[Sequence[AskedClaim], Sequence[Window]]],
+    question: str | None,
+    together: bool,
+) -> tuple[int, int]:
+    """Estimate the requests for these claims and windows, and the tokens of their prompts.
+
+    What is asked again, for a missing label or after a failure, is not counted.
+
+    Args:
+        prompt: Of the requests.
+        asked: Claims, and the windows that each of them is held against.
+        question: The one that was answered.
+        together: Whether a request lists several claims, as those of `joint` do.
+    """
+    frame = prompt_tokens(prompt.messages(reference=".", question=question, claim=".", claims="."))
+    calls = tokens = 0
+    for claims, windows in asked:
+        texts = [claim.alone for claim in claims]
+        requests = len(_groups(claims)) if together else len(claims)
+        calls += requests * len(windows)
+        tokens += len(windows) * (requests * frame + sum(map(count_tokens, texts)))
+        tokens += requests * sum(count_tokens(window_text(window)) for window in windows)
+    return calls, tokens
+
+
+def prompt_tokens(messages: Iterable[BaseMessage]) -> int:
+    """Estimate the tokens of a prompt."""
+    return sum(count_tokens(str(message.content)) for message in messages)
 
 
 def _single_calls(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -15,13 +16,13 @@ from pydantic import Field, PrivateAttr, field_validator
 
 from demur._fingerprints import digest, model_fingerprint
 from demur._frozen import fields_of
+from demur._once_a_minute import warn
 from demur._resolve import resolve_model
-from demur._text import count_tokens
 from demur._undetermined import UndeterminedError, undetermined_with
 from demur.evaluators.base import ClaimEvaluator, ExtractedClaims, LabelledClaims
 from demur.evaluators.refchecker import checking
 from demur.evaluators.refchecker.aggregation import Aggregation, aggregate
-from demur.evaluators.refchecker.checking import Checker, WindowFinding
+from demur.evaluators.refchecker.checking import Checker
 from demur.evaluators.refchecker.context import AskedClaim, as_asked
 from demur.evaluators.refchecker.coverage import complete, stating
 from demur.evaluators.refchecker.extraction import ClaimForm, Extraction, extract
@@ -31,12 +32,20 @@ from demur.evaluators.refchecker.judging import (
     judged,
     with_quantities,
 )
+from demur.evaluators.refchecker.nearness import Chosen
 from demur.evaluators.refchecker.prompts import CALIBRATION, RefCheckerPrompts
-from demur.evaluators.refchecker.references import Reading, Window, nearest, passages
-from demur.evaluators.refchecker.remembering import Same, check_unknown, stable_windows
+from demur.evaluators.refchecker.remembering import (
+    Recalled,
+    Same,
+    apart,
+    check_lacking,
+    choose,
+    recall,
+)
 from demur.evaluators.styled import unstyled
 from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
-from demur.runtime import CallPolicy, RunnableCall, Steps, ask, is_local, side_by_side
+from demur.prompting import Prompt
+from demur.runtime import CallPolicy, RunnableCall, Steps, ask, is_local
 from demur.schema import ABSTAIN, Claim, Evaluation, Sample, Threshold
 from demur.shapes import is_users
 from demur.similarity import NLI, load_nli
@@ -44,14 +53,16 @@ from demur.similarity import NLI, load_nli
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
+_log = logging.getLogger(__name__)
+
 _MODES = ("auto", "joint", "per_claim", "logprobs")
-# What a checker reads at once, in tokens, and what neighbouring windows share. A local model reads
-# slowly and loses track; a cross-encoder takes 512 tokens, claim included.
+# What a checker reads at once, in tokens. A local model reads slowly and loses track; a
+# cross-encoder takes 512 tokens, claim included.
 _WINDOW_TOKENS = {"joint": 3000, "per_claim": 3000, "logprobs": 700, "nli": 320}
-_OVERLAP = 8  # one part in 8
-# References of so many windows are read whole; of longer ones a claim is held against the passages
-# nearest to it. Two, so that documents which a second try adds leave those of the first as read.
-_READ_WHOLE = 2
+# How many windows of long references a claim is held against. Each further one finds a little more
+# support (docs/results.md), and is one more chance for a wrong claim to be taken as supported. A
+# cross-encoder reads one passage at a time, and cheaply.
+_MAX_WINDOWS = {"joint": 1, "per_claim": 1, "logprobs": 1, "nli": 4}
 _SOFT_THRESHOLD = 0.8
 _PROMPTS = RefCheckerPrompts()
 
@@ -100,6 +111,11 @@ class RefChecker(ClaimEvaluator):
             none but what the user said (`Guard(conversation=True)`).
         prompts: Other prompts in place of ours.
         window_tokens: How much of the references is read at once; None: as fits the checker.
+        max_windows: Against how many windows of that size a claim is held at most: those nearest
+            to it. References that fill two are read whole in any case. None: 1, and 4 for a
+            cross-encoder. Each window of long references is a request for every four claims, and
+            for every claim with "per_claim" and "logprobs"; `details["windows_left_out"]` tells how
+            many windows a claim was not held against.
         name: What traces call it. None: the class's name.
         call_policy: Retries, time limits and concurrency; None: as fits the model.
 
@@ -118,6 +134,7 @@ class RefChecker(ClaimEvaluator):
     retriever: Runnable[str, Any] | None = None
     prompts: RefCheckerPrompts = _PROMPTS
     window_tokens: int | None = Field(default=None, ge=50)
+    max_windows: int | None = Field(default=None, ge=1)
 
     _chat: BaseChatModel = PrivateAttr()
     _mode: str = PrivateAttr()
@@ -135,6 +152,7 @@ class RefChecker(ClaimEvaluator):
         retriever: Runnable[str, Any] | None = None,
         prompts: RefCheckerPrompts = _PROMPTS,
         window_tokens: int | None = None,
+        max_windows: int | None = None,
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
@@ -219,7 +237,7 @@ class RefChecker(ClaimEvaluator):
             "model": model_fingerprint(self._chat),
             "checker": checker,
             "claims": self._form,
-            "window": f"{self._window_size} tokens",
+            "window": f"{self._window_size} tokens, at most {self._most_windows}",
             "prompts": digest(prompts),
         }
 
@@ -289,51 +307,78 @@ class RefChecker(ClaimEvaluator):
         shown = as_asked(claims, sample)
         different = list(dict.fromkeys(shown))
         check, identity = self._check()
-        readings = self._readings(sample, different)
-        checked = yield from side_by_side(
-            [
-                check_unknown(
-                    check,
-                    identity,
-                    [different[at] for at in reading.claims],
-                    reading.windows,
-                    sample.question,
-                )
-                for reading in readings
-            ]
+        chosen = choose(
+            [claim.alone for claim in different],
+            sample,
+            self._window_size,
+            self._most_windows,
+            lone=self._nli is not None,
         )
-        by_text: dict[AskedClaim, tuple[Sequence[Window], list[WindowFinding]]] = {}
-        for reading, (findings, _) in zip(readings, checked, strict=True):
-            for place, at in enumerate(reading.claims):
-                of_claim = [of_window[place] for of_window in findings]
-                by_text[different[at]] = reading.windows, of_claim
-        labelled = judged(claims, [by_text[text] for text in shown])
+        recalled = recall(identity, different, chosen.windows, sample.question)
+        details: dict[str, Any] = {
+            "checker": self._mode,
+            **self._read(chosen),
+            "known": recalled.count,
+            "estimate": self._estimate(different, recalled, sample.question),
+        }
+        with undetermined_with(details):
+            findings = yield from check_lacking(
+                check, identity, different, chosen.windows, sample.question, recalled
+            )
+        read = dict(zip(different, zip(chosen.windows, findings, strict=True), strict=True))
+        labelled = judged(claims, [read[text] for text in shown])
         annotated = [
-            with_quantities(claim, sample.answer, by_text[text][0])
+            with_quantities(claim, sample.answer, read[text][0])
             for claim, text in zip(labelled.claims, shown, strict=True)
         ]
-        details = {
-            "checker": self._mode,
-            "windows": sum(len(reading.windows) for reading in readings),
-            "known": sum(known for _, known in checked),
-        }
         return replace(labelled, claims=tuple(annotated), details=details)
+
+    def _read(self, chosen: Chosen) -> dict[str, int]:
+        """How much is read, for the details; with a warning where the cap leaves text out."""
+        numbers = [len(windows) for windows in chosen.windows]
+        left_out, read = max(zip(chosen.left_out, numbers, strict=True), default=(0, 0))
+        if left_out:
+            name = self.get_name()
+            warn(
+                _log,
+                name,
+                "%s held a claim against %d of about %d windows of its references, those nearest "
+                "to it (max_windows=%d); what stands only in the others counts as not found. "
+                "Retrieve less text, or give RefChecker a greater max_windows.",
+                name,
+                read,
+                read + left_out,
+                self._most_windows,
+            )
+        return {
+            "windows": len({window for windows in chosen.windows for window in windows}),
+            "windows_per_claim": max(numbers, default=0),
+            "windows_in_all": read + left_out,
+            "windows_left_out": left_out,
+        }
+
+    def _estimate(
+        self, claims: Sequence[AskedClaim], recalled: Recalled, question: str | None
+    ) -> dict[str, int]:
+        """The requests that the checker is about to make, and the tokens of their prompts."""
+        calls = tokens = 0
+        if recalled.lacking and self._nli is None:
+            prompt: Prompt = getattr(self.prompts, self._mode)
+            asked = [(apart(claims, at), windows) for at, windows in recalled.lacking.items()]
+            calls, tokens = checking.estimate(prompt, asked, question, self._mode == "joint")
+            if self._mode == "logprobs":
+                fixed = checking.unmeasured_bias(self._chat, prompt, CALIBRATION)
+                calls += len(fixed)
+                tokens += sum(map(checking.prompt_tokens, fixed))
+        return {"calls": calls, "tokens": tokens}
 
     @property
     def _window_size(self) -> int:
         return self.window_tokens or _WINDOW_TOKENS[self._mode]
 
-    def _readings(self, sample: Sample, claims: Sequence[AskedClaim]) -> list[Reading]:
-        """What each claim is held against: all of short references, the nearest of long ones."""
-        size, lone = self._window_size, self._nli is not None
-        contexts, reference = sample.contexts, sample.reference
-        pieces = passages(contexts, reference, size, size // _OVERLAP)
-        if sum(map(count_tokens, {passage.text for passage in pieces})) > _READ_WHOLE * size:
-            texts = [claim.alone for claim in claims]
-            return nearest(texts, contexts, reference, size, sample.question, lone)
-        # A cross-encoder sees a lone passage more clearly, and its pairs cost little.
-        shown = [(passage,) for passage in pieces] if lone else stable_windows(pieces, size)
-        return [Reading(tuple(range(len(claims))), tuple(shown))]
+    @property
+    def _most_windows(self) -> int:
+        return self.max_windows or _MAX_WINDOWS[self._mode]
 
     def _check(self) -> tuple[Checker, Hashable]:
         """The checker, and what its findings depend on."""
@@ -370,7 +415,7 @@ class RefChecker(ClaimEvaluator):
             score=verdict.score,
             label=verdict.label and verdict.label.value,
             passed=verdict.passed,
-            explanation=explanation(claims),
+            explanation=explanation(claims, in_part=bool(details.get("windows_left_out"))),
             claims=tuple(claims),
             details=details,
         )

@@ -95,15 +95,23 @@ def counts_of(claims: Sequence[Claim]) -> Mapping[str, int]:
     return {label.value: sum(claim.label is label for claim in claims) for label in ClaimLabel}
 
 
-def explanation(claims: Sequence[Claim]) -> str:
-    """The labels of the claims in a sentence."""
+def explanation(claims: Sequence[Claim], in_part: bool) -> str:
+    """The labels of the claims in a sentence.
+
+    Args:
+        claims: Those that were checked.
+        in_part: Whether some text was left out that they could have been held against.
+    """
     counts = counts_of(claims)
     noun = "claim" if len(claims) == 1 else "claims"
     supported = counts[ClaimLabel.ENTAILMENT]
     parts = [f"The references support {supported} of {len(claims)} {noun}"]
     for label, words in (
         (ClaimLabel.CONTRADICTION, "contradicted by them"),
-        (ClaimLabel.NEUTRAL, "not found in them"),
+        (
+            ClaimLabel.NEUTRAL,
+            "not found in what was read of them" if in_part else "not found in them",
+        ),
     ):
         if counts[label]:
             parts.append(f"{counts[label]} {words}")

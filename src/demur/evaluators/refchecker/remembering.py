@@ -6,14 +6,29 @@ The call's scope (`demur.runtime.scope`) keeps it; outside of a guarded call not
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
-from demur.evaluators.refchecker.checking import Checker, Findings, WindowFinding
+from demur._text import least_tokens
+from demur.evaluators.refchecker.checking import Checker, WindowFinding
 from demur.evaluators.refchecker.context import AskedClaim
-from demur.evaluators.refchecker.references import Passage, Window, pack_again, window_text
+from demur.evaluators.refchecker.nearness import Chosen, Cut, Read, cut, nearest
+from demur.evaluators.refchecker.references import (
+    Passage,
+    Window,
+    pack_again,
+    passages,
+    window_text,
+)
 from demur.runtime import Steps, current_scope, side_by_side
-from demur.schema import ClaimLabel
+from demur.schema import ClaimLabel, Sample
+
+# References of so many windows are read whole. Two, so that documents which a second try adds leave
+# those of the first as read.
+_READ_WHOLE = 2
+_OVERLAP = 8  # neighbouring windows of a text that is read whole share one part in 8
 
 
 class Same:
@@ -35,80 +50,183 @@ def memory(*key: Hashable) -> dict[Any, Any]:
     return {} if scope is None else scope.known.setdefault(("refchecker", *key), {})
 
 
-def stable_windows(pieces: Sequence[Passage], size: int) -> list[Window]:
-    """The passages in windows, those of earlier attempts first."""
+def remembered_cut(text: str, length: int) -> Cut:
+    """As `cut`, but a text is cut once in a guarded call, however often it is read there."""
+    known = memory("cuts", length)
+    if text not in known:
+        known[text] = cut(text, length)
+    found: Cut = known[text]
+    return found
+
+
+def choose(claims: Sequence[str], sample: Sample, size: int, most: int, lone: bool) -> Chosen:
+    """Choose what claims are held against: all of short references, else what is nearest to each.
+
+    A claim that was held against windows before in this guarded call keeps them as long as their
+    texts are there.
+
+    Args:
+        claims: As texts that can be understood alone.
+        sample: With the references.
+        size: Of a window, in tokens.
+        most: How many windows a claim is held against, beside those that it has been.
+        lone: Whether each passage is a window of its own.
+    """
+    of_context: dict[int | None, str] = {
+        at: document.page_content for at, document in enumerate(sample.contexts)
+    }
+    if sample.reference is not None:
+        of_context[None] = sample.reference
+    texts: dict[str, int | None] = {}
+    for at, text in of_context.items():
+        texts.setdefault(text, at)
+    earlier: dict[str, _Earlier] = memory("read", size, most, lone)
+    whole = _whole(sample, size, most, lone)
+    if whole is None:
+        found = {claim: _now(earlier[claim], texts) for claim in claims if claim in earlier}
+        read = {claim: windows for claim, windows in found.items() if windows is not None}
+        chosen = nearest(claims, texts, size, most, sample.question, lone, remembered_cut, read)
+    else:
+        chosen = Chosen([whole] * len(claims), [0] * len(claims))
+    together = frozenset(texts)
+    for claim, windows in zip(claims, chosen.windows, strict=True):
+        standing = [[(of_context[one.context], one) for one in window] for window in windows]
+        earlier[claim] = _Earlier(standing, together)
+    return chosen
+
+
+def _whole(sample: Sample, size: int, most: int, lone: bool) -> tuple[Window, ...] | None:
+    """All of the references, unless they fill more windows than are read whole."""
+    texts = {document.page_content for document in sample.contexts} | {sample.reference or ""}
+    limit = max(most, _READ_WHOLE)
+    if any(total > limit * size for total in accumulate(map(least_tokens, texts))):
+        return None
+    pieces = passages(sample.contexts, sample.reference, size, size // _OVERLAP)
     known: dict[tuple[str, ...], None] = memory("windows", size)
-    windows = pack_again(pieces, size, list(known))
-    known.update(dict.fromkeys(tuple(passage.text for passage in window) for window in windows))
-    return windows
+    # A cross-encoder sees a lone passage more clearly.
+    packed = [(piece,) for piece in pieces] if lone else pack_again(pieces, size, list(known))
+    if len(set(map(window_text, packed))) > limit:
+        return None
+    known.update(dict.fromkeys(tuple(piece.text for piece in window) for window in packed))
+    return tuple(packed)
 
 
-def check_unknown(
-    check: Checker,
+@dataclass(frozen=True)
+class _Earlier:
+    """What a claim was held against, at an earlier time."""
+
+    windows: Sequence[Sequence[tuple[str, Passage]]]
+    """Each passage with the text that it stands in."""
+    texts: frozenset[str]
+    """The references that there were."""
+
+
+def _now(earlier: _Earlier, texts: Mapping[str, int | None]) -> Read | None:
+    """What a claim was held against, where it stands now; None if some of it is not there."""
+    if any(text not in texts for window in earlier.windows for text, _ in window):
+        return None
+    windows = [
+        tuple(replace(passage, context=texts[text]) for text, passage in window)
+        for window in earlier.windows
+    ]
+    return Read(tuple(windows), earlier.texts)
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """What is known of claims and their windows, and what is not."""
+
+    findings: list[dict[str, WindowFinding]]
+    """For each claim, by the window's text."""
+    lacking: Mapping[tuple[int, ...], list[Window]]
+    """Claims that have to be asked about together, by number, and against which windows."""
+    count: int
+    """How many labels are known."""
+
+
+def recall(
     identity: Hashable,
     claims: Sequence[AskedClaim],
-    windows: Sequence[Window],
+    windows: Sequence[Sequence[Window]],
     question: str | None,
-) -> Steps[tuple[Findings, int]]:
-    """Have the claims checked against the windows, but for what is known already.
+) -> Recalled:
+    """Return what is known already of claims that are held against windows.
 
     A claim that is known to be supported by one window needs no other: its findings there are left
     without label and error.
 
     Args:
-        check: What to ask.
         identity: Who is asked, and how: a finding is known only to the same.
-        claims: What is asked. Equal ones are asked about once.
-        windows: What the claims are held against.
+        claims: What is asked.
+        windows: What each claim is held against. Windows of equal text, as of a document that was
+            found twice, are asked about once.
         question: The one that was answered.
+    """
+    windows_by_text: dict[str, Window] = {}
+    lacking_claims: dict[str, list[int]] = defaultdict(list)
+    findings: list[dict[str, WindowFinding]] = []
+    count = 0
+    for at, (claim, of_claim) in enumerate(zip(claims, windows, strict=True)):
+        texts = {window_text(window): window for window in of_claim}
+        windows_by_text |= texts
+        known = {
+            text: memory("findings", identity, question, text).get(claim.alone, WindowFinding())
+            for text in texts
+        }
+        findings.append(known)
+        labels = [finding.label for finding in known.values() if finding.label is not None]
+        count += len(labels)
+        if ClaimLabel.ENTAILMENT not in labels:
+            for text, finding in known.items():
+                if finding.label is None:
+                    lacking_claims[text].append(at)
+    lacking: dict[tuple[int, ...], list[Window]] = defaultdict(list)
+    for text, unknown in lacking_claims.items():
+        lacking[tuple(unknown)].append(windows_by_text[text])
+    return Recalled(findings, lacking, count)
+
+
+def check_lacking(
+    check: Checker,
+    identity: Hashable,
+    claims: Sequence[AskedClaim],
+    windows: Sequence[Sequence[Window]],
+    question: str | None,
+    recalled: Recalled,
+) -> Steps[list[list[WindowFinding]]]:
+    """Have checked what is lacking, and remember it.
+
+    Args:
+        check: What to ask.
+        identity: As `recall` was given it, with the next three.
+        claims: What is asked.
+        windows: What each claim is held against.
+        question: The one that was answered.
+        recalled: What `recall` returned.
 
     Returns:
-        The findings, and how many of them were known.
+        For each claim what each of its windows says of it.
     """
-    # Windows of equal text, as of a document that was found twice, are asked about once.
-    places = {window_text(window): window for window in windows}
-    known: dict[str, dict[str, WindowFinding]] = {
-        text: memory("findings", identity, question, text) for text in places
-    }
-    findings = {
-        text: [of_window.get(claim.alone, WindowFinding()) for claim in claims]
-        for text, of_window in known.items()
-    }
-    supported = {
-        at
-        for of_window in findings.values()
-        for at, finding in enumerate(of_window)
-        if finding.label is ClaimLabel.ENTAILMENT
-    }
-    recalled = sum(
-        finding.label is not None for of_window in findings.values() for finding in of_window
-    )
-    # Those that lack the same claims are asked about together.
-    lacking: dict[tuple[int, ...], list[str]] = defaultdict(list)
-    for text, of_window in findings.items():
-        unknown = tuple(
-            at
-            for at, finding in enumerate(of_window)
-            if finding.label is None and at not in supported
-        )
-        if unknown:
-            lacking[unknown].append(text)
     new = yield from side_by_side(
         [
-            check(_apart(claims, unknown), [places[text] for text in texts], question)
-            for unknown, texts in lacking.items()
+            check(apart(claims, unknown), lacking, question)
+            for unknown, lacking in recalled.lacking.items()
         ]
     )
-    for (unknown, texts), answers in zip(lacking.items(), new, strict=True):
-        for text, answered in zip(texts, answers, strict=True):
+    for (unknown, lacking), answers in zip(recalled.lacking.items(), new, strict=True):
+        for window, answered in zip(lacking, answers, strict=True):
+            text = window_text(window)
             for at, finding in zip(unknown, answered, strict=True):
-                findings[text][at] = finding
+                recalled.findings[at][text] = finding
                 if finding.label is not None:
-                    known[text][claims[at].alone] = finding
-    return [findings[window_text(window)] for window in windows], recalled
+                    memory("findings", identity, question, text)[claims[at].alone] = finding
+    return [
+        [found[window_text(window)] for window in of_claim]
+        for found, of_claim in zip(recalled.findings, windows, strict=True)
+    ]
 
 
-def _apart(claims: Sequence[AskedClaim], chosen: Sequence[int]) -> list[AskedClaim]:
+def apart(claims: Sequence[AskedClaim], chosen: Sequence[int]) -> list[AskedClaim]:
     """Some of the claims; one that has lost the claim before it is asked about as if alone."""
     return [
         claims[at] if at - 1 in chosen else AskedClaim(claims[at].alone, claims[at].alone)

@@ -76,6 +76,7 @@ class RefCheckerEvaluator(HallucinationEvaluator):
         retriever: BaseRetriever | Runnable[str, Any] | None = None,
         prompts: RefCheckerPrompts = _REFCHECKER_PROMPTS,
         window_tokens: int | None = None,
+        max_windows: int | None = None,
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
@@ -89,6 +90,7 @@ class RefCheckerEvaluator(HallucinationEvaluator):
             retriever=None if retriever is None else as_retriever(retriever),
             prompts=prompts,
             window_tokens=window_tokens,
+            max_windows=max_windows,
             name=name,
             call_policy=call_policy,
         )

@@ -1,0 +1,307 @@
+"""What long references cost, and what is said of what was not read."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+from pydantic import ValidationError
+
+from demur import Budget, Evaluation, Guard, RefChecker, Sample, _once_a_minute
+from demur._text import count_tokens
+from demur.runtime import Scope, within_scope
+from support.fakes import ScriptedModel, isolated
+
+DOCUMENTS, WORDS = 200, 2000
+CLAIM = "The Kivik lighthouse was lit in 1911."
+
+
+def document(number: int, words: int = WORDS) -> str:
+    """A text about other things, with words and numbers of its own and such as all have."""
+    return " ".join(
+        f"House {number * 1000 + at} of ward {number} has a garden of {at} rows and an old well."
+        for at in range(words // 15)
+    )
+
+
+LIBRARY = [document(number) for number in range(DOCUMENTS)]
+
+
+def judge(stage: str, messages: Sequence[BaseMessage]) -> str:
+    """Supports what stands in the window to the letter."""
+    reference = isolated("reference", messages)
+    if stage == "claim":
+        return "Entailment" if isolated("claim", messages) in reference else "Neutral"
+    lines = (line.partition(". ") for line in isolated("claims", messages).splitlines())
+    return "\n".join(
+        f"{number}. {'Entailment' if claim in reference else 'Neutral'}"
+        for number, _, claim in lines
+    )
+
+
+def check(model: ScriptedModel, sample: Sample, way: str, **options: Any) -> Evaluation:
+    checker = RefChecker(model, claims="sentences", **options)
+    return checker.invoke(sample) if way == "sync" else asyncio.run(checker.ainvoke(sample))
+
+
+def tokens(model: ScriptedModel) -> int:
+    return sum(count_tokens(str(one.content)) for each in model.requests for one in each)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["sync", "async"])
+@pytest.mark.parametrize("checker", ["joint", "per_claim"])
+@pytest.mark.parametrize(
+    "claim", [CLAIM, "奥斯陆是挪威的首都。"], ids=["of their words", "of other words"]
+)
+def test_one_claim_and_200_documents_of_2000_words_cost_one_request(
+    claim: str, checker: str, way: str
+) -> None:
+    model = ScriptedModel(script=judge)
+    found = check(model, Sample(answer=claim, contexts=LIBRARY), way, checker=checker)
+    assert found.label == "Neutral"
+    assert len(model.requests) == 1
+    assert tokens(model) < 4000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [0, 57, DOCUMENTS - 1])
+@pytest.mark.parametrize("checker", ["joint", "per_claim"])
+def test_the_passage_that_decides_is_found_in_whichever_document_it_stands(
+    checker: str, place: int
+) -> None:
+    half = LIBRARY[place].index("House", WORDS * 2)
+    told = f"{LIBRARY[place][:half]}{CLAIM} {LIBRARY[place][half:]}"
+    library = [*LIBRARY[:place], told, *LIBRARY[place + 1 :]]
+    model = ScriptedModel(script=judge)
+    found = check(model, Sample(answer=CLAIM, contexts=library), "sync", checker=checker)
+    assert found.passed is True
+    (evidence,) = found.claims[0].evidence
+    assert (evidence.context, evidence.text) == (place, CLAIM)
+    assert told[evidence.span.start : evidence.span.end] == CLAIM
+
+
+@pytest.mark.parametrize("checker", ["joint", "per_claim"])
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_each_window_is_one_request_for_a_claim(most: int, checker: str) -> None:
+    model = ScriptedModel(script=judge)
+    options = {"checker": checker, "window_tokens": 400, "max_windows": most}
+    found = check(model, Sample(answer=CLAIM, contexts=LIBRARY[:3]), "sync", **options)
+    shown = [isolated("reference", each) for each in model.requests]
+    assert len(shown) == len(set(shown)) == most
+    assert all(count_tokens(one) <= 420 for one in shown)
+    in_all = found.details["windows_in_all"]
+    assert in_all == pytest.approx(sum(map(count_tokens, LIBRARY[:3])) / 400, abs=2)
+    assert found.details["windows"] == found.details["windows_per_claim"] == most
+    assert found.details["windows_left_out"] == in_all - most
+    assert found.explanation == (
+        "The references support 0 of 1 claim, 1 not found in what was read of them."
+    )
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_references_of_two_windows_are_read_whole_and_nothing_is_left_out(
+    most: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    texts = [document(number, 300) for number in range(2)]
+    size = max(map(count_tokens, texts))
+    options = {"checker": "joint", "window_tokens": size, "max_windows": most}
+    model = ScriptedModel(script=judge)
+    found = check(model, Sample(answer=CLAIM, contexts=texts), "sync", **options)
+    assert sorted(isolated("reference", each) for each in model.requests) == sorted(texts)
+    assert (found.details["windows_in_all"], found.details["windows_left_out"]) == (2, 0)
+    assert found.explanation == "The references support 0 of 1 claim, 1 not found in them."
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 1.5, "many"])
+def test_a_number_of_windows_that_is_none_is_refused(wrong: Any) -> None:
+    with pytest.raises(ValidationError, match="max_windows"):
+        RefChecker(ScriptedModel(script=judge), max_windows=wrong)
+
+
+class _Encoder:
+    """A cross-encoder that finds nothing, and keeps what it was given."""
+
+    def __init__(self) -> None:
+        self.pairs: list[tuple[str, str]] = []
+        names = {0: "contradiction", 1: "entailment", 2: "neutral"}
+        config = type("Config", (), {"id2label": names})
+        self.model = type("Model", (), {"config": config})
+
+    def predict(self, pairs: Any, **options: Any) -> list[list[float]]:
+        self.pairs += pairs
+        return [[0.05, 0.05, 0.9] for _ in pairs]
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+@pytest.mark.parametrize(("most", "pairs"), [(None, 4), (2, 2), (7, 7)])
+def test_a_cross_encoder_reads_so_many_passages_of_each_claim(
+    most: int | None, pairs: int, way: str
+) -> None:
+    pytest.importorskip("torch")
+    encoder = _Encoder()
+    answer = f"{CLAIM} 灯塔很高很旧。"
+    found = check(
+        ScriptedModel(script=judge),
+        Sample(answer=answer, contexts=LIBRARY[:20]),
+        way,
+        checker=encoder,
+        max_windows=most,
+    )
+    asked = [claim for _, claim in encoder.pairs]
+    assert sorted(map(asked.count, set(asked))) == [pairs, pairs]
+    assert found.details["windows_left_out"] == found.details["windows_in_all"] - pairs > 0
+    assert found.details["estimate"] == {"calls": 0, "tokens": 0}
+
+
+# --- A warning -----------------------------------------------------------------------------------
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        self.now += 1
+        return self.now
+
+
+def test_once_a_minute_a_warning_names_the_cap_and_no_text(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = _Clock()
+    monkeypatch.setattr(_once_a_minute, "time", clock)
+    name = "checks of long books"
+    checker = RefChecker(
+        ScriptedModel(script=judge), checker="joint", claims="sentences", name=name
+    )
+    sample = Sample(question="When was it lit?", answer=CLAIM, contexts=LIBRARY[:4])
+    in_all, *_ = (checker.invoke(sample).details["windows_in_all"] for _ in range(3))
+    (record,) = caplog.records
+    assert (record.name, record.levelno) == (
+        "demur.evaluators.refchecker.evaluator", logging.WARNING,
+    )  # fmt: skip
+    said = record.getMessage()
+    assert said.startswith(f"{name} held a claim against 1 of about {in_all} windows")
+    assert "(max_windows=1)" in said
+    assert "give RefChecker a greater max_windows" in said
+    for text in ("Kivik", "lit", "House", "garden"):
+        assert text not in said.replace("little", "")
+    clock.now += 60
+    checker.invoke(sample)
+    assert caplog.messages[1:] == [f"{said} (2 more like this one since the last)"]
+
+
+# --- An estimate ---------------------------------------------------------------------------------
+
+MANY = " ".join(f"House {number} of ward 1 has a garden." for number in range(1003, 1033))
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+@pytest.mark.parametrize("checker", ["joint", "per_claim"])
+@pytest.mark.parametrize("documents", [1, 6], ids=["read whole", "long"])
+def test_the_estimate_is_what_is_asked_then(documents: int, checker: str, way: str) -> None:
+    model = ScriptedModel(script=judge)
+    sample = Sample(question="Which gardens?", answer=MANY, contexts=LIBRARY[:documents])
+    found = check(model, sample, way, checker=checker)
+    assert found.details["estimate"]["calls"] == len(model.requests) > 1
+    assert found.details["estimate"]["tokens"] == pytest.approx(tokens(model), rel=0.02)
+
+
+def test_the_measuring_of_the_labels_bias_is_estimated_too() -> None:
+    model = ScriptedModel(script=lambda stage, messages: "x")
+    sample = Sample(question="Which gardens?", answer=CLAIM, contexts=LIBRARY[:6])
+    found = check(model, sample, "sync", checker="logprobs")
+    assert found.undetermined, "the model gives no log-probabilities"
+    assert found.details["estimate"]["calls"] == len(model.requests) > 1
+    assert found.details["estimate"]["tokens"] == pytest.approx(tokens(model), rel=0.05)
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_what_a_budget_refuses_stands_in_the_trace_with_its_estimate(way: str) -> None:
+    model = ScriptedModel(script=judge)
+    checker = RefChecker(model, checker="per_claim", claims="sentences")
+    guard = Guard(
+        lambda question: {"answer": MANY, "context": LIBRARY[:6]},
+        checker,
+        budget=Budget(tokens=2000),
+        on_error="open",
+    )
+    traced = guard.with_trace()
+    ran = traced.invoke("Which?") if way == "sync" else asyncio.run(traced.ainvoke("Which?"))
+    (evaluation,) = ran.trace.attempts[0].evaluations
+    assert evaluation.undetermined
+    estimate = evaluation.details["estimate"]
+    assert (estimate["calls"], len(model.requests)) == (30, 0)
+    assert estimate["tokens"] > 30 * 2000
+
+
+# --- Within a guarded call -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("checker", ["joint", "per_claim"])
+def test_added_documents_are_read_in_windows_of_their_own_and_nothing_else_is_read_again(
+    checker: str,
+) -> None:
+    model = ScriptedModel(script=judge)
+    options = {"checker": checker, "window_tokens": 400}
+    claims = [f"House {number} of ward 1 has a red door." for number in range(1003, 1009)]
+    answer = " ".join(claims)
+    with within_scope(Scope()):
+        first = check(model, Sample(answer=answer, contexts=LIBRARY[:4]), "sync", **options)
+        count = len(model.requests)
+        again = check(model, Sample(answer=answer, contexts=LIBRARY[:4]), "sync", **options)
+        assert (len(model.requests), again.details["estimate"]["calls"]) == (count, 0)
+        contexts = [claims[2], *reversed(LIBRARY[:4])]
+        second = check(model, Sample(answer=answer, contexts=contexts), "sync", **options)
+    assert {claim.label for claim in first.claims} == {"Neutral"}
+    assert [claim.label == "Entailment" for claim in second.claims].index(True) == 2
+    assert second.details["known"] == first.details["windows_per_claim"] * len(claims)
+    new = [isolated("reference", each) for each in model.requests[count:]]
+    assert set(new) == {claims[2]}, "of the other documents nothing is read again"
+    assert second.claims[2].evidence[0].context == 0
+
+
+def test_of_a_changed_answer_only_the_new_claim_is_asked_about() -> None:
+    model = ScriptedModel(script=judge)
+    options = {"checker": "joint", "window_tokens": 400, "max_windows": 2}
+    claims = [f"House {number} of ward 1 has a red door." for number in range(1003, 1009)]
+    with within_scope(Scope()):
+        for told in (claims, [claims[4], "The well of ward 3 is deep.", claims[0]]):
+            count = len(model.requests)
+            sample = Sample(answer=" ".join(told), contexts=LIBRARY[:4])
+            check(model, sample, "sync", **options)
+    asked = [isolated("claims", each) for each in model.requests[count:]]
+    assert len(asked) == 2
+    assert all("well of ward 3" in one and "red door" not in one for one in asked)
+
+
+def test_a_claim_that_lost_a_document_of_its_windows_is_read_anew() -> None:
+    model = ScriptedModel(script=judge)
+    options = {"checker": "joint", "window_tokens": 400}
+    contexts = [*LIBRARY[:3], f"{document(7, 600)} {CLAIM}"]
+    with within_scope(Scope()):
+        first = check(model, Sample(answer=CLAIM, contexts=contexts), "sync", **options)
+        second = check(model, Sample(answer=CLAIM, contexts=LIBRARY[:3]), "sync", **options)
+    assert (first.label, second.label) == ("Entailment", "Neutral")
+    assert second.details["known"] == 0
+
+
+def test_documents_that_no_longer_fit_leave_what_was_read_whole_as_it_was() -> None:
+    model = ScriptedModel(script=judge)
+    options = {"checker": "joint", "window_tokens": 1000}
+    text, long = document(1, 600), document(2, 9000)
+    with within_scope(Scope()):
+        check(model, Sample(answer=CLAIM, contexts=[text]), "sync", **options)
+        found = check(model, Sample(answer=CLAIM, contexts=[long, text]), "sync", **options)
+    first, *new = [isolated("reference", each) for each in model.requests]
+    assert first == text
+    assert len(new) == 1
+    assert "of ward 1 " not in new[0]
+    assert found.details["known"] == 1
+    assert found.details["windows_per_claim"] == 2
