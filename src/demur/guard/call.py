@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
+from functools import partial
 from typing import Any, Literal
 
 from langchain_core.documents import Document
@@ -18,6 +19,7 @@ from langchain_core.runnables.utils import Input, Output
 from pydantic import PrivateAttr
 
 from demur._frozen import FrozenRunnable
+from demur.evaluators import is_mistake
 from demur.guard.chain import ChainCall, Inside
 from demur.guard.feedback import Feedback
 from demur.guard.recoveries import (
@@ -71,6 +73,7 @@ from demur.shapes import (
 )
 
 OnError = Literal["open", "closed", "raise"]
+Streaming = Literal["buffer", "sentence"]
 
 
 class GuardArguments(FrozenRunnable[Input, Output]):
@@ -82,7 +85,7 @@ class GuardArguments(FrozenRunnable[Input, Output]):
     budget: Budget
     on_error: OnError
     on_abstain: OnAbstain
-    streaming: Literal["buffer", "sentence"]
+    streaming: Streaming
     question: Reader | None
     answer: Reader | None
     contexts: Reader | None
@@ -204,10 +207,18 @@ class GuardedCall:
         return Answered(output, text, contexts, origin, call.capture.usage, abstained)
 
     def evaluate(self, sample: Sample) -> Steps[tuple[Evaluation, ...]]:
-        """What the evaluators find of a sample, side by side."""
+        """What the evaluators find of a sample, side by side.
+
+        Raises:
+            DemurError: One gave no verdict.
+            Exception: As an evaluator raised, where that `is_mistake`.
+        """
         named = [(evaluator.get_name(), evaluator) for evaluator in self.guard.evaluators]
         outcomes = yield from ask_all(
-            [Inside(RunnableCall(evaluator, sample, name)) for name, evaluator in named]
+            [
+                Inside(RunnableCall(evaluator, sample, name, partial(is_mistake, evaluator)))
+                for name, evaluator in named
+            ]
         )
         return tuple(
             as_verdict(name, outcome) for (name, _), outcome in zip(named, outcomes, strict=True)

@@ -22,6 +22,7 @@ from demur.shapes.finding import (
 )
 from demur.shapes.messages import last_written, sources, this_turn
 from demur.shapes.passed_on import alike, as_given
+from demur.shapes.readers import check_reader
 
 __all__ = [
     "CONTEXT_KEYS",
@@ -32,6 +33,7 @@ __all__ = [
     "as_documents",
     "as_given",
     "can_edit",
+    "check_reader",
     "distinct",
     "edit_answer",
     "find_answer",
