@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import InitVar, dataclass, field
 from typing import Any
@@ -88,7 +88,7 @@ class GuardedChatEngine(BaseChatEngine):
     def __init__(
         self,
         chat_engine: BaseChatEngine,
-        *evaluators: EvaluatorLike,
+        *evaluators: EvaluatorLike | Sequence[EvaluatorLike],
         on_fail: OnFail = None,
         budget: Budget | None = None,
         on_error: OnError = "closed",
