@@ -119,9 +119,9 @@ def as_evaluator(
         judge: A function of a `Sample`, sync or async, or an object that is called like one. It
             returns whether the answer passes (a bool), a score (a float, higher is better) or an
             `Evaluation`; None and NaN make an undetermined one. A Runnable is taken like a
-            function, and an evaluator of demur's is returned as it is. Also an evaluator of
-            openevals and a metric of ragas that scores single turns, of which what the sample lacks
-            makes an undetermined evaluation.
+            function, and an evaluator of demur's is returned as it is. Evaluators of openevals and
+            ragas' metrics of single turns are taken too. If they need something that the sample
+            lacks, the evaluation is undetermined.
         threshold: The score from which an answer passes. Without one a score decides nothing, which
             a guard refuses and a handler records.
         name: Its name. None: that of the function, of the metric, or of the object's class.
