@@ -59,6 +59,14 @@ def test_an_unknown_name_is_refused(name: str) -> None:
         resolve_model(name)
 
 
+def test_a_model_of_another_provider_is_langchains_to_make() -> None:
+    with pytest.raises(ValueError, match=r"init_chat_model\('anthropic:claude-x', temperature=0\)"):
+        resolve_model("anthropic:claude-x")
+    for name in ("gpt-4o", "openai:", "ollama:"):
+        with pytest.raises(ValueError, match=r"'openai:NAME', 'ollama:NAME', 'local'.*chat model$"):
+            resolve_model(name)
+
+
 @pytest.mark.parametrize("model", [None, 3, object()])
 def test_what_is_no_model_is_refused(model: object) -> None:
     with pytest.raises(TypeError, match="expected a model name or a LangChain chat model"):

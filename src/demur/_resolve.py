@@ -47,7 +47,17 @@ def resolve_model(model: str | BaseChatModel) -> BaseChatModel:
         return _openai(name, base_url=f"{host.rstrip('/')}/v1", api_key="ollama")
     raise ValueError(
         f"unknown model {model!r}: expected 'openai:NAME', 'ollama:NAME', 'local', "
-        "'local:PATH.gguf' or a LangChain chat model"
+        f"'local:PATH.gguf' or a LangChain chat model{_elsewhere(model, provider, name)}"
+    )
+
+
+def _elsewhere(model: str, provider: str, name: str) -> str:
+    """Where a model of this name can be had, if it is of the form that LangChain takes."""
+    if not (name and provider) or provider in ("openai", "ollama"):
+        return ""
+    return (
+        f". For the provider {provider!r}, make the model with LangChain and give it in place of "
+        f"the name: init_chat_model({model!r}, temperature=0) of langchain.chat_models"
     )
 
 

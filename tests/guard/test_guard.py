@@ -432,8 +432,8 @@ def test_a_score_without_a_verdict_is_refused_at_the_first_call(mode: str) -> No
 
 
 def test_what_is_no_evaluation_is_refused() -> None:
-    with pytest.raises(DemurError, match="returned a float, expected an Evaluation"):
-        Guard(Chain("x"), lambda _: 0.5).invoke("why?")
+    with pytest.raises(DemurError, match=r"returned a list, expected a bool .* or an Evaluation"):
+        Guard(Chain("x"), lambda _: [0.5]).invoke("why?")
 
 
 def test_what_the_evaluator_is_given() -> None:
@@ -555,7 +555,7 @@ def test_a_message_says_that_it_was_replaced(mode: str) -> None:
     [
         (lambda: Guard(Chain("x")), ValueError, "needs an evaluator"),
         (lambda: Guard(3, judge), TypeError, "Expected a Runnable"),
-        (lambda: Guard(Chain("x"), "judge"), TypeError, "Expected a Runnable"),
+        (lambda: Guard(Chain("x"), "judge"), TypeError, "expected an evaluator, got 'judge'"),
         (lambda: Guard(Chain("x"), judge, on_error="shut"), ValueError, "on_error"),
         (lambda: Guard(Chain("x"), judge, on_abstain="shut"), ValueError, "on_abstain"),
         (lambda: Guard(Chain("x"), judge, on_fail="retry"), TypeError, "on_fail"),

@@ -22,9 +22,11 @@ from demur import (
     AsyncScoreCallbackHandler,
     Evaluation,
     Guard,
+    RefChecker,
     Sample,
     ScoreCallbackHandler,
 )
+from demur.evaluators import as_evaluator
 from demur.observe import Record
 from support.handlers import (
     MODES,
@@ -169,7 +171,7 @@ def test_several_evaluators_and_one_that_fails() -> None:
         raise ValueError("out of order")
 
     def wrong(sample: Sample) -> Any:
-        return 0.5
+        return "yes"
 
     handler, records = handler_for("invoke", echo, broken, wrong)
     run("invoke", rag(), "How tall?", handler)
@@ -177,8 +179,34 @@ def test_several_evaluators_and_one_that_fails() -> None:
     assert first.passed
     assert second.undetermined
     assert "out of order" in str(second.error)
-    assert "expected an Evaluation" in str(third.error)
+    assert "wrong returned a str, expected a bool" in str(third.error)
     assert records.one.verdict == "undetermined"
+
+
+def test_functions_and_lists_of_them_are_evaluators_as_in_a_guard() -> None:
+    def scored(sample: Sample) -> float:
+        return 0.5
+
+    def mistaken(sample: Sample) -> bool:
+        raise TypeError("nobody is there to see it")
+
+    handler, records = handler_for(
+        "invoke", [scored, as_evaluator(scored, threshold=0.6)], lambda sample: True, mistaken
+    )
+    run("invoke", rag(), "How tall?", handler)
+    evaluations = records.one.evaluations
+    assert [e.name for e in evaluations] == ["scored", "scored 2", "lambda", "mistaken"]
+    findings = ["scored", "failed", "passed", "undetermined"]
+    assert [e.finding for e in evaluations] == findings
+
+
+@pytest.mark.parametrize("made", [ScoreCallbackHandler, AsyncScoreCallbackHandler])
+def test_what_it_cannot_use_is_refused_by_name(made: Any) -> None:
+    with pytest.raises(TypeError, match=r"make one first, RefChecker\(model\)"):
+        made(RefChecker, sink=print)
+    for name in ("question", "answer", "contexts"):
+        with pytest.raises(TypeError, match=rf"{name}= says where .* got a list"):
+            made(echo, sink=print, **{name: ["a"]})
 
 
 @pytest.mark.parametrize("form", ["function", "bound", "sequence"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import os
 import signal
@@ -19,7 +20,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from demur.runtime import CallPolicy, ChatCall, ask, drive, pool
+from demur.runtime import CallPolicy, ChatCall, ask, drive, in_own_loop, pool
 from support.fakes import ScriptedModel
 from support.streams import PATIENCE, until
 
@@ -256,3 +257,27 @@ def test_work_under_way_does_not_hold_up_the_interpreters_end() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout == "0 True\n", done.stderr
+
+
+def test_a_coroutine_function_runs_in_a_loop_of_its_own_wherever_it_is_called() -> None:
+    seen: list[object] = []
+    told: contextvars.ContextVar[str] = contextvars.ContextVar("told")
+
+    async def work() -> str:
+        seen.append(asyncio.get_running_loop())
+        return told.get()
+
+    async def called_by() -> str:
+        seen.append(asyncio.get_running_loop())
+        return in_own_loop(work)
+
+    token = told.set("by the caller")
+    assert in_own_loop(work) == asyncio.run(called_by()) == "by the caller"
+    told.reset(token)
+    assert len(set(map(id, seen))) == 3
+
+    async def broken() -> None:
+        raise KeyError("x")
+
+    with pytest.raises(KeyError):
+        in_own_loop(broken)

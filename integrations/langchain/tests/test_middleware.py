@@ -31,7 +31,15 @@ from agent_server import (
     small_search,
     speaking,
 )
-from demur import AnswerRejected, DemurError, Evaluation, Regenerate, Retrieve, Sample
+from demur import (
+    AnswerRejected,
+    DemurError,
+    Evaluation,
+    RefChecker,
+    Regenerate,
+    Retrieve,
+    Sample,
+)
 from demur.guard import REFUSAL, UNCHECKED, Annotate, Block, Budget, EvaluatorFailed, Feedback
 from langchain_demur import HallucinationMiddleware
 from support import facts
@@ -544,6 +552,38 @@ class TestArguments:
             HallucinationMiddleware(judged_by([], True), on_error="shrug")
         with pytest.raises(ValueError, match="no-such"):
             HallucinationMiddleware(judged_by([], True), model="no-such")
+        with pytest.raises(TypeError, match=r"contexts= says where.* a key of the state.* a list"):
+            HallucinationMiddleware(judged_by([], True), contexts=["a"])  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=r"make one first, RefChecker\(model\)"):
+            HallucinationMiddleware(RefChecker)
+
+    def test_evaluators_may_come_in_a_list_and_say_yes_or_no(self, run: Run) -> None:
+        def is_right(sample: Sample) -> bool:
+            return sample.answer == RIGHT
+
+        with openai_server(serving(WRONG, RIGHT)) as server:
+            checks = HallucinationMiddleware([is_right, judged_by([], True)])
+            assert run(make_agent(server, [], checks))["messages"][-1].text == RIGHT
+
+    def test_a_mistake_in_an_evaluator_is_raised_until_it_has_judged(self, run: Run) -> None:
+        coming: list[Any] = [TypeError("t"), False, TypeError("t")]
+
+        def judge(sample: Sample) -> bool:
+            item = coming.pop(0)
+            if isinstance(item, Exception):
+                raise item
+            return bool(item)
+
+        # Between the two answers the agent calls a tool: the second is judged by another guard.
+        replies = (WRONG, WRONG, search(), WRONG)
+        with openai_server(serving(*replies)) as server:
+            checks = HallucinationMiddleware(judge)
+            agent = make_agent(server, [small_search], checks)
+            with pytest.raises(TypeError, match="t"):
+                run(agent)
+            answer = run(agent)["messages"][-1]
+        assert (answer.text, coming) == (REFUSAL, [])
+        assert answer.response_metadata["demur"]["outcome"] == "evaluator_failed"
 
     def test_a_response_without_an_answer_is_named(self, run: Run) -> None:
         from langchain.agents.middleware import ModelResponse

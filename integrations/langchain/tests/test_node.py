@@ -473,3 +473,29 @@ class TestAsANode:
         assert given == [1, 2]
         assert [document.page_content for document in seen[1].contexts] == [FACTS[0], "found"]
         assert len(found["context"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"contexts": ["a"]},
+            "contexts= says where .* of the update or of the state, .*a list",
+        ),
+        ({"question": ["a"]}, "question= says where .* a key of the state, .* a list"),
+        ({"answer": str}, "answer= takes a key of the update, got a type"),
+    ],
+)
+def test_what_says_where_something_is_is_refused_by_name(
+    options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        guarded_node(saying("so"), judging([], True), **options)
+
+
+def test_evaluators_may_come_in_a_list_and_say_yes_or_no() -> None:
+    def is_good(sample: Sample) -> bool:
+        return "good" in sample.answer
+
+    node = guarded_node(saying("bad", "good"), [is_good, judging([], True)])
+    assert one_node(node).invoke(ASKED, THREAD)["messages"][-1].text == "good"

@@ -514,7 +514,7 @@ def test_a_handler_that_is_closed_takes_in_nothing_more() -> None:
     ("evaluators", "options", "error", "message"),
     [
         ((RefCheckerEvaluator,), {}, TypeError, "expected an evaluator"),
-        ((7,), {}, TypeError, "expected an evaluator.*got int"),
+        ((7,), {}, TypeError, "expected an evaluator.*got an int"),
         ((echo,), {"sample_rate": 1.5}, ValueError, "sample_rate must be in"),
         ((echo,), {"max_queue": 0}, ValueError, "max_queue must be at least 1"),
         ((echo,), {"on_full": "wait"}, ValueError, "on_full must be"),

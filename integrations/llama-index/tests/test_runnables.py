@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import math
+from functools import partial
 from typing import Any
 
 import pytest
 from langchain_core.runnables import RunnableLambda
+from llama_index.core.chat_engine import SimpleChatEngine
 from llama_index.core.evaluation import (
     BaseEvaluator,
     CorrectnessEvaluator,
@@ -15,14 +17,27 @@ from llama_index.core.evaluation import (
     FaithfulnessEvaluator,
 )
 from llama_index.core.prompts.mixin import PromptDictType
+from llama_index.core.query_engine import CustomQueryEngine
 
 from demur import Evaluation, Guard, RefChecker, Sample
 from fake_llm import ScriptedLLM
+from llama_index.evaluation.demur import (
+    GuardedChatEngine,
+    GuardedQueryEngine,
+    ScoreEventHandler,
+)
 from llama_index.evaluation.demur._judging import is_judging
-from llama_index.evaluation.demur._runnables import as_runnable
+from llama_index.evaluation.demur._runnables import adapted
 from llama_index.evaluation.demur.evaluators import RefCheckerEvaluator
 from support import facts
 from support.fakes import ScriptedModel
+
+
+class CustomEngine(CustomQueryEngine):
+    """Says one thing."""
+
+    def custom_query(self, query_str: str) -> str:
+        return "Ada."
 
 
 class _Made(BaseEvaluator):
@@ -54,7 +69,7 @@ class _Made(BaseEvaluator):
 
 async def _ask(evaluator: BaseEvaluator, sample: Sample) -> Evaluation:
     """Both ways, which have to agree."""
-    runnable: Any = as_runnable(evaluator)
+    runnable: Any = adapted(evaluator)
     found = [await asyncio.to_thread(runnable.invoke, sample), await runnable.ainvoke(sample)]
     first, second = (one.model_copy(update={"usage": type(one.usage)()}) for one in found)
     assert first == second
@@ -64,7 +79,7 @@ async def _ask(evaluator: BaseEvaluator, sample: Sample) -> Evaluation:
 
 def test_demur_s_own_are_taken_out() -> None:
     evaluator = RefCheckerEvaluator(ScriptedLLM(script=facts.judge))
-    runnable = as_runnable(evaluator)
+    runnable = adapted(evaluator)
     assert runnable is evaluator.evaluator
     assert isinstance(runnable, RefChecker)
     assert runnable.claim_level
@@ -75,15 +90,37 @@ def test_runnables_and_functions_are_taken_as_they_are() -> None:
         return Evaluation(name="mine", passed=True)
 
     for one in (judge, RunnableLambda(judge), RefChecker(ScriptedModel(script=facts.judge))):
-        assert as_runnable(one) is one
+        assert adapted(one) is one
 
 
 @pytest.mark.parametrize("wrong", [7, "faithfulness", None, FaithfulnessEvaluator, RefChecker])
 def test_what_judges_nothing_is_refused(wrong: Any) -> None:
-    with pytest.raises(TypeError, match="expected an evaluator, which is a LlamaIndex Base") as no:
-        as_runnable(wrong)
-    if isinstance(wrong, type):
-        assert f"got {wrong.__name__}: make one of this class first" in str(no.value)
+    llm = ScriptedLLM(script=facts.judge)
+    for take in (
+        partial(GuardedQueryEngine, CustomEngine()),
+        partial(GuardedChatEngine, SimpleChatEngine.from_defaults(llm=llm)),
+        partial(ScoreEventHandler, sink=print),
+    ):
+        for given in ((wrong,), ([wrong],)):
+            with pytest.raises(TypeError, match="expected an evaluator") as no:
+                take(*given)
+            if isinstance(wrong, type):
+                assert f"got the class {wrong.__name__}: make one first" in str(no.value)
+
+
+def test_a_list_of_any_kinds_judges_side_by_side() -> None:
+    given: Any = [_Made(passing=True), lambda sample: True, [_Made(passing=True)]]
+    guard = Guard(lambda question: "Ada.", *map(adapted, given))
+    evaluations = guard.with_trace().invoke("Who?").trace.attempts[0].evaluations
+    assert [evaluation.name for evaluation in evaluations] == ["_Made", "lambda", "_Made"]
+
+
+def test_a_mistake_in_an_evaluator_is_the_engine_s_caller_s_to_see() -> None:
+    error = AttributeError("no such thing")
+    engine = GuardedQueryEngine(CustomEngine(), _Made(raises=error))
+    with pytest.raises(AttributeError) as raised:
+        engine.query("Who?")
+    assert raised.value is error
 
 
 async def test_others_are_given_the_sample_and_understood() -> None:
@@ -127,7 +164,7 @@ async def test_what_decides_nothing_is_undetermined(result: dict[str, Any], why:
 
 
 async def test_what_an_evaluator_raises_is_the_guard_s_to_deal_with() -> None:
-    runnable: Any = as_runnable(_Made(raises=RuntimeError("out of order")))
+    runnable: Any = adapted(_Made(raises=RuntimeError("out of order")))
     with pytest.raises(RuntimeError, match="out of order"):
         await runnable.ainvoke(Sample(answer="Ada."))
     chain: Any = RunnableLambda(lambda question: "Ada.")
@@ -150,7 +187,7 @@ async def test_llamaindex_s_faithfulness_evaluator() -> None:
         assert found.usage.calls == 1
         assert found.usage.input_tokens > 50
         assert found.usage.output_tokens == 1
-    runnable: Any = as_runnable(evaluator)
+    runnable: Any = adapted(evaluator)
     with pytest.raises(ValueError, match="contexts and response must be provided"):
         await runnable.ainvoke(Sample(answer="Ada is in."))
 

@@ -5,6 +5,10 @@ shows no judged text but through a `Prompt`; what could not be decided has an `e
 score nor label; an evaluation tells by its `fingerprints` what its score depends on.
 """
 
+from demur.evaluators.accepted import EvaluatorLike, as_evaluator
+from demur.evaluators.accepted import as_evaluators as as_evaluators
+from demur.evaluators.accepted import decides_nothing as decides_nothing
+from demur.evaluators.accepted import is_mistake as is_mistake
 from demur.evaluators.base import ClaimEvaluator as ClaimEvaluator
 from demur.evaluators.base import Evaluator
 from demur.evaluators.base import ExtractedClaims as ExtractedClaims
@@ -45,6 +49,7 @@ __all__ = [  # what is not named here serves other rooms, and is not promised
     "AllFalse",
     "Cascade",
     "Evaluator",
+    "EvaluatorLike",
     "FEWLPrompts",
     "Fitted",
     "LMvsLM",
@@ -61,5 +66,6 @@ __all__ = [  # what is not named here serves other rooms, and is not promised
     "Summary",
     "ZeroShot",
     "ZeroShotPrompts",
+    "as_evaluator",
     "summarize",
 ]

@@ -18,16 +18,19 @@ from demur.schema import Claim, Evaluation, Sample
 
 
 @dataclass
-class _OwnFingerprints:
-    """What an evaluator said of itself, once it was asked. No part of what makes two equal."""
+class Learnt:
+    """What is known of an evaluator since it has judged. No part of what makes two equal."""
 
+    judged: bool = field(default=False, compare=False)
+    """Whether it has returned an evaluation."""
     fingerprints: dict[str, str] | None = field(default=None, compare=False)
+    """What it said of itself, once it was asked."""
 
 
 class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
     """Base of the evaluators: a Runnable from a sample, or a mapping with its fields."""
 
-    _own: _OwnFingerprints = PrivateAttr(default_factory=_OwnFingerprints)
+    _learnt: Learnt = PrivateAttr(default_factory=Learnt)
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -85,13 +88,14 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
         changes = {"usage": costs.total, "details": details, "fingerprints": dict(fingerprints)}
         if output.undetermined and costs.causes:
             changes["cause"] = ", ".join(costs.causes)
+        self._learnt.judged = True
         return output.model_copy(update=changes)
 
     def _fingerprints(self) -> dict[str, str]:
         """As `fingerprints`, worked out once: weights and prompts are hashed for them."""
-        if self._own.fingerprints is None:
-            self._own.fingerprints = _as_texts(self.fingerprints)
-        return self._own.fingerprints
+        if self._learnt.fingerprints is None:
+            self._learnt.fingerprints = _as_texts(self.fingerprints)
+        return self._learnt.fingerprints
 
 
 @dataclass(frozen=True)

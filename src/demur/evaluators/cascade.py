@@ -79,9 +79,11 @@ class Cascade(Evaluator):
             )
         for number, stage in enumerate(value, 1):
             if not isinstance(stage, Evaluator):
+                a_class = isinstance(stage, type)
+                got = f"the class {stage.__name__}" if a_class else f"a {type(stage).__name__}"
                 raise TypeError(
-                    f"stage {number} is of type {type(stage).__name__}, expected an evaluator such "
-                    "as RefChecker"
+                    f"stage {number} is {got}, expected an evaluator of demur's, such as "
+                    "RefChecker(model)"
                 )
             if isinstance(stage, Cascade):
                 raise ValueError(f"stage {number} is a cascade: list its stages in this one")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 from langchain_core.documents import Document
@@ -19,6 +19,7 @@ from langchain_core.runnables.utils import Input, Output
 from pydantic import PrivateAttr
 
 from demur._frozen import FrozenRunnable
+from demur.evaluators import is_mistake
 from demur.guard.chain import ChainCall, Inside
 from demur.guard.conversation import conversation_of
 from demur.guard.feedback import Feedback
@@ -76,6 +77,7 @@ from demur.shapes import (
 )
 
 OnError = Literal["open", "closed", "raise"]
+Streaming = Literal["buffer", "sentence"]
 
 
 class GuardArguments(FrozenRunnable[Input, Output]):
@@ -87,7 +89,7 @@ class GuardArguments(FrozenRunnable[Input, Output]):
     budget: Budget
     on_error: OnError
     on_abstain: OnAbstain
-    streaming: Literal["buffer", "sentence"]
+    streaming: Streaming
     question: Reader | None
     answer: Reader | None
     contexts: ContextsReader | None
@@ -250,10 +252,18 @@ class GuardedCall:
         return conversation_of(self.input, self.question, None if where is True else where)
 
     def evaluate(self, sample: Sample) -> Steps[tuple[Evaluation, ...]]:
-        """What the evaluators find of a sample, side by side."""
+        """What the evaluators find of a sample, side by side.
+
+        Raises:
+            DemurError: One gave no verdict.
+            Exception: As an evaluator raised, where that `is_mistake`.
+        """
         named = [(evaluator.get_name(), evaluator) for evaluator in self.guard.evaluators]
         outcomes = yield from ask_all(
-            [Inside(RunnableCall(evaluator, sample, name)) for name, evaluator in named]
+            [
+                Inside(RunnableCall(evaluator, sample, name, partial(is_mistake, evaluator)))
+                for name, evaluator in named
+            ]
         )
         evaluations = tuple(
             as_verdict(name, outcome) for (name, _), outcome in zip(named, outcomes, strict=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Any, Literal
+from typing import Any, get_args
 
 from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.language_models import BaseChatModel
@@ -17,7 +17,8 @@ from pydantic import BaseModel
 from typing_extensions import Self
 
 from demur._frozen import fields_of
-from demur.guard.call import GuardArguments, GuardedCall, OnError
+from demur.evaluators import EvaluatorLike, as_evaluators, decides_nothing
+from demur.guard.call import GuardArguments, GuardedCall, OnError, Streaming
 from demur.guard.chain import refuse_agent, refuse_memory, streams_steps
 from demur.guard.recoveries import Budget, OnFail, make_policy
 from demur.guard.streams import astream, stream
@@ -25,8 +26,8 @@ from demur.guard.trace import Guarded
 from demur.guard.verdicts import no_verdict
 from demur.guard.widening import in_a_guarded_chain
 from demur.runtime import adrive, drive, within_scope
-from demur.schema import Evaluation, OnAbstain, Threshold
-from demur.shapes import ContextsReader, Reader, added
+from demur.schema import OnAbstain, Threshold
+from demur.shapes import ContextsReader, Reader, added, check_reader, kind_of
 
 
 class Guard(GuardArguments[Input, Output]):
@@ -51,8 +52,9 @@ class Guard(GuardArguments[Input, Output]):
 
     Args:
         chain: Any Runnable, or what LangChain makes one of: a function, a dict.
-        evaluators: At least one Runnable from `Sample` to `Evaluation`. All are run on every
-            answer, side by side.
+        evaluators: At least one evaluator: one of demur's, a function of a `Sample` that returns
+            whether it passes, or what else `demur.evaluators.as_evaluator` takes. All are run on
+            every answer, side by side.
         on_fail: What to do about an answer that fails: a mapping from failures to recoveries, of
             which the first that fits and can help is taken ("neutral", "contradiction", "mismatch",
             "vague", "nothing_to_check", "other", "any"; "end" when nothing is left to try); or one
@@ -89,18 +91,19 @@ class Guard(GuardArguments[Input, Output]):
             chosen for a guard with another `on_abstain`; an argument is out of its range; a
             recovery could not act; `on_fail` and `model` are both given; something in the chain
             remembers by itself, such as a graph that was compiled with a checkpointer.
-        TypeError: Something is no Runnable, no chat model, or no recovery.
+        TypeError: Something is no Runnable, no evaluator, no chat model, or no recovery; or what
+            says where something is is neither a key nor a function.
     """
 
     def __init__(
         self,
         chain: Runnable[Input, Output] | RunnableLike[Input, Output],
-        *evaluators: Runnable[Any, Evaluation] | RunnableLike[Any, Evaluation],
+        *evaluators: EvaluatorLike | Sequence[EvaluatorLike],
         on_fail: OnFail = None,
         budget: Budget | None = None,
         on_error: OnError = "closed",
         on_abstain: OnAbstain = "pass",
-        streaming: Literal["buffer", "sentence"] = "buffer",
+        streaming: Streaming = "buffer",
         question: Reader | None = None,
         answer: Reader | None = None,
         contexts: ContextsReader | None = None,
@@ -111,13 +114,15 @@ class Guard(GuardArguments[Input, Output]):
         """See the class."""
         fields = fields_of(locals())
         fields.pop("model")
-        if not evaluators:
+        judges = as_evaluators(evaluators)
+        if not judges:
             raise ValueError(
                 "a guard needs an evaluator to judge the answers: Guard(chain, RefChecker(model))"
             )
+        _refuse_options(fields)
         made: dict[str, Any] = {
             "chain": coerce_to_runnable(chain),
-            "evaluators": tuple(coerce_to_runnable(evaluator) for evaluator in evaluators),
+            "evaluators": judges,
             "on_fail": make_policy(on_fail, model),
             "budget": budget or Budget(),
         }
@@ -126,7 +131,7 @@ class Guard(GuardArguments[Input, Output]):
         if self.answer is None:
             refuse_agent(self.chain)
         for evaluator in self.evaluators:
-            if getattr(evaluator, "threshold", 0) is None:
+            if decides_nothing(evaluator):
                 raise ValueError(no_verdict(evaluator.get_name()))
             _refuse_unkept(evaluator, on_abstain)
             if streaming == "sentence" and not getattr(evaluator, "claim_level", False):
@@ -150,6 +155,8 @@ class Guard(GuardArguments[Input, Output]):
             AnswerRejected: No answer was let through.
             EvaluatorFailed: An evaluator could not decide, and `on_error` is "raise".
             DemurError: The answer cannot be found, or an evaluator gives no verdict.
+            TypeError, AttributeError, NameError, NotImplementedError: An evaluator raised it and
+                has returned no evaluation yet. Once it has, this is an evaluator that fails.
         """
         return self._call_with_config(self._output, input, config, **kwargs)
 
@@ -295,6 +302,27 @@ class Guard(GuardArguments[Input, Output]):
     def config_specs(self) -> list[ConfigurableFieldSpec]:
         """The chain's."""
         return self.chain.config_specs
+
+
+def _refuse_options(given: Mapping[str, Any]) -> None:
+    """Refuse what is none of an argument's values, by the argument's name."""
+    choices = {
+        "on_error": get_args(OnError),
+        "on_abstain": get_args(OnAbstain),
+        "streaming": get_args(Streaming),
+    }
+    for name, known in choices.items():
+        if given[name] not in known:
+            *others, last = map(repr, known)
+            listed = f"{', '.join(others)} or {last}"
+            raise ValueError(f"{name} must be {listed}, got {given[name]!r:.100}")
+    if not isinstance(given["budget"], Budget | None):
+        raise TypeError(
+            f"budget: expected Budget(attempts=..., ...), got {kind_of(given['budget'])}"
+        )
+    check_reader("question", given["question"], "the input")
+    check_reader("answer", given["answer"], "the output")
+    check_reader("contexts", given["contexts"], "the output or of the input")
 
 
 def _refuse_unkept(evaluator: Runnable[Any, Any], on_abstain: OnAbstain) -> None:

@@ -167,11 +167,21 @@ class Annotate(Recovery):
 
     outcome: ClassVar[TraceOutcome] = "best_effort"
 
-    note: Callable[[Feedback], str] | None = None
-    """From the feedback to the note; None for ours. An empty note changes nothing."""
+    note: str | Callable[[Feedback], str] | None = None
+    """The note, or a function from the feedback to it; None for ours. An empty note changes
+    nothing."""
+
+    def __post_init__(self) -> None:
+        if not (self.note is None or isinstance(self.note, str) or callable(self.note)):
+            raise TypeError(
+                "Annotate: expected note to be a text or a function from the feedback to one, got "
+                f"{type(self.note).__name__}"
+            )
 
     def text(self, feedback: Feedback) -> str:
         """The note about an answer."""
+        if isinstance(self.note, str):
+            return self.note
         if self.note is not None:
             return _said(self.note, feedback, "Annotate")
         return f"Note: this answer could not be verified.\n{feedback.text}"

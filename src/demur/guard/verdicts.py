@@ -77,7 +77,8 @@ def no_verdict(name: str) -> str:
     """What is wrong with an evaluator that only scores."""
     return (
         f"{name} scores answers but decides nothing (`passed` is None), so a guard cannot act on "
-        "it: give it a threshold"
+        "it: give it a threshold; to a function or a Runnable with as_evaluator(function, "
+        "threshold=...) of demur.evaluators"
     )
 
 

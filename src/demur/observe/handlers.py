@@ -13,9 +13,9 @@ from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGeneration, LLMResult
-from langchain_core.runnables.base import Runnable, RunnableLike
 from typing_extensions import Self
 
+from demur.evaluators import EvaluatorLike
 from demur.guard import EVALUATION, Trace, evaluation_of_event
 from demur.observe.backlog import Loop, OnFull
 from demur.observe.finished import Finished
@@ -24,10 +24,7 @@ from demur.observe.reading import Readers
 from demur.observe.recorder import Recorder, RunCounts
 from demur.observe.redaction import Redact
 from demur.observe.runs import Runs
-from demur.schema import Evaluation
 from demur.shapes import ContextsReader, Reader
-
-Evaluator = Runnable[Any, Evaluation] | RunnableLike[Any, Evaluation]
 
 
 class _Listening:
@@ -39,7 +36,7 @@ class _Listening:
 
     def __init__(
         self,
-        *evaluators: Evaluator,
+        *evaluators: EvaluatorLike | Sequence[EvaluatorLike],
         sink: SinkLike,
         sample_rate: float = 1.0,
         max_queue: int = 1000,
@@ -154,8 +151,8 @@ class ScoreCallbackHandler(_Listening, BaseCallbackHandler):
         >>> handler.flush(60)
 
     Args:
-        evaluators: Runnables from `Sample` to `Evaluation`, with a threshold or without. With none,
-            only what guards find is recorded.
+        evaluators: What `Guard` takes, with a threshold or without. With none, only what guards
+            find is recorded.
         sink: Where records go: a path that ends in `.sqlite`, `.sqlite3`, `.db`, `.jsonl` or
             `.ndjson`; a `demur.observe.Sink`; a function of a `demur.observe.Record`; or several
             of these in a list.
@@ -180,7 +177,8 @@ class ScoreCallbackHandler(_Listening, BaseCallbackHandler):
 
     Raises:
         ValueError: An argument is out of its range.
-        TypeError: An evaluator or a sink is none.
+        TypeError: An evaluator or a sink is none, or what says where something is is neither a key
+            nor a function.
         DemurError: A sink's file cannot be used.
         MissingExtraError: What a sink needs is not installed.
     """

@@ -17,6 +17,7 @@ from demur.schema import Evaluation, Sample
 from demur.shapes import (
     ContextsReader,
     Reader,
+    check_reader,
     find_answer,
     find_contexts,
     find_question,
@@ -33,6 +34,11 @@ class Readers:
     question: Reader | None = None
     answer: Reader | None = None
     contexts: ContextsReader | None = None
+
+    def __post_init__(self) -> None:
+        check_reader("question", self.question, "the input")
+        check_reader("answer", self.answer, "the output")
+        check_reader("contexts", self.contexts, "the output or of the input")
 
 
 @dataclass(frozen=True)

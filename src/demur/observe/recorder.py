@@ -16,12 +16,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.base import Runnable, RunnableLike, coerce_to_runnable
 
 from demur._forks import in_child
+from demur.evaluators import EvaluatorLike, as_evaluators
 from demur.observe.backlog import Backlog, Loop, OnFull, await_for, begin, is_serving, wait
 from demur.observe.finished import Finished
 from demur.observe.outlet import Outlet, SinkLike, as_sinks
@@ -30,7 +29,6 @@ from demur.observe.redaction import Redact, redaction
 from demur.observe.runs import Tally
 from demur.observe.scoring import score
 from demur.runtime import JUDGE, adrive, drive
-from demur.schema import Evaluation
 
 _log = logging.getLogger("demur.observe")
 
@@ -47,7 +45,7 @@ class Recorder:
 
     def __init__(
         self,
-        evaluators: Sequence[Runnable[Any, Evaluation] | RunnableLike[Any, Evaluation]],
+        evaluators: Sequence[EvaluatorLike | Sequence[EvaluatorLike]],
         sink: SinkLike,
         *,
         max_queue: int,
@@ -63,10 +61,8 @@ class Recorder:
             raise ValueError(f"max_concurrency must be at least 1, got {max_concurrency}")
         if on_full not in ("drop", "block"):
             raise ValueError(f"on_full must be 'drop' or 'block', got {on_full!r}")
-        runnables: list[Runnable[Any, Any]] = [
-            coerce_to_runnable(evaluator) for evaluator in evaluators
-        ]
-        self.evaluators = tuple((runnable.get_name(), runnable) for runnable in runnables)
+        judges = as_evaluators(evaluators)
+        self.evaluators = tuple((judge.get_name(), judge) for judge in judges)
         self._redact = redaction(redact)
         self._sinks = as_sinks(sink)
         self._fallback = None if fallback is None else Path(fallback)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableSequence
-from langchain_core.runnables.base import RunnableBindingBase
+from langchain_core.runnables import Runnable, RunnableConfig
 
 from demur.errors import DemurError
 from demur.guard import Attempt, as_evaluation, verdict_of
@@ -52,11 +51,9 @@ class _Judging(RunnableCall[Sample, object]):
     """A call of an evaluator. Whatever it raises is its outcome: nobody is there to be told."""
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[object]:
-        """Make the call in this thread, in a loop of its own if it has to have one."""
+        """Make the call in this thread."""
         started = time.monotonic()
         try:
-            if _only_async(self.runnable):
-                return asyncio.run(self.arun(config, policy))
             return super().run(config, policy)
         except BaseException as error:
             return _raised(error, started)
@@ -74,15 +71,6 @@ class _Judging(RunnableCall[Sample, object]):
 
 def _raised(error: BaseException, started: float) -> Outcome[object]:
     return Outcome.failed(error, time.monotonic() - started)
-
-
-def _only_async(evaluator: Runnable[Any, Any]) -> bool:
-    """Whether it is made of a coroutine function, and so cannot be called without a loop."""
-    if isinstance(evaluator, RunnableBindingBase):
-        return _only_async(evaluator.bound)
-    if isinstance(evaluator, RunnableSequence):
-        return any(map(_only_async, evaluator.steps))
-    return isinstance(evaluator, RunnableLambda) and not hasattr(evaluator, "func")
 
 
 def _evaluation(name: str, outcome: Outcome[object]) -> Evaluation:

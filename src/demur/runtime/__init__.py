@@ -18,8 +18,15 @@ from demur.runtime.calls import (
 )
 from demur.runtime.in_process import bounded, is_local
 from demur.runtime.limits import PerModel, ashare, share
-from demur.runtime.pool import as_completed, in_background, settle, take
-from demur.runtime.retry import CallPolicy, cause_of, describe, is_interrupt, policy_for
+from demur.runtime.pool import as_completed, in_background, in_own_loop, settle, take
+from demur.runtime.retry import (
+    CallPolicy,
+    cause_of,
+    describe,
+    is_interrupt,
+    is_retryable,
+    policy_for,
+)
 from demur.runtime.scope import Account, Limit, Scope, current_scope, within_scope
 from demur.runtime.steps import (
     Calls,
@@ -68,8 +75,10 @@ __all__ = [
     "describe",
     "drive",
     "in_background",
+    "in_own_loop",
     "is_interrupt",
     "is_local",
+    "is_retryable",
     "policy_for",
     "reported_usage",
     "settle",

@@ -157,6 +157,8 @@ class RunnableCall(Generic[Input, T]):
     runnable: Runnable[Input, T]
     input: Input
     stage: str
+    raises: Callable[[Exception], bool] = lambda error: False
+    """Whether an exception is raised to whoever drives, and is no outcome of the call."""
 
     def at_once(self, policy: CallPolicy | None) -> int:
         """As many as the policy allows for a model."""
@@ -168,7 +170,7 @@ class RunnableCall(Generic[Input, T]):
         try:
             value = self.runnable.invoke(self.input, _config(config, self.stage))
         except Exception as error:
-            if is_control_flow(error):
+            if is_control_flow(error) or self.raises(error):
                 raise
             return Outcome.failed(error, time.monotonic() - started)
         return Outcome(value, usage=_elapsed(started))
@@ -179,7 +181,7 @@ class RunnableCall(Generic[Input, T]):
         try:
             value = await self.runnable.ainvoke(self.input, _config(config, self.stage))
         except Exception as error:
-            if is_control_flow(error):
+            if is_control_flow(error) or self.raises(error):
                 raise
             return Outcome.failed(error, time.monotonic() - started)
         return Outcome(value, usage=_elapsed(started))

@@ -17,10 +17,11 @@ interpreter's end, by whoever started them.
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from functools import partial
 from itertools import islice
@@ -59,6 +60,16 @@ def settle(future: Future[T], call: Callable[[], T]) -> None:
         future.set_result(call())
     except BaseException as error:
         future.set_exception(error)
+
+
+def in_own_loop(call: Callable[[], Coroutine[object, None, T]]) -> T:
+    """Run a coroutine function to its end, in an event loop of its own in another thread.
+
+    So it can be called where a loop is running already.
+    """
+    future: Future[T] = Future()
+    in_background(partial(settle, future, lambda: asyncio.run(call())))
+    return future.result()
 
 
 def in_background(work: Callable[[], None]) -> None:

@@ -171,7 +171,14 @@ async def _amade(
 ) -> Sequence[Outcome[object]]:
     if len(calls) == 1:
         return [await calls[0].arun(config, policy)]
-    return await asyncio.gather(*(call.arun(config, policy) for call in calls))
+    tasks = [asyncio.ensure_future(call.arun(config, policy)) for call in calls]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:  # of one that is no outcome: the others end with it
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        raise
 
 
 def _count(

@@ -31,6 +31,7 @@ from demur.shapes.messages import (
     tool_results,
 )
 from demur.shapes.passed_on import alike, as_given
+from demur.shapes.readers import check_reader
 
 __all__ = [
     "ANSWER_KEYS",
@@ -45,6 +46,7 @@ __all__ = [
     "alike",
     "as_documents",
     "as_given",
+    "check_reader",
     "distinct",
     "find_answer",
     "find_contexts",

@@ -9,9 +9,9 @@ from typing import Any, cast
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-from langchain_core.runnables.base import RunnableLike
 
-from demur import DemurError, Evaluation, Guard
+from demur import DemurError, Guard
+from demur.evaluators import EvaluatorLike, as_evaluators
 from demur.guard import (
     Budget,
     Feedback,
@@ -25,7 +25,7 @@ from demur.shapes import Own, this_turn
 from langchain_demur._messages import MARK, marked
 
 Tell = Callable[[Any, Feedback], Any]
-Evaluator = Runnable[Any, Evaluation] | RunnableLike[Any, Evaluation]
+Evaluators = Sequence[EvaluatorLike | Sequence[EvaluatorLike]]
 
 _REJECTED = "rejected"
 _AT = Own("demur:at")
@@ -75,12 +75,14 @@ class Guards:
     """Guards around one chain that differ in how many attempts they have left."""
 
     chain: Runnable[Any, Any]
-    evaluators: Sequence[Evaluator]
+    evaluators: Evaluators
     budget: Budget
     options: Mapping[str, Any]
     _first: Guard[Any, Any] = field(init=False)
 
     def __post_init__(self) -> None:
+        # Once for all guards: that one of them has judged is known to the evaluators.
+        object.__setattr__(self, "evaluators", as_evaluators(self.evaluators))
         # Made once, so that a wrong argument shows now and not in a call.
         object.__setattr__(self, "_first", self._build(self.budget))
 

@@ -13,9 +13,10 @@ from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
 from pydantic_core import from_json, to_json
 
 from demur import DemurError
+from demur.evaluators import EvaluatorLike
 from demur.guard import Budget, Feedback, OnError, OnFail
 from demur.schema import OnAbstain
-from demur.shapes import NoSuchForm, find_answer, last_written, sources
+from demur.shapes import NoSuchForm, check_reader, find_answer, last_written, sources
 from langchain_demur._messages import (
     calls_tools,
     marked_as,
@@ -27,7 +28,6 @@ from langchain_demur._messages import (
 )
 from langchain_demur._run import (
     Call,
-    Evaluator,
     Guards,
     NoAnswerYet,
     answering,
@@ -61,8 +61,8 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         >>> agent = create_agent("openai:gpt-4o-mini", tools=[search], middleware=[checks])
 
     Args:
-        evaluators: At least one Runnable from `Sample` to `Evaluation`. All are run on every
-            answer, side by side.
+        evaluators: At least one, as `demur.Guard` takes them. All are run on every answer, side by
+            side.
         on_fail: What to do about an answer that fails, as `demur.Guard` takes it. The `tell` of a
             `Regenerate` makes of the messages that the model was sent and the `Feedback` the
             messages that it is sent in the next attempt; without one, they are followed by one that
@@ -85,12 +85,13 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
     Raises:
         ValueError: There is no evaluator, or one without a threshold; an argument is out of its
             range; `on_fail` and `model` are both given.
-        TypeError: Something is no Runnable, no chat model, or no recovery.
+        TypeError: Something is no evaluator, no chat model, or no recovery; or what says where
+            something is is neither a key nor a function.
     """
 
     def __init__(
         self,
-        *evaluators: Evaluator,
+        *evaluators: EvaluatorLike | Sequence[EvaluatorLike],
         on_fail: OnFail = None,
         budget: Budget | None = None,
         on_error: OnError = "closed",
@@ -101,6 +102,7 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
     ) -> None:
         """See the class."""
         super().__init__()
+        check_reader("contexts", contexts, "the state")
         self._contexts = contexts
         options: dict[str, Any] = {
             "on_fail": policy_of(on_fail, model, lambda own: _on_messages(own or tell)),

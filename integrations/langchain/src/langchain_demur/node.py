@@ -14,13 +14,14 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from pydantic import BaseModel
 
+from demur.evaluators import EvaluatorLike
 from demur.guard import Budget, Feedback, OnError, OnFail, refuse_memory
 from demur.schema import OnAbstain
-from demur.shapes import sources
+from demur.shapes import check_reader, sources
 from langchain_demur._messages import tell
 from langchain_demur._run import (
     Call,
-    Evaluator,
+    Evaluators,
     Guards,
     NoAnswerYet,
     answering,
@@ -41,7 +42,7 @@ _DOCUMENTS = ("context", "contexts", "source_documents", "documents")
 
 def guarded_node(
     node: Node,
-    *evaluators: Evaluator,
+    *evaluators: EvaluatorLike | Sequence[EvaluatorLike],
     on_fail: OnFail = None,
     budget: Budget | None = None,
     on_error: OnError = "closed",
@@ -70,7 +71,7 @@ def guarded_node(
     Args:
         node: A function or a Runnable (a chain, a compiled graph) from the state to an update, or
             to a `Command` with one.
-        evaluators: At least one Runnable from `Sample` to `Evaluation`.
+        evaluators: At least one, as `demur.Guard` takes them.
         on_fail: What to do about an answer that fails, as `demur.Guard` takes it. The `tell` of a
             `Regenerate` makes of the state and the `Feedback` the state that the node is run on in
             the next attempt; without one, its messages, if it has any, are followed by one that
@@ -98,8 +99,13 @@ def guarded_node(
         ValueError: There is no evaluator, or one without a threshold; an argument is out of its
             range; `on_fail` and `model` are both given; something in the node remembers by itself,
             such as an agent with a checkpointer of its own.
-        TypeError: Something is no Runnable, no chat model, or no recovery.
+        TypeError: Something is no evaluator, no chat model, or no recovery; or what says where
+            something is is neither a key nor a function.
     """
+    check_reader("question", question, "the state")
+    check_reader("contexts", contexts, "the update or of the state")
+    if not (answer is None or isinstance(answer, str)):
+        raise TypeError(f"answer= takes a key of the update, got a {type(answer).__name__}")
     refuse_memory(node if isinstance(node, Runnable) else RunnableLambda(node))
     options: dict[str, Any] = {
         "on_fail": policy_of(on_fail, model, lambda own: _on_state(own or _tell_node)),
@@ -125,7 +131,7 @@ class _GuardedNode:
 
     def __init__(
         self,
-        evaluators: Sequence[Evaluator],
+        evaluators: Evaluators,
         budget: Budget,
         options: Mapping[str, Any],
         answer: str | None,

@@ -37,7 +37,7 @@ from llama_index.evaluation.demur._asking import Ask, AskedEngine, Asks, Call, O
 from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._nodes import as_nodes, as_retriever
 from llama_index.evaluation.demur._reply import Reply
-from llama_index.evaluation.demur._runnables import EvaluatorLike, as_runnable
+from llama_index.evaluation.demur._runnables import EvaluatorLike, adapted
 from llama_index.evaluation.demur._spans import engine_span, install
 from llama_index.evaluation.demur.events import (
     DecisionEvent,
@@ -100,7 +100,7 @@ class Guarding:
     def __init__(
         self,
         asks: Asks,
-        evaluators: Sequence[EvaluatorLike],
+        evaluators: Sequence[EvaluatorLike | Sequence[EvaluatorLike]],
         *,
         on_fail: OnFail,
         budget: Budget | None,
@@ -118,7 +118,7 @@ class Guarding:
         install()
         self._guard: Guard[Ask, dict[str, Any]] = Guard(
             AskedEngine(asks),
-            *map(as_runnable, evaluators),
+            *map(adapted, evaluators),
             on_fail=make_policy(on_fail, model, adapt=_adapted, retriever=retriever),
             budget=budget,
             on_error=on_error,

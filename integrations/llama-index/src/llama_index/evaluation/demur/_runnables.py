@@ -3,44 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableLambda
 from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
 
 from demur import Evaluation, Sample, Usage
+from demur.evaluators import EvaluatorLike as Accepted
 from llama_index.evaluation.demur._evaluating import HallucinationEvaluator
 from llama_index.evaluation.demur._judging import while_judging
 from llama_index.evaluation.demur._metering import Meter
 
-EvaluatorLike = BaseEvaluator | Runnable[Any, Evaluation] | Callable[..., Any]
+EvaluatorLike = BaseEvaluator | Accepted
 """What engines and handlers take as an evaluator."""
 
 
-def as_runnable(evaluator: object) -> Runnable[Any, Any] | Callable[..., Any]:
-    """An evaluator as a Runnable from `Sample` to `Evaluation`.
+def adapted(given: object) -> Any:
+    """What was given as an evaluator, or a list of such, as demur takes it.
 
     Args:
-        evaluator: One of demur's for LlamaIndex, of which prompts that are updated later do not
-            count; another `BaseEvaluator`, such as LlamaIndex's FaithfulnessEvaluator; a Runnable
-            or a function from `Sample` to `Evaluation`, which is returned as it is.
-
-    Raises:
-        TypeError: It is none of these.
+        given: One of demur's for LlamaIndex, of which prompts that are updated later do not count;
+            another `BaseEvaluator`, such as LlamaIndex's FaithfulnessEvaluator; anything else is
+            returned as it is, for `demur.evaluators.as_evaluator` to take or to refuse.
     """
-    if isinstance(evaluator, HallucinationEvaluator):
-        return evaluator.evaluator
-    if isinstance(evaluator, BaseEvaluator):
-        return _judged_by(evaluator)
-    if isinstance(evaluator, type) or not (isinstance(evaluator, Runnable) or callable(evaluator)):
-        what = evaluator.__name__ if isinstance(evaluator, type) else type(evaluator).__name__
-        raise TypeError(
-            "expected an evaluator, which is a LlamaIndex BaseEvaluator, or a Runnable or a "
-            f"function from Sample to Evaluation, got {what}"
-            f"{': make one of this class first' if isinstance(evaluator, type) else ''}"
-        )
-    return evaluator
+    if isinstance(given, (list, tuple)):
+        return [adapted(one) for one in given]
+    if isinstance(given, HallucinationEvaluator):
+        return given.evaluator
+    return _judged_by(given) if isinstance(given, BaseEvaluator) else given
 
 
 def _judged_by(evaluator: BaseEvaluator) -> Runnable[Sample, Evaluation]:

@@ -96,7 +96,7 @@ class GuardedChatEngine(BaseChatEngine):
     def __init__(
         self,
         chat_engine: BaseChatEngine,
-        *evaluators: EvaluatorLike,
+        *evaluators: EvaluatorLike | Sequence[EvaluatorLike],
         on_fail: OnFail = None,
         budget: Budget | None = None,
         on_error: OnError = "closed",

@@ -14,7 +14,7 @@ from typing_extensions import Self
 from demur.observe import OnFull, Recorder, Redact, RunCounts, Runs, SinkLike
 from llama_index.evaluation.demur import _spans
 from llama_index.evaluation.demur._engine_runs import EngineRuns
-from llama_index.evaluation.demur._runnables import EvaluatorLike, as_runnable
+from llama_index.evaluation.demur._runnables import EvaluatorLike, adapted
 
 
 class ScoreEventHandler(BaseEventHandler):
@@ -75,7 +75,7 @@ class ScoreEventHandler(BaseEventHandler):
 
     def __init__(
         self,
-        *evaluators: EvaluatorLike,
+        *evaluators: EvaluatorLike | Sequence[EvaluatorLike],
         sink: SinkLike,
         sample_rate: float = 1.0,
         max_queue: int = 1000,
@@ -90,7 +90,7 @@ class ScoreEventHandler(BaseEventHandler):
         super().__init__()
         self._runs = Runs(sample_rate=sample_rate, names=names, tags=tags)
         self._recorder = Recorder(
-            [as_runnable(evaluator) for evaluator in evaluators],
+            [*map(adapted, evaluators)],
             sink,
             max_queue=max_queue,
             on_full=on_full,

@@ -104,7 +104,7 @@ class GuardedQueryEngine(BaseQueryEngine):
     def __init__(
         self,
         query_engine: BaseQueryEngine,
-        *evaluators: EvaluatorLike,
+        *evaluators: EvaluatorLike | Sequence[EvaluatorLike],
         on_fail: OnFail = None,
         budget: Budget | None = None,
         on_error: OnError = "closed",

@@ -1,0 +1,293 @@
+"""What is accepted as an evaluator: functions, Runnables and judges of other libraries."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import count
+from numbers import Real
+from typing import Any, TypeAlias
+
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda, RunnableSequence
+from langchain_core.runnables.base import RunnableBindingBase, coerce_to_runnable
+from pydantic import PrivateAttr
+
+from demur._frozen import FrozenRunnable
+from demur.errors import DemurError
+from demur.evaluators.base import Evaluator, Learnt, as_sample
+from demur.evaluators.peers import Metric, Opinion, peer
+from demur.runtime import in_own_loop, is_retryable
+from demur.schema import Evaluation, Sample, Threshold
+from demur.shapes import kind_of
+
+EvaluatorLike: TypeAlias = Runnable[Any, Any] | Callable[..., Any] | Metric
+"""What guards and handlers take as an evaluator. `as_evaluator` says what each kind means."""
+
+_MISTAKES = (TypeError, AttributeError, NameError, NotImplementedError)
+
+
+class NotAnEvaluation(DemurError):  # noqa: N818  # what was returned, not what went wrong
+    """A judge returned something that says nothing about an answer."""
+
+
+class Judge(FrozenRunnable[Sample | Mapping[str, Any], Evaluation]):
+    """A Runnable that returns a decision, a score or an evaluation, as an evaluator."""
+
+    judge: Runnable[Any, Any]
+    threshold: float | None = None
+
+    _learnt: Learnt = PrivateAttr(default_factory=Learnt)
+
+    @property
+    def claim_level(self) -> bool:
+        """Whether it judges claim by claim."""
+        return bool(getattr(self.judge, "claim_level", False))
+
+    def invoke(
+        self,
+        input: Sample | Mapping[str, Any],
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Evaluation:
+        """Judge a sample.
+
+        Raises:
+            DemurError: What was returned is neither a decision, a score nor an evaluation.
+            Exception: As the judge raises.
+        """
+        sample = as_sample(input)
+        if _only_async(self.judge):
+            return self._read(in_own_loop(partial(self.judge.ainvoke, sample, config, **kwargs)))
+        return self._read(self.judge.invoke(sample, config, **kwargs))
+
+    async def ainvoke(
+        self,
+        input: Sample | Mapping[str, Any],
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Evaluation:
+        """As `invoke`, natively asynchronous."""
+        return self._read(await self.judge.ainvoke(as_sample(input), config, **kwargs))
+
+    def _read(self, said: object) -> Evaluation:
+        evaluation = said if isinstance(said, Evaluation) else self._evaluation(said)
+        self._learnt.judged = True
+        if self.threshold is None or evaluation.score is None or evaluation.finding != "scored":
+            return evaluation
+        passed = evaluation.score >= self.threshold
+        below = f"{self.get_name()} scores it {evaluation.score:.3g}, below {self.threshold:g}."
+        why = evaluation.explanation or ("" if passed else below)
+        return evaluation.model_copy(update={"passed": passed, "explanation": why})
+
+    def _evaluation(self, said: object) -> Evaluation:
+        opinion = said if isinstance(said, Opinion) else Opinion(said)
+        name, value, why = self.get_name(), opinion.value, opinion.why
+        if getattr(value, "ndim", None) == 0:  # a number of numpy's or torch's
+            value = value.item()  # type: ignore[attr-defined]  # it has both
+        if isinstance(value, bool):
+            return Evaluation(name=name, passed=value, explanation=why)
+        if isinstance(value, Real) and math.isfinite(value):
+            return Evaluation(name=name, score=float(value), explanation=why)
+        if value is None or isinstance(value, Real):
+            error = f"{name} gave {value}, which is neither a decision nor a score"
+            error = f"{error}: {why}" if why else error
+            return Evaluation(name=name, error=error, explanation=error)
+        raise NotAnEvaluation(
+            f"{name} returned {kind_of(value)}, expected a bool (whether the answer passes), a "
+            "float (a score, with a threshold: as_evaluator(function, threshold=...) of "
+            "demur.evaluators) or an Evaluation"
+        )
+
+
+def as_evaluator(
+    judge: EvaluatorLike, *, threshold: float | None = None, name: str | None = None
+) -> Runnable[Any, Evaluation]:
+    """Make an evaluator of anything that judges answers.
+
+    Guards and handlers do so with all that they are given. Call it yourself to give a threshold to
+    what returns scores, or to give a name.
+
+    Example:
+        >>> def cites(sample):
+        ...     return "[1]" in sample.answer
+        >>> Guard(chain, cites, as_evaluator(overlap, threshold=0.5))
+
+    Args:
+        judge: A function of a `Sample`, sync or async, or an object that is called like one. It
+            returns whether the answer passes (a bool), a score (a float, higher is better) or an
+            `Evaluation`; None and NaN make an undetermined one. A Runnable is taken like a
+            function, and an evaluator of demur's is returned as it is. Evaluators of openevals and
+            ragas' metrics of single turns are taken too. If they need something that the sample
+            lacks, the evaluation is undetermined.
+        threshold: The score from which an answer passes. Without one a score decides nothing, which
+            a guard refuses and a handler records.
+        name: Its name. None: that of the function, of the metric, or of the object's class.
+
+    Returns:
+        A Runnable from `Sample` to `Evaluation`. It raises what `judge` raises. In a sync call, an
+        async function runs in an event loop of its own, a new one each time.
+
+    Raises:
+        TypeError: It is none of these, or a class; or it cannot be called with a `Sample` alone.
+        ValueError: The threshold is not a finite number, or an evaluator that has arguments of its
+            own for threshold and name was given these here.
+    """
+    if isinstance(judge, Evaluator):
+        if threshold is not None or name is not None:
+            raise ValueError(
+                f"{type(judge).__name__} is an evaluator already: give threshold and name to it "
+                "when you make it"
+            )
+        return judge
+    least = _number(threshold)
+    if isinstance(judge, Judge):
+        changes = {"threshold": least, "name": name}
+        given = {field: value for field, value in changes.items() if value is not None}
+        return judge.model_copy(update=given) if given else judge
+    return Judge(judge=_runnable(judge), threshold=least, name=name or _name_of(judge))
+
+
+def as_evaluators(
+    given: Iterable[EvaluatorLike | Sequence[EvaluatorLike]],
+) -> tuple[Runnable[Any, Any], ...]:
+    """Make evaluators of what was given, singly or in lists.
+
+    Returns:
+        The evaluators in their order. Functions of the same name are numbered.
+
+    Raises:
+        TypeError: As `as_evaluator` does.
+    """
+    singly: list[Any] = []
+    for item in given:
+        singly += item if isinstance(item, (list, tuple)) else [item]
+    evaluators: list[Runnable[Any, Any]] = []
+    taken: set[str] = set()
+    for evaluator in map(as_evaluator, singly):
+        name = evaluator.get_name()
+        if isinstance(evaluator, Judge) and name in taken:
+            number = next(n for n in count(2) if f"{name} {n}" not in taken)
+            evaluator = evaluator.model_copy(update={"name": f"{name} {number}"})
+        taken.add(evaluator.get_name())
+        evaluators.append(evaluator)
+    return tuple(evaluators)
+
+
+def decides_nothing(evaluator: Runnable[Any, Any]) -> bool:
+    """Whether it is known, before it has judged, that an evaluator only scores."""
+    if isinstance(evaluator, Judge) and evaluator.threshold is None:
+        evaluator = evaluator.judge
+    return getattr(evaluator, "threshold", 0) is None
+
+
+def is_mistake(evaluator: Runnable[Any, Any], error: Exception) -> bool:
+    """Whether what an evaluator raised tells of a mistake in the program, for its author to see.
+
+    That is the case when it returned something that is no evaluation, and when an error such as
+    `TypeError` comes before its first evaluation. One that comes later is a failure to judge.
+    """
+    if isinstance(error, NotAnEvaluation):
+        return True
+    is_new = isinstance(evaluator, (Judge, Evaluator)) and not evaluator._learnt.judged
+    # A garbled reply of an endpoint can end in a TypeError too.
+    return is_new and isinstance(error, _MISTAKES) and not is_retryable(error)
+
+
+# --- What was given ------------------------------------------------------------------------------
+
+
+def _runnable(judge: Any) -> Runnable[Any, Any]:
+    if isinstance(judge, type):
+        raise TypeError(
+            f"expected an evaluator, got the class {judge.__name__}: make one first, "
+            f"{judge.__name__}({', '.join(_required(judge))})"
+        )
+    if isinstance(judge, (str, BaseLanguageModel)):
+        got, model = (repr(judge),) * 2 if isinstance(judge, str) else (kind_of(judge), "model")
+        raise TypeError(
+            f"expected an evaluator, got {got}: if that is a model or names one, make an evaluator "
+            f"with it, such as RefChecker({model})"
+        )
+    if isinstance(judge, Runnable):
+        return judge
+    asked = peer(judge) or judge
+    if not callable(asked):
+        raise TypeError(
+            "expected an evaluator: a Runnable or a function from Sample to an Evaluation, a bool "
+            "or a score, an evaluator of openevals or a metric of ragas; got "
+            f"{kind_of(judge)}"
+        )
+    _refuse_signature(asked)
+    return coerce_to_runnable(asked)
+
+
+def _refuse_signature(function: Callable[..., Any]) -> None:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return  # some builtins do not tell theirs
+    # Those that LangChain passes to whoever has them.
+    passed = {name: None for name in ("config", "run_manager") if name in signature.parameters}
+    try:
+        signature.bind(None, **passed)
+    except TypeError as error:
+        name = _name_of(function)
+        raise TypeError(
+            f"{name}{signature} cannot judge: it is called with one argument, a Sample, which has "
+            f"question, answer and contexts. Adapt it: lambda sample: {name}(sample.question, "
+            "sample.answer)"
+        ) from error
+
+
+def _required(made: type) -> list[str]:
+    """What an instance is made of, at least."""
+    try:
+        parameters = inspect.signature(made).parameters.values()
+    except (TypeError, ValueError):
+        return ["..."]
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in variable]
+
+
+def _name_of(judge: Any) -> str:
+    """The name that comes by itself."""
+    if isinstance(judge, Runnable):
+        return judge.get_name()
+    if isinstance(judge, partial):
+        return _name_of(judge.func)
+    own = getattr(judge, "name", None)
+    if isinstance(own, str) and own:
+        return own
+    name = getattr(judge, "__name__", type(judge).__name__)
+    if name == "<lambda>":
+        return "lambda"
+    # Of a function that another one makes, that one's name tells more than "_wrapped".
+    made = getattr(judge, "__qualname__", name).split(".<locals>")[0]
+    return made if name.startswith("_") and made else name
+
+
+def _number(threshold: float | None) -> float | None:
+    if isinstance(threshold, Threshold):
+        raise ValueError(
+            "a Threshold holds for the scores of an evaluator that tells its fingerprints, which "
+            f"functions do not: pass its number, threshold={threshold.value!r}"
+        )
+    if threshold is None:
+        return None
+    if isinstance(threshold, bool) or not isinstance(threshold, Real):
+        raise TypeError(f"threshold: expected a number, got {kind_of(threshold)}")
+    if not math.isfinite(threshold):
+        raise ValueError(f"threshold: expected a finite number, got {threshold}")
+    return float(threshold)
+
+
+def _only_async(judge: Runnable[Any, Any]) -> bool:
+    """Whether it is made of a coroutine function, and so cannot be called without a loop."""
+    if isinstance(judge, RunnableBindingBase):
+        return _only_async(judge.bound)
+    if isinstance(judge, RunnableSequence):
+        return any(map(_only_async, judge.steps))
+    return isinstance(judge, RunnableLambda) and not hasattr(judge, "func")

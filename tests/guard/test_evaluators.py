@@ -1,0 +1,358 @@
+"""What a guard takes as evaluators, and what becomes of mistakes in them."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+import re
+import textwrap
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableLambda
+
+from demur import (
+    Annotate,
+    Budget,
+    DemurError,
+    Evaluation,
+    Guard,
+    RefChecker,
+    Sample,
+)
+from demur.evaluators import Evaluator, as_evaluator
+from demur.guard import REFUSAL
+from demur.runtime import Steps
+from support.fakes import scripted
+from support.guarded import Chain, judge, run, traced
+
+
+@pytest.fixture(params=["sync", "async"])
+def mode(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def streamed(guard: Guard[Any, Any], mode: str) -> list[Any]:
+    """All chunks that leave, and the exception after them."""
+    chunks: list[Any] = []
+
+    async def read() -> None:
+        async for chunk in guard.astream("why?"):
+            chunks.append(chunk)
+
+    def read_in_threads() -> None:
+        chunks.extend(guard.stream("why?"))
+
+    try:
+        asyncio.run(read()) if mode == "async" else read_in_threads()
+    except Exception as error:
+        chunks.append(error)
+    return chunks
+
+
+# --- What is taken --------------------------------------------------------------------------------
+
+
+def is_good(sample: Sample) -> bool:
+    return "good" in sample.answer
+
+
+async def ais_good(sample: Sample) -> bool:
+    await asyncio.sleep(0)
+    return "good" in sample.answer
+
+
+def goodness(sample: Sample) -> float:
+    return sample.answer.count("o") / 10
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "name"),
+    [(is_good, "is_good"), (ais_good, "ais_good"), (RunnableLambda(ais_good), "ais_good")],
+)
+def test_a_function_that_says_yes_or_no_judges_answers(
+    evaluator: Any, name: str, mode: str
+) -> None:
+    found = traced(Guard(Chain("bad", "good"), evaluator), "why?", mode)
+    assert (found.output, found.trace.outcome) == ("good", "recovered")
+    (evaluation,) = found.trace.attempts[0].evaluations
+    assert evaluation.name == name
+
+
+def test_an_async_function_judges_in_a_sync_call_within_a_loop() -> None:
+    async def called_by() -> Any:
+        return Guard(Chain("good"), ais_good).invoke("why?")
+
+    assert asyncio.run(called_by()) == "good"
+
+
+def test_a_function_that_scores_judges_with_a_threshold(mode: str) -> None:
+    evaluator = as_evaluator(goodness, threshold=0.2)
+    found = traced(Guard(Chain("bad", "good"), evaluator), "why?", mode)
+    assert (found.output, found.trace.outcome) == ("good", "recovered")
+    first, second = (attempt.evaluations[0] for attempt in found.trace.attempts)
+    assert (first.name, first.score, first.passed) == ("goodness", 0, False)
+    assert (second.score, second.passed) == (0.2, True)
+
+
+def test_a_score_without_a_threshold_says_what_to_write(mode: str) -> None:
+    guard = Guard(Chain("good"), goodness, on_error="open")
+    for _ in range(2):
+        with pytest.raises(DemurError, match=r"goodness scores answers but .*as_evaluator\(func"):
+            run(guard, "why?", mode)
+
+
+def test_what_is_no_evaluation_is_raised_each_time(mode: str) -> None:
+    guard = Guard(Chain("good"), lambda sample: "yes", on_error="open")
+    for _ in range(2):
+        with pytest.raises(DemurError, match="lambda returned a str, expected a bool"):
+            run(guard, "why?", mode)
+
+
+def test_evaluators_may_come_in_a_list() -> None:
+    for given in ([judge, is_good], (judge, is_good)):
+        found = traced(Guard(Chain("good"), given))
+        assert [e.name for e in found.trace.attempts[0].evaluations] == ["judge", "is_good"]
+    with pytest.raises(ValueError, match="a guard needs an evaluator"):
+        Guard(Chain("good"), [])
+
+
+def test_functions_of_one_name_are_numbered() -> None:
+    guard = Guard(Chain("good"), lambda _: True, [lambda _: False, is_good], lambda _: None)
+    names = ["lambda", "lambda 2", "is_good", "lambda 3"]
+    assert [e.name for e in traced(guard).trace.attempts[0].evaluations] == names
+    again = guard.model_copy(update={"budget": Budget(attempts=1)})
+    assert [e.name for e in traced(again).trace.attempts[0].evaluations] == names
+
+
+def test_an_undetermined_function_ends_as_other_undetermined_ones(mode: str) -> None:
+    found = traced(Guard(Chain("good"), lambda sample: None), "why?", mode)
+    assert (found.output, found.trace.outcome) == (REFUSAL, "evaluator_failed")
+
+
+def test_a_scored_runnable_without_a_threshold_is_refused_and_with_one_taken() -> None:
+    checker = RefChecker(scripted("x"), threshold=None).with_config(tags=["x"])
+    with pytest.raises(ValueError, match="RefChecker scores answers but decides nothing"):
+        Guard(Chain("x"), checker)
+    Guard(Chain("x"), as_evaluator(checker, threshold=0.5))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"contexts": ["a"]}, TypeError, r"contexts= says .* a key of the output .*, got a list"),
+        ({"question": ["a"]}, TypeError, r"question= says .* a key of the input, .*, got a list"),
+        ({"answer": 3}, TypeError, r"answer= says .* a key of the output, .*, got an int"),
+        ({"on_error": "opne"}, ValueError, "on_error must be 'open', 'closed' or 'raise', got 'o"),
+        ({"on_abstain": "no"}, ValueError, "on_abstain must be 'pass' or 'fail', got 'no'"),
+        ({"streaming": "yes"}, ValueError, "streaming must be 'buffer' or 'sentence', got 'yes'"),
+        ({"budget": 3}, TypeError, r"budget: expected Budget\(.*, got an int"),
+        ({"on_fail": {"neutrl": "abstain"}}, ValueError, "'neutrl'; expected .*'neutral'.*'end'"),
+        ({"on_fail": "abstane"}, TypeError, "regenerate, abstain, annotate, block.*'abstane'"),
+    ],
+)
+def test_arguments_are_refused_by_name(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        Guard(Chain("x"), judge, **options)
+    with pytest.raises(error, match=message):
+        Guard(Chain("x"), judge).model_copy(update=options)
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "message"),
+    [
+        (RefChecker, r"make one first, RefChecker\(model\)"),
+        ("refchecker", "expected an evaluator, got 'refchecker'"),
+        (lambda question, answer: True, r"called with one argument, a Sample.*sample\.question"),
+    ],
+)
+def test_what_is_no_evaluator_is_refused(evaluator: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        Guard(Chain("x"), judge, evaluator)
+
+
+# --- A note of one's own --------------------------------------------------------------------------
+
+
+def test_a_note_may_be_a_text() -> None:
+    assert Guard(Chain("bad"), judge, on_fail=Annotate("Check it.")).invoke("?") == (
+        "bad\n\nCheck it."
+    )
+    assert Guard(Chain("bad"), judge, on_fail=Annotate("")).invoke("?") == "bad"
+    with pytest.raises(TypeError, match=r"Annotate: expected note to be a text or a function.*int"):
+        Annotate(3)  # type: ignore[arg-type]  # the mistake that is tested
+
+
+# --- Mistakes -------------------------------------------------------------------------------------
+
+MISTAKES = [TypeError("t"), AttributeError("a"), NameError("n"), NotImplementedError("i")]
+
+
+class Failing:
+    """Does what each item of a script says, in turn: raises it, or returns it."""
+
+    def __init__(self, *script: Any) -> None:
+        self.script = list(script)
+
+    def __call__(self, sample: Sample) -> Any:
+        item = self.script.pop(0)
+        if isinstance(item, Exception):
+            raise item
+        return item
+
+
+class Mine(Evaluator):
+    """An evaluator of a user's."""
+
+    failing: Failing
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        yield from ()
+        return Evaluation(name="Mine", passed=self.failing(sample))
+
+
+def as_method(failing: Failing) -> Callable[[Sample], Any]:
+    return lambda sample: failing(sample)
+
+
+def as_async(failing: Failing) -> Any:
+    async def judge(sample: Sample) -> Any:
+        return failing(sample)
+
+    return judge
+
+
+FORMS: list[Callable[[Failing], Any]] = [
+    as_method,
+    as_async,
+    lambda failing: failing,
+    lambda failing: RunnableLambda(failing),
+    lambda failing: RunnableLambda(failing).with_retry(stop_after_attempt=1),
+    lambda failing: RunnableLambda(lambda sample: sample) | failing,
+    lambda failing: Mine(failing=failing),
+    lambda failing: Mine(failing=failing).with_config(tags=["x"]),
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("error", MISTAKES, ids=lambda error: type(error).__name__)
+def test_a_mistake_before_the_first_evaluation_is_the_caller_s_to_see(
+    error: Exception, form: Any, mode: str
+) -> None:
+    guard = Guard(Chain("good"), judge, form(Failing(error, error, True, error)), on_error="open")
+    for _ in range(2):
+        with pytest.raises(type(error)) as raised:
+            run(guard, "why?", mode)
+        assert raised.value is error
+        frames = traceback.extract_tb(raised.value.__traceback__)
+        assert "raise item" in {frame.line for frame in frames}
+    assert traced(guard, "why?", mode).trace.outcome == "passed"
+    # It works, so that what comes now is a failure of it.
+    found = traced(guard, "why?", mode)
+    assert (found.output, found.trace.outcome) == ("good", "evaluator_failed")
+    assert found.trace.attempts[0].evaluations[1].cause == type(error).__name__
+
+
+def test_other_errors_are_failures_from_the_first_call_on(mode: str) -> None:
+    for error in (ValueError("v"), KeyError("k"), RuntimeError("r"), TimeoutError()):
+        found = traced(Guard(Chain("good"), Failing(error)), "why?", mode)
+        assert (found.output, found.trace.outcome) == (REFUSAL, "evaluator_failed")
+
+
+def test_a_mistake_is_not_counted_as_an_evaluation(mode: str) -> None:
+    guard = Guard(Chain("good"), Failing("no evaluation", TypeError("t")))
+    with pytest.raises(DemurError, match="returned a str"):
+        run(guard, "why?", mode)
+    with pytest.raises(TypeError, match="t"):
+        run(guard, "why?", mode)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, lambda guard: pickle.loads(pickle.dumps(guard))])
+def test_a_copy_of_a_guard_judges_and_shows_mistakes_as_it_does(copied: Any, mode: str) -> None:
+    guard = copied(Guard(Chain("good"), Failing(TypeError("t"), True)))
+    with pytest.raises(TypeError, match="t"):
+        run(guard, "why?", mode)
+    assert run(guard, "why?", mode) == "good"
+
+
+def test_calls_at_the_same_time_all_show_the_mistake() -> None:
+    def broken(sample: Sample) -> bool:
+        raise TypeError(sample.question)
+
+    guard = Guard(Chain("good"), broken)
+    questions = [str(number) for number in range(20)]
+    in_threads = guard.batch(questions, return_exceptions=True)
+    in_tasks = asyncio.run(guard.abatch(questions, return_exceptions=True))
+    assert [str(error) for error in in_threads] == [str(error) for error in in_tasks] == questions
+    assert {type(error) for error in [*in_threads, *in_tasks]} == {TypeError}
+
+
+def test_a_mistake_comes_through_retries_of_the_guard(mode: str) -> None:
+    guard = Guard(Chain("good"), Failing(TypeError("t"), True)).with_retry(
+        retry_if_exception_type=(TypeError,), stop_after_attempt=2, wait_exponential_jitter=False
+    )
+    assert run(guard, "why?", mode) == "good"
+
+
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+def test_a_mistake_comes_out_of_a_stream_and_nothing_before_it(streaming: Any, mode: str) -> None:
+    class ByClaim(RunnableLambda[Any, Any]):
+        claim_level = True
+
+    error = TypeError("t")
+
+    def broken(sample: Sample) -> bool:
+        raise error
+
+    guard: Any = Guard(
+        Chain("It is good. It is so good."),
+        ByClaim(is_good),
+        ByClaim(broken),
+        streaming=streaming,
+        on_error="open",
+    )
+    assert streamed(guard, mode) == [error]
+
+
+async def test_a_mistake_leaves_no_other_judge_at_work() -> None:
+    ended: list[str] = []
+    begun = asyncio.Event()
+
+    async def slow(sample: Sample) -> bool:
+        try:
+            begun.set()
+            await asyncio.sleep(60)
+        finally:
+            ended.append("slow")
+        return True
+
+    async def broken(sample: Sample) -> bool:
+        await begun.wait()
+        raise TypeError("t")
+
+    with pytest.raises(TypeError, match="t"):
+        await Guard(Chain("good"), slow, broken).ainvoke("why?")
+    assert ended == ["slow"]
+
+
+# --- The page -------------------------------------------------------------------------------------
+
+
+def test_the_examples_of_the_page_are_guards() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "guard.md").read_text(encoding="utf-8")
+    section = page.partition("## An evaluator of your own\n")[2].partition("\nJudges of two")[0]
+    code = textwrap.dedent("\n".join(re.findall(r"^(?: {4}.*)?$", section, re.MULTILINE)))
+    made: list[Guard[Any, Any]] = []
+
+    def noting(*given: Any) -> None:
+        made.append(Guard(*given))
+
+    known = {"Guard": noting, "checker": judge, "overlap": goodness, "chain": Chain("good [1]")}
+    exec(code, known)  # noqa: S102  # the page's own
+    assert [run(guard, "why?", "sync") for guard in made] == ["good [1]", REFUSAL]
