@@ -13,7 +13,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from pydantic import Field, PrivateAttr, field_validator
 
-from demur._fingerprints import digest, model_fingerprint
+from demur._fingerprints import model_fingerprint, prompts_fingerprint
 from demur._frozen import fields_of
 from demur._resolve import resolve_model
 from demur._text import count_tokens
@@ -35,7 +35,12 @@ from demur.evaluators.refchecker.prompts import CALIBRATION, RefCheckerPrompts
 from demur.evaluators.refchecker.references import Reading, Window, nearest, passages
 from demur.evaluators.refchecker.remembering import Same, check_unknown, stable_windows
 from demur.evaluators.styled import unstyled
-from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
+from demur.evaluators.thresholds import (
+    ShareThreshold,
+    ThresholdOrFile,
+    number,
+    refuse_foreign,
+)
 from demur.runtime import CallPolicy, RunnableCall, Steps, ask, is_local, side_by_side
 from demur.schema import ABSTAIN, Claim, Evaluation, Sample, Threshold
 from demur.similarity import NLI, load_nli
@@ -93,7 +98,8 @@ class RefChecker(ClaimEvaluator):
             An answer passes when the label is Entailment.
         threshold: The entailed share that "soft" asks for, in [0, 1]; the others do not use it. A
             number, or for "soft" a `Threshold` that was chosen from scores of the same
-            `fingerprints`. None: nothing is decided, and `passed` is None.
+            `fingerprints`, or the file that one was saved in. None: nothing is decided, and
+            `passed` is None.
         retriever: A Runnable from a query to documents, for samples without references.
         prompts: Other prompts in place of ours.
         window_tokens: How much of the references is read at once; None: as fits the checker.
@@ -128,7 +134,7 @@ class RefChecker(ClaimEvaluator):
         checker: str | CrossEncoder = "auto",
         claims: Literal["auto", "sentences"] | ClaimForm = "auto",
         aggregation: Aggregation = "strict",
-        threshold: float | Threshold | None = _SOFT_THRESHOLD,
+        threshold: ThresholdOrFile | None = _SOFT_THRESHOLD,
         retriever: Runnable[str, Any] | None = None,
         prompts: RefCheckerPrompts = _PROMPTS,
         window_tokens: int | None = None,
@@ -137,7 +143,7 @@ class RefChecker(ClaimEvaluator):
     ) -> None:
         """See the class."""
         fields = fields_of(locals())
-        plain = not isinstance(threshold, Threshold)
+        plain = not isinstance(threshold, (Threshold, str, Path))
         if aggregation != "soft" and plain and threshold not in (None, _SOFT_THRESHOLD):
             warnings.warn(
                 f"threshold={threshold} has no effect with aggregation={aggregation!r}, which "
@@ -204,20 +210,20 @@ class RefChecker(ClaimEvaluator):
         them, how much is read at once, and the prompts. What `retriever` would find for samples
         without references cannot be told.
         """
-        prompts: tuple[object, ...] = (self.prompts,)
+        further: dict[str, object] = {}
         checker = self._mode
         if self._nli is not None:
             checker = f"nli {self._nli.fingerprint}"
         elif self._mode == "logprobs":
             checker = f"logprobs, supported from {checking.SURE}"
-            prompts = self.prompts, CALIBRATION
+            further = {"calibration": CALIBRATION}
         return {
             "evaluator": type(self).__qualname__,
             "model": model_fingerprint(self._chat),
             "checker": checker,
             "claims": self._form,
             "window": f"{self._window_size} tokens",
-            "prompts": digest(prompts),
+            "prompts": prompts_fingerprint(self.prompts, **further),
         }
 
     def _find(self, sample: Sample) -> Steps[ExtractedClaims | Evaluation]:
