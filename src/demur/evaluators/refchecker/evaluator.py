@@ -239,6 +239,8 @@ class RefChecker(ClaimEvaluator):
         nominated = Extraction()
         details: dict[str, Any] = {"checker": self._mode, "granularity": self._form}
         with undetermined_with(details):
+            # First: without references a call that finds claims would be in vain.
+            referenced = yield from self._referenced(sample)
             if self._form != "sentences":
                 nominated = yield from extract(
                     self._chat,
@@ -253,7 +255,6 @@ class RefChecker(ClaimEvaluator):
             details |= completed.details
             if dropped := [*nominated.dropped, *completed.dropped]:
                 details["dropped_claims"] = dropped
-            referenced = yield from self._referenced(sample)
         if referenced is not sample:
             details["retrieved"] = [
                 {"id": document.id, "page_content": document.page_content}
