@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
@@ -21,9 +22,11 @@ from demur._fingerprints import (
     digest,
     fingerprint,
     function_fingerprint,
+    host_of,
     model_fingerprint,
+    prompts_fingerprint,
 )
-from demur.evaluators import ZeroShotPrompts
+from demur.evaluators import LMvsLMPrompts, ZeroShotPrompts
 from demur.local import MINILM, ChatLocal, MiniLM, Weights
 from demur.runtime import is_local
 from support.fakes import ScriptedModel
@@ -82,7 +85,7 @@ def test_chat_models_that_answer_otherwise_are_told_apart(monkeypatch: pytest.Mo
     models.append(_openai())
     told = [model_fingerprint(one) for one in models]
     assert len(set(told)) == len(told)
-    assert told[0].startswith("ChatOpenAI m (")
+    assert told[0] == "ChatOpenAI m (host=api.openai.com/v1)"
 
 
 def test_the_same_chat_model_is_known_again_whatever_its_key() -> None:
@@ -91,8 +94,7 @@ def test_the_same_chat_model_is_known_again_whatever_its_key() -> None:
         for key, n in (("sk-hush", 0), ("sk-new", 3))
     }
     (one,) = told
-    assert "hush" not in one
-    assert "here" not in one
+    assert one == "ChatOpenAI m (host=here/v1)"
 
 
 class _Weighed(ChatOpenAI):
@@ -129,9 +131,7 @@ def test_the_local_model_is_known_by_its_weights(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_class_of_ones_own_is_known_by_its_name() -> None:
-    assert model_fingerprint(ScriptedModel(script=lambda stage, messages: "")).startswith(
-        "ScriptedModel ("
-    )
+    assert model_fingerprint(ScriptedModel(script=lambda stage, messages: "")) == "ScriptedModel"
 
 
 class _Telling(ScriptedModel):
@@ -149,10 +149,64 @@ def _telling(params: Any, name: str = "") -> str:
     return model_fingerprint(_Telling(script=lambda *_: "", params=params, model_name=name))
 
 
-def test_a_fingerprint_is_what_it_always_was() -> None:
-    """Stores of neighbours were made with it, and compare."""
-    digits = hashlib.sha256(b'\0{"a": 1, "b": "dict"}').hexdigest()[:12]
-    assert _telling({"b": "dict", "a": 1}, "org/m:7b") == f"_Telling org/m:7b ({digits})"
+def test_a_fingerprint_tells_each_parameter_by_its_name() -> None:
+    """Stores of neighbours and thresholds hold it, and compare."""
+    params = {"b": "dict", "a": 1, "model_name": "org/m:7b", "c": None, "d": {"e": True, "f": []}}
+    empty = hashlib.sha256(b"[]").hexdigest()[:12]
+    expected = f"_Telling org/m:7b (a=1, b=dict, d.e=True, d.f=#{empty})"
+    assert _telling(params, "org/m:7b") == expected
+
+
+def test_the_order_of_parameters_does_not_matter() -> None:
+    assert _telling({"a": {"x": 1, "y": 2}, "b": 0}) == _telling({"b": 0.0, "a": {"y": 2, "x": 1}})
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=8), st.integers() | st.text(max_size=8)))
+def test_a_parameter_that_is_not_known_counts(params: dict[str, Any]) -> None:
+    assert _telling({**params, "new_parameter": 1}) != _telling({**params, "new_parameter": 2})
+
+
+KEY = "a1b2c3d4e5f6a7b8c9d0"
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"api_key": KEY},
+        {"extra_headers": {"Authorization": KEY}},
+        {"model_kwargs": {"auth_token": KEY}},
+        {"extra_body": {"deeper": {"password": KEY}}},
+        {"endpoint_path": KEY},
+        {"callback": f"https://example.org/{KEY}/v1?key={KEY}"},
+        {"base_url": f"https://ada:{KEY}@example.org/?key={KEY}"},
+        {"route": f"x-{KEY}"},
+    ],
+    ids=str,
+)
+def test_no_parameter_shows_a_key(params: dict[str, Any]) -> None:
+    assert KEY not in _telling(params)
+    assert KEY not in _telling(params, name="m")
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("https://api.openai.com/v1/", "api.openai.com/v1"),
+        ("HTTP://API.OpenAI.com:80/v1", "api.openai.com/v1"),
+        ("http://here:1", "here:1"),
+        ("http://u:hush@here/v1?key=hush", "here/v1"),
+        ("here:11434", "here:11434"),
+        ("http://[::1]:8/v1", "[::1]:8/v1"),
+        ("https://x.example/openai/deployments/gpt-4o", "x.example/openai/deployments/gpt-4o"),
+    ],
+)
+def test_a_host_is_told_without_scheme_user_and_query(address: str, host: str) -> None:
+    assert host_of(address) == host
+
+
+@pytest.mark.parametrize("address", ["http://[hush", "http://here:hush", "a b", "", "http://"])
+def test_an_address_that_cannot_be_read_is_told_by_its_digits(address: str) -> None:
+    assert re.fullmatch("#[0-9a-f]{12}", host_of(address))
 
 
 def test_parameters_that_json_cannot_hold_tell_models_apart() -> None:
@@ -263,3 +317,13 @@ def test_prompts_are_known_by_what_they_say() -> None:
     )
     assert digest(ours) == digest(same) != digest(other)
     assert digest(ours) == hashlib.sha256(repr(ours).encode()).hexdigest()[:12]
+
+
+def test_each_prompt_is_known_by_its_name() -> None:
+    ours = LMvsLMPrompts()
+    one = prompts_fingerprint(ours)
+    other = prompts_fingerprint(replace(ours, testify=replace(ours.testify, closing="Now:")))
+    told = [text.split(", ") for text in (one, other)]
+    assert [part.partition("=#")[0] for part in told[0]] == [f.name for f in fields(ours)]
+    assert [a.partition("=")[0] for a, b in zip(*told, strict=True) if a != b] == ["testify"]
+    assert prompts_fingerprint(ours, further=[1]).startswith(f"{one}, further=#")

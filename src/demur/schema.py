@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic_core import to_json
 
 from demur._documents import Contexts
+from demur._fingerprints import host_of, hosts_in, with_hosts
 from demur._jsonl import write_whole
 from demur._notebook import ShownInNotebooks
 from demur._text import replace_surrogates
@@ -355,6 +356,31 @@ class Threshold(_Value):
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
             raise DemurError(f"cannot write {path}: {why}") from error
+
+    def with_hosts(self, hosts: Mapping[str, str]) -> Threshold:
+        """The same threshold for a model that another host serves, such as a gateway or a region.
+
+        You vouch for it that the scores are the same there; nothing else about the model may
+        differ.
+
+        Args:
+            hosts: From the host that its scores were made with to the one that is asked now, each
+                with its path, as a refusal names them, or as a URL:
+                `{"api.openai.com/v1": "https://gateway.example/v1"}`.
+
+        Raises:
+            ValueError: Its scores were made with no such host; the message names those that were.
+        """
+        known = sorted({host for text in self.fingerprints.values() for host in hosts_in(text)})
+        called = {host_of(old): host_of(new) for old, new in hosts.items()}
+        for old in called:
+            if old not in known:
+                raise ValueError(
+                    f"this threshold was not chosen from scores of a model at {old}: expected one "
+                    f"of {', '.join(known) or '(none: no model of it names a host)'}"
+                )
+        moved = {name: with_hosts(text, called) for name, text in self.fingerprints.items()}
+        return self.model_copy(update={"fingerprints": moved})
 
     @classmethod
     def load(cls, path: str | Path) -> Threshold:

@@ -276,7 +276,7 @@ def test_a_calibrated_threshold_decides_or_is_refused(
 
     asked = len(model.requests)
     for arguments, said in (
-        ([*soft, "--claims", "sentences"], "claims is 'sentences' here and was 'triplets'"),
+        ([*soft, "--claims", "sentences"], "claims is sentences here and was triplets"),
         ([*check, "--threshold", str(at)], "choose aggregation='soft'"),
     ):
         assert cli.run(arguments) == 64

@@ -15,7 +15,7 @@ import pytest
 
 from contract.evaluators import EVALUATORS, _Beginning, refchecker
 from contract.member import Member
-from demur import FEWL, Cascade, Evaluation, RefChecker, ReverseValidation, Threshold
+from demur import FEWL, Cascade, DemurError, Evaluation, RefChecker, ReverseValidation, Threshold
 from demur.evaluators import AllFalse, Evaluator, LMvsLM, SelfCheck, ZeroShot
 from demur.runtime import CallPolicy
 from support import facts
@@ -235,13 +235,50 @@ def test_a_threshold_that_is_bound_to_nothing_is_refused(class_: type[Evaluator]
 
 
 @pytest.mark.parametrize("class_", TAKE)
-@pytest.mark.parametrize("wrong", ["0,5", [0.5], {"value": 0.5}, float("nan"), float("inf")])
+@pytest.mark.parametrize("wrong", [[0.5], {"value": 0.5}, float("nan"), float("inf")])
 def test_what_is_no_threshold_is_refused_in_one_sentence(
     class_: type[Evaluator], wrong: Any
 ) -> None:
     with pytest.raises(ValueError, match=r"valid number|finite number") as caught:
         _of(class_).model_copy(update={"threshold": wrong})
     assert str(caught.value).startswith("1 validation error")
+
+
+@pytest.mark.parametrize("class_", TAKE)
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_threshold_is_taken_from_its_file(
+    class_: type[Evaluator], kind: Callable[[Path], str | Path], tmp_path: Path
+) -> None:
+    made = _of(class_)
+    threshold = chosen(0.25, made.fingerprints)
+    threshold.save(tmp_path / "it.json")
+    bound = made.model_copy(update={"threshold": kind(tmp_path / "it.json")})
+    assert bound.threshold == threshold
+    (tmp_path / "it.json").unlink()  # it is read once
+    for each in (bound, pickle.loads(pickle.dumps(bound)), copy.deepcopy(bound)):
+        found = each.invoke(facts.sample(2))
+        assert found.passed is (found.score >= 0.25)
+
+
+@pytest.mark.parametrize("class_", TAKE)
+def test_a_file_of_another_threshold_is_refused_like_it(
+    class_: type[Evaluator], tmp_path: Path
+) -> None:
+    chosen(0.25, {"evaluator": "another"}).save(tmp_path / "it.json")
+    with pytest.raises(ValueError, match="chosen from other scores"):
+        _of(class_).model_copy(update={"threshold": str(tmp_path / "it.json")})
+
+
+@pytest.mark.parametrize("class_", TAKE)
+@pytest.mark.parametrize("name", ["missing.json", "0,5", "none.json"])
+def test_a_file_that_holds_no_threshold_is_an_error_that_says_so(
+    class_: type[Evaluator], name: str, tmp_path: Path
+) -> None:
+    (tmp_path / "none.json").write_text('{"value": 0.5}')
+    said = r"threshold: .*(cannot read|holds no threshold).*Give a number, a Threshold, or the file"
+    with pytest.raises(DemurError, match=said) as caught:
+        _of(class_).model_copy(update={"threshold": str(tmp_path / name)})
+    assert name in str(caught.value)
 
 
 def test_those_that_decide_by_themselves_take_none() -> None:

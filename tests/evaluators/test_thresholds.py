@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import BaseMessage
+from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr
 
 from demur import Cascade, Evaluation, Guard, RefChecker, ReverseValidation, Sample, Threshold
@@ -181,6 +183,13 @@ def test_a_cascade_with_one_that_tells_nothing_tells_nothing() -> None:
 # --- What is said of a foreign one ----------------------------------------------------------------
 
 
+def _refused(here: dict[str, str], there: dict[str, str]) -> str:
+    """How a threshold for one is refused by the other."""
+    with pytest.raises(ValueError, match="chosen from other scores than those of Mine") as caught:
+        Mine(told=here, threshold=threshold(0.07, **there))
+    return str(caught.value)
+
+
 def test_each_difference_is_named_and_nothing_else() -> None:
     here = {
         "model": "m (1)",
@@ -191,15 +200,149 @@ def test_each_difference_is_named_and_nothing_else() -> None:
     there = {**here, "model": "m (2)", "formula": here["formula"].replace("option7=7", "option7=8")}
     del there["window"]
     there["similarity"] = "x" * 500
-    with pytest.raises(ValueError, match="chosen from other scores than those of Mine") as caught:
-        Mine(told=here, threshold=threshold(0.07, **there))
-    said = str(caught.value)
-    assert "formula is 'option7=7' here and was 'option7=8'" in said
-    assert "model is 'm (1)' here and was 'm (2)'" in said
-    assert f"similarity is none here and was '{'x' * 99}…'" in said
-    assert "window is '700 tokens' here and was none" in said
+    said = _refused(here, there)
+    assert "option7 of formula is 7 here and was 8" in said
+    assert "part 2 of model is 1 here and was 2" in said
+    assert f"similarity is not set here and was '{'x' * 99}…'" in said
+    assert "window is '700 tokens' here and was not set" in said
     assert "prompts" not in said
     assert "threshold=0.07" in said
+
+
+def _checker(**options: Any) -> RefChecker:
+    given = {"model": "gpt-4o-mini", "api_key": "sk-hush", "base_url": "https://one.example/v1"}
+    return RefChecker(ChatOpenAI(**{**given, **options}), aggregation="soft")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"temperature": 0.7}, "temperature of model is 0.7 here and was 0"),
+        ({"temperature": None}, "temperature of model is not set here and was 0"),
+        ({"seed": 3}, "seed of model is 3 here and was not set"),
+        ({"model": "gpt-4o"}, "model is 'ChatOpenAI gpt-4o' here and was 'ChatOpenAI gpt-4o-mini'"),
+        ({"base_url": "https://u:hush@two.example/v1?key=hush"}, "host of model is two.example/v1"),
+        ({"stop": ["a", "b"]}, "stop of model is #"),
+        ({"reasoning": {"effort": "low"}}, "reasoning.effort of model is low here"),
+        ({"extra_body": {"new_option": 5}}, "extra_body.new_option of model is 5 here"),
+    ],
+)
+def test_a_refusal_names_the_parameter_of_the_model(options: dict[str, Any], said: str) -> None:
+    chosen = threshold(**_checker(temperature=0).fingerprints)
+    with pytest.raises(ValueError, match="chosen from other scores") as caught:
+        _checker(**{"temperature": 0, **options}).model_copy(update={"threshold": chosen})
+    told = str(caught.value).partition("RefChecker: ")[2].partition(". ")[0]
+    assert said in str(caught.value)
+    assert ";" not in told
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"streaming": True},
+        {"stream_usage": True},
+        {"timeout": 3},
+        {"max_retries": 5},
+        {"n": 2},
+        {"api_key": "sk-another"},
+        {"cache": False},
+        {"tags": ["a"]},
+        {"metadata": {"a": 1}},
+        {"model_kwargs": {"user": "ada"}},
+        {"default_headers": {"Authorization": "Bearer hush"}},
+        {"temperature": 0.0},
+        {"base_url": "http://ada:hush@one.example:80/v1/"},
+    ],
+    ids=str,
+)
+def test_what_changes_no_score_is_no_part_of_them(options: dict[str, Any]) -> None:
+    plain = _checker(temperature=0)
+    other = _checker(**{"temperature": 0, **options})
+    assert other.fingerprints == plain.fingerprints
+    chosen = threshold(**plain.fingerprints)
+    assert other.model_copy(update={"threshold": chosen}).threshold == chosen
+
+
+def test_a_refusal_names_the_prompt() -> None:
+    ours = RefCheckerPrompts()
+    chosen = threshold(**_checker().fingerprints)
+    other = RefCheckerPrompts(joint=replace(ours.joint, closing="Now:"))
+    with pytest.raises(ValueError, match=r"RefChecker: joint of prompts differs\. Choose"):
+        _checker().model_copy(update={"prompts": other, "threshold": chosen})
+
+
+def test_what_differs_in_several_models_is_told_once() -> None:
+    texts = ("A m (temperature=0)", "A m (temperature=1)")
+    here, there = ({"model": text, "validator": text} for text in texts)
+    said = _refused(here, there)
+    assert "Mine: temperature of model and validator is 0 here and was 1. " in said
+
+
+def test_a_refusal_stays_short_and_begins_with_the_evaluator() -> None:
+    here = {f"key{at}": f"one{at}" for at in range(40)} | {"evaluator": "Mine"}
+    there = dict.fromkeys(here, "two")
+    said = _refused(here, there)
+    told = said.partition("those of Mine: ")[2].partition(". Choose")[0]
+    assert told.startswith("evaluator is Mine here and was two; key0 is")
+    assert told.endswith("; and 35 more")
+    told = _refused(dict.fromkeys(here, "one"), there)
+    assert "evaluator and key0 and key1 and 38 more is one here and was two" in told
+
+
+@given(
+    st.dictionaries(st.sampled_from("ab"), st.text(st.sampled_from("ab=, ()"), max_size=12)),
+    st.dictionaries(st.sampled_from("ab"), st.text(st.sampled_from("ab=, ()"), max_size=12)),
+)
+def test_texts_that_differ_in_anything_are_refused(
+    here: dict[str, str], there: dict[str, str]
+) -> None:
+    here, there = {"x": "", **here}, {"x": "", **there}
+    if here == there:
+        assert Mine(told=here, threshold=threshold(**there)).threshold
+    else:
+        assert _refused(here, there)
+
+
+# --- Other hosts ----------------------------------------------------------------------------------
+
+
+def test_another_host_of_the_same_model_can_be_vouched_for() -> None:
+    chosen = threshold(**_checker().fingerprints)
+    gateway = _checker(base_url="https://gateway.example/openai/v1")
+    with pytest.raises(ValueError, match="host of model is gateway") as caught:
+        gateway.model_copy(update={"threshold": chosen})
+    hosts = {"one.example/v1": "gateway.example/openai/v1"}
+    assert f"threshold.with_hosts({hosts})" in str(caught.value)
+    for said in (hosts, {"https://one.example/v1/": "https://k:k@gateway.example/openai/v1?k=1"}):
+        moved = chosen.with_hosts(said)
+        assert gateway.model_copy(update={"threshold": moved}).threshold == moved
+        assert (moved.value, moved.samples) == (chosen.value, chosen.samples)
+        with pytest.raises(ValueError, match="temperature of model"):
+            gateway.model_copy(
+                update={"threshold": moved, "model": _hot("https://gateway.example/openai/v1")}
+            )
+    with pytest.raises(ValueError, match="host of model"):
+        _checker().model_copy(update={"threshold": chosen.with_hosts(hosts)})
+
+
+def _hot(url: str) -> ChatOpenAI:
+    return ChatOpenAI(model="gpt-4o-mini", api_key="k", base_url=url, temperature=1)  # type: ignore[arg-type]
+
+
+def test_hosts_of_several_models_are_moved_each() -> None:
+    texts = {"model": "A m (host=a/v1, t=0)", "pairs": "3 pairs of A m (host=b)", "host": "a/v1"}
+    moved = threshold(**texts).with_hosts({"a/v1": "c"})
+    expected = {"model": "A m (host=c, t=0)", "pairs": "3 pairs of A m (host=b)", "host": "a/v1"}
+    assert moved.fingerprints == expected
+
+
+def test_a_host_that_no_score_was_made_with_is_refused() -> None:
+    chosen = threshold(model="A m (host=a/v1)", validator="A m (host=b)")
+    with pytest.raises(ValueError, match=r"at c: expected one of a/v1, b$"):
+        chosen.with_hosts({"c": "d"})
+    with pytest.raises(ValueError, match="no model of it names a host"):
+        threshold(model="A m").with_hosts({"c": "d"})
 
 
 # --- RefChecker -----------------------------------------------------------------------------------

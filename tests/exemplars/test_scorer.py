@@ -92,7 +92,8 @@ def test_a_scorer_is_a_fewl(one: Any) -> None:
 def test_a_scorers_name_tells_what_its_scores_depend_on() -> None:
     first = Scorer(scorer())
     assert Scorer(scorer()).name == first.name
-    assert set(json.loads(first.basis)) == {"reference_models", "prompts", "similarity", "formula"}
+    parts = {"reference_models", "pairs", "prompts", "similarity", "formula"}
+    assert set(json.loads(first.basis)) == parts
     others = [
         scorer(contrary),
         scorer(n_answers=3),

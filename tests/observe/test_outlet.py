@@ -120,6 +120,76 @@ def test_every_sink_has_every_record(tmp_path: Path) -> None:
     assert (outlet.to_fallback, outlet.lost) == (0, 0)
 
 
+class Bare:
+    """With `write`, and nothing that says that it is a sink."""
+
+    __slots__ = ("taken",)
+
+    def __init__(self) -> None:
+        self.taken: list[str] = []
+
+    def write(self, record: Record) -> str:
+        self.taken.append(record.id)
+        return "kept"
+
+
+class Buffering(Bare):
+    """With all three, asynchronous."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[str] = []
+
+    async def write(self, record: Record) -> None:  # type: ignore[override]  # as a user may
+        await asyncio.sleep(0)
+        self.taken.append(record.id)
+
+    async def flush(self) -> None:
+        self.told.append("flush")
+
+    async def close(self) -> None:
+        self.told.append("close")
+
+    def __call__(self, record: Record) -> None:
+        raise AssertionError("it has `write`")
+
+
+def test_an_object_with_write_is_a_sink() -> None:
+    bare, buffering = Bare(), Buffering()
+    outlet, written = Outlet(as_sinks([bare, buffering])), records.several(3)
+    for record in written:
+        outlet.write(record)
+    outlet.flush()
+    outlet.close()
+    assert bare.taken == buffering.taken == [record.id for record in written]
+    assert buffering.told == ["flush", "close"]
+    assert (outlet.to_fallback, outlet.lost) == (0, 0)
+
+
+def test_an_object_with_write_that_fails_is_a_sink_that_fails(
+    path: Path, clock: Callable[[float], None], said: Callable[[], list[str]]
+) -> None:
+    class Broken(Bare):
+        def write(self, record: Record) -> str:
+            raise OSError("gone")
+
+    outlet = Outlet(as_sinks(Broken()), fallback=path)
+    outlet.write(records.scored(id="1"))
+    assert ids(path) == ["1"]
+    assert "Broken does not take records (OSError: gone)" in said()[0]
+
+
+def test_what_has_write_for_texts_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "log.txt").open("w") as file, pytest.raises(TypeError, match="give its path"):
+        as_sinks(file)
+
+
+def test_an_object_with_write_is_one_sink_for_all_that_have_it() -> None:
+    one, other = Bare(), Bare()
+    assert as_sinks(one)[0] is as_sinks([one])[0]
+    assert as_sinks(one)[0] is not as_sinks(other)[0]
+
+
 def test_a_sink_is_asked_by_one_thread_at_a_time_whichever_outlet_it_is_of() -> None:
     inside, most, seen = 0, 0, []
 
@@ -525,7 +595,7 @@ def test_a_path_with_another_end_is_an_error(name: str) -> None:
 
 @pytest.mark.parametrize("wrong", [None, 1, b"scores.db", {"a": 1}, {"scores.db"}, [["a.db"]]])
 def test_something_else_is_an_error(wrong: Any) -> None:
-    with pytest.raises(TypeError, match="expected as a sink a path, a Sink, a function"):
+    with pytest.raises(TypeError, match="expected as a sink a path, a Sink or another object"):
         as_sinks(wrong)
 
 

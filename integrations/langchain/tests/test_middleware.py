@@ -269,6 +269,13 @@ class TestToolCalls:
             assert len(seen) == attempts
             assert found["messages"][-1].text == REFUSAL
             assert kinds(found).count("tool") == attempts
+            reason = found["messages"][-1].response_metadata["demur"]["reason"]
+            before = {
+                1: "",
+                2: ", after 1 answer rejected before calls of tools",
+                4: ", after 3 answers rejected before calls of tools",
+            }
+            assert reason == f"no answer passed in 1 attempt{before[attempts]}"
             # Another question has all the attempts again.
             again = run(agent, {"messages": [HumanMessage("And how wide?")]}, thread())
         assert len(seen) == 2 * attempts

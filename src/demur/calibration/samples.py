@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from demur._fingerprints import differences_between, flat, told
 from demur.errors import DemurError
 from demur.evaluators import Evaluator
 from demur.schema import Evaluation, OnAbstain
@@ -128,11 +129,16 @@ def differences(fingerprints: Iterable[Mapping[str, str]]) -> list[str]:
     )
     if len(kinds) < 2:
         return []
-    each = [(dict(kind), number) for kind, number in kinds.items()]
+    counted = [(dict(kind), number) for kind, number in kinds.items()]
+    # Without their parts, should these be the same in another order.
+    return _told([(flat(kind), number) for kind, number in counted]) or _told(counted)
+
+
+def _told(counted: Sequence[tuple[Mapping[str, str], int]]) -> list[str]:
     lines = []
-    for key in sorted({key for kind, _ in each for key in kind}):
+    for key in dict.fromkeys(key for kind, _ in counted for key in kind):
         values: Counter[str | None] = Counter()
-        for kind, number in each:
+        for kind, number in counted:
             values[kind.get(key)] += number
         if len(values) > 1:
             ranked = values.most_common(_MOST_TOLD)
@@ -290,11 +296,8 @@ def _identity(evaluator: Evaluator) -> tuple[str, dict[str, str]]:
 
 def _same(evaluation: Evaluation, name: str | None, fingerprints: Mapping[str, str]) -> None:
     differing = [] if evaluation.name == name else [f"the name: {evaluation.name!r} and {name!r}"]
-    differing += [
-        f"{key}: {_shown(evaluation.fingerprints.get(key))} and {_shown(fingerprints.get(key))}"
-        for key in sorted({*evaluation.fingerprints, *fingerprints})
-        if evaluation.fingerprints.get(key) != fingerprints.get(key)
-    ]
+    if found := differences_between(evaluation.fingerprints, fingerprints):
+        differing.append(told(found, "{what} ({here} and {there})"))
     if differing:
         raise CalibrationError(
             f"the evaluations are not of this evaluator, they differ in {'; '.join(differing)}. "

@@ -64,7 +64,8 @@ def calibrate(
     labels: Annotated[
         Path | None,
         typer.Option(
-            help=f"CSV or JSON lines with `id` and `{LABEL}`. [default: the runs' metadata]"
+            help=f"CSV or JSON lines with `id` (or `run`) and `{LABEL}`. "
+            "[default: the runs' metadata]"
         ),
     ] = None,
     evaluator: Annotated[

@@ -34,8 +34,8 @@ def report(
         Path | None,
         typer.Option(
             dir_okay=False,
-            help="Which first answers are hallucinated: CSV or JSON lines with the fields id and "
-            "hallucinated. [default: the runs' metadata]",
+            help="Which first answers are hallucinated: CSV or JSON lines with the fields id "
+            "(or run) and hallucinated. [default: the runs' metadata]",
         ),
     ] = None,
     last: Annotated[

@@ -41,6 +41,7 @@ from demur.evaluators.reverse_validation import ReverseValidation, ReverseValida
 from demur.evaluators.reverse_validation.matching import Matcher
 from demur.evaluators.thresholds import AnyThreshold as AnyThreshold
 from demur.evaluators.thresholds import ShareThreshold as ShareThreshold
+from demur.evaluators.thresholds import ThresholdOrFile as ThresholdOrFile
 from demur.evaluators.thresholds import number as number
 from demur.evaluators.thresholds import refuse_foreign as refuse_foreign
 

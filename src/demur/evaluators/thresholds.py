@@ -1,15 +1,42 @@
-"""What an evaluator takes as its threshold: a number, or a `Threshold` chosen from its scores."""
+"""What an evaluator takes as its threshold: a number, or a `Threshold` chosen from its scores.
+
+A `Threshold` may be given as the file that it was saved in.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias, overload
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
+from demur._fingerprints import Difference, differences_between, told
+from demur.errors import DemurError
 from demur.schema import Threshold
 
 if TYPE_CHECKING:
     from demur.evaluators.base import Evaluator
+
+
+def _loaded(value: object) -> object:
+    """The threshold of a file that was named; anything else as it is."""
+    if not isinstance(value, (str, Path)) or _is_number(value):
+        return value
+    try:
+        return Threshold.load(value)
+    except DemurError as error:
+        raise DemurError(
+            f"threshold: {error}. Give a number, a Threshold, or the file that one was saved in"
+        ) from error
+
+
+def _is_number(value: str | Path) -> bool:
+    try:
+        float(str(value))
+    except ValueError:
+        return False
+    return True
 
 
 def _kind(value: object) -> str:
@@ -19,16 +46,19 @@ def _kind(value: object) -> str:
 # By kind, so that an error is about what was given, and not about all that could have been.
 _Chosen: TypeAlias = Annotated[Threshold, Tag("threshold")]
 AnyThreshold: TypeAlias = Annotated[
-    Annotated[float, Field(allow_inf_nan=False), Tag("number")] | _Chosen, Discriminator(_kind)
+    Annotated[float, Field(allow_inf_nan=False), Tag("number")] | _Chosen,
+    Discriminator(_kind),
+    BeforeValidator(_loaded),
 ]
 """Of scores without bounds."""
 ShareThreshold: TypeAlias = Annotated[
     Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), Tag("number")] | _Chosen,
     Discriminator(_kind),
+    BeforeValidator(_loaded),
 ]
 """Of scores in [0, 1]."""
-
-_LONGEST = 100
+ThresholdOrFile: TypeAlias = float | Threshold | str | Path
+"""As which a threshold is given."""
 
 
 @overload
@@ -65,23 +95,19 @@ def refuse_foreign(threshold: float | Threshold | None, evaluator: Evaluator) ->
             "this threshold is bound to no evaluator, so that it cannot be known whether it is one "
             f"for the scores of {name}: choose it with calibrate(..., evaluator=...), or {plain}"
         )
-    differing = [
-        f"{key} is {_short(fingerprints.get(key), threshold.fingerprints.get(key))} here and was "
-        f"{_short(threshold.fingerprints.get(key), fingerprints.get(key))}"
-        for key in sorted({*fingerprints, *threshold.fingerprints})
-        if fingerprints.get(key) != threshold.fingerprints.get(key)
-    ]
+    differing = differences_between(fingerprints, threshold.fingerprints)
     if differing:
+        what = told(differing, "{what} is {here} here and was {there}")
         raise ValueError(
-            f"this threshold was chosen from other scores than those of {name}: "
-            f"{'; '.join(differing)}. Choose one from scores of this evaluator, or {plain}"
+            f"this threshold was chosen from other scores than those of {name}: {what}. Choose one "
+            f"from scores of this evaluator, or {plain}{_of_hosts(differing)}"
         )
 
 
-def _short(text: str | None, compared: str | None) -> str:
-    """A fingerprint in a message: of one with many parts, those that differ."""
-    if text is None:
-        return "none"
-    parts, others = text.split(", "), (compared or "").split(", ")
-    differing = ", ".join(part for part in parts if part not in others) or text
-    return repr(differing if len(differing) <= _LONGEST else f"{differing[: _LONGEST - 1]}…")
+def _of_hosts(differing: Sequence[Difference]) -> str:
+    """What to do where a host differs."""
+    for one in differing:
+        if one.is_host:
+            hosts = {one.there: one.here}
+            return f". If both hosts serve the same model, say so: threshold.with_hosts({hosts})"
+    return ""

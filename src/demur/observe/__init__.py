@@ -5,6 +5,7 @@ them, with a `Said` as a run's output, and a `Recorder` has these scored and rec
 evaluators do meanwhile (`is_scoring`) is to be left out.
 """
 
+from demur._secret_names import is_secret_name as is_secret_name
 from demur.observe.backlog import OnFull
 from demur.observe.finished import Finished as Finished
 from demur.observe.handlers import AsyncScoreCallbackHandler, ScoreCallbackHandler
@@ -17,7 +18,6 @@ from demur.observe.records import Record
 from demur.observe.redaction import Redact
 from demur.observe.redaction import evaluation_redaction as evaluation_redaction
 from demur.observe.runs import Runs as Runs
-from demur.observe.secret_names import is_secret_name as is_secret_name
 from demur.observe.sinks import JSONLSink, OpenTelemetrySink, Sink, SQLiteSink
 
 __all__ = [  # what is not named here serves other rooms, and is not promised

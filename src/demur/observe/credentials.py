@@ -12,7 +12,7 @@ import re
 import string
 from collections.abc import Iterable, Iterator
 
-from demur.observe.secret_names import QUALIFIERS, is_secret_name
+from demur._secret_names import QUALIFIERS, is_secret_name
 
 SECRET = "[secret]"
 """What stands in a text in the place of a credential."""

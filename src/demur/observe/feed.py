@@ -12,7 +12,7 @@ from demur._forks import in_child
 from demur.observe.fallback import FallbackFile
 from demur.observe.records import Record
 from demur.observe.sinks.base import Sink
-from demur.observe.sinks.function import FunctionSink
+from demur.observe.sinks.function import FunctionSink, WriterSink
 from demur.observe.sinks.jsonl import JSONLSink
 from demur.observe.sinks.sqlite import SQLiteSink
 from demur.runtime import describe
@@ -200,7 +200,7 @@ def _lock_of(sink: Sink) -> threading.Lock:
 
 def _name(sink: Sink) -> str:
     """What to call a sink in the log: without what a user's own repr may tell."""
-    ours = isinstance(sink, (JSONLSink, SQLiteSink, FunctionSink))
+    ours = isinstance(sink, (JSONLSink, SQLiteSink, FunctionSink, WriterSink))
     return repr(sink) if ours else type(sink).__qualname__
 
 

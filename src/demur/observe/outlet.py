@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import os
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeAlias, Union
+from typing import TypeAlias, Union, cast
+from weakref import WeakValueDictionary
 
 from demur.observe.fallback import FallbackFile
 from demur.observe.feed import Feed
 from demur.observe.records import Record
 from demur.observe.sinks.base import Sink
-from demur.observe.sinks.function import FunctionSink
+from demur.observe.sinks.function import FunctionSink, Writer, WriterSink
 from demur.observe.sinks.jsonl import JSONLSink
 from demur.observe.sinks.sqlite import SQLiteSink
 
-_One: TypeAlias = Union[str, Path, Sink, Callable[[Record], object]]  # noqa: UP007  # of Python 3.10
+_One: TypeAlias = Union[str, Path, Sink, Writer, Callable[[Record], object]]  # noqa: UP007  # of Python 3.10
 SinkLike: TypeAlias = Union[_One, Sequence[_One]]  # noqa: UP007  # of Python 3.10
 """What a sink is made of: a path that ends in ".sqlite", ".sqlite3" or ".db", or in ".jsonl" or
-".ndjson"; a `Sink`; a function that takes a `Record`, or an `async` one; or several of these."""
+".ndjson"; a `Sink`, or an object with `write(record)`; a function that takes a `Record`; or several
+of these. The function and `write` may be `async`."""
 
 FILES: dict[str, Callable[[Path], Sink]] = {
     **dict.fromkeys((".jsonl", ".ndjson"), JSONLSink),
@@ -88,6 +91,10 @@ class Outlet:
         self._fallback.flush()
 
 
+_writers: WeakValueDictionary[int, WriterSink] = WeakValueDictionary()
+"""By the id of the object, which its sink keeps alive."""
+
+
 def as_sinks(sink: SinkLike) -> tuple[Sink, ...]:
     """The sinks that a user means.
 
@@ -123,9 +130,18 @@ def _as_sink(sink: object) -> Sink:
             f"a sink cannot be the class {sink.__name__} itself: give an instance of it, "
             f"{sink.__name__}(...)"
         )
+    if isinstance(sink, io.IOBase):  # its `write` takes texts
+        raise TypeError(
+            "a sink cannot be an open file, since several threads and processes may write: give "
+            "its path"
+        )
+    if callable(getattr(sink, "write", None)):
+        # The same one each time, since a sink is asked by one thread at a time, whoever has it.
+        known = _writers.get(id(sink))
+        return known or _writers.setdefault(id(sink), WriterSink(cast(Writer, sink)))
     if callable(sink):
         return FunctionSink(sink)
     raise TypeError(
-        f"expected as a sink a path, a Sink, a function that takes a record, or a list of these, "
-        f"got {type(sink).__name__}"
+        f"expected as a sink a path, a Sink or another object with write(record), a function that "
+        f"takes a record, or a list of these, got {type(sink).__name__}"
     )

@@ -14,12 +14,12 @@ from typing import Any, Literal
 from langchain_core.documents import Document
 from pydantic import ValidationError
 
+from demur._secret_names import EnvironmentSecrets, is_secret_name
 from demur._text import replace_surrogates
 from demur.errors import DemurError
 from demur.guard import Attempt
 from demur.observe.credentials import SECRET, without_secrets
 from demur.observe.records import Record
-from demur.observe.secret_names import EnvironmentSecrets, is_secret_name
 from demur.schema import Evaluation
 
 _log = logging.getLogger("demur.observe")

@@ -92,7 +92,7 @@ class ChatCall:
         return _joined(outcome) if joined else outcome
 
     def _run(self, config: RunnableConfig, policy: CallPolicy) -> Outcome[Reply]:
-        tries = Tries(policy, *self._tokens())
+        tries = Tries(policy, self.messages, *self._tokens())
         child = _config(config, self.stage)
         invoke = partial(self.model.invoke, self._prompt(), child, **self.options)
         while True:
@@ -106,7 +106,7 @@ class ChatCall:
             time.sleep(tries.wait())
 
     async def _arun(self, config: RunnableConfig, policy: CallPolicy) -> Outcome[Reply]:
-        tries = Tries(policy, *self._tokens())
+        tries = Tries(policy, self.messages, *self._tokens())
         child = _config(config, self.stage)
         invoke = partial(self.model.ainvoke, self._prompt(), child, **self.options)
         while True:

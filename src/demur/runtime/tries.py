@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar, cast
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 from typing_extensions import Self
 
 from demur._undetermined import UndeterminedError
+from demur.runtime.reasoning import begins_with_reasoning, quotable, without_reasoning
 from demur.runtime.retry import (
     CallPolicy,
     cause_of,
@@ -31,11 +32,13 @@ class Reply:
     """What a chat model said."""
 
     text: str
-    """The text of the message."""
+    """The text of the message, without reasoning."""
     truncated: bool = False
     """Whether it was cut at the token limit."""
     first_token: Mapping[str, float] | None = None
     """Log-probabilities of the likeliest first tokens; None where the endpoint gives none."""
+    reasoned: bool = False
+    """Whether the model reasoned before it answered, so that `first_token` is none of the text."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +81,15 @@ def current_account() -> Account | None:
 class Tries:
     """The state of one request from try to try: entered around each, it catches and counts."""
 
-    def __init__(self, policy: CallPolicy, tokens: int, estimated: bool = False) -> None:
+    def __init__(
+        self,
+        policy: CallPolicy,
+        prompt: Sequence[BaseMessage],
+        tokens: int,
+        estimated: bool = False,
+    ) -> None:
         self.policy = policy
+        self.prompt = prompt
         self.message: object = None
         self.delay: float | None = None
         self._calls = 0
@@ -147,7 +157,7 @@ class Tries:
         if not isinstance(self.message, AIMessage):
             kind = type(self.message).__name__
             return Outcome(error=f"the model returned a {kind}, not a message", usage=usage)
-        return Outcome(_reply(self.message), usage=reported_usage(self.message, usage))
+        return Outcome(_reply(self.message, self.prompt), usage=reported_usage(self.message, usage))
 
 
 def reported_usage(message: object, usage: Usage) -> Usage:
@@ -164,25 +174,32 @@ def reported_usage(message: object, usage: Usage) -> Usage:
     )
 
 
-def _reply(message: AIMessage) -> Reply:
+def _reply(message: AIMessage, prompt: Sequence[BaseMessage]) -> Reply:
     metadata = message.response_metadata
     reason = metadata.get("finish_reason") or metadata.get("stop_reason")
+    truncated = reason in ("length", "max_tokens", "MAX_TOKENS")
+    said = str(message.text)
+    text = without_reasoning(said)
+    if text != said and quotable(prompt):
+        text = "" if truncated else without_reasoning(said, quoted=True)
+    first, first_token = _first_token(metadata.get("logprobs"))
     return Reply(
-        text=str(message.text),
-        truncated=reason in ("length", "max_tokens", "MAX_TOKENS"),
-        first_token=_first_token(metadata.get("logprobs")),
+        text=text,
+        truncated=truncated,
+        first_token=first_token,
+        reasoned=text != said or (first is not None and begins_with_reasoning(message, first)),
     )
 
 
-def _first_token(logprobs: object) -> Mapping[str, float] | None:
-    """The first token's alternatives, out of the shape that OpenAI's protocol gives them."""
+def _first_token(logprobs: object) -> tuple[str | None, Mapping[str, float] | None]:
+    """The first token and its alternatives, out of the shape that OpenAI's protocol gives them."""
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     if not content:
-        return None
+        return None, None
     first = content[0]
     logprobs_by_token = {first["token"]: float(first["logprob"])}
     for token in first.get("top_logprobs") or ():
         logprobs_by_token[token["token"]] = max(
             float(token["logprob"]), logprobs_by_token.get(token["token"], -1e9)
         )
-    return logprobs_by_token
+    return first["token"], logprobs_by_token

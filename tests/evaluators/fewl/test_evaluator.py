@@ -468,8 +468,14 @@ def test_a_store_of_others_is_refused(other: dict[str, Any], what: str) -> None:
 def test_fingerprints_tell_what_scores_depend_on() -> None:
     shared = store()
     first = fewl(neighbors=shared)
-    assert first.fingerprints == {
-        **shared.binding(),
+    bound = shared.binding()
+    told = first.fingerprints
+    assert bound["reference_models"] == told["reference_models"]
+    assert bound["prompts"] == f"{told['pairs']}, {told['prompts']}"
+    assert told == {
+        "reference_models": told["reference_models"],
+        "pairs": told["pairs"],
+        "prompts": told["prompts"],
         "similarity": "support.fewl.half",
         "formula": "weighting=expertise, penalty=False, divergence=tv, normalization=mean_one, "
         "temperature=1.0, expertise=similarity, k_neighbors=25, max_neighbor_similarity=0.8, "
@@ -481,7 +487,7 @@ def test_fingerprints_tell_what_scores_depend_on() -> None:
     for changed, what in [
         ({"reference_models": [model(), model()]}, "reference_models"),
         ({"n_answers": 3}, "reference_models"),
-        ({"n_wrong": 5}, "prompts"),
+        ({"n_wrong": 5}, "pairs"),
         ({"similarity": table}, "similarity"),
         ({"penalty": True}, "formula"),
         ({"divergence": "js"}, "formula"),
@@ -491,7 +497,7 @@ def test_fingerprints_tell_what_scores_depend_on() -> None:
         other = fewl(**changed).fingerprints
         differ = {key for key, text in first.fingerprints.items() if other[key] != text}
         assert what in differ
-        assert differ <= {what, "prompts"}  # who writes the pairs is the first of the references
+        assert differ <= {what, "pairs"}  # who writes the pairs is the first of the references
 
 
 def test_answers_that_do_not_fit_the_references_are_told() -> None:

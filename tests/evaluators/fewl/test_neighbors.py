@@ -272,9 +272,9 @@ def test_the_first_binding_decides_and_others_are_refused(
     assert anywhere().binding() == {}
     anywhere().bind("two models", "prompts-1")
     anywhere().bind("two models", "prompts-1")
-    with pytest.raises(ValueError, match="other reference models: two models, and wanted is"):
+    with pytest.raises(ValueError, match="reference models was 'two models' and is"):
         anywhere().bind("three models", "prompts-1")
-    with pytest.raises(ValueError, match=r"other prompts: prompts-1.* give another collection"):
+    with pytest.raises(ValueError, match=r"prompts was prompts-1 and is prompts-2.* give another"):
         anywhere().bind("two models", "prompts-2")
     assert anywhere().binding() == {"reference_models": "two models", "prompts": "prompts-1"}
     assert anywhere().get("1 0 | by hand") is not None
@@ -492,7 +492,7 @@ def test_a_file_of_others_is_refused_and_one_of_nobody_not(
     store.export(tmp_path / "two.jsonl")
     other = NeighborStore(embedding=Told())
     other.bind("three models", "prompts-1")
-    with pytest.raises(ValueError, match="other reference models: three models, and wanted is two"):
+    with pytest.raises(ValueError, match="reference models was 'three models' and is"):
         other.load(tmp_path / "two.jsonl")
     assert len(other) == 0
     assert other.load(tmp_path / "nobody.jsonl") == 1

@@ -56,6 +56,17 @@ def test_a_row_without_a_label_says_nothing(tmp_path: Path) -> None:
     assert read_labels(_file(tmp_path, '{"id": "a", "hallucinated": null}')) == {}
 
 
+def test_the_id_may_be_called_run_and_is_read_from_id_where_both_are(tmp_path: Path) -> None:
+    assert read_labels(_file(tmp_path, "run,hallucinated\na,true\n")) == {"a": True}
+    assert read_labels(_file(tmp_path, '{"run": "a", "hallucinated": false}')) == {"a": False}
+    assert read_labels(_file(tmp_path, "run,id,hallucinated\n1,a,true\n")) == {"a": True}
+
+
+def test_rows_about_later_attempts_are_not_read(tmp_path: Path) -> None:
+    table = "run,attempt,hallucinated\na,1,true\na,2,false\nb,,false\n"
+    assert read_labels(_file(tmp_path, table)) == {"a": True, "b": False}
+
+
 def test_an_exported_table_with_one_more_column(tmp_path: Path) -> None:
     runs = [scored(found(), refuted("FEWL"), at=1), guarded(at=2)]
     table = tmp_path / "runs.csv"
@@ -75,10 +86,16 @@ def test_an_exported_table_with_one_more_column(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("key,hallucinated\na,true\n", "line 1: it has no field 'id', only 'key', 'hallucinated'"),
+        (
+            "key,hallucinated\na,true\n",
+            "line 1: it has no field 'id' or 'run', only 'key', 'hallucinated'",
+        ),
         ("id,label\na,true\n", "line 1: it has no field 'hallucinated', only 'id', 'label'"),
-        ("id|hallucinated\na|true\n", "line 1: it has no field 'id', only 'id|hallucinated'"),
-        ("", "line 1: it has no field 'id', only none"),
+        (
+            "id|hallucinated\na|true\n",
+            "line 1: it has no field 'id' or 'run', only 'id|hallucinated'",
+        ),
+        ("", "line 1: it has no field 'id' or 'run', only none"),
         ("id,hallucinated\na,maybe\n", "line 2: hallucinated is 'maybe', which is neither true"),
         ("id,hallucinated\n,true\n", "line 2: its id is ''"),
         ("id,hallucinated\na,true\na,false\n", "line 3: hallucinated of 'a' is False here and Tr"),

@@ -28,6 +28,7 @@ Tell = Callable[[Any, Feedback], Any]
 Evaluators = Sequence[EvaluatorLike | Sequence[EvaluatorLike]]
 
 _REJECTED = "rejected"
+_REASON = "reason"
 _AT = Own("demur:at")
 
 
@@ -54,6 +55,15 @@ class Call:
     def of(self, found: Mapping[str, Any]) -> Any:
         """What held the answer that the guard has let through, or put another in its place."""
         return self.judged[found[_AT]]
+
+    def told(self, answer: Any) -> Any:
+        """What the guard put in an answer's place, with a reason that counts the whole turn."""
+        mark = answer.response_metadata.get(MARK) if isinstance(answer, AIMessage) else None
+        if not (self.rejected and isinstance(mark, Mapping) and _REASON in mark):
+            return answer
+        answers = "1 answer" if self.rejected == 1 else f"{self.rejected} answers"
+        reason = f"{mark[_REASON]}, after {answers} rejected before calls of tools"
+        return marked(answer, {**mark, _REASON: reason})
 
     def step(self, message: AIMessage, found: Mapping[str, Any] | None = None) -> AIMessage:
         """A message after which the turn goes on, with the count of rejected answers, if any."""

@@ -68,8 +68,8 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
             messages that it is sent in the next attempt; without one, they are followed by one that
             tells the problems.
         budget: What may be spent. The attempts are all answers to one user message, even where the
-            agent calls tools in between; the other limits hold from one step of the agent to the
-            next.
+            agent calls tools in between; the other limits hold for one call of the model with all
+            its attempts.
         on_error: What becomes of an answer that an evaluator could not decide about. "closed": what
             `on_fail` has for the end; "open": it is let through; "raise": `EvaluatorFailed`.
         on_abstain: What becomes of an answer that states nothing that could be checked, as
@@ -256,7 +256,7 @@ def _let_through(call: Call, found: dict[str, Any]) -> ModelResponse[Any]:
         # With the answer goes all that was made of it: structured response and tool messages.
         before = response.result[: _index(response.result, judged.last)]
         return ModelResponse(
-            result=only_last_speaks([*before, answer]),
+            result=only_last_speaks([*before, call.told(answer)]),
             structured_response=_repaired(response.structured_response, answer),
         )
     leaving = answer

@@ -76,7 +76,8 @@ def guarded_node(
             `Regenerate` makes of the state and the `Feedback` the state that the node is run on in
             the next attempt; without one, its messages, if it has any, are followed by one that
             tells the problems, and its list of documents, if it has one, by what was found.
-        budget: What one run of the node may spend.
+        budget: What one run of the node may spend. The attempts are all answers to one user
+            message, even where the node calls tools in between.
         on_error: What becomes of an answer that an evaluator could not decide about, as
             `demur.Guard` takes it.
         on_abstain: What becomes of an answer that states nothing that could be checked, as
@@ -174,7 +175,7 @@ class _GuardedNode:
             found = guard.invoke(given, named_apart(config), call=call)
         except NoAnswerYet as no_answer:
             return no_answer.step
-        return call.of(found).with_answer(found["answer"])
+        return call.of(found).with_answer(call.told(found["answer"]))
 
     async def _arun(
         self, state: Any, run: Callable[..., Any], config: RunnableConfig | None
@@ -185,7 +186,7 @@ class _GuardedNode:
             found = await guard.ainvoke(given, named_apart(config), call=call)
         except NoAnswerYet as no_answer:
             return no_answer.step
-        return call.of(found).with_answer(found["answer"])
+        return call.of(found).with_answer(call.told(found["answer"]))
 
     def _answer(self, given: dict[str, Any], config: RunnableConfig, call: Call) -> dict[str, Any]:
         return self._judgeable(given, call, call.run(given[_STATE], config))

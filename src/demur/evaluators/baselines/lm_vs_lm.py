@@ -9,7 +9,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import Field, JsonValue, PrivateAttr
 
-from demur._fingerprints import digest, model_fingerprint
+from demur._fingerprints import model_fingerprint, prompts_fingerprint
 from demur._frozen import fields_of
 from demur._resolve import resolve_model
 from demur._undetermined import UndeterminedError
@@ -91,7 +91,7 @@ class LMvsLM(Evaluator):
             "model": model_fingerprint(self._examiner),
             "examinee": model_fingerprint(self._examinee),
             "rounds": str(self.max_rounds),
-            "prompts": digest(self.prompts),
+            "prompts": prompts_fingerprint(self.prompts),
         }
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:

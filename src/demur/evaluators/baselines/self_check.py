@@ -11,7 +11,7 @@ from typing import Any, Literal
 from langchain_core.language_models import BaseChatModel
 from pydantic import Field, JsonValue, PrivateAttr
 
-from demur._fingerprints import digest, model_fingerprint
+from demur._fingerprints import model_fingerprint, prompts_fingerprint
 from demur._frozen import fields_of
 from demur._resolve import resolve_model
 from demur._text import sentences, words
@@ -27,10 +27,15 @@ from demur.evaluators.baselines.comparing import (
 )
 from demur.evaluators.baselines.prompts import SelfCheckPrompts
 from demur.evaluators.baselines.verdicts import refuse_empty
-from demur.evaluators.thresholds import AnyThreshold, number, refuse_foreign
+from demur.evaluators.thresholds import (
+    AnyThreshold,
+    ThresholdOrFile,
+    number,
+    refuse_foreign,
+)
 from demur.prompting import without_delimiters
 from demur.runtime import CallPolicy, ChatCall, Steps, ask_all, bounded
-from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample, Threshold
+from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample
 from demur.similarity import NLI, Similarity, SimilarityLike, load_nli, resolve_similarity
 
 _SAMPLE_TOKENS = 256
@@ -71,7 +76,8 @@ class SelfCheck(Evaluator):
         n_samples: How many samples are asked for, where none are given.
         temperature: At which they are asked for; None: the model's own, for those that take none.
         threshold: Answers that score less fail: a number, or a `Threshold` that was chosen from
-            scores of the same `fingerprints`. None: nothing is decided.
+            scores of the same `fingerprints`, or the file that one was saved in. None: nothing is
+            decided.
         encoder: With "bertscore": a transformers encoder's name or folder.
         layer: With "bertscore": see `load_bertscore`.
         nli: With "nli": a three-way cross-encoder's name or folder, or an `NLI`.
@@ -111,7 +117,7 @@ class SelfCheck(Evaluator):
         method: Method = "embedding",
         n_samples: int = 5,
         temperature: float | None = 1.0,
-        threshold: float | Threshold | None = None,
+        threshold: ThresholdOrFile | None = None,
         encoder: str = "roberta-large",
         layer: int | None = None,
         nli: str | NLI = "cross-encoder/nli-deberta-v3-base",
@@ -145,7 +151,7 @@ class SelfCheck(Evaluator):
             **({} if self._by is None else {"similarity": self._by.fingerprint}),
             **({} if self._chat is None else {"model": model_fingerprint(self._chat)}),
             "samples": "given" if self._chat is None else drawn,
-            "prompts": digest(self.prompts),
+            "prompts": prompts_fingerprint(self.prompts),
         }
 
     def _comparison(self) -> Compare:

@@ -7,7 +7,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from pydantic import PrivateAttr
 
-from demur._fingerprints import digest, model_fingerprint
+from demur._fingerprints import model_fingerprint, prompts_fingerprint
 from demur._frozen import fields_of
 from demur._resolve import resolve_model
 from demur._undetermined import undetermined_with
@@ -71,7 +71,7 @@ class ZeroShot(Evaluator):
         return {
             "evaluator": type(self).__qualname__,
             "model": model_fingerprint(self._chat),
-            "prompts": digest(self.prompts),
+            "prompts": prompts_fingerprint(self.prompts),
         }
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:

@@ -23,9 +23,14 @@ from demur.evaluators.fewl.neighbors import KnownQuestion, Neighbor, NeighborSto
 from demur.evaluators.fewl.prompts import FEWLPrompts
 from demur.evaluators.fewl.reference_models import ReferenceModels
 from demur.evaluators.fewl.terms import Premise, Similarities, Texts, Weighting
-from demur.evaluators.thresholds import AnyThreshold, number, refuse_foreign
+from demur.evaluators.thresholds import (
+    AnyThreshold,
+    ThresholdOrFile,
+    number,
+    refuse_foreign,
+)
 from demur.runtime import CallPolicy, LocalCall, Steps, adrive, ask, attempted, drive
-from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Sample, Threshold
+from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Sample
 from demur.similarity import COSINE, Similarity, SimilarityLike, resolve_similarity
 
 Expertise = Literal["similarity", "agreement"]
@@ -88,7 +93,8 @@ class FEWL(Evaluator):
         neighbors: What the references said of other questions. None: a store in this process's
             memory, which is empty at first, and again where the evaluator is unpickled.
         threshold: Answers that score less fail: a number, or a `Threshold` that was chosen from
-            scores of the same `fingerprints`. None: nothing is decided.
+            scores of the same `fingerprints`, or the file that one was saved in. None: nothing is
+            decided.
         expertise: "similarity": equation 2. "agreement": each reference is asked with which wrong
             and corrected answers it agrees, a call for each reference answer more (v1, section 2.1
             and figure 4).
@@ -149,7 +155,7 @@ class FEWL(Evaluator):
         normalization: Normalization = "mean_one",
         temperature: float = 1.0,
         neighbors: NeighborStore | None = None,
-        threshold: float | Threshold | None = None,
+        threshold: ThresholdOrFile | None = None,
         expertise: Expertise = "similarity",
         neighbor_choice: NeighborChoice = "nearest",
         min_pairs: int = 3,
@@ -262,15 +268,17 @@ class FEWL(Evaluator):
     def fingerprints(self) -> dict[str, str]:
         """What its scores depend on, in texts: scores of other ones cannot be compared with them.
 
-        `reference_models` and `prompts` as `NeighborStore.bind` has them, `similarity`, and
-        `formula`: the options that decide which terms make the score. Which questions the store
-        holds is no part of them, though a penalty is of those.
+        `reference_models`, who writes the `pairs`, the `prompts`, `similarity`, and `formula`: the
+        options that decide which terms make the score. Which questions the store holds is no part
+        of them, though a penalty is of those.
         """
+        asks = self._learner.asks
         formula = {name: getattr(self, name) for name in _FORMULA}
         formula["penalty"] = self.needs_neighbors
         return {
-            "reference_models": self._learner.asks.who,
-            "prompts": self._learner.asks.how,
+            "reference_models": asks.who,
+            "pairs": asks.pairs_by,
+            "prompts": asks.wording,
             "similarity": self._alike.fingerprint,
             "formula": ", ".join(f"{name}={value}" for name, value in formula.items()),
         }

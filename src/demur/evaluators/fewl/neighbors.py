@@ -13,6 +13,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
+from demur._fingerprints import differences_between, told
 from demur._recent import Recent
 from demur.errors import DemurError
 from demur.evaluators.fewl.drafts import Drafts
@@ -158,10 +159,11 @@ class NeighborStore:
         for key, wants in wanted.items():
             if bound.get(key) != wants:
                 what = key.replace("_", " ")
+                differing = differences_between({what: wants}, {what: bound.get(key, "")})
                 raise ValueError(
-                    f"{self._questions} was made with other {what}: {bound.get(key)}, and wanted "
-                    f"is {wants}. Answers of different {what} cannot be mixed: give another "
-                    "collection or another path"
+                    f"{self._questions} was made with other {what}: "
+                    f"{told(differing, '{what} was {there} and is {here} here')}. Answers of "
+                    f"different {what} cannot be mixed: give another collection or another path"
                 )
 
     def binding(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from langchain_core.language_models import BaseChatModel
 
-from demur._fingerprints import digest, model_fingerprint
+from demur._fingerprints import model_fingerprint, prompts_fingerprint
 from demur._undetermined import UndeterminedError
 from demur.evaluators.fewl.parsing import Pairs, parse_agreement, parse_answers, parse_pairs
 from demur.evaluators.fewl.prompts import FEWLPrompts, numbered
@@ -43,8 +43,17 @@ class ReferenceModels:
     @property
     def how(self) -> str:
         """What all replies depend on beside the reference models, in a line."""
-        pairs = f"{self.n_wrong} pairs of {model_fingerprint(self.generator)}"
-        return f"{pairs}, prompts ({digest(self.prompts)})"
+        return f"{self.pairs_by}, {self.wording}"
+
+    @property
+    def pairs_by(self) -> str:
+        """The wrong and corrected answers' origin."""
+        return f"{self.n_wrong} pairs of {model_fingerprint(self.generator)}"
+
+    @property
+    def wording(self) -> str:
+        """The prompts, each by its name."""
+        return prompts_fingerprint(self.prompts)
 
     def answer_calls(self, question: str) -> list[ChatCall]:
         """The calls that ask for reference answers: one for each model."""

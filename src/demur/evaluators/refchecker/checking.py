@@ -294,7 +294,13 @@ def _finding(label: ClaimLabel | str, reply: Reply) -> WindowFinding:
 
 
 def _logprobs(outcome: Outcome[Reply]) -> Mapping[ClaimLabel, float]:
-    return label_logprobs(outcome.value.first_token)
+    reply = outcome.value
+    if reply.reasoned:
+        raise UndeterminedError(
+            "the model reasons before it answers, so that the first token is no label: choose "
+            "checker='joint' or 'per_claim'"
+        )
+    return label_logprobs(reply.first_token)
 
 
 def _logprob_finding(outcome: Outcome[Reply], bias: Mapping[ClaimLabel, float]) -> WindowFinding:

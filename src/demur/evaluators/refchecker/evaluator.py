@@ -14,7 +14,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from pydantic import Field, PrivateAttr, field_validator
 
-from demur._fingerprints import digest, model_fingerprint
+from demur._fingerprints import model_fingerprint, prompts_fingerprint
 from demur._frozen import fields_of
 from demur._once_a_minute import warn
 from demur._resolve import resolve_model
@@ -43,7 +43,12 @@ from demur.evaluators.refchecker.remembering import (
     recall,
 )
 from demur.evaluators.styled import unstyled
-from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
+from demur.evaluators.thresholds import (
+    ShareThreshold,
+    ThresholdOrFile,
+    number,
+    refuse_foreign,
+)
 from demur.prompting import Prompt
 from demur.runtime import CallPolicy, RunnableCall, Steps, ask, is_local
 from demur.schema import ABSTAIN, Claim, Evaluation, Sample, Threshold
@@ -106,7 +111,8 @@ class RefChecker(ClaimEvaluator):
             An answer passes when the label is Entailment.
         threshold: The entailed share that "soft" asks for, in [0, 1]; the others do not use it. A
             number, or for "soft" a `Threshold` that was chosen from scores of the same
-            `fingerprints`. None: nothing is decided, and `passed` is None.
+            `fingerprints`, or the file that one was saved in. None: nothing is decided, and
+            `passed` is None.
         retriever: A Runnable from a query to documents, for samples without references, or with
             none but what the user said (`Guard(conversation=True)`).
         prompts: Other prompts in place of ours.
@@ -148,7 +154,7 @@ class RefChecker(ClaimEvaluator):
         checker: str | CrossEncoder = "auto",
         claims: Literal["auto", "sentences"] | ClaimForm = "auto",
         aggregation: Aggregation = "strict",
-        threshold: float | Threshold | None = _SOFT_THRESHOLD,
+        threshold: ThresholdOrFile | None = _SOFT_THRESHOLD,
         retriever: Runnable[str, Any] | None = None,
         prompts: RefCheckerPrompts = _PROMPTS,
         window_tokens: int | None = None,
@@ -158,7 +164,7 @@ class RefChecker(ClaimEvaluator):
     ) -> None:
         """See the class."""
         fields = fields_of(locals())
-        plain = not isinstance(threshold, Threshold)
+        plain = not isinstance(threshold, (Threshold, str, Path))
         if aggregation != "soft" and plain and threshold not in (None, _SOFT_THRESHOLD):
             warnings.warn(
                 f"threshold={threshold} has no effect with aggregation={aggregation!r}, which "
@@ -225,20 +231,20 @@ class RefChecker(ClaimEvaluator):
         them, how much is read at once, and the prompts. What `retriever` would find for samples
         without references cannot be told.
         """
-        prompts: tuple[object, ...] = (self.prompts,)
+        further: dict[str, object] = {}
         checker = self._mode
         if self._nli is not None:
             checker = f"nli {self._nli.fingerprint}"
         elif self._mode == "logprobs":
             checker = f"logprobs, supported from {checking.SURE}"
-            prompts = self.prompts, CALIBRATION
+            further = {"calibration": CALIBRATION}
         return {
             "evaluator": type(self).__qualname__,
             "model": model_fingerprint(self._chat),
             "checker": checker,
             "claims": self._form,
             "window": f"{self._window_size} tokens, at most {self._most_windows}",
-            "prompts": digest(prompts),
+            "prompts": prompts_fingerprint(self.prompts, **further),
         }
 
     def _find(self, sample: Sample) -> Steps[ExtractedClaims | Evaluation]:
@@ -254,6 +260,8 @@ class RefChecker(ClaimEvaluator):
         nominated = Extraction()
         details: dict[str, Any] = {"checker": self._mode, "granularity": self._form}
         with undetermined_with(details):
+            # First: without references a call that finds claims would be in vain.
+            referenced = yield from self._referenced(sample)
             if self._form != "sentences":
                 nominated = yield from extract(
                     self._chat,
@@ -268,7 +276,6 @@ class RefChecker(ClaimEvaluator):
             details |= completed.details
             if dropped := [*nominated.dropped, *completed.dropped]:
                 details["dropped_claims"] = dropped
-            referenced = yield from self._referenced(sample)
         if referenced is not sample:
             details["retrieved"] = [
                 {"id": document.id, "page_content": document.page_content}

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from pydantic import JsonValue, PrivateAttr, field_validator
 
-from demur._fingerprints import digest, function_fingerprint, model_fingerprint
+from demur._fingerprints import function_fingerprint, model_fingerprint, prompts_fingerprint
 from demur._frozen import fields_of
 from demur._resolve import resolve_model
 from demur._undetermined import UndeterminedError, undetermined_with
@@ -31,7 +31,12 @@ from demur.evaluators.reverse_validation.stages import (
     construct,
     match_by_model,
 )
-from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
+from demur.evaluators.thresholds import (
+    ShareThreshold,
+    ThresholdOrFile,
+    number,
+    refuse_foreign,
+)
 from demur.runtime import CallPolicy, LocalCall, Steps, ask
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample, Threshold
 
@@ -86,8 +91,8 @@ class ReverseValidation(Evaluator):
             more), or a function of entity and reply such as those in `matching.py`.
         threshold: With "em", the least share of the requirements that the found entity has to
             meet, in [0, 1] (the paper's text: 0.9; its recorded decisions: 0.8). A number, or a
-            `Threshold` that was chosen from scores of the same `fingerprints`; "published_em" has
-            its own and "qg" needs none: these take no `Threshold`.
+            `Threshold` that was chosen from scores of the same `fingerprints`, or the file that one
+            was saved in; "published_em" has its own and "qg" needs none: these take no `Threshold`.
         prompts: Other prompts in place of ours.
         name: What traces call it. None: the class's name.
         call_policy: Retries, time limits and concurrency; None: as fits the model.
@@ -118,7 +123,7 @@ class ReverseValidation(Evaluator):
         validator: str | BaseChatModel | None = None,
         entity: Callable[[Sample], str | None] | None = None,
         matcher: str | Matcher = "normalized",
-        threshold: float | Threshold = 0.8,
+        threshold: ThresholdOrFile = 0.8,
         prompts: ReverseValidationPrompts = _PROMPTS,
         name: str | None = None,
         call_policy: CallPolicy | None = None,
@@ -188,7 +193,7 @@ class ReverseValidation(Evaluator):
             "variant": self.variant,
             "matcher": self._matcher,
             **finder,
-            "prompts": digest(self.prompts),
+            "prompts": prompts_fingerprint(self.prompts),
         }
 
     @property

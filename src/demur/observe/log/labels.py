@@ -14,8 +14,9 @@ from demur.observe.log.errors import LogError
 LABEL = "hallucinated"
 """The field, or column, or a run's metadata, that says so."""
 _IDS = ("id", "run")
+"""What the run's id may be called; where a file has both, the first is read."""
 _YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
-_EXPECTED = f"expected CSV or JSON lines with the fields `id` and `{LABEL}`"
+_EXPECTED = f"expected CSV or JSON lines with the fields `id` (or `run`) and `{LABEL}`"
 
 
 def read_labels(path: Path) -> dict[str, bool]:
@@ -24,8 +25,8 @@ def read_labels(path: Path) -> dict[str, bool]:
     The file is CSV with a line of heads, its cells between commas, semicolons or tabs; or JSON
     lines. It has the fields `id` and `hallucinated`: true or false, yes or no, 1 or 0; where that
     is empty or null, the row says nothing. So a table that `demur log --export` wrote can get one
-    more column: the id may be called `run` as it is there, and rows with another `attempt` than 1
-    are not read.
+    more column: the id may be called `run` as it is there (where both are there, `id` counts), and
+    rows with another `attempt` than 1 are not read.
 
     Raises:
         LogError: The file cannot be read, a row cannot, or two contradict each other.
@@ -59,7 +60,8 @@ def _read(row: Any) -> tuple[str, bool] | None:
     named = next((field for field in _IDS if field in row), None)
     if named is None or LABEL not in row:
         known = ", ".join(map(repr, row)) or "none"
-        raise ValueError(f"it has no field {LABEL if named else 'id'!r}, only {known:.300}")
+        missing = repr(LABEL) if named else " or ".join(map(repr, _IDS))
+        raise ValueError(f"it has no field {missing}, only {known:.300}")
     if row.get("attempt") not in (None, "", 1, "1"):
         return None
     id, value = row[named], row[LABEL]

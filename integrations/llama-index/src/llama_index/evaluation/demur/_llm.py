@@ -17,7 +17,7 @@ from llama_index.core.settings import Settings
 from pydantic import Field, InstanceOf, PrivateAttr
 
 from demur import resolve_model
-from demur._fingerprints import digest, function_fingerprint
+from demur._fingerprints import function_fingerprint, host_of
 from demur._forks import lock
 from demur.observe import is_secret_name
 from llama_index.evaluation.demur._judging import while_judging
@@ -237,7 +237,7 @@ def _told(llm: LLM) -> dict[str, Any]:
 
 def _plain(value: object) -> object:
     if isinstance(value, str):
-        return digest(value) if "://" in value else str(value)  # a password may stand in it
+        return host_of(value) if "://" in value else str(value)  # a password may stand in it
     if value is None or isinstance(value, (int, float)):
         return value
     if isinstance(value, Mapping):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
@@ -72,7 +73,7 @@ class RefCheckerEvaluator(HallucinationEvaluator):
         checker: str | CrossEncoder = "auto",
         claims: Literal["auto", "sentences", "triplets", "statements"] = "auto",
         aggregation: Literal["strict", "major", "soft"] = "strict",
-        threshold: float | Threshold | None = 0.8,
+        threshold: float | Threshold | str | Path | None = 0.8,
         retriever: BaseRetriever | Runnable[str, Any] | None = None,
         prompts: RefCheckerPrompts = _REFCHECKER_PROMPTS,
         window_tokens: int | None = None,
@@ -131,7 +132,7 @@ class ReverseValidationEvaluator(HallucinationEvaluator):
         validator: Model | None = None,
         entity: Callable[[Sample], str | None] | None = None,
         matcher: str | Matcher = "normalized",
-        threshold: float | Threshold = 0.8,
+        threshold: float | Threshold | str | Path = 0.8,
         prompts: ReverseValidationPrompts = _REVERSE_VALIDATION_PROMPTS,
         name: str | None = None,
         call_policy: CallPolicy | None = None,
@@ -193,7 +194,7 @@ class FEWLEvaluator(HallucinationEvaluator):
         normalization: Literal["paper", "mean_one"] = "mean_one",
         temperature: float = 1.0,
         neighbors: NeighborStore | None = None,
-        threshold: float | Threshold | None = None,
+        threshold: float | Threshold | str | Path | None = None,
         expertise: Literal["similarity", "agreement"] = "similarity",
         neighbor_choice: Literal["nearest", "random"] = "nearest",
         min_pairs: int = 3,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.observe import is_secret_name, secret_names
-from demur.observe.secret_names import EnvironmentSecrets, secrets_of
+from demur import _secret_names as secret_names
+from demur._secret_names import EnvironmentSecrets, is_secret_name, secrets_of
 
 
 @pytest.mark.parametrize(

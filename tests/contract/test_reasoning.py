@@ -1,0 +1,157 @@
+"""A model that thinks before it replies is understood like one that does not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.runnables import RunnableLambda
+
+from contract.evaluators import EVALUATORS, refchecker
+from contract.member import Member
+from demur import Evaluation, Guard, RefChecker, Sample
+from demur.exemplars import PairwiseJudge
+from demur.guard import Repair
+from support import facts
+from support.fakes import Script, ScriptedModel
+
+THOUGHT = """1. Contradiction
+2. Entailment
+("Item 9", "is", "blue")
+Entity: item 9
+Question: Which thing is blue?
+1. Wrong Answer: It has 9 legs.
+1. Non-Wrong Answer: None has 9.
+Percentage: 50%
+Yes. No. Factual. Non-factual. Correct. Incorrect. A B C
+"""
+"""What each parser would read something in."""
+WAYS: dict[str, Callable[[str], str]] = {
+    "block": lambda said: f"<think>\n{THOUGHT}</think>\n\n{said}",
+    "other tag": lambda said: f"<Reasoning>{THOUGHT}</Reasoning>{said}",
+    "the template opened it": lambda said: f"{THOUGHT}</think>\n\n{said}",
+}
+ASKING = [one for one in EVALUATORS if one.asks]
+BY_LOGPROBS = ("refchecker logprobs", "cascade")
+
+
+def thinking(script: Script, think: Callable[[str], str]) -> Script:
+    """The script of a model that thinks first."""
+
+    def spoken(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
+        said = script(stage, messages)
+        message = AIMessage(said) if isinstance(said, str) else said
+        return message.model_copy(update={"content": think(str(message.text))})
+
+    return spoken
+
+
+def evaluations(made: Any, given: Sample) -> list[Evaluation]:
+    """What it finds, called in both ways."""
+    return [made.invoke(given), asyncio.run(made.ainvoke(given))]
+
+
+@pytest.mark.parametrize("think", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize(
+    "member", [one for one in ASKING if one.name not in BY_LOGPROBS], ids=lambda one: one.name
+)
+def test_an_evaluator_finds_the_same(
+    member: Member, think: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = {number: member.make().invoke(member.give(number)) for number in (1, 2)}
+    monkeypatch.setattr(facts, "judge", thinking(facts.judge, think))
+    for number, found in expected.items():
+        for again in evaluations(member.make(), member.give(number)):
+            assert member.essence(again) == member.essence(found)
+            assert member.good(number, again)
+
+
+@pytest.mark.parametrize("member", ASKING, ids=lambda one: one.name)
+def test_reasoning_that_does_not_end_decides_nothing(
+    member: Member, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        facts, "judge", thinking(facts.judge, lambda said: f"<think>{THOUGHT}{said}")
+    )
+    for found in evaluations(member.make(), member.give(2)):
+        assert found.undetermined
+        assert not [claim for claim in found.claims if claim.label]
+
+
+@pytest.mark.parametrize("think", WAYS.values(), ids=WAYS)
+def test_its_first_token_is_no_label(
+    think: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(facts, "judge", thinking(facts.judge, think))
+    for found in evaluations(refchecker("logprobs"), facts.sample(2)):
+        assert found.undetermined
+        assert {claim.label for claim in found.claims} == {None}
+        assert all("checker='joint'" in str(claim.error) for claim in found.claims)
+
+
+@pytest.mark.parametrize("think", WAYS.values(), ids=WAYS)
+def test_a_cascade_asks_its_next_stage_in_place_of_the_first_token(
+    think: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (member,) = (one for one in EVALUATORS if one.name == "cascade")
+    monkeypatch.setattr(facts, "judge", thinking(facts.judge, think))
+    for number in (1, 2):
+        for found in evaluations(member.make(), member.give(number)):
+            assert facts.grade(number, found) == "right"
+
+
+@pytest.mark.parametrize("claims", ["triplets", "statements", "sentences"])
+def test_claims_are_read_as_without_it(claims: Any) -> None:
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
+        if stage == "extraction" and claims == "statements":
+            return "\n".join(f"{at + 1}. {text}" for at, (text, _) in enumerate(facts.expected(2)))
+        return facts.judge(stage, messages)
+
+    def checker(script: Script) -> RefChecker:
+        return RefChecker(ScriptedModel(script=script), claims=claims, checker="joint")
+
+    found = checker(thinking(script, WAYS["block"])).invoke(facts.sample(2))
+    assert found.claims == checker(script).invoke(facts.sample(2)).claims
+    assert facts.grade(2, found) == "right"
+
+
+@pytest.mark.parametrize("think", WAYS.values(), ids=WAYS)
+def test_a_judge_chooses_the_same(think: Callable[[str], str]) -> None:
+    def choose(stage: str, messages: Sequence[BaseMessage]) -> str:
+        shown = str(messages[-1].content)
+        return "A" if shown.index("Right.") < shown.index("Wrong.") else "B"
+
+    judge = PairwiseJudge(ScriptedModel(script=thinking(choose, think)))
+    pair = {"question": "Which?", "first": "Right.", "second": "Wrong."}
+    for verdict in (judge.invoke(pair), asyncio.run(judge.ainvoke(pair))):
+        assert (verdict.winner, verdict.choices) == ("first", ("A", "B"))
+
+
+def _repaired(said: str) -> tuple[Any, list[str]]:
+    """The output of a guard whose model repairs with this, and what was judged."""
+    judged: list[str] = []
+
+    def judge(sample: Sample) -> Evaluation:
+        judged.append(sample.answer)
+        return Evaluation(name="judge", passed=sample.answer == "It is right.")
+
+    model = ScriptedModel(script=lambda stage, messages: said)
+    chain = RunnableLambda(lambda question: "It is wrong.")
+    guard = Guard(chain, judge, on_fail=Repair(model), contexts=lambda output: ["Facts."])
+    return guard.invoke("Which?"), judged
+
+
+@pytest.mark.parametrize("think", WAYS.values(), ids=WAYS)
+def test_a_repaired_answer_holds_no_reasoning(think: Callable[[str], str]) -> None:
+    output, judged = _repaired(think("It is right."))
+    assert output == "It is right."
+    assert judged == ["It is wrong.", "It is right."]
+
+
+def test_a_repair_that_is_reasoning_alone_is_none() -> None:
+    output, judged = _repaired("<think>It is right.")
+    assert "right" not in output
+    assert judged == ["It is wrong."]
