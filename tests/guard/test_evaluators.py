@@ -25,7 +25,7 @@ from demur import (
     Sample,
 )
 from demur.evaluators import Evaluator, as_evaluator
-from demur.guard import REFUSAL
+from demur.guard import UNCHECKED
 from demur.runtime import Steps
 from support.fakes import scripted
 from support.guarded import Chain, judge, run, traced
@@ -131,7 +131,7 @@ def test_functions_of_one_name_are_numbered() -> None:
 
 def test_an_undetermined_function_ends_as_other_undetermined_ones(mode: str) -> None:
     found = traced(Guard(Chain("good"), lambda sample: None), "why?", mode)
-    assert (found.output, found.trace.outcome) == (REFUSAL, "evaluator_failed")
+    assert (found.output, found.trace.outcome) == (UNCHECKED, "evaluator_failed")
 
 
 def test_a_scored_runnable_without_a_threshold_is_refused_and_with_one_taken() -> None:
@@ -262,7 +262,7 @@ def test_a_mistake_before_the_first_evaluation_is_the_caller_s_to_see(
 def test_other_errors_are_failures_from_the_first_call_on(mode: str) -> None:
     for error in (ValueError("v"), KeyError("k"), RuntimeError("r"), TimeoutError()):
         found = traced(Guard(Chain("good"), Failing(error)), "why?", mode)
-        assert (found.output, found.trace.outcome) == (REFUSAL, "evaluator_failed")
+        assert (found.output, found.trace.outcome) == (UNCHECKED, "evaluator_failed")
 
 
 def test_a_mistake_is_not_counted_as_an_evaluation(mode: str) -> None:
@@ -355,4 +355,4 @@ def test_the_examples_of_the_page_are_guards() -> None:
 
     known = {"Guard": noting, "checker": judge, "overlap": goodness, "chain": Chain("good [1]")}
     exec(code, known)  # noqa: S102  # the page's own
-    assert [run(guard, "why?", "sync") for guard in made] == ["good [1]", REFUSAL]
+    assert [run(guard, "why?", "sync") for guard in made] == ["good [1]", UNCHECKED]

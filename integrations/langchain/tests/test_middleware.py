@@ -589,7 +589,7 @@ class TestArguments:
             with pytest.raises(TypeError, match="t"):
                 run(agent)
             answer = run(agent)["messages"][-1]
-        assert (answer.text, coming) == (REFUSAL, [])
+        assert (answer.text, coming) == (UNCHECKED, [])
         assert answer.response_metadata["demur"]["outcome"] == "evaluator_failed"
 
     def test_a_response_without_an_answer_is_named(self, run: Run) -> None:

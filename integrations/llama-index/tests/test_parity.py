@@ -75,7 +75,7 @@ def _essence(found: Evaluation, model_too: bool) -> dict[str, Any]:
     for spent in (told["usage"], *told["details"]["usage_by_stage"].values()):
         spent.pop("seconds")
     if not model_too:
-        names = ("model", "validator", "reference_models", "prompts")
+        names = ("model", "validator", "reference_models", "pairs", "prompts")
         for name in names if "reference_models" in told["fingerprints"] else names[:2]:
             told["fingerprints"].pop(name, None)
     return told

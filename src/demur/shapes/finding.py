@@ -9,6 +9,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from langchain_core.documents import Document
+from langchain_core.load.serializable import Serializable
 from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messages
 from langchain_core.prompt_values import PromptValue
 from pydantic import BaseModel, ValidationError
@@ -219,6 +220,6 @@ def kind_of(value: Any) -> str:
     article = "an" if name[0].lower() in "aeiou" else "a"
     if isinstance(value, Mapping):
         return f"{article} {name} with the keys {', '.join(map(repr, value)) or '(none)'}"
-    if isinstance(value, BaseModel) and not isinstance(value, BaseMessage):
+    if isinstance(value, BaseModel) and not isinstance(value, Serializable):
         return f"{article} {name} with the fields {', '.join(type(value).model_fields)}"
     return f"{article} {name}"
