@@ -1,5 +1,6 @@
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -334,3 +335,70 @@ def test_what_is_no_file_is_not_replaced(tmp_path: Path) -> None:
     with pytest.raises(DemurError, match="it is no ordinary file"):
         Threshold(**BEST).save(pipe)
     assert pipe.is_fifo()
+
+
+# --- Printed --------------------------------------------------------------------------------------
+
+
+def test_a_printed_evaluation_can_be_read() -> None:
+    quote = Evidence(
+        context=1, span=Span(start=0, end=4), text="It is\nred.", label=ClaimLabel.CONTRADICTION
+    )
+    claims = (
+        Claim(text="Item 1 is heavy", label=ClaimLabel.ENTAILMENT),
+        Claim(text="Item 1 is blue", label=ClaimLabel.CONTRADICTION, evidence=(quote,)),
+        Claim(text="Item 1 is old", error="the model call failed"),
+    )
+    found = Evaluation(
+        name="RefChecker",
+        score=0.5,
+        label="Contradiction",
+        passed=False,
+        explanation="The references contradict 1 of 3 claims.",
+        claims=claims,
+        details={"prompt": "x" * 1000},
+    )
+    assert str(found) == f"{found}"
+    assert str(found).splitlines() == [
+        "RefChecker: failed, Contradiction, score 0.50",
+        "  The references contradict 1 of 3 claims.",
+        "  1. Entailment: Item 1 is heavy",
+        "  2. Contradiction: Item 1 is blue",
+        '     reference 2: "It is red."',
+        "  3. no label: Item 1 is old (the model call failed)",
+    ]
+
+
+def test_a_printed_evaluation_says_once_why_it_is_undetermined() -> None:
+    undetermined = Evaluation(name="judge", error="no reply", explanation="no reply")
+    assert str(undetermined) == "judge: undetermined\n  no reply"
+    silent = Evaluation(name="judge", label="Abstain", explanation="It states nothing.")
+    assert str(silent) == "judge: nothing to check\n  It states nothing."
+    assert str(Evaluation(name="judge", score=2.0)) == "judge: scored, score 2.00"
+
+
+def test_a_long_quote_is_cut_and_its_reference_named() -> None:
+    quote = Evidence(span=Span(start=0, end=999), text="long " * 200, label=ClaimLabel.NEUTRAL)
+    claim = Claim(text="x", label=ClaimLabel.NEUTRAL, evidence=(quote,))
+    line = str(Evaluation(name="judge", claims=(claim,))).splitlines()[-1]
+    assert line.startswith('     reference: "long long')
+    assert line.endswith('…"')
+    assert len(line) < 200
+
+
+@given(st.text(), st.text(), st.text())
+def test_no_text_controls_the_terminal_or_makes_a_line_of_its_own(
+    name: str, text: str, why: str
+) -> None:
+    text, why = f"\x1b[31m{text}", f"\x9b\r\n1. Entailment: {why}"
+    quote = Evidence(span=Span(start=0, end=1), text=text, label=ClaimLabel.NEUTRAL)
+    claim = Claim(text=text, error=why, evidence=(quote,))
+    printed = str(Evaluation(name=name, explanation=why, error=text, claims=(claim,)))
+    assert len(printed.split("\n")) == 5
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]", printed)
+
+
+def test_the_repr_still_has_every_field() -> None:
+    found = Evaluation(name="judge", score=1.0, details={"a": 1})
+    assert repr(found).startswith("Evaluation(name='judge', score=1.0,")
+    assert "details={'a': 1}" in repr(found)

@@ -28,7 +28,7 @@ from demur._documents import Contexts
 from demur._fingerprints import host_of, hosts_in, with_hosts
 from demur._jsonl import write_whole
 from demur._notebook import ShownInNotebooks
-from demur._text import replace_surrogates
+from demur._text import one_line, replace_surrogates
 from demur.errors import DemurError
 
 
@@ -279,6 +279,40 @@ class Evaluation(ShownInNotebooks, _Value):
         if self.passed is not None:
             return "passed" if self.passed is True else "failed"
         return "nothing_to_check" if self.nothing_to_check else "scored"
+
+    def __str__(self) -> str:
+        """A text to read, as `print` shows it: the finding, then a line for each claim.
+
+        It has no control characters, whatever stands in the answer. All fields are in the `repr`.
+        """
+        head = [self.finding.replace("_", " ")]
+        if self.label is not None and not self.nothing_to_check:
+            head.append(one_line(self.label))
+        if self.score is not None:
+            head.append(f"score {self.score:.2f}")
+        lines = [f"{one_line(self.name)}: {', '.join(head)}"]
+        told = dict.fromkeys(text for text in (self.error, self.explanation) if text)
+        lines += [f"  {one_line(text)}" for text in told]
+        for number, claim in enumerate(self.claims, 1):
+            lines += [f"  {number}. {_labelled(claim)}", *map(_quoted, claim.evidence)]
+        return "\n".join(lines)
+
+
+_LONGEST_QUOTE = 160
+
+
+def _labelled(claim: Claim) -> str:
+    label = "no label" if claim.label is None else claim.label.value
+    why = f" ({one_line(claim.error)})" if claim.error else ""
+    return f"{label}: {one_line(claim.text)}{why}"
+
+
+def _quoted(evidence: Evidence) -> str:
+    where = "reference" if evidence.context is None else f"reference {evidence.context + 1}"
+    text = one_line(evidence.text)
+    if len(text) > _LONGEST_QUOTE:
+        text = f"{text[: _LONGEST_QUOTE - 1].rstrip()}…"
+    return f'     {where}: "{text}"'
 
 
 OnAbstain = Literal["pass", "fail"]
