@@ -12,7 +12,7 @@ from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.output_parsers import (
     JsonOutputParser,
     PydanticOutputParser,
@@ -197,6 +197,32 @@ def _mumble(stage: str, messages: Sequence[BaseMessage]) -> str:
     return "Hm."
 
 
+def _conversing() -> Runnable[Any, Any]:
+    """The documents say nothing; the user has told of the even items."""
+    return Guard(
+        RunnableLambda(_asked) | _chain() | StrOutputParser(),
+        _was_told,
+        contexts=_no_documents,
+        on_fail="abstain",
+        conversation=True,
+    )
+
+
+def _no_documents(output: Any) -> list[Document]:
+    return []
+
+
+def _told(number: int) -> dict[str, Any]:
+    said = facts.answer(number) if number % 2 == 0 else "I have seen none."
+    history = [HumanMessage(said), AIMessage(facts.answer(number)), HumanMessage("Well?")]
+    return {"question": facts.question(number), "history": history}
+
+
+def _was_told(sample: Sample) -> Evaluation:
+    told = any(sample.answer == document.page_content for document in sample.contexts)
+    return Evaluation(name="told", passed=told, score=float(told), explanation="Nobody said so.")
+
+
 def _traced() -> Runnable[Any, Any]:
     return _annotating().with_trace()
 
@@ -276,6 +302,11 @@ GUARDS = [
     _guard("guard that repairs, data", _repairing_data, _is_corrected_data),
     _guard("guard that repairs, object", _repairing_an_object, _is_corrected_object),
     _guard("guard that widens, string", _widening, _is_corrected_text),
+    replace(
+        _guard("guard that reads the conversation, string", _conversing, _is_refused),
+        give=_told,
+        bad_input={"question": "How are you?", "history": []},
+    ),
     _guard("guard in a guard, string", _nested, _is_refused),
     _guard("guard without a judge, string", _open, _is_said),
     replace(

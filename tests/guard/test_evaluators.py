@@ -25,7 +25,7 @@ from demur import (
     Sample,
 )
 from demur.evaluators import Evaluator, as_evaluator
-from demur.guard import UNCHECKED
+from demur.guard import REFUSAL, UNCHECKED
 from demur.runtime import Steps
 from support.fakes import scripted
 from support.guarded import Chain, judge, run, traced
@@ -355,4 +355,4 @@ def test_the_examples_of_the_page_are_guards() -> None:
 
     known = {"Guard": noting, "checker": judge, "overlap": goodness, "chain": Chain("good [1]")}
     exec(code, known)  # noqa: S102  # the page's own
-    assert [run(guard, "why?", "sync") for guard in made] == ["good [1]", UNCHECKED]
+    assert [run(guard, "why?", "sync") for guard in made] == ["good [1]", REFUSAL]
