@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from demur import (
     ScoreCallbackHandler,
 )
 from demur.guard import REFUSAL
+from demur.shapes import added
 from support.fakes import ScriptedModel, isolated
 from support.guarded import Chain, run, traced
 from support.streams import ByClaims, Client, Telling
@@ -167,6 +169,25 @@ def test_what_a_composed_chain_has_beside_a_refused_answer_is_emptied(mode: str)
         "weight_kg": None,
         "steps": [],
     }
+
+
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+@pytest.mark.parametrize("made", [dict, lambda data: Statue(**data)], ids=["data", "object"])
+def test_data_under_the_answers_key_of_a_composed_chain_is_the_answer(
+    made: Any, streaming: Any, mode: str
+) -> None:
+    for said, left in ((RIGHT, RIGHT), (WRONG, {"answer": REFUSAL, "weight_kg": None})):
+        chain: Any = RunnablePassthrough.assign(
+            context=lambda _: [FACT], n=lambda _: 31, answer=lambda _, said=said: made(said)
+        )
+        judge = ByClaims(passes=lambda sample: "31" not in sample.answer)
+        guard: Any = Guard(chain, judge, on_fail="abstain", streaming=streaming)
+        n = 31 if said is RIGHT else None
+        given = {"question": "How heavy?"}
+        whole = {**given, "context": [FACT], "n": n, "answer": made(left)}
+        assert run(guard, given, mode) == whole
+        assert reduce(added, Client().read(guard, given, mode).chunks) == whole
+        assert json.loads(judge.answers[0]) == said
 
 
 @pytest.mark.parametrize("name", ["a mapping", "a pydantic object", "a list", "nested"])

@@ -154,7 +154,7 @@ def find_answer(
 
     A string or a message is one. So is data: a pydantic object, a list or a mapping of plain
     values. In a mapping with anything else, sources or the chain's own input besides, the answer is
-    the text under one of `ANSWER_KEYS`.
+    the text or data under one of `ANSWER_KEYS`.
 
     Args:
         output: The chain's.
@@ -178,18 +178,19 @@ def find_answer(
     if said and not composed and not one_text and all(map(_is_plain, said.values())):
         return _whole(output)
     # Nothing but an empty text is an answer too: a model may say nothing.
-    texts = texts or [key for key in ANSWER_KEYS if text_of(made.get(key)) is not None]
-    if not texts:
+    keys = texts or [key for key in ANSWER_KEYS if _is_data(said.get(key))][:1]
+    keys = keys or [key for key in ANSWER_KEYS if text_of(made.get(key)) is not None]
+    if not keys:
         raise _not_found(output)
-    text = text_of(fields[texts[0]])
-    if rivals := [key for key in ANSWER_KEYS if _differs(said.get(key), text)]:
+    answer = fields[keys[0]]
+    if rivals := [key for key in ANSWER_KEYS if _differs(said.get(key), answer)]:
         raise DemurError(
-            f"the chain's output has several answers, under {texts[0]!r} and "
+            f"the chain's output has several answers, under {keys[0]!r} and "
             f"{', '.join(map(repr, rivals))}, and only one would be judged: name its key with "
             "answer='key', or leave the others out"
         )
-    beside = [key for key in made if key not in texts and key not in kept]
-    return _under(output, texts, beside)
+    beside = [key for key in made if key not in keys and key not in kept]
+    return _under(output, keys, beside)
 
 
 def stays(key: str, value: Any, given: Any, kept: Collection[str]) -> bool:
@@ -202,8 +203,7 @@ def stays(key: str, value: Any, given: Any, kept: Collection[str]) -> bool:
 
 def _read(output: Any, reader: Reader, given: Any, kept: Collection[str]) -> Answer:
     value = read(reader, output, "answer")
-    structured = isinstance(value, list | Mapping | BaseModel) and _is_plain(value)
-    if text_of(value) is None and (_is_nothing(value) or not structured):
+    if text_of(value) is None and not _is_data(value):
         raise DemurError(
             f"answer= found {kind_of(value)}, expected a string, a message, or data: a pydantic "
             "object, a mapping or a list of plain values"
@@ -357,6 +357,13 @@ def _is_plain(value: Any, depth: int = 0) -> bool:
     return is_data and all(_is_plain(one, depth + 1) for one in _fields_of(value).values())
 
 
-def _differs(value: Any, text: str | None) -> bool:
-    """Whether something says other than this text."""
-    return not _is_nothing(value) and text_of(value) not in ("", text)
+def _is_data(value: Any) -> bool:
+    structured = isinstance(value, list | Mapping | BaseModel) and not _is_nothing(value)
+    return structured and _is_plain(value)
+
+
+def _differs(value: Any, answer: Any) -> bool:
+    """Whether something says other than this answer."""
+    if text_of(answer) is None or text_of(value) is None:
+        return value is not answer and not _is_nothing(value)
+    return text_of(value) not in ("", text_of(answer))
