@@ -32,6 +32,17 @@ def test_a_wrong_answer_is_repaired_from_the_documents(model: BaseChatModel) -> 
     assert found.trace.usage.input_tokens > 100
 
 
+def test_a_wrong_value_is_repaired_with_the_text_beside_it(model: BaseChatModel) -> None:
+    wrong = {"answer": WRONG, "year": 1851}
+    guard = Guard(lambda given: wrong, RefChecker(model), model=model, contexts=lambda _: [TEXT])
+    found = guard.with_trace().invoke({"input": QUESTION})
+    (first,) = found.trace.attempts[0].evaluations
+    assert {c.path for c in first.claims if c.label != "Entailment"} == {"$.answer", "$.year"}
+    assert found.trace.outcome == "recovered", found.trace
+    assert found.output["year"] == 1793
+    assert RIGHT in found.output["answer"]
+
+
 def test_a_supported_answer_of_a_real_chain_passes(model: BaseChatModel) -> None:
     prompt = ChatPromptTemplate.from_template(
         "{context}\n\nAnswer in one short sentence: {question}"
