@@ -293,9 +293,10 @@ class TestStreams:
         client = Client().read(guarded, {"messages": TALK}, mode)
         assert client.text == (f"{PRICE} {NAME}" if conversation else REFUSAL)
         held = [PRICE, TOLD] if conversation else [PRICE]
-        assert [texts(sample.contexts) for sample in by_claims.seen] == (
-            [held, held] if streaming == "sentence" else [held]
-        )
+        seen = [texts(sample.contexts) for sample in by_claims.seen]
+        assert seen == [held] * len(seen)
+        # A sentence that fails first ends it, and the other one is not judged then.
+        assert 1 <= len(seen) <= (2 if streaming == "sentence" else 1)
 
 
 def _by_claims() -> Any:
