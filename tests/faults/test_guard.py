@@ -139,8 +139,10 @@ def test_nothing_unchecked_leaves_and_no_call_is_lost(form: str, mode: str) -> N
     assert sum(one.trace.usage.calls for one in found) == requests
     outcomes = Counter((number % 2, one.trace.outcome) for number, one in enumerate(found))
     # What is so, passes. What is not, is asked for once more, and is the same again.
-    met = {(0, "passed"), (0, "evaluator_failed"), (1, "abstained")}
-    assert met <= set(outcomes) <= met | {(1, "evaluator_failed")}
+    met = {(0, "passed"), (0, "evaluator_failed"), (1, "abstained"), (1, "evaluator_failed")}
+    # Data is asked about otherwise, and of its few odd answers none needs to meet a fault.
+    rare = {(1, "evaluator_failed")} if form != "text" else set()
+    assert met - rare <= set(outcomes) <= met
     assert outcomes[0, "passed"] + outcomes[1, "abstained"] > COUNT / 2
     for number, one in enumerate(found):
         left = {
