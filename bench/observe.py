@@ -30,7 +30,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
 
-from demur import AsyncScoreCallbackHandler, Evaluation, Sample, ScoreCallbackHandler
+from demur import Evaluation, Sample, ScoreCallbackHandler
 
 _MS_GOAL = 0.3
 
@@ -112,13 +112,8 @@ def _latency(options: argparse.Namespace, loop: asyncio.AbstractEventLoop) -> li
     for name, chain in CHAINS.items():
         for way in ("invoke", "stream", "ainvoke", "astream"):
             evaluator: Any = RunnableLambda(_slow, _aslow)
-            handler: Any
-            if way.startswith("a"):
-                nothing: Any = _AsyncNothing()
-                handler = AsyncScoreCallbackHandler(evaluator, sink=_no_sink, max_queue=100)
-            else:
-                nothing = _Nothing()
-                handler = ScoreCallbackHandler(evaluator, sink=_no_sink, max_queue=100)
+            nothing: Any = _AsyncNothing() if way.startswith("a") else _Nothing()
+            handler = ScoreCallbackHandler(evaluator, sink=_no_sink, max_queue=100)
             runs = [_runs(chain, way, given, loop) for given in ([], [nothing], [handler])]
             bare, with_nothing, scored = _in_turns(runs, options.rounds, options.calls)
             more = scored - bare
@@ -128,9 +123,7 @@ def _latency(options: argparse.Namespace, loop: asyncio.AbstractEventLoop) -> li
             )
             if more > _MS_GOAL:
                 over.append(f"{name}, {way}: {more:.2f} ms")
-            closing_it = handler.close(0)
-            if way.startswith("a"):
-                loop.run_until_complete(closing_it)
+            handler.close(0)
     return over
 
 

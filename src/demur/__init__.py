@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         Retrieve,
         widen,
     )
-    from demur.observe import AsyncScoreCallbackHandler, ScoreCallbackHandler
+    from demur.observe import ScoreCallbackHandler
     from demur.runtime import CallPolicy
     from demur.schema import (
         Claim,
@@ -42,7 +42,6 @@ __all__ = [
     "Abstain",
     "Annotate",
     "AnswerRejected",
-    "AsyncScoreCallbackHandler",
     "Block",
     "Budget",
     "CallPolicy",
@@ -87,7 +86,7 @@ _MODULES = {
     ),
     "_resolve": ("resolve_model",),
     "runtime": ("CallPolicy",),
-    "observe": ("AsyncScoreCallbackHandler", "ScoreCallbackHandler"),
+    "observe": ("ScoreCallbackHandler",),
     "schema": (
         *("Claim", "ClaimLabel", "Evaluation", "Evidence", "Failure", "Sample", "Span"),
         *("Threshold", "Usage"),

@@ -19,7 +19,6 @@ from langchain_core.runnables import (
 )
 
 from demur import (
-    AsyncScoreCallbackHandler,
     Evaluation,
     Guard,
     RefChecker,
@@ -43,7 +42,7 @@ from support.handlers import (
 
 @pytest.mark.parametrize("mode", MODES)
 def test_question_contexts_and_answer_of_a_run(mode: str) -> None:
-    handler, records = handler_for(mode, echo)
+    handler, records = handler_for(echo)
     run(mode, rag(), "How tall?", handler, tags=["shop"], metadata={"user": 7}, run_name="tower")
     record = records.one
     assert (record.question, record.answer) == ("How tall?", "A good answer.")
@@ -65,16 +64,16 @@ def test_question_contexts_and_answer_of_a_run(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["invoke", "ainvoke", "stream", "astream"])
 def test_a_model_alone(mode: str) -> None:
-    handler, records = handler_for(mode, echo)
+    handler, records = handler_for(echo)
     run(mode, FakeListChatModel(responses=["good"]), "How tall?", handler)
     assert (records.one.question, records.one.answer) == ("How tall?", "good")
-    handler, records = handler_for(mode, echo)
+    handler, records = handler_for(echo)
     run(mode, FakeListLLM(responses=["good"]), "How tall?", handler)
     assert (records.one.question, records.one.answer) == ("How tall?", "good")
 
 
 def test_a_model_with_callbacks_of_its_own() -> None:
-    handler, records = handler_for("invoke", echo)
+    handler, records = handler_for(echo)
     model = FakeListChatModel(responses=["good"], callbacks=[handler])
     (ChatPromptTemplate.from_template("{question}") | model).invoke({"question": "How tall?"})
     handler.flush(30)
@@ -91,7 +90,7 @@ def test_an_agents_messages() -> None:
         AIMessage("good: 84 metres"),
     ]
     agent = RunnableLambda(lambda state: {"messages": [*state["messages"], *messages[1:]]})
-    handler, records = handler_for("invoke", echo)
+    handler, records = handler_for(echo)
     run("invoke", agent, {"messages": messages[:1]}, handler)
     assert (records.one.question, records.one.answer) == ("How tall?", "good: 84 metres")
     assert [document.page_content for document in records.one.contexts] == ["84 metres."]
@@ -99,7 +98,7 @@ def test_an_agents_messages() -> None:
 
 def test_a_model_that_only_calls_tools_has_not_answered() -> None:
     call = {"name": "search", "args": {}, "id": "1"}
-    handler, records = handler_for("invoke", echo)
+    handler, records = handler_for(echo)
     run("invoke", RunnableLambda(lambda _: AIMessage("", tool_calls=[call])), "q", handler)
     assert not records.all
     assert handler.counts.unanswered == 1
@@ -108,7 +107,7 @@ def test_a_model_that_only_calls_tools_has_not_answered() -> None:
 def test_readers_say_where_things_are() -> None:
     chain = RunnableLambda(lambda given: {"text": "good", "found": ["a", "b"]})
     handler, records = handler_for(
-        "invoke", echo, question="ask", answer=lambda output: output["text"], contexts="found"
+        echo, question="ask", answer=lambda output: output["text"], contexts="found"
     )
     run("invoke", chain, {"ask": "How tall?"}, handler)
     assert records.one.evaluations[0].explanation == "How tall?|good|['a', 'b']"
@@ -118,7 +117,7 @@ def test_readers_say_where_things_are() -> None:
 def test_an_answer_that_cannot_be_found_is_undetermined(
     output: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    handler, records = handler_for("invoke", echo)
+    handler, records = handler_for(echo)
     for _ in range(3):
         run("invoke", RunnableLambda(lambda _: output), "q", handler)
     for record in records.all:
@@ -136,13 +135,12 @@ def test_what_was_said_is_kept_as_it_was() -> None:
         go.wait(30)
         return echo(sample)
 
-    handler, records = handler_for("invoke", slow)
+    handler, records = handler_for(slow)
     chain = RunnableLambda(lambda _: {"answer": "good", "context": [Document("a")]})
     output = chain.invoke("q", {"callbacks": [handler]})
     output["answer"] = "other"
     output["context"].clear()
     go.set()
-    assert isinstance(handler, ScoreCallbackHandler)
     assert handler.flush(30)
     assert records.one.evaluations[0].explanation == "q|good|['a']"
 
@@ -158,7 +156,7 @@ def test_the_model_and_its_response() -> None:
     from langchain_core.language_models import GenericFakeChatModel
 
     chain = model | GenericFakeChatModel(messages=iter(replies))
-    handler, records = handler_for("invoke", echo)
+    handler, records = handler_for(echo)
     run("invoke", chain, "q", handler)
     assert (records.one.model, records.one.response) == ("gpt-x", "resp-1")
 
@@ -173,7 +171,7 @@ def test_several_evaluators_and_one_that_fails() -> None:
     def wrong(sample: Sample) -> Any:
         return "yes"
 
-    handler, records = handler_for("invoke", echo, broken, wrong)
+    handler, records = handler_for(echo, broken, wrong)
     run("invoke", rag(), "How tall?", handler)
     first, second, third = records.one.evaluations
     assert first.passed
@@ -191,7 +189,7 @@ def test_functions_and_lists_of_them_are_evaluators_as_in_a_guard() -> None:
         raise TypeError("nobody is there to see it")
 
     handler, records = handler_for(
-        "invoke", [scored, as_evaluator(scored, threshold=0.6)], lambda sample: True, mistaken
+        [scored, as_evaluator(scored, threshold=0.6)], lambda sample: True, mistaken
     )
     run("invoke", rag(), "How tall?", handler)
     evaluations = records.one.evaluations
@@ -200,8 +198,8 @@ def test_functions_and_lists_of_them_are_evaluators_as_in_a_guard() -> None:
     assert [e.finding for e in evaluations] == findings
 
 
-@pytest.mark.parametrize("made", [ScoreCallbackHandler, AsyncScoreCallbackHandler])
-def test_what_it_cannot_use_is_refused_by_name(made: Any) -> None:
+def test_what_it_cannot_use_is_refused_by_name() -> None:
+    made: Any = ScoreCallbackHandler
     with pytest.raises(TypeError, match=r"make one first, RefChecker\(model\)"):
         made(RefChecker, sink=print)
     for name in ("question", "answer", "contexts"):
@@ -223,11 +221,10 @@ def test_an_evaluator_that_is_only_asynchronous(mode: str, form: str) -> None:
         evaluator = evaluator.with_config(tags=["x"])
     if form == "sequence":
         evaluator = RunnablePassthrough() | evaluator
-    handler, records = handler_for(mode, evaluator)
+    handler, records = handler_for(evaluator)
     if mode == "a loop that ends":
         asyncio.run(rag().ainvoke("q", {"callbacks": [handler]}))
-        assert isinstance(handler, AsyncScoreCallbackHandler)
-        assert asyncio.run(handler.flush(30))
+        assert handler.flush(30)
     else:
         run(mode, rag(), "q", handler)
     assert {record.verdict for record in records.all} == {"passed"}
@@ -239,23 +236,21 @@ def test_an_evaluator_that_wants_to_exit_is_undetermined(several: bool) -> None:
         raise SystemExit(3)
 
     evaluators = (leaves, echo) if several else (leaves,)
-    handler, records = handler_for("invoke", *evaluators)
+    handler, records = handler_for(*evaluators)
     run("invoke", rag(), "q", handler)
     assert records.one.evaluations[0].error == "it raised SystemExit: 3"
     assert handler.counts.lost == 0
 
 
 def test_an_evaluator_without_a_threshold() -> None:
-    handler, records = handler_for(
-        "invoke", RunnableLambda(lambda sample: Evaluation(name="raw", score=0.3))
-    )
+    handler, records = handler_for(RunnableLambda(lambda sample: Evaluation(name="raw", score=0.3)))
     run("invoke", rag(), "How tall?", handler)
     assert records.one.verdict == "scored"
     assert records.one.evaluations[0].score == 0.3
 
 
 def test_a_run_that_is_an_evaluation_is_recorded_as_it_is() -> None:
-    handler, records = handler_for("invoke", echo)
+    handler, records = handler_for(echo)
     judge: Runnable[Any, Any] = RunnableLambda(echo)
     run("invoke", judge, Sample(question="q", answer="bad"), handler)
     assert records.one.evaluations[0].explanation == "q|bad|[]"
@@ -263,7 +258,7 @@ def test_a_run_that_is_an_evaluation_is_recorded_as_it_is() -> None:
 
 
 def test_without_evaluators_only_guards_are_recorded() -> None:
-    handler, records = handler_for("invoke")
+    handler, records = handler_for()
     run("invoke", rag(), "How tall?", handler)
     assert not records.all
     run("invoke", Guard(rag(), echo), "How tall?", handler)
@@ -277,7 +272,7 @@ def test_the_evaluators_runs_are_not_taken_for_chains() -> None:
         inner = RunnableLambda(echo)
         return inner.invoke(sample, {"callbacks": [handler], "tags": ["demur:judge"]})
 
-    handler, records = handler_for("invoke", heard)
+    handler, records = handler_for(heard)
     run("invoke", rag(), "How tall?", handler)
     assert len(records.all) == 1
 
@@ -293,9 +288,8 @@ def test_the_chains_handlers_do_not_hear_the_evaluators() -> None:
             self.names.append(kwargs["name"])
 
     ears = Ears()
-    handler, records = handler_for("invoke", RunnableLambda(echo, name="echo"))
+    handler, records = handler_for(RunnableLambda(echo, name="echo"))
     rag().invoke("How tall?", {"callbacks": [handler, ears]})
-    assert isinstance(handler, ScoreCallbackHandler)
     handler.flush(30)
     assert records.one.verdict == "passed"
     assert "echo" not in ears.names

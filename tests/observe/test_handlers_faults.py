@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import random
 import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -24,7 +23,6 @@ from langchain_core.runnables import (
 )
 
 from demur import (
-    AsyncScoreCallbackHandler,
     Evaluation,
     Sample,
     ScoreCallbackHandler,
@@ -32,7 +30,6 @@ from demur import (
 from demur.observe import Record
 from support.handlers import (
     MODES,
-    Handler,
     Library,
     echo,
     handler_for,
@@ -49,7 +46,7 @@ def test_a_chain_that_raises_leaves_nothing_behind(mode: str) -> None:
     def broken(_: Any) -> str:
         raise ValueError("no")
 
-    handler, records = handler_for(mode, echo)
+    handler, records = handler_for(echo)
     chain = RunnablePassthrough() | RunnableParallel(a=RunnableLambda(broken), b=rag())
     with pytest.raises(ValueError, match="no"):
         run(mode, chain, "q", handler)
@@ -65,12 +62,11 @@ def test_a_stream_that_is_closed_early() -> None:
     def words(_: Iterator[Any]) -> Iterator[str]:
         yield from ("a good ", "answer ", "that goes on")
 
-    handler, records = handler_for("stream", echo)
+    handler, records = handler_for(echo)
     stream = RunnableGenerator(words).stream("q", {"callbacks": [handler]})
     assert next(stream) == "a good "
     assert next(stream) == "answer "
     stream.close()  # type: ignore[attr-defined]  # it is a generator
-    assert isinstance(handler, ScoreCallbackHandler)
     handler.flush(30)
     assert records.one.answer == "a good "  # LangChain does not tell what was read last
     stream = RunnableGenerator(words).stream("q", {"callbacks": [handler]})
@@ -86,8 +82,7 @@ async def test_a_run_that_is_cancelled() -> None:
         await asyncio.sleep(60)
         return "good"
 
-    handler, records = handler_for("ainvoke", echo)
-    assert isinstance(handler, AsyncScoreCallbackHandler)
+    handler, records = handler_for(echo)
     chain = RunnablePassthrough() | RunnableLambda(slow)
     task = asyncio.create_task(chain.ainvoke("q", {"callbacks": [handler]}))
     await asyncio.sleep(0.05)
@@ -95,7 +90,7 @@ async def test_a_run_that_is_cancelled() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await handler.flush(30)
+    await asyncio.to_thread(handler.flush, 30)
     assert nothing_left(handler)
     assert not records.all
 
@@ -108,14 +103,13 @@ async def test_an_async_stream_that_is_left() -> None:
     def not_used(_: Iterator[Any]) -> Iterator[str]:
         yield ""
 
-    handler, records = handler_for("astream", echo)
-    assert isinstance(handler, AsyncScoreCallbackHandler)
+    handler, records = handler_for(echo)
     stream = RunnableGenerator(not_used, words).astream("q", {"callbacks": [handler]})
     async for chunk in stream:
         if chunk == "b":
             break
     await stream.aclose()  # type: ignore[attr-defined]  # it is a generator
-    await handler.flush(30)
+    await asyncio.to_thread(handler.flush, 30)
     assert nothing_left(handler)
     assert not records.all  # LangChain tells that as an error
     assert handler.counts.unanswered == 1
@@ -137,11 +131,10 @@ def test_what_goes_on_after_the_end_is_no_run_of_its_own() -> None:
         time.sleep(0.05)  # until the thread's run has begun
         return "good"
 
-    handler, records = handler_for("invoke", echo)
+    handler, records = handler_for(echo)
     run("invoke", RunnableLambda(answer), "q", handler)
     go.set()
     assert late.wait(30)
-    assert isinstance(handler, ScoreCallbackHandler)
     handler.flush(30)
     assert records.one.answer == "good"
     assert nothing_left(handler)
@@ -153,7 +146,7 @@ def test_streams_that_are_never_closed_do_not_pile_up(monkeypatch: pytest.Monkey
     def words(_: Iterator[Any]) -> Iterator[str]:
         yield from ("a", "b")
 
-    handler, _ = handler_for("stream", echo)
+    handler, _ = handler_for(echo)
     streams = [RunnableGenerator(words).stream("q", {"callbacks": [handler]}) for _ in range(80)]
     for stream in streams:
         next(stream)
@@ -166,20 +159,17 @@ def test_a_sync_chain_in_a_coroutine_does_not_wait_for_ever() -> None:
         await asyncio.sleep(0.01)
         return echo(sample)
 
-    handler, records = handler_for(
-        "ainvoke", RunnableLambda(echo, ajudge), on_full="block", max_queue=2
-    )
+    handler, records = handler_for(RunnableLambda(echo, ajudge), on_full="block", max_queue=2)
     chain: Runnable[Any, Any] = RunnableLambda(lambda _: "good")
 
     async def app() -> None:
-        assert isinstance(handler, AsyncScoreCallbackHandler)
         config: Any = {"callbacks": [handler]}
         for _ in range(6):
             await chain.ainvoke("q", config)
         for _ in range(6):
             chain.invoke("q", config)
         await asyncio.gather(*(asyncio.to_thread(chain.invoke, "q", config) for _ in range(40)))
-        assert await handler.flush(30)
+        assert await asyncio.to_thread(handler.flush, 30)
 
     thread = threading.Thread(target=lambda: asyncio.run(app()), daemon=True)
     thread.start()
@@ -189,10 +179,9 @@ def test_a_sync_chain_in_a_coroutine_does_not_wait_for_ever() -> None:
 
 
 def test_a_model_with_a_handler_can_be_copied() -> None:
-    handler, records = handler_for("invoke", echo)
+    handler, records = handler_for(echo)
     model = FakeListChatModel(responses=["good"], callbacks=[handler]).model_copy(deep=True)
     model.invoke("q")
-    assert isinstance(handler, ScoreCallbackHandler)
     assert handler.flush(30)
     assert records.one.answer == "good"
 
@@ -212,7 +201,7 @@ def test_a_graph_that_is_interrupted_and_resumed(way: str) -> None:
     builder.add_edge(graphs.START, "answer")
     builder.add_edge("answer", graphs.END)
     graph = builder.compile(checkpointer=memory.InMemorySaver())
-    handler, records = handler_for("invoke", echo)
+    handler, records = handler_for(echo)
     for question in ("first", "second"):
         for given in ({"messages": [("user", question)]}, types.Command(resume=question)):
             run(way, graph, given, handler, configurable={"thread_id": "1"})
@@ -246,18 +235,9 @@ def test_a_handler_never_raises_into_the_chain(caplog: pytest.LogCaptureFixture)
         ({"on_full": "wait"}, "on_full must be 'drop' or 'block', got 'wait'"),
     ],
 )
-@pytest.mark.parametrize("of", [ScoreCallbackHandler, AsyncScoreCallbackHandler])
-def test_wrong_arguments(of: Callable[..., Handler], arguments: Any, says: str) -> None:
+def test_wrong_arguments(arguments: Any, says: str) -> None:
     with pytest.raises(ValueError, match=says):
-        of(echo, sink=print, **arguments)
-
-
-def test_both_handlers_take_the_arguments_that_are_promised() -> None:
-    promised = {"sink", "sample_rate", "max_queue", "on_full", "redact"}
-    sync, of_asyncio = map(inspect.signature, (ScoreCallbackHandler, AsyncScoreCallbackHandler))
-    assert sync == of_asyncio
-    assert promised <= sync.parameters.keys()
-    assert [sync.parameters[name].default for name in ("max_queue", "on_full")] == [1000, "drop"]
+        ScoreCallbackHandler(echo, sink=print, **arguments)
 
 
 def test_an_evaluator_that_is_none() -> None:
@@ -302,7 +282,7 @@ def test_every_score_belongs_to_its_run(kind: str) -> None:
 
         return chain_for(number) | {"x": Library(texts=(f"text {number}",))} | RunnableLambda(end)
 
-    handler, records = handler_for("abatch" if kind == "tasks" else "batch", judge, max_queue=10**6)
+    handler, records = handler_for(judge, max_queue=10**6)
     numbers = range(60)
     chains = [whole(number) for number in numbers]
     ids = [uuid.UUID(int=dice.getrandbits(128)) for _ in numbers]
@@ -332,8 +312,7 @@ def test_every_score_belongs_to_its_run(kind: str) -> None:
 
     async def all_in_loop() -> None:
         await asyncio.gather(*map(aone, numbers))
-        assert isinstance(handler, AsyncScoreCallbackHandler)
-        assert await handler.flush(60)
+        assert await asyncio.to_thread(handler.flush, 60)
 
     if kind == "tasks":
         asyncio.run(all_in_loop())
@@ -343,7 +322,6 @@ def test_every_score_belongs_to_its_run(kind: str) -> None:
             thread.start()
         for thread in threads:
             thread.join(60)
-        assert isinstance(handler, ScoreCallbackHandler)
         assert handler.flush(60)
     expected = {str(ids[n]): f"q{n}|good {n}|{[f'text {n}']}" for n in numbers if n % 7 != 3}
     found = {record.id: record.evaluations[0].explanation for record in records.all}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from demur import (
     Evaluation,
     Guard,
     Sample,
-    ScoreCallbackHandler,
 )
 from support.handlers import (
     MODES,
@@ -37,7 +35,7 @@ def test_runs_by_name_and_by_tag() -> None:
     inner = RunnableLambda(lambda _: "good inner").with_config(run_name="answer", tags=["a"])
     chain = RunnableLambda(lambda given: given) | inner | (lambda text: f"{text}, wrapped")
     for wanted in ({"names": "answer"}, {"tags": ["a", "b"]}):
-        handler, records = handler_for("invoke", echo, **wanted)
+        handler, records = handler_for(echo, **wanted)
         run("invoke", chain, "q", handler)
         assert records.one.answer == "good inner"
         assert records.one.name == "answer"
@@ -46,20 +44,19 @@ def test_runs_by_name_and_by_tag() -> None:
 
 
 def test_of_runs_with_the_tag_only_the_outermost() -> None:
-    handler, records = handler_for("invoke", echo, tags="wanted")
+    handler, records = handler_for(echo, tags="wanted")
     run("invoke", rag(), "q", handler, tags=["wanted"])  # LangChain gives it to all inside
     assert records.one.id == records.one.root
 
 
 def test_sampling_takes_the_same_runs_in_every_handler() -> None:
-    first, some = handler_for("invoke", echo, sample_rate=0.3)
-    second, same = handler_for("invoke", echo, sample_rate=0.3)
-    _, all_of_them = third = handler_for("invoke", echo, sample_rate=0.6)
+    first, some = handler_for(echo, sample_rate=0.3)
+    second, same = handler_for(echo, sample_rate=0.3)
+    _, all_of_them = third = handler_for(echo, sample_rate=0.6)
     chain: Runnable[Any, Any] = RunnableLambda(lambda _: "good")
     for _ in range(400):
         chain.invoke("q", {"callbacks": [first, second, third[0]]})
     for handler in (first, second, third[0]):
-        assert isinstance(handler, ScoreCallbackHandler)
         handler.flush(30)
     ids = [{record.id for record in records.all} for records in (some, same, all_of_them)]
     assert ids[0] == ids[1] < ids[2]
@@ -69,7 +66,7 @@ def test_sampling_takes_the_same_runs_in_every_handler() -> None:
 
 
 def test_no_run_is_taken_at_rate_0_and_not_its_guards() -> None:
-    handler, records = handler_for("invoke", echo, sample_rate=0)
+    handler, records = handler_for(echo, sample_rate=0)
     run("invoke", Guard(rag(), echo), "q", handler)
     assert not records.all
     assert nothing_left(handler)
@@ -89,7 +86,7 @@ def test_a_guards_scores_are_recorded_and_not_scored_again(mode: str) -> None:
     chain = RunnableLambda(lambda _: "bad" if len(asked) < 1 else "good")
     guard: Guard[Any, Any] = Guard(chain, judge)
     wrapped = RunnableLambda(lambda given: given) | guard | (lambda text: f"{text}!")
-    handler, records = handler_for(mode, judge)
+    handler, records = handler_for(judge)
     run(mode, wrapped, "How tall?", handler)
     record = records.one
     assert [attempt.answer for attempt in record.attempts] == ["bad", "good"]
@@ -104,14 +101,11 @@ def test_a_guards_scores_are_recorded_and_not_scored_again(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_guard_that_lets_nothing_through(mode: str) -> None:
-    handler, records = handler_for(mode, echo)
+    handler, records = handler_for(echo)
     guard: Guard[Any, Any] = Guard(RunnableLambda(lambda _: "bad"), echo, on_fail=Block())
     with pytest.raises(AnswerRejected):
         run(mode, guard, "q", handler)
-    if isinstance(handler, ScoreCallbackHandler):
-        handler.flush(30)
-    else:
-        asyncio.run(handler.flush(30))
+    handler.flush(30)
     assert records.one.outcome == "blocked"
     assert records.one.answer == "bad"
     assert nothing_left(handler)
@@ -126,10 +120,9 @@ def test_a_guard_whose_chain_raises_in_the_second_attempt() -> None:
             raise ConnectionError("away")
         return "bad"
 
-    handler, records = handler_for("invoke", echo)
+    handler, records = handler_for(echo)
     with pytest.raises(ConnectionError):
         Guard(RunnableLambda(answer), echo).invoke("q", {"callbacks": [handler]})
-    assert isinstance(handler, ScoreCallbackHandler)
     handler.flush(30)
     (found,) = records.one.evaluations
     assert (found.name, found.passed, records.one.outcome) == ("echo", False, None)
@@ -140,7 +133,7 @@ def test_a_guard_whose_chain_raises_in_the_second_attempt() -> None:
 
 def test_a_guard_inside_a_guard() -> None:
     inner: Guard[Any, Any] = Guard(RunnableLambda(lambda _: "bad"), echo, on_fail=Abstain("No."))
-    handler, records = handler_for("invoke", echo)
+    handler, records = handler_for(echo)
     run("invoke", Guard(inner, echo), "q", handler)
     assert sorted(str(record.outcome) for record in records.all) == ["abstained", "abstained"]
     assert len({record.id for record in records.all}) == 2
@@ -151,7 +144,7 @@ def test_a_guard_inside_a_guard() -> None:
 def test_what_takes_the_place_of_a_guard_that_failed_is_scored(mode: str) -> None:
     guard: Guard[Any, Any] = Guard(RunnableLambda(lambda _: "bad"), echo, on_fail=Block())
     chain = guard.with_fallbacks([{"context": Library()} | RunnableLambda(lambda _: "good")])
-    handler, records = handler_for(mode, echo)
+    handler, records = handler_for(echo)
     run(mode, chain, "q", handler)
     judged, scored = sorted(records.all, key=lambda record: record.answer)
     assert (judged.answer, judged.outcome) == ("bad", "blocked")

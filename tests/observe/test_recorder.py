@@ -15,28 +15,29 @@ import textwrap
 import threading
 import time
 import tracemalloc
+from collections import deque
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.runnables import Runnable, RunnableLambda
 
-from demur import AsyncScoreCallbackHandler, Evaluation, Sample, ScoreCallbackHandler
+from demur import Evaluation, Sample, ScoreCallbackHandler
 from demur.observe import Record, Sink, is_scoring
 
 PROGRAM = """
 import asyncio, os, sys, threading, time
 from langchain_core.runnables import RunnableLambda, RunnableParallel
-from demur import AsyncScoreCallbackHandler, Evaluation, ScoreCallbackHandler
+from demur import Evaluation, ScoreCallbackHandler
 
 def judge(sample):
     time.sleep(0.01)
-    # What evaluators do, and what does not work once pools are shut down.
-    RunnableParallel(a=RunnableLambda(str), b=RunnableLambda(str)).invoke(sample.answer)
     return Evaluation(name="judge", score=1.0, passed=True)
 
 async def ajudge(sample):
     await asyncio.sleep(0.01)
+    # As clients do to find a host's address.
     await asyncio.to_thread(time.sleep, 0)
     return Evaluation(name="judge", score=1.0, passed=True)
 
@@ -57,6 +58,12 @@ def questions(path: Path) -> list[str]:
         return [Record.model_validate_json(line).question or "" for line in whole]
     with sqlite3.connect(path) as database:
         return [question for (question,) in database.execute("select question from runs")]
+
+
+def findings(path: Path) -> list[str]:
+    """What was found, by a file of lines."""
+    found = map(Record.model_validate_json, path.read_bytes().splitlines())
+    return [record.evaluations[0].finding for record in found]
 
 
 def ended(body: str, path: Path, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -82,25 +89,27 @@ ENDS = {
         raise RuntimeError("over")
     """,
     "the loop's end": """
-        handler = AsyncScoreCallbackHandler(RunnableLambda(judge, ajudge), sink=path)
+        handler = ScoreCallbackHandler(judge, sink=path)
+        async def main():
+            for at in range(40):
+                await chain.ainvoke(str(at), {"callbacks": [handler]})
+        asyncio.run(main())
+    """,
+    "an asynchronous evaluator, the loop's end": """
+        handler = ScoreCallbackHandler(ajudge, sink=path)
         async def main():
             for at in range(40):
                 await chain.ainvoke(str(at), {"callbacks": [handler]})
         asyncio.run(main())
     """,
     "close in the loop": """
-        handler = AsyncScoreCallbackHandler(RunnableLambda(judge, ajudge), sink=path)
+        handler = ScoreCallbackHandler(ajudge, sink=path)
         async def main():
             for at in range(40):
                 await chain.ainvoke(str(at), {"callbacks": [handler]})
-            assert await handler.close()
+            assert await asyncio.to_thread(handler.close)
             os._exit(0)
         asyncio.run(main())
-    """,
-    "the async handler in a sync script": """
-        handler = AsyncScoreCallbackHandler(RunnableLambda(judge, ajudge), sink=path)
-        for at in range(40):
-            chain.invoke(str(at), {"callbacks": [handler]})
     """,
     "flush, and then no end at all": """
         handler = ScoreCallbackHandler(judge, sink=path)
@@ -122,6 +131,29 @@ def test_at_a_clean_end_all_is_written(end: str, tmp_path: Path) -> None:
     assert expected in done.stderr
     if end != "an exception":
         assert done.stderr == ""
+
+
+@pytest.mark.slow
+def test_an_evaluator_that_needs_a_pool_at_the_end_is_undetermined_and_recorded(
+    tmp_path: Path,
+) -> None:
+    """Python has shut all pools by then. `close` at the script's end comes before."""
+    path = tmp_path / "scores.jsonl"
+    body = """
+        def pooled(sample):
+            time.sleep(0.01)
+            RunnableParallel(a=RunnableLambda(str), b=RunnableLambda(str)).invoke(sample.answer)
+            return True
+        handler = ScoreCallbackHandler(pooled, sink=path)
+        for at in range(40):
+            chain.invoke(str(at), {"callbacks": [handler]})
+    """
+    ended(body, path)
+    assert sorted(map(int, questions(path))) == [*range(40)]
+    assert {*findings(path)} <= {"passed", "undetermined"}
+    path.unlink()
+    ended(f"{body}    handler.close()", path)
+    assert findings(path) == ["passed"] * 40
 
 
 @pytest.mark.slow
@@ -280,13 +312,14 @@ def test_close_with_a_time_limit_gives_up_the_rest(caplog: pytest.LogCaptureFixt
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["threads", "tasks"])
-def test_a_sink_that_hangs_holds_nobody_up(kind: str) -> None:
+@pytest.mark.parametrize("hangs", ["write", "the end"])
+def test_a_sink_that_hangs_holds_nobody_up(hangs: str) -> None:
     go = threading.Event()
 
     class Hangs(Sink):
         def write(self, record: Record) -> None:
-            pass
+            if hangs == "write":
+                go.wait(60)
 
         def flush(self) -> None:
             go.wait(60)
@@ -295,26 +328,16 @@ def test_a_sink_that_hangs_holds_nobody_up(kind: str) -> None:
             go.wait(60)
 
     chain: Runnable[Any, Any] = RunnableLambda(lambda text: text.upper())
-    found = Evaluation(name="judge", score=0.25, passed=False)
-    evaluator: Runnable[Any, Any] = RunnableLambda(lambda sample: found)
+    handler = ScoreCallbackHandler(lambda sample: True, sink=Hangs())
     started = time.monotonic()
     try:
-        if kind == "threads":
-            handler = ScoreCallbackHandler(evaluator, sink=Hangs())
+        for _ in range(10):
             chain.invoke("a", {"callbacks": [handler]})
-            assert not handler.flush(0.1)
-            assert not handler.close(0.1)
-            assert handler.counts.recorded == 1
-        else:
-            ahandler = AsyncScoreCallbackHandler(evaluator, sink=Hangs())
-
-            async def app() -> None:
-                await chain.ainvoke("a", {"callbacks": [ahandler]})
-                assert not await ahandler.flush(0.5)
-                assert not await ahandler.close(0.1)
-
-            asyncio.run(app())
-            assert ahandler.counts.recorded == 1
+        assert not handler.flush(0.5)
+        assert not handler.close(0.1)
+        counts = handler.counts
+        expected = (0, 10) if hangs == "write" else (10, 0)
+        assert (counts.recorded, counts.dropped) == expected
         assert time.monotonic() - started < 20
     finally:
         go.set()
@@ -396,8 +419,7 @@ def test_keys_and_headers_are_in_no_record(tmp_path: Path, monkeypatch: pytest.M
     )
 
 
-@pytest.mark.parametrize("how", ["threads", "tasks"])
-def test_evaluators_run_where_what_they_do_is_nobodys_run(how: str) -> None:
+def test_evaluators_run_where_what_they_do_is_nobodys_run() -> None:
     found: list[bool] = []
 
     def judge(sample: Sample) -> Evaluation:
@@ -407,23 +429,190 @@ def test_evaluators_run_where_what_they_do_is_nobodys_run(how: str) -> None:
         started.join()
         return Evaluation(name="judge", score=1.0, passed=True)
 
+    async def ajudge(sample: Sample) -> bool:
+        found.append(is_scoring())
+        return True
+
     def note() -> None:
         found.append(is_scoring())
 
-    async def in_loop() -> None:
-        handler = AsyncScoreCallbackHandler(judge, sink=lambda record: None)
-        for _ in range(2):
-            await chain.ainvoke("q", {"callbacks": [handler]})
-        assert await handler.close(30)
-
     chain: Runnable[Any, Any] = RunnableLambda(str)
     assert not is_scoring()
-    if how == "tasks":
-        asyncio.run(in_loop())
-    else:
-        handler = ScoreCallbackHandler(judge, sink=lambda record: None)
-        for _ in range(2):
-            chain.invoke("q", {"callbacks": [handler]})
-        assert handler.close(30)
-    assert found == [True] * 4
+    handler = ScoreCallbackHandler(judge, ajudge, sink=lambda record: None)
+    for _ in range(2):
+        chain.invoke("q", {"callbacks": [handler]})
+    assert handler.close(30)
+    assert found == [True] * 6
     assert not is_scoring()
+
+
+# --- The queue ------------------------------------------------------------------------------------
+
+
+class Held:
+    """An evaluator that waits until it may go on, and how many answers it has judged."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.inside = threading.Semaphore(0)
+        self.judged: list[str] = []
+        self.now = self.most = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, sample: Sample) -> bool:
+        with self._lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        self.inside.release()
+        self.go.wait(30)
+        with self._lock:
+            self.now -= 1
+            self.judged.append(sample.answer)
+        return True
+
+
+@pytest.fixture
+def held() -> Iterator[Held]:
+    held = Held()
+    yield held
+    held.go.set()
+
+
+echoing: Runnable[Any, Any] = RunnableLambda(str)
+
+
+def handler_of(held: Held, **options: Any) -> ScoreCallbackHandler:
+    return ScoreCallbackHandler(held, sink=lambda record: None, **options)
+
+
+def test_so_many_at_a_time_are_judged(held: Held) -> None:
+    handler = handler_of(held, max_concurrency=3)
+    for at in range(50):
+        echoing.invoke(str(at), {"callbacks": [handler]})
+    for _ in range(3):
+        assert held.inside.acquire(timeout=30)
+    assert handler.counts.waiting == 47
+    held.go.set()
+    assert handler.flush(30)
+    assert held.most == 3
+    assert sorted(map(int, held.judged)) == [*range(50)]
+
+
+def test_flush_waits_for_what_was_there_and_not_for_what_comes_later(held: Held) -> None:
+    first, second = Held(), held
+    held.go.set()
+
+    def judge(sample: Sample) -> bool:
+        return first(sample) if sample.answer == "first" else second(sample)
+
+    handler = ScoreCallbackHandler(judge, sink=lambda record: None, max_concurrency=2)
+    echoing.invoke("first", {"callbacks": [handler]})
+    assert not handler.flush(0.05)
+    done = threading.Event()
+    flushing = threading.Thread(target=lambda: handler.flush(30) and done.set())
+    flushing.start()
+    time.sleep(0.05)
+    second.go.clear()
+    echoing.invoke("second", {"callbacks": [handler]})
+    first.go.set()
+    assert done.wait(10)
+    flushing.join()
+    assert second.judged == []
+
+
+@pytest.mark.parametrize("mode", ["invoke", "ainvoke"])
+def test_block_waits_for_room_and_drops_nothing(mode: str, held: Held) -> None:
+    handler = handler_of(held, max_queue=1, max_concurrency=1, on_full="block")
+
+    async def in_loop() -> None:
+        ticks = 0
+
+        async def tick() -> None:
+            nonlocal ticks
+            while not held.go.is_set():
+                ticks += 1
+                await asyncio.sleep(0.001)
+
+        ticking = asyncio.create_task(tick())
+        await asyncio.gather(
+            *(echoing.ainvoke(str(at), {"callbacks": [handler]}) for at in range(10))
+        )
+        await ticking
+        assert ticks > 10  # the loop went on while chains waited
+
+    def offer() -> None:
+        if mode == "ainvoke":
+            asyncio.run(in_loop())
+            return
+        for at in range(10):
+            echoing.invoke(str(at), {"callbacks": [handler]})
+
+    offering = threading.Thread(target=offer)
+    offering.start()
+    offering.join(0.3)
+    assert offering.is_alive()
+    held.go.set()
+    offering.join(30)
+    assert not offering.is_alive()
+    assert handler.flush(30)
+    assert sorted(map(int, held.judged)) == [*range(10)]
+    assert handler.counts.dropped == 0
+
+
+def test_close_lets_those_go_that_wait_for_room(held: Held) -> None:
+    handler = handler_of(held, max_queue=1, max_concurrency=1, on_full="block")
+    chains = threading.Thread(
+        target=lambda: [echoing.invoke(str(at), {"callbacks": [handler]}) for at in range(10)]
+    )
+    chains.start()
+    assert held.inside.acquire(timeout=30)
+    assert not handler.close(0.1)
+    chains.join(30)
+    assert not chains.is_alive()
+    counts = handler.counts
+    assert (counts.runs, counts.dropped, counts.waiting) == (10, 10, 0)
+
+
+def test_when_no_thread_can_be_started_the_next_to_come_tries_again(
+    held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held.go.set()
+    handler = handler_of(held)
+
+    def no_more(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", no_more)
+        patched.setattr("demur.runtime.pool._idle", deque())
+        echoing.invoke("a", {"callbacks": [handler]})
+    assert handler.counts.waiting == 1
+    echoing.invoke("b", {"callbacks": [handler]})
+    assert handler.flush(30)
+    assert sorted(held.judged) == ["a", "b"]
+
+
+@pytest.mark.slow
+def test_an_asynchronous_client_of_the_evaluators_own_serves_all_its_answers() -> None:
+    """It belongs to the loop in which it was first used, and there is one for all of them."""
+    import httpx
+
+    from support.openai_server import Answer, openai_server
+
+    with openai_server(lambda request, number: Answer("yes")) as server:
+        client = httpx.AsyncClient(base_url=server.url)
+
+        async def judge(sample: Sample) -> bool:
+            asked = {"model": "m", "messages": [{"role": "user", "content": sample.answer}]}
+            reply = await client.post("chat/completions", json=asked)
+            return bool(reply.raise_for_status())
+
+        async def main() -> None:
+            handler = ScoreCallbackHandler(judge, sink=records.append)
+            for at in range(12):
+                await echoing.ainvoke(str(at), {"callbacks": [handler]})
+            assert await asyncio.to_thread(handler.close, 60)
+
+        records: list[Record] = []
+        asyncio.run(main())
+    assert [record.verdict for record in records] == ["passed"] * 12

@@ -156,7 +156,7 @@ def test_a_stream_that_is_garbage_may_end_at_any_time(where: str) -> None:
 
     answers: list[str] = []
     handler = ScoreCallbackHandler(judge, sink=lambda record: answers.append(record.answer))
-    lock: Any = handler._runs._lock if where == "runs" else handler._recorder._backlog._lock
+    lock: Any = handler._runs._lock if where == "runs" else handler._recorder._backlog._changed
 
     def abandon() -> None:
         stream = RunnableGenerator(words).stream("q", {"callbacks": [handler]})

@@ -15,13 +15,7 @@ from langchain_core.runnables import (
     RunnablePassthrough,
 )
 
-from demur import (
-    AsyncScoreCallbackHandler,
-    Evaluation,
-    Sample,
-    ScoreCallbackHandler,
-    Usage,
-)
+from demur import Evaluation, Sample, ScoreCallbackHandler, Usage
 from demur.observe import Record
 
 
@@ -63,18 +57,18 @@ class Records:
         return record
 
 
-Handler = ScoreCallbackHandler | AsyncScoreCallbackHandler
-MODES = ("invoke", "ainvoke", "stream", "astream", "batch", "abatch", "async handler, invoke")
+MODES = ("invoke", "ainvoke", "stream", "astream", "batch", "abatch")
 
 
-def handler_for(mode: str, *evaluators: Any, **options: Any) -> tuple[Handler, Records]:
-    """A handler as one would use it in that mode, and what it records."""
+def handler_for(*evaluators: Any, **options: Any) -> tuple[ScoreCallbackHandler, Records]:
+    """A handler, and what it records."""
     records = Records()
-    of = AsyncScoreCallbackHandler if mode.startswith("a") else ScoreCallbackHandler
-    return of(*evaluators, sink=records, **options), records
+    return ScoreCallbackHandler(*evaluators, sink=records, **options), records
 
 
-def run(mode: str, chain: Runnable[Any, Any], input: Any, handler: Handler, **config: Any) -> Any:
+def run(
+    mode: str, chain: Runnable[Any, Any], input: Any, handler: ScoreCallbackHandler, **config: Any
+) -> Any:
     """Run the chain in that mode, and wait until all is scored."""
     given: Any = {"callbacks": [handler], **config}
 
@@ -85,8 +79,7 @@ def run(mode: str, chain: Runnable[Any, Any], input: Any, handler: Handler, **co
             output = [chunk async for chunk in chain.astream(input, given)]
         else:
             output = await chain.abatch([input], given)
-        assert isinstance(handler, AsyncScoreCallbackHandler)
-        assert await handler.flush(30)
+        assert await asyncio.to_thread(handler.flush, 30)
         return output
 
     if mode in ("ainvoke", "astream", "abatch"):
@@ -97,10 +90,7 @@ def run(mode: str, chain: Runnable[Any, Any], input: Any, handler: Handler, **co
         output = chain.batch([input], given)
     else:
         output = chain.invoke(input, given)
-    if isinstance(handler, ScoreCallbackHandler):
-        assert handler.flush(30)
-    else:
-        assert asyncio.run(handler.flush(30))
+    assert handler.flush(30)
     return output
 
 
@@ -110,5 +100,5 @@ def rag(answer: str = "A good answer.") -> Runnable[Any, Any]:
     return asked | prompt | FakeListChatModel(responses=[answer]) | (lambda message: message.text)
 
 
-def nothing_left(handler: Handler) -> bool:
+def nothing_left(handler: ScoreCallbackHandler) -> bool:
     return not len(handler._runs) and not handler.counts.waiting

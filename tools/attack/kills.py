@@ -29,10 +29,6 @@ def _jsonl(path: Path) -> Write:
     return JSONLSink(path).write
 
 
-def _always(path: Path) -> Write:
-    return JSONLSink(path, fsync="always").write
-
-
 def _sqlite(path: Path) -> Write:
     return SQLiteSink(path).write
 
@@ -52,7 +48,6 @@ def _handler(path: Path) -> Write:
 
 SINKS: dict[str, tuple[Callable[[Path], Write], str]] = {
     "JSON lines": (_jsonl, "log.jsonl"),
-    "JSON lines, fsync always": (_always, "log.jsonl"),
     "SQLite": (_sqlite, "log.sqlite"),
     "a handler, SQLite": (_handler, "log.sqlite"),
     "a handler, JSON lines": (_handler, "log.jsonl"),

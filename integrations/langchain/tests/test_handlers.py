@@ -9,7 +9,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from agent_server import checker, make_agent, search, search_tool, serving, small_search
-from demur import AsyncScoreCallbackHandler, ScoreCallbackHandler
+from demur import ScoreCallbackHandler
 from demur.observe import Record
 from langchain_demur import HallucinationMiddleware
 from support.openai_server import openai_server
@@ -29,13 +29,13 @@ def records_of(mode: str, agent: Any, *evaluators: Any) -> list[Record]:
         return records
 
     async def run() -> None:
-        handler = AsyncScoreCallbackHandler(*evaluators, sink=records.append)
+        handler = ScoreCallbackHandler(*evaluators, sink=records.append)
         if mode == "ainvoke":
             await agent.ainvoke(ASKED, {"callbacks": [handler]})
         else:
             async for _ in agent.astream(ASKED, {"callbacks": [handler]}):
                 pass
-        assert await handler.close(60)
+        assert await asyncio.to_thread(handler.close, 60)
         assert not len(handler._runs)
 
     asyncio.run(run())

@@ -7,21 +7,19 @@ evaluators do meanwhile (`is_scoring`) is to be left out.
 
 from demur._secret_names import is_secret_name as is_secret_name
 from demur.observe.backlog import OnFull
+from demur.observe.backlog import is_scoring as is_scoring
 from demur.observe.finished import Finished as Finished
-from demur.observe.handlers import AsyncScoreCallbackHandler, ScoreCallbackHandler
-from demur.observe.outlet import SinkLike
+from demur.observe.handlers import ScoreCallbackHandler
 from demur.observe.reading import Said as Said
 from demur.observe.recorder import Recorder as Recorder
 from demur.observe.recorder import RunCounts
-from demur.observe.recorder import is_scoring as is_scoring
 from demur.observe.records import Record
 from demur.observe.redaction import Redact
 from demur.observe.redaction import evaluation_redaction as evaluation_redaction
 from demur.observe.runs import Runs as Runs
-from demur.observe.sinks import JSONLSink, OpenTelemetrySink, Sink, SQLiteSink
+from demur.observe.sinks import JSONLSink, OpenTelemetrySink, Sink, SinkLike, SQLiteSink
 
 __all__ = [  # what is not named here serves other rooms, and is not promised
-    "AsyncScoreCallbackHandler",
     "JSONLSink",
     "OnFull",
     "OpenTelemetrySink",

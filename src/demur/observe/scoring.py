@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,26 +50,11 @@ class _Judging(RunnableCall[Sample, object]):
     """A call of an evaluator. Whatever it raises is its outcome: nobody is there to be told."""
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[object]:
-        """Make the call in this thread."""
         started = time.monotonic()
         try:
             return super().run(config, policy)
         except BaseException as error:
-            return _raised(error, started)
-
-    async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[object]:
-        """Make the call in the running loop."""
-        started = time.monotonic()
-        try:
-            return await super().arun(config, policy)
-        except (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit):
-            raise  # it is the loop that ends
-        except BaseException as error:  # SystemExit would end the loop, which is the chain's
-            return _raised(error, started)
-
-
-def _raised(error: BaseException, started: float) -> Outcome[object]:
-    return Outcome.failed(error, time.monotonic() - started)
+            return Outcome.failed(error, time.monotonic() - started)
 
 
 def _evaluation(name: str, outcome: Outcome[object]) -> Evaluation:

@@ -18,7 +18,7 @@ from demur.runtime.calls import (
 )
 from demur.runtime.in_process import bounded, is_local
 from demur.runtime.limits import PerModel, ashare, share
-from demur.runtime.pool import as_completed, in_background, in_own_loop, settle, take
+from demur.runtime.pool import as_completed, in_background, in_own_loop, settle, take, within
 from demur.runtime.retry import (
     CallPolicy,
     cause_of,
@@ -85,5 +85,6 @@ __all__ = [
     "share",
     "side_by_side",
     "take",
+    "within",
     "within_scope",
 ]

@@ -22,13 +22,13 @@ import contextvars
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import TypeAlias, TypeVar
 
-from demur._forks import in_child
+from demur._forks import in_child, lock
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -43,11 +43,12 @@ _idle: deque[_Inbox] = deque()
 in_child(_idle.clear)  # a child process has none of the threads
 
 
-def within(timeout: float, call: Callable[[], T]) -> T:
-    """Run a blocking call, but wait `timeout` seconds at most.
+def within(timeout: float | None, call: Callable[[], T]) -> T:
+    """Run a blocking call, but wait `timeout` seconds at most; None: to its end.
 
     Raises:
-        TimeoutError: It takes longer. Its thread is left to it until its client gives up.
+        concurrent.futures.TimeoutError: It takes longer. Its thread is left to it until its client
+            gives up.
     """
     future: Future[T] = Future()
     in_background(partial(settle, future, call))
@@ -63,13 +64,53 @@ def settle(future: Future[T], call: Callable[[], T]) -> None:
 
 
 def in_own_loop(call: Callable[[], Coroutine[object, None, T]]) -> T:
-    """Run a coroutine function to its end, in an event loop of its own in another thread.
+    """Run a coroutine function to its end, in an event loop of demur's own in another thread.
 
-    So it can be called where a loop is running already.
+    So it can be called where a loop is running already. It is one loop for all, so that a client
+    that was used in it once can be used in it again.
     """
+    loop = _own_loop()
+    try:
+        inside = asyncio.get_running_loop() is loop
+    except RuntimeError:
+        inside = False
+    if not inside:
+        return asyncio.run_coroutine_threadsafe(call(), loop).result()
+    # What runs in the loop calls something that waits for the loop: it would wait for ever.
     future: Future[T] = Future()
     in_background(partial(settle, future, lambda: asyncio.run(call())))
     return future.result()
+
+
+_own: list[asyncio.AbstractEventLoop] = []
+in_child(_own.clear)
+_beginning = lock()
+
+
+def _own_loop() -> asyncio.AbstractEventLoop:
+    with _beginning:
+        if not _own:
+            loop = asyncio.new_event_loop()
+            loop.set_default_executor(_Executor())
+            contextvars.Context().run(in_background, loop.run_forever)
+            _own.append(loop)
+        return _own[0]
+
+
+class _Executor(ThreadPoolExecutor):
+    """Threads of this pool for `asyncio.to_thread`, which still start at the interpreter's end."""
+
+    def submit(  # type: ignore[explicit-any]  # as the base class has it
+        self, fn: Callable[..., T], /, *args: object, **kwargs: object
+    ) -> Future[T]:
+        future: Future[T] = Future()
+
+        def work() -> None:
+            if future.set_running_or_notify_cancel():
+                settle(future, partial(fn, *args, **kwargs))
+
+        in_background(work)
+        return future
 
 
 def in_background(work: Callable[[], None]) -> None:

@@ -24,7 +24,7 @@ from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
-from demur import AsyncScoreCallbackHandler, Evaluation, Sample, ScoreCallbackHandler
+from demur import Evaluation, Sample, ScoreCallbackHandler
 from demur.errors import DemurError, MissingExtraError
 from demur.observe import OpenTelemetrySink, Record
 from demur.observe.spans import current_span_ids
@@ -167,10 +167,6 @@ def test_metrics_add_up(pipeline: Pipeline) -> None:
         frozenset({checker, ("demur.finding", "failed")}): 1,
     }
     cost = records.JUDGING
-    assert pipeline.counted("demur.judge.calls") == {
-        frozenset({checker}): 4 * cost.calls,
-        frozenset({fewl}): cost.calls,
-    }
     kinds = {"input": cost.input_tokens, "output": cost.output_tokens}
     assert pipeline.counted("demur.judge.tokens") == {
         frozenset({by, ("gen_ai.token.type", kind)}): times * tokens
@@ -178,24 +174,16 @@ def test_metrics_add_up(pipeline: Pipeline) -> None:
         for kind, tokens in kinds.items()
     }
     assert sum(pipeline.counted("demur.runs").values()) == 3
-    judging = pipeline.points("demur.judge.duration")[frozenset({checker})]
-    assert (judging.count, judging.sum) == (4, pytest.approx(4 * cost.seconds))
-    running = pipeline.points("demur.run.duration")
-    assert sum(point.sum for point in running.values()) == pytest.approx(3 * 1.25)
     units = {name: metric.unit for name, metric in pipeline.receiver.metrics().items()}
     assert units == {
         "demur.evaluations": "{evaluation}",
         "demur.evaluation.score": "1",
-        "demur.evaluation.score.below_zero": "1",
-        "demur.judge.calls": "{call}",
         "demur.judge.tokens": "{token}",
-        "demur.judge.duration": "s",
         "demur.runs": "{run}",
-        "demur.run.duration": "s",
     }
 
 
-def test_scores_have_buckets_of_a_tenth_on_both_sides_of_zero(pipeline: Pipeline) -> None:
+def test_scores_from_0_on_have_buckets_of_a_tenth(pipeline: Pipeline) -> None:
     scores = (-7.0, -0.34, -0.35, 0.0, 0.25, 1.0, 1.5)
     pipeline.sent(*(records.scored(records.found(score=score)) for score in scores))
     assert _filled(pipeline, "demur.evaluation.score") == {
@@ -204,11 +192,8 @@ def test_scores_have_buckets_of_a_tenth_on_both_sides_of_zero(pipeline: Pipeline
         (0.9, 1.0): 1,
         (1.0, 2.0): 1,
     }
-    # OpenTelemetry's histograms drop negative numbers, and FEWL's scores may be.
-    assert _filled(pipeline, "demur.evaluation.score.below_zero") == {
-        (0.3, 0.4): 2,
-        (2.0, float("inf")): 1,
-    }
+    values = [attributes_of(event)["gen_ai.evaluation.score.value"] for event in pipeline.receiver.logs()]
+    assert sorted(values) == sorted(scores)  # the events have those below 0 too
 
 
 def _filled(pipeline: Pipeline, name: str) -> dict[tuple[float, float], int]:
@@ -334,14 +319,14 @@ async def test_scores_of_chains_side_by_side_are_in_their_own_spans(pipeline: Pi
         return text.upper()
 
     chain: Runnable[Any, Any] = RunnableLambda(str.upper, upper) | RunnableLambda(str.upper, upper)
-    handler = AsyncScoreCallbackHandler(_judge, sink=pipeline.sink())
+    handler = ScoreCallbackHandler(_judge, sink=pipeline.sink())
 
     async def request(text: str) -> None:
         with pipeline.tracer.start_as_current_span(text.upper()):
             await chain.ainvoke(text, {"callbacks": [handler]})
 
     await asyncio.gather(*map(request, "abcdefgh"))
-    assert await handler.close(30)
+    assert await asyncio.to_thread(handler.close, 30)
     _each_in_its_span(pipeline, 8)
 
 

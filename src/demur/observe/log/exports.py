@@ -17,8 +17,8 @@ from demur.observe.log.errors import LogError
 from demur.observe.log.opening import Log
 from demur.observe.log.reading import Damaged
 from demur.observe.log.selection import EVERY, Filters, records
-from demur.observe.outlet import FILES
 from demur.observe.records import Record
+from demur.observe.sinks.choosing import _FILES as FILES
 from demur.schema import Evaluation
 
 TABLE = ".csv"

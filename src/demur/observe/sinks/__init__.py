@@ -1,9 +1,17 @@
 """Sinks: where records go."""
 
-from demur.observe.sinks.base import Sink
-from demur.observe.sinks.function import FunctionSink
+from demur.observe.sinks.base import Sink, Writer
+from demur.observe.sinks.choosing import SinkLike, as_sinks
 from demur.observe.sinks.jsonl import JSONLSink
 from demur.observe.sinks.otel import OpenTelemetrySink
 from demur.observe.sinks.sqlite import SQLiteSink
 
-__all__ = ["FunctionSink", "JSONLSink", "OpenTelemetrySink", "SQLiteSink", "Sink"]
+__all__ = [
+    "JSONLSink",
+    "OpenTelemetrySink",
+    "SQLiteSink",
+    "Sink",
+    "SinkLike",
+    "Writer",
+    "as_sinks",
+]

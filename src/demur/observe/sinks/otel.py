@@ -40,10 +40,8 @@ _RUN = "demur.run.id"
 _ROOT = "demur.run.root_id"
 _RUN_NAME = "demur.run.name"
 
-# Most scores are in [0, 1]; FEWL's may be below and above.
+# Most scores are in [0, 1]; FEWL's may be above.
 _SCORES = (*(tenth / 10 for tenth in range(11)), 2.0)
-# Those that the conventions give for calls of models, and up to runs of some minutes.
-_SECONDS = tuple(0.01 * 2**power for power in range(16))
 _FLUSH_MILLISECONDS = 10_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -63,14 +61,10 @@ class OpenTelemetrySink(Sink):
 
     | name | unit | by |
     |---|---|---|
-    | `demur.evaluations` | {evaluation} | evaluator, finding, model |
-    | `demur.evaluation.score` | 1 | evaluator; scores that are not below 0 |
-    | `demur.evaluation.score.below_zero` | 1 | evaluator; the others, without their sign |
-    | `demur.judge.calls` | {call} | evaluator |
-    | `demur.judge.tokens` | {token} | evaluator, `gen_ai.token.type`: input or output |
-    | `demur.judge.duration` | s | evaluator; summed over an evaluation's calls |
     | `demur.runs` | {run} | verdict, outcome, model |
-    | `demur.run.duration` | s | verdict, outcome |
+    | `demur.evaluations` | {evaluation} | evaluator, finding, model |
+    | `demur.evaluation.score` | 1 | evaluator; a histogram takes no scores below 0 |
+    | `demur.judge.tokens` | {token} | evaluator, `gen_ai.token.type`: input or output |
 
     The SDK holds events and metrics for some seconds before it exports them, and drops what the
     collector does not take; `kill -9` loses what it holds. `flush` has it export at once. Give a
@@ -173,32 +167,10 @@ class _Emitter:
             "Scores; higher is better.",
             explicit_bucket_boundaries_advisory=_SCORES,
         )
-        # A histogram takes no negative numbers: the SDK drops them.
-        self._below_zero = meter.create_histogram(
-            "demur.evaluation.score.below_zero",
-            "1",
-            "How far scores below 0 are below it.",
-            explicit_bucket_boundaries_advisory=_SCORES,
-        )
-        self._calls = meter.create_counter(
-            "demur.judge.calls", "{call}", "Requests to models for judging."
-        )
         self._tokens = meter.create_counter(
             "demur.judge.tokens", "{token}", "Tokens that judging took."
         )
-        self._judging = meter.create_histogram(
-            "demur.judge.duration",
-            "s",
-            "Time in calls of one evaluation, summed over the calls.",
-            explicit_bucket_boundaries_advisory=_SECONDS,
-        )
         self._runs = meter.create_counter("demur.runs", "{run}", "Runs, by verdict.")
-        self._running = meter.create_histogram(
-            "demur.run.duration",
-            "s",
-            "How long runs took, without what was scored after them.",
-            explicit_bucket_boundaries_advisory=_SECONDS,
-        )
 
     def emit(self, record: Record) -> None:
         """Send one record's events, and count it."""
@@ -208,21 +180,16 @@ class _Emitter:
             self._logger.emit(event)
         for _, evaluation in record.judged():
             self._count(evaluation, record.model, context)
-        run = _known({_VERDICT: record.verdict, _OUTCOME: record.outcome})
-        self._runs.add(1, {**run, **_known({_MODEL: record.model})}, context)
-        self._running.record(record.seconds, run, context)
+        run = {_VERDICT: record.verdict, _OUTCOME: record.outcome, _MODEL: record.model}
+        self._runs.add(1, _known(run), context)
 
     def _count(self, evaluation: Evaluation, model: str | None, context: Context) -> None:
         by = {_EVALUATOR: evaluation.name}
         counted = _known({**by, _FINDING: evaluation.finding, _MODEL: model})
         self._evaluations.add(1, counted, context)
-        if evaluation.score is not None:
-            scores = self._scores if evaluation.score >= 0 else self._below_zero
-            scores.record(abs(evaluation.score), by, context)
+        if evaluation.score is not None and evaluation.score >= 0:
+            self._scores.record(evaluation.score, by, context)
         usage = evaluation.usage
-        if usage.calls:
-            self._calls.add(usage.calls, by, context)
-            self._judging.record(usage.seconds, by, context)
         for kind, tokens in (("input", usage.input_tokens), ("output", usage.output_tokens)):
             if tokens:
                 self._tokens.add(tokens, {**by, _TOKEN_TYPE: kind}, context)

@@ -1,0 +1,173 @@
+"""The last step of a record's way: to every sink, or to a file where a sink fails."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import tempfile
+import traceback
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import tenacity
+
+from demur._forks import lock
+from demur.errors import DemurError
+from demur.observe.records import Record
+from demur.observe.sinks import JSONLSink, Sink, SQLiteSink, Writer
+from demur.runtime import in_own_loop
+
+_log = logging.getLogger("demur.observe")
+
+_TRIES, _SECONDS = 4, 2.0
+"""How often, and for how long, a record is offered to a sink that works otherwise."""
+
+
+class Delivery:
+    """Gives records to sinks. Safe in threads; a sink is asked by one thread at a time.
+
+    A sink that fails is asked again for about a second. Then its records go to a file of JSON
+    lines, and a warning says so; the sink is asked once with each further record, until it takes
+    one. Warnings hold no text of a record, nor what the error says, which may quote one.
+
+    Args:
+        sinks: Where the records go.
+        fallback: The file for what a sink does not take. None: one beside the sink's own file, or
+            in the system's folder for temporary files where the sink has none.
+
+    Raises:
+        DemurError: There is no folder for `fallback`, or it is a folder itself.
+    """
+
+    def __init__(self, sinks: Sequence[Writer], fallback: Path | None) -> None:
+        if fallback is not None:
+            fallback = fallback.absolute()
+            if not fallback.parent.is_dir() or fallback.is_dir():
+                raise DemurError(
+                    f"cannot keep records in {fallback}: expected a file in a folder that exists"
+                )
+        self._routes = [_Route(sink, fallback or _beside(sink)) for sink in sinks]
+
+    @property
+    def to_fallback(self) -> int:
+        """Records that went to a file instead; once for each sink that did not take it."""
+        return sum(route.to_fallback for route in self._routes)
+
+    @property
+    def lost(self) -> int:
+        """Records that the file did not take either; once for each sink."""
+        return sum(route.lost for route in self._routes)
+
+    def write(self, record: Record) -> None:
+        """Give a record to every sink. It does not raise.
+
+        When this returns, each sink has it, or its file has, or it counts as lost.
+        """
+        for route in self._routes:
+            route.write(record)
+
+    def flush(self) -> None:
+        """Have every sink send on what it holds. What fails is logged."""
+        for route in self._routes:
+            route.end("flush")
+
+    def close(self) -> None:
+        """Close every sink. What fails is logged. A write after it still works."""
+        for route in self._routes:
+            route.end("close")
+
+
+class _Route:
+    """One sink, and the file for what it does not take."""
+
+    def __init__(self, sink: Writer, fallback: Path) -> None:
+        self._sink, self._fallback = sink, fallback
+        self._lock = lock()
+        self._down = False
+        self.to_fallback = self.lost = 0
+
+    def write(self, record: Record) -> None:
+        with self._lock:
+            try:
+                self._offer(record)
+            except BaseException as error:  # such as a SystemExit, which would end the thread only
+                self._keep(record, error)
+                self._down = True
+            else:
+                self._down = False
+
+    def end(self, how: str) -> None:
+        """Flush or close the sink, if it can be."""
+        if (work := getattr(self._sink, how, None)) is None:
+            return
+        with self._lock:
+            try:
+                finish(work)
+            except BaseException as error:
+                _log.warning("%s failed to %s: %s", self._name, how, _without_words(error))
+
+    def _offer(self, record: Record) -> None:
+        write = partial(finish, self._sink.write, record)
+        if self._down:
+            write()
+            return
+        tenacity.Retrying(
+            stop=tenacity.stop_after_attempt(_TRIES) | tenacity.stop_after_delay(_SECONDS),
+            wait=tenacity.wait_exponential(multiplier=0.1),
+            reraise=True,
+        )(write)
+
+    def _keep(self, record: Record, error: BaseException) -> None:
+        """Write a record to the file."""
+        try:
+            JSONLSink(self._fallback).write(record)
+        except Exception as second:
+            self.lost += 1
+            if self.lost == 1 or not self._down:
+                _log.error(
+                    "records are lost: %s does not take them (%s), and %s cannot be written (%s)",
+                    *(self._name, _without_words(error)),
+                    *(self._fallback, _without_words(second)),
+                )
+            return
+        self.to_fallback += 1
+        if not self._down:
+            _log.warning(
+                "%s does not take records (%s): until it does, they go to %s",
+                *(self._name, _without_words(error), self._fallback),
+            )
+
+    @property
+    def _name(self) -> str:
+        """What to call the sink: without what a user's own repr may tell."""
+        ours = isinstance(self._sink, Sink) and type(self._sink).__module__.startswith("demur.")
+        return repr(self._sink) if ours else type(self._sink).__qualname__
+
+
+def finish(function: Callable[..., object], *arguments: object) -> None:
+    """Call a function, and wait for what it does if it is asynchronous."""
+    returned = function(*arguments)
+    if inspect.isawaitable(returned):
+        in_own_loop(partial(_awaited, returned))
+
+
+async def _awaited(returned: Awaitable[object]) -> None:
+    await returned
+
+
+def _beside(sink: Writer) -> Path:
+    if isinstance(sink, (JSONLSink, SQLiteSink)):
+        return sink.path.with_name(f"{sink.path.name}.fallback.jsonl")
+    return Path(tempfile.gettempdir(), f"demur-fallback-{uuid.uuid4().hex[:12]}.jsonl")
+
+
+def _without_words(error: BaseException) -> str:
+    """What an error is and where it came from, without what it says."""
+    words = type(error).__name__
+    if isinstance(error, OSError) and error.strerror:
+        words += f", {error.strerror}"
+    if frames := traceback.extract_tb(error.__traceback__):
+        words += f", at {Path(frames[-1].filename).name}:{frames[-1].lineno}"
+    return words

@@ -1,0 +1,74 @@
+"""The sinks that a user means."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeAlias, Union, cast
+
+from demur.observe.records import Record
+from demur.observe.sinks.base import FunctionSink, Sink, Writer
+from demur.observe.sinks.jsonl import JSONLSink
+from demur.observe.sinks.sqlite import SQLiteSink
+
+_One: TypeAlias = Union[str, Path, Sink, Writer, Callable[[Record], object]]  # noqa: UP007  # of Python 3.10
+SinkLike: TypeAlias = Union[_One, Sequence[_One]]  # noqa: UP007  # of Python 3.10
+"""What a sink is made of: a path that ends in ".sqlite", ".sqlite3" or ".db", or in ".jsonl" or
+".ndjson"; a `Sink`, or an object with `write(record)`; a function that takes a `Record`; or several
+of these. The function and `write` may be `async`."""
+
+_FILES: dict[str, Callable[[Path], Sink]] = {
+    **dict.fromkeys((".jsonl", ".ndjson"), JSONLSink),
+    **dict.fromkeys((".sqlite", ".sqlite3", ".db"), SQLiteSink),
+}
+"""What a file holds, by the end of its name."""
+
+
+def as_sinks(sink: SinkLike) -> tuple[Writer, ...]:
+    """The sinks that a user means.
+
+    Args:
+        sink: See `SinkLike`.
+
+    Raises:
+        TypeError: It is something else.
+        ValueError: The path has another suffix, or there is no sink; or as the sinks' classes do.
+        DemurError: As the sinks' classes do.
+    """
+    if isinstance(sink, (list, tuple)):
+        if not sink:
+            raise ValueError(f"sink is {sink!r}: expected at least one sink")
+        return tuple(_as_sink(member) for member in sink)
+    return (_as_sink(sink),)
+
+
+def _as_sink(sink: object) -> Writer:
+    if isinstance(sink, (str, os.PathLike)):
+        path = Path(sink)
+        if make := _FILES.get(path.suffix.lower()):
+            return make(path)
+        raise ValueError(
+            f"cannot tell from its name what {str(sink)!r} is to hold: expected a file that ends "
+            f"in .sqlite, .sqlite3 or .db (SQLite), or in .jsonl or .ndjson (JSON lines). For "
+            "another name give JSONLSink(path) or SQLiteSink(path)"
+        )
+    if isinstance(sink, type):
+        raise TypeError(
+            f"a sink cannot be the class {sink.__name__} itself: give an instance of it, "
+            f"{sink.__name__}(...)"
+        )
+    if isinstance(sink, io.IOBase):  # its `write` takes texts
+        raise TypeError(
+            "a sink cannot be an open file, since several threads and processes may write: give "
+            "its path"
+        )
+    if callable(getattr(sink, "write", None)):
+        return cast(Writer, sink)
+    if callable(sink):
+        return FunctionSink(sink)
+    raise TypeError(
+        f"expected as a sink a path, a Sink or another object with write(record), a function that "
+        f"takes a record, or a list of these, got {type(sink).__name__}"
+    )

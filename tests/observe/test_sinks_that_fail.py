@@ -1,0 +1,362 @@
+"""Sinks of all kinds, those that fail too: each record is in the sink, or in a file beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.runnables import Runnable, RunnableLambda
+
+from demur import DemurError, ScoreCallbackHandler
+from demur.observe import JSONLSink, Record, RunCounts, Sink, SQLiteSink
+from support.handlers import echo
+from support.processes import end, forked
+
+SECRET = "sk-secret"
+ANSWER = "The Danube is good, and 2,850 kilometres long."
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The system's folder for temporary files."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    """What was logged since the last time, by level."""
+    caplog.set_level(logging.DEBUG, "demur")
+
+    def told() -> list[str]:
+        lines = [f"{one.levelname} {one.getMessage()}" for one in caplog.records]
+        caplog.clear()
+        return lines
+
+    return told
+
+
+def answered(handler: ScoreCallbackHandler, *questions: str) -> RunCounts:
+    """Have a chain answer questions, and what became of it."""
+    chain: Runnable[Any, Any] = RunnableLambda(lambda question: ANSWER)
+    for question in questions:
+        chain.invoke(question, {"callbacks": [handler]})
+    assert handler.flush(30)
+    return handler.counts
+
+
+def handler_of(sink: Any, **options: Any) -> ScoreCallbackHandler:
+    return ScoreCallbackHandler(echo, sink=sink, max_concurrency=1, **options)
+
+
+def asked(path: Path) -> list[str | None]:
+    """The questions of the records in a file of lines."""
+    return [Record.model_validate_json(line).question for line in path.read_bytes().splitlines()]
+
+
+class Moody(Sink):
+    """Takes records while it is `up`."""
+
+    def __init__(self, up: bool = True, error: BaseException | None = None) -> None:
+        self.up, self.error = up, error or OSError(28, "No space left on device")
+        self.taken: list[str | None] = []
+        self.tries, self.told = 0, list[str]()
+
+    def __repr__(self) -> str:
+        return f"Moody({SECRET})"
+
+    def write(self, record: Record) -> None:
+        self.tries += 1
+        if not self.up:
+            raise self.error
+        self.taken.append(record.question)
+
+    def flush(self) -> None:
+        self.told.append("flush")
+
+    def close(self) -> None:
+        self.told.append("close")
+
+
+# --- Sinks of all kinds --------------------------------------------------------------------------
+
+
+class Bare:
+    """With `write`, and nothing that says that it is a sink."""
+
+    __slots__ = ("taken",)
+
+    def __init__(self) -> None:
+        self.taken: list[str | None] = []
+
+    def write(self, record: Record) -> str:
+        self.taken.append(record.question)
+        return "kept"
+
+
+class Buffering:
+    """With all three, asynchronous, and with a lock that belongs to the loop it was used in."""
+
+    def __init__(self) -> None:
+        self.taken: list[str | None] = []
+        self.told: list[str] = []
+        self.loops: set[int] = set()
+
+    async def write(self, record: Record) -> None:
+        self.loops.add(id(asyncio.get_running_loop()))
+        await asyncio.sleep(0)
+        self.taken.append(record.question)
+
+    async def flush(self) -> None:
+        self.told.append("flush")
+
+    async def close(self) -> None:
+        self.told.append("close")
+
+    def __call__(self, record: Record) -> None:
+        raise AssertionError("it has `write`")
+
+
+def test_every_sink_has_every_record_in_order(tmp_path: Path) -> None:
+    moody, bare, buffering, called = Moody(), Bare(), Buffering(), list[Record]()
+
+    async def function(record: Record) -> None:
+        await asyncio.sleep(0)
+        called.append(record)
+
+    lines = tmp_path / "a.jsonl"
+    handler = handler_of([lines, str(tmp_path / "b.SQLITE"), moody, bare, buffering, function])
+    counts = answered(handler, "1", "2", "3")
+    assert handler.close(30)
+    assert asked(lines) == moody.taken == bare.taken == buffering.taken == ["1", "2", "3"]
+    assert [record.question for record in called] == ["1", "2", "3"]
+    assert (tmp_path / "b.SQLITE").exists()
+    assert moody.told == buffering.told == ["flush", "close"]
+    assert (counts.recorded, counts.to_fallback, counts.lost) == (3, 0, 0)
+    assert len(buffering.loops) == 1
+
+
+def test_a_sink_is_asked_by_one_thread_at_a_time() -> None:
+    inside, most = 0, 0
+
+    def write(record: Record) -> None:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        threading.Event().wait(0.001)
+        inside -= 1
+
+    handler = ScoreCallbackHandler(echo, sink=write, max_concurrency=8)
+    assert answered(handler, *map(str, range(40))).recorded == 40
+    assert most == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [
+        *((name, SQLiteSink) for name in ("a.sqlite", "a.sqlite3", "a.db", "a.x.DB")),
+        *((name, JSONLSink) for name in ("a.jsonl", "a.ndjson", "a.db.JSONL")),
+    ],
+)
+def test_a_path_is_known_by_its_end(tmp_path: Path, name: str, made: Any) -> None:
+    path = tmp_path / name
+    answered(handler_of(path), "1")
+    made(path)  # another sink of that kind opens it
+    assert path.read_bytes().startswith(b"SQLite format 3" if made is SQLiteSink else b"{")
+
+
+@pytest.mark.parametrize("name", ["scores.json", "scores", "scores.jsonl.gz", "", ".db"])
+def test_a_path_with_another_end_is_an_error(name: str) -> None:
+    with pytest.raises(ValueError, match=r"\.sqlite, \.sqlite3 or \.db .* \.jsonl or \.ndjson"):
+        handler_of(name)
+
+
+@pytest.mark.parametrize("wrong", [None, 1, b"scores.db", {"a": 1}, {"scores.db"}, [["a.db"]]])
+def test_something_else_is_an_error(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="expected as a sink a path, a Sink or another object"):
+        handler_of(wrong)
+
+
+def test_a_class_a_file_and_nothing_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"the class Moody itself: give an instance of it, Moody"):
+        handler_of(Moody)
+    with (tmp_path / "log.txt").open("w") as file, pytest.raises(TypeError, match="give its path"):
+        handler_of(file)
+    with pytest.raises(ValueError, match="expected at least one sink"):
+        handler_of([])
+
+
+# --- A sink that fails ---------------------------------------------------------------------------
+
+
+def test_a_record_is_offered_again(said: Callable[[], list[str]]) -> None:
+    fails = iter([OSError("once"), TimeoutError("twice"), None])
+    taken = []
+
+    def write(record: Record) -> None:
+        if error := next(fails):
+            raise error
+        taken.append(record.question)
+
+    counts = answered(handler_of(write), "1")
+    assert taken == ["1"]
+    assert (counts.recorded, counts.to_fallback, counts.lost) == (1, 0, 0)
+    assert said() == []
+
+
+@pytest.mark.parametrize("kind", ["sync", "async", "an exit", "cancelled"])
+def test_what_a_sink_does_not_take_is_in_a_file_and_is_told_once(
+    kind: str, said: Callable[[], list[str]], temporary: Path
+) -> None:
+    moody = Moody(up=False)
+    if kind == "an exit":
+        moody.error = SystemExit(3)
+    if kind == "cancelled":
+        moody.error = asyncio.CancelledError()
+
+    async def write(record: Record) -> None:
+        await asyncio.sleep(0)
+        moody.write(record)
+
+    handler = handler_of(write if kind == "async" else moody)
+    counts = answered(handler, "1", "2", "3")
+    (file,) = temporary.iterdir()
+    assert asked(file) == ["1", "2", "3"]
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert (counts.recorded, counts.to_fallback, counts.lost) == (3, 3, 0)
+    (line,) = said()
+    assert line.startswith("WARNING")
+    assert f"does not take records ({type(moody.error).__name__}" in line
+    assert str(file) in line
+    moody.up = True
+    assert answered(handler, "4").to_fallback == 3
+    assert moody.taken == ["4"]
+    moody.up = False
+    answered(handler, "5")
+    assert len(said()) == 1  # of another time
+
+
+def test_while_a_sink_is_down_it_is_asked_once_a_record() -> None:
+    moody = Moody(up=False)
+    answered(handler_of(moody), "1", *"abcdefgh")
+    assert 2 <= moody.tries - 8 <= 5
+
+
+def test_the_file_is_beside_the_sinks_own_or_where_it_is_said(tmp_path: Path) -> None:
+    class Full(JSONLSink):
+        def write(self, record: Record) -> None:
+            raise OSError(28, "No space left on device")
+
+    answered(handler_of(Full(tmp_path / "scores.jsonl")), "1")
+    assert asked(tmp_path / "scores.jsonl.fallback.jsonl") == ["1"]
+    answered(handler_of(Full(tmp_path / "x.jsonl"), fallback=tmp_path / "kept.jsonl"), "1", "2")
+    assert asked(tmp_path / "kept.jsonl") == ["1", "2"]
+
+
+def test_one_sink_that_fails_costs_the_others_nothing(tmp_path: Path) -> None:
+    bare, path = Bare(), tmp_path / "kept.jsonl"
+    sinks = [Moody(up=False), bare, Moody(up=False)]
+    counts = answered(handler_of(sinks, fallback=path), "1", "2")
+    assert bare.taken == ["1", "2"]
+    assert asked(path) == ["1", "1", "2", "2"]
+    assert (counts.recorded, counts.to_fallback) == (2, 4)
+
+
+def test_what_no_file_takes_either_is_lost_and_counted(
+    tmp_path: Path, said: Callable[[], list[str]]
+) -> None:
+    handler = handler_of(Moody(up=False), fallback=tmp_path / "kept.jsonl")
+    (tmp_path / "kept.jsonl").mkdir()
+    counts = answered(handler, "1", "2")
+    assert (counts.to_fallback, counts.lost) == (0, 2)
+    (line,) = said()
+    assert line.startswith("ERROR records are lost: ")
+    assert "No space left on device" in line
+
+
+@pytest.mark.parametrize("place", ["no/such/folder/a.jsonl", "."])
+def test_a_place_for_them_that_cannot_be_is_told_at_once(tmp_path: Path, place: str) -> None:
+    with pytest.raises(DemurError, match=r"cannot keep records in .*: expected a file in a folder"):
+        handler_of(print, fallback=tmp_path / place)
+
+
+def test_what_fails_at_the_end_is_logged(said: Callable[[], list[str]]) -> None:
+    class Ends(Moody):
+        def flush(self) -> None:
+            raise OSError("away")
+
+        def close(self) -> None:
+            raise ValueError("away")
+
+    handler = handler_of(Ends())
+    answered(handler, "1")
+    assert handler.close(30)
+    flushed, closed = said()
+    assert "Ends failed to flush: OSError" in flushed
+    assert "Ends failed to close: ValueError" in closed
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks on Windows")
+def test_a_forked_process_is_stopped_by_no_sink_of_its_parents(tmp_path: Path) -> None:
+    path, go, inside = tmp_path / "scores.jsonl", threading.Event(), threading.Event()
+    parent = os.getpid()
+
+    class Slow(JSONLSink):
+        def write(self, record: Record) -> None:
+            if os.getpid() == parent:
+                inside.set()
+                go.wait(30)
+            super().write(record)
+
+    handler = handler_of(Slow(path))
+    chain: Runnable[Any, Any] = RunnableLambda(lambda question: ANSWER)
+    chain.invoke("parent's", {"callbacks": [handler]})
+    assert inside.wait(30)
+    end(forked(lambda: answered(handler, "child's")))
+    go.set()
+    assert handler.flush(30)
+    assert asked(path) == ["child's", "parent's"]
+
+
+# --- What is logged ------------------------------------------------------------------------------
+
+
+def test_no_key_of_a_sink_is_logged(said: Callable[[], list[str]]) -> None:
+    class Poster:
+        def __repr__(self) -> str:
+            return f"Poster({SECRET})"
+
+        def __call__(self, *given: object) -> None:
+            raise OSError(f"gone, {SECRET}")
+
+    for sink in (Moody(up=False), Poster(), partial(Poster(), SECRET)):
+        handler = handler_of(sink)
+        answered(handler, "1")
+        handler.close(30)
+        lines = said()
+        assert lines
+        assert "secret" not in "".join(lines)
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyError, OSError])
+def test_no_text_of_a_record_is_logged(
+    kind: type[Exception], said: Callable[[], list[str]]
+) -> None:
+    def write(record: Record) -> None:
+        raise kind(f"cannot send {record.answer[5:25]}")
+
+    answered(handler_of(write), "1")
+    (line,) = said()
+    assert f"{kind.__name__}, at test_sinks_that_fail.py:" in line
+    assert "Danube" not in line
+    assert "cannot send" not in line
