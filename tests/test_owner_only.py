@@ -12,8 +12,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from demur import Evaluation, ExampleStore
 from demur.demo.play import save
 from demur.observe import JSONLSink, SQLiteSink
-from demur.observe.fallback import FallbackFile
-from demur.observe.log import export, open_log
+from demur.observe.log import export_csv, open_log
 from demur.report import write_report
 from support.evaluators import Scripted
 from support.records import jsonl, scored
@@ -37,13 +36,11 @@ def _logs(folder: Path) -> None:
     for sink in (SQLiteSink(folder / "a.sqlite"), JSONLSink(folder / "a.jsonl")):
         sink.write(scored())
         sink.close()
-    FallbackFile(folder / "fallback.jsonl").write(scored())
 
 
 def _exports(folder: Path) -> None:
     with open_log(jsonl(folder / "log.jsonl", [scored()])) as log:
-        for name in ("b.sqlite", "b.jsonl", "b.csv"):
-            export(log, folder / name)
+        export_csv(log, folder / "b.csv")
         write_report(log, folder / "b.html")
     log.path.unlink()  # the test's
 

@@ -449,9 +449,10 @@ def test_scores_that_cannot_be_compared_are_refused_with_what_would_do(
     assert _run(path, "--percentile", 50) == 2
     err = capsys.readouterr().err
     assert "model: 'gpt-4' (30), 'gpt-3' (20)" in err
-    assert f"demur log {path} --since TIME --export part.sqlite" in err
-    part = tmp_path / "part.sqlite"
-    assert cli.run(["log", str(path), "--since", "2027-01-01", "--export", str(part)]) == 0
+    assert f"demur log list {path} --since TIME -n 1000000 --json > part.jsonl" in err
+    part, since = tmp_path / "part.jsonl", ("--since", "2027-01-01")
+    assert cli.run(["log", "list", str(path), *since, "-n", "1000000", "--json"]) == 0
+    part.write_text(capsys.readouterr().out)
     assert _run(part, "--percentile", 50) == 0
     assert Threshold.load(tmp_path / "part.threshold.json").fingerprints == {"model": "gpt-4"}
 

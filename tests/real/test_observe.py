@@ -20,7 +20,7 @@ def test_the_third_use_of_the_readme_works_as_typed(model: BaseChatModel, tmp_pa
     # A script of its own, since what is written is written at its end.
     subprocess.run([sys.executable, "use.py"], cwd=tmp_path, check=True, timeout=300)
     consoles = [part.split("```", 1)[0] for part in readme.split("```console\n")[1:]]
-    (commands,) = (block for block in consoles if "--summary" in block)
+    (commands,) = (block for block in consoles if "demur log summary" in block)
     for command in commands.splitlines():
         arguments = command.partition("#")[0].split()
         shown = subprocess.run(
@@ -34,7 +34,7 @@ def test_the_third_use_of_the_readme_works_as_typed(model: BaseChatModel, tmp_pa
         assert ("report.html" if "report" in arguments else "RefChecker") in shown.stdout
     assert "RefChecker" in (tmp_path / "report.html").read_text(encoding="utf-8")
     listed = subprocess.run(
-        [sys.executable, "-m", "demur", "log", "scores.sqlite"],
+        [sys.executable, "-m", "demur", "log", "list", "scores.sqlite"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -117,15 +117,16 @@ def _spoiled(content: bytes, draw: random.Random) -> bytes:
 
 def _read(path: Path, left: set[str], draw: random.Random, tally: Tally) -> None:
     """List a log, and do something else with it: what is whole has to be listed."""
-    told = _run(["log", str(path), "--json", "-n", "1000"], tally)
+    told = _run(["log", "list", str(path), "--json", "-n", "1000"], tally)
     missing = {id for id in left if f'"{id}"' not in (told or "")}
     if missing and told is not None:
         tally.add("wrong", "a record that is whole is not listed", f"{len(missing)} of {len(left)}")
     out, page, table = (path.with_suffix(one) for one in (".threshold", ".html", ".csv"))
+    table.unlink(missing_ok=True)
     others: Sequence[list[str]] = (
-        ["log", str(path), "--summary", "--by", "model,day"],
-        ["log", str(path), "--worst", "5"],
-        ["log", str(path), "--text", "danube", "--export", str(table), "--force"],
+        ["log", "summary", str(path), "--by", "model,day"],
+        ["log", "worst", str(path), "-n", "5"],
+        ["log", "export", str(path), str(table), "--text", "danube"],
         ["report", str(path), "-o", str(page), "--force"],
         ["calibrate", str(path), "--best-f1", "-o", str(out), "--force"],
     )

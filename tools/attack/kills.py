@@ -83,7 +83,7 @@ def _read(path: Path) -> tuple[set[str], int]:
     """The ids that a log has, and how many records it leaves out."""
     there: set[str] = set()
     with contextlib.closing(open_log(path)) as log:
-        torn = [*log.damaged, *([log.position.torn] if log.position and log.position.torn else [])]
+        torn = [*log.damaged]
         for one in records(log):
             if isinstance(one, Damaged):
                 torn.append(one)

@@ -186,7 +186,7 @@ def demo(
 
 
 app.command()(score)
-app.command()(log)
+app.add_typer(log, name="log")
 app.command()(report)
 app.command()(calibrate)
 

@@ -67,12 +67,10 @@ def _read_results(held: Held, labels: Mapping[str, bool]) -> None:
 def _read_log(held: Held, labels: Mapping[str, bool] | None) -> None:
     held.cut = (
         "Take the runs of one kind, such as the later ones: "
-        f"demur log {held.path} --since TIME --export part.sqlite"
+        f"demur log list {held.path} --since TIME -n 1000000 --json > part.jsonl"
     )
     with open_log(held.path) as log:
         held.damaged += log.damaged
-        if log.position is not None and log.position.torn is not None:
-            held.damaged.append(log.position.torn)
         for answer in answered(log, labels=labels):
             if isinstance(answer, Damaged):
                 held.damaged.append(answer)

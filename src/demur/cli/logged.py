@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -10,9 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from demur.cli.console import line, table
-from demur.observe.log import By, Group, Judgement, Listed, Log, Totals, short
+from demur.observe import Record
+from demur.observe.log import By, Group, JudgedAnswer, Totals, judged
 from demur.views import outcome_look, terminal, verdict_look
 
+_ID = 13
+"""Characters of an id: up to its milliseconds, of one that tells when it was made."""
 _LONGEST = 400
 """Of a text that is cut to fit on a line of a terminal anyway."""
 _WIDE = 120
@@ -24,20 +27,20 @@ _WIDER = 20
 # --- A list ---------------------------------------------------------------------------------------
 
 
-def show_list(console: Console, log: Log, runs: Iterable[Listed], *, heads: bool = True) -> int:
-    """Print runs, each on a line; how many there were."""
-    count = 0
+def show_list(console: Console, runs: Sequence[Record]) -> None:
+    """Print runs, each on a line."""
+    if not runs:
+        return
     if not console.is_terminal:
-        for count, run in enumerate(runs, start=1):
-            if count == 1 and heads:
-                line(console, ["id", "time", "verdict", "outcome", "attempts", *_HEADS])
+        line(console, ["id", "time", "verdict", "outcome", "attempts", *_HEADS])
+        for run in runs:
             time = run.time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-            cells = [run.id, time, run.verdict, run.outcome or "-", str(run.attempts)]
+            cells = [run.id, time, run.verdict, run.outcome or "-", str(len(run.attempts))]
             line(console, [*cells, *_line(run)])
-        return count
+        return
     wide = console.width >= _WIDE
     grid = Table.grid(padding=(0, 1), expand=True)
-    grid.add_column(min_width=13 if wide else 8, no_wrap=True)
+    grid.add_column(width=_ID, no_wrap=True)
     grid.add_column(width=19 if wide else 14, no_wrap=True)
     grid.add_column(width=12, no_wrap=True)
     grid.add_column(min_width=15, max_width=24 if wide else 18, no_wrap=True)
@@ -45,36 +48,31 @@ def show_list(console: Console, log: Log, runs: Iterable[Listed], *, heads: bool
         grid.add_column(max_width=16, no_wrap=True)
         grid.add_column(ratio=2, no_wrap=True)
     grid.add_column(ratio=3, no_wrap=True)
-    if heads:
-        names = ["id", "time (UTC)", "verdict", "scores", *(["model", "question"] if wide else [])]
-        grid.add_row(*(Text(name, style="dim") for name in [*names, "answer"]))
+    names = ["id", "time (UTC)", "verdict", "scores", *(["model", "question"] if wide else [])]
+    grid.add_row(*(Text(name, style="dim") for name in [*names, "answer"]))
     for run in runs:
-        count += 1
         time = run.time.strftime("%Y-%m-%d %H:%M:%S" if wide else "%m-%d %H:%M:%S")
         shown = verdict_look(run.verdict) if run.outcome is None else outcome_look(run.outcome)
         ended = Text(shown.word, terminal.colour(shown))
         scores, _, model, question, answer = (Text(cell[:_LONGEST]) for cell in _line(run))
         middle = (model, question) if wide else ()
-        grid.add_row(
-            Text(terminal.one_line(short(log, run.id))), time, ended, scores, *middle, answer
-        )
-    if count:
-        console.print(grid)
-    return count
+        id = Text(terminal.one_line(run.id)[:_ID])
+        grid.add_row(id, time, ended, scores, *middle, answer)
+    console.print(grid)
 
 
 _HEADS = ("scores", "name", "model", "question", "answer")
 
 
-def _line(run: Listed) -> Iterator[str]:
-    yield "; ".join(map(_score, run.judgements)) or "-"
+def _line(run: Record) -> Iterator[str]:
+    yield "; ".join(map(_score, judged(run.attempts[-1]))) or "-"
     for text in (run.name, run.model, run.question, run.answer):
         yield "-" if text is None else terminal.one_line(text)
 
 
-def _score(judgement: Judgement) -> str:
-    outcome = judgement.finding if judgement.score is None else f"{judgement.score:.2f}"
-    return f"{terminal.one_line(judgement.evaluator)} {outcome}"
+def _score(answer: JudgedAnswer) -> str:
+    outcome = answer.finding if answer.score is None else f"{answer.score:.2f}"
+    return f"{terminal.one_line(answer.name)} {outcome}"
 
 
 # --- A summary ------------------------------------------------------------------------------------

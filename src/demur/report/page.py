@@ -17,10 +17,18 @@ from markupsafe import Markup
 from demur import _owner_only as private
 from demur._text import harmless, replace_surrogates
 from demur.errors import MissingExtraError
-from demur.observe.log import Damaged, Log, answered, summarise
+from demur.observe.log import (
+    Damaged,
+    Log,
+    answered,
+    in_memory,
+    records,
+    records_in,
+    summarise,
+)
 from demur.report.embedding import as_code, as_data, digest, packed
 from demur.report.overview import overview
-from demur.report.rows import Rows, chunks, newest, size
+from demur.report.rows import Rows, chunks
 from demur.report.thresholds import evaluator_section
 from demur.schema import Threshold
 from demur.views import record_html, stylesheet
@@ -99,13 +107,13 @@ def write_report(
     if out.exists() and not out.is_file():  # such as /dev/stdout, whose place would be taken
         raise ValueError(f"{out} is no ordinary file")
     place = Path(os.path.realpath(out))
-    runs, most = size(log), MOST if last is None else last
+    runs, most = len(log), MOST if last is None else last
     template = _template()
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".demur-") as folder:
         page, details = Path(folder) / "page", Path(folder) / "details"
         with ExitStack() as stack:
             cut = runs > most
-            chosen = stack.enter_context(newest(log, most)) if cut else log
+            chosen = stack.enter_context(_newest(log, most)) if cut else log
             read = _read(chosen, details, labels or {})
             values = _context(
                 chosen, read, threshold, runs=runs, cut=cut, title=title, prices=prices
@@ -128,11 +136,15 @@ class _Read:
     unknown: int
 
 
+def _newest(log: Log, most: int) -> Log:
+    """A log of the newest so many runs of another; those that cannot be read are `damaged` too."""
+    return records_in(Log(log.path, in_memory(), log.damaged), records(log, last=most))
+
+
 def _read(log: Log, path: Path, labels: Mapping[str, bool]) -> _Read:
     """Read the runs, and write their details to a file, some of them on a line."""
     rows = Rows()
-    torn = [] if log.position is None or log.position.torn is None else [log.position.torn]
-    damaged = [*log.damaged, *torn]
+    damaged = [*log.damaged]
     first = 0
 
     def details() -> Iterator[str]:

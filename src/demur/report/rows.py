@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from demur._text import one_line
-from demur.observe import Record
-from demur.observe.log import Log, LoggedAnswer, in_memory, put, records
+from demur.observe.log import LoggedAnswer
 from demur.schema import Finding
 
 
@@ -108,25 +107,6 @@ class Rows:
 
 def _shown(text: str | None) -> str | None:
     return None if text is None else one_line(text)
-
-
-def size(log: Log) -> int:
-    """How many runs a log has."""
-    ((runs,),) = log.rows("select count(*) from runs")
-    return int(runs)
-
-
-def newest(log: Log, most: int) -> Log:
-    """A log of the newest so many runs of another; those that cannot be read are `damaged` too."""
-    cut = Log(log.path, in_memory(), log.damaged, log.position)
-    cut.database.execute("begin")
-    for record in records(log, last=most):
-        if isinstance(record, Record):
-            put(cut.database, record)
-        else:
-            cut.damaged.append(record)
-    cut.database.execute("commit")
-    return cut
 
 
 def chunks(values: Iterator[str], most: int, signs: int) -> Iterator[Sequence[str]]:

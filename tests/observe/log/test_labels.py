@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.observe.log import LogError, export, open_log, read_labels
+from demur.observe.log import LogError, export_csv, open_log, read_labels
 from support.records import found, guarded, jsonl, refuted, scored
 
 _IDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1).filter(
@@ -71,7 +71,7 @@ def test_an_exported_table_with_one_more_column(tmp_path: Path) -> None:
     runs = [scored(found(), refuted("FEWL"), at=1), guarded(at=2)]
     table = tmp_path / "runs.csv"
     with open_log(jsonl(tmp_path / "log.jsonl", runs)) as log:
-        export(log, table)
+        export_csv(log, table)
     with table.open(encoding="utf-8-sig", newline="") as file:
         rows = [*csv.DictReader(file)]
     for row in rows:  # of the guard's run the second answer is right

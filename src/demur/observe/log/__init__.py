@@ -1,52 +1,37 @@
-"""What a log holds: opened, selected, summed up, followed and exported."""
+"""What a log holds: opened, selected, summed up and exported. SQL may ask it the same.
 
-from demur.observe.log.answers import JudgedAnswer, LoggedAnswer, answered
-from demur.observe.log.errors import LogError
-from demur.observe.log.exports import ExportedLog, export
-from demur.observe.log.following import Following
+The table and the views are in `demur.observe.tables`.
+"""
+
+from demur.observe.log.answers import JudgedAnswer, LoggedAnswer, answered, judged
+from demur.observe.log.exports import export_csv
 from demur.observe.log.labels import LABEL, read_labels
-from demur.observe.log.opening import Log, in_memory, open_log
-from demur.observe.log.reading import Damaged
-from demur.observe.log.selection import (
-    EVERY,
-    Filters,
-    Judgement,
-    Listed,
-    find,
-    records,
-    select,
-    short,
-    worst,
-)
+from demur.observe.log.opening import Log, in_memory, open_log, records_in
+from demur.observe.log.reading import Damaged, LogError
+from demur.observe.log.selection import EVERY, Filters, find, records, worst
 from demur.observe.log.totals import By, Group, Totals, summarise
-from demur.observe.tables import put
 
 __all__ = [
     "EVERY",
     "LABEL",
     "By",
     "Damaged",
-    "ExportedLog",
     "Filters",
-    "Following",
     "Group",
     "JudgedAnswer",
-    "Judgement",
-    "Listed",
     "Log",
     "LogError",
     "LoggedAnswer",
     "Totals",
     "answered",
-    "export",
+    "export_csv",
     "find",
     "in_memory",
+    "judged",
     "open_log",
-    "put",
     "read_labels",
     "records",
-    "select",
-    "short",
+    "records_in",
     "summarise",
     "worst",
 ]

@@ -85,10 +85,11 @@ def answered(
             continue
         own = record.metadata.get(LABEL)
         label = (labels or {}).get(record.id, own if isinstance(own, bool) else None)
-        yield LoggedAnswer(record, _judged(record.attempts[0]), label)
+        yield LoggedAnswer(record, judged(record.attempts[0]), label)
 
 
-def _judged(attempt: Attempt) -> tuple[JudgedAnswer, ...]:
+def judged(attempt: Attempt) -> tuple[JudgedAnswer, ...]:
+    """What each evaluator says of an answer."""
     by_name: dict[str, list[Evaluation]] = {}
     for evaluation in attempt.evaluations:
         by_name.setdefault(evaluation.name, []).append(evaluation)

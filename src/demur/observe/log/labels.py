@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from demur.observe.log.errors import LogError
+from demur.observe.log.reading import LogError
 
 LABEL = "hallucinated"
 """The field, or column, or a run's metadata, that says so."""
@@ -24,7 +24,7 @@ def read_labels(path: Path) -> dict[str, bool]:
 
     The file is CSV with a line of heads, its cells between commas, semicolons or tabs; or JSON
     lines. It has the fields `id` and `hallucinated`: true or false, yes or no, 1 or 0; where that
-    is empty or null, the row says nothing. So a table that `demur log --export` wrote can get one
+    is empty or null, the row says nothing. So a table that `demur log export` wrote can get one
     more column: the id may be called `run` as it is there (where both are there, `id` counts), and
     rows with another `attempt` than 1 are not read.
 

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from pydantic import ValidationError
-
-from demur.observe.log import traces
-from demur.observe.log.errors import LogError, reason
-from demur.observe.log.reading import Damaged, read_record
+from demur.observe.log.reading import Damaged, LogError, read_record, read_traces
 from demur.observe.records import Record
 from demur.observe.tables import APPLICATION, TABLES, VERSION, put
 
@@ -27,39 +20,16 @@ _ENOUGH = 100
 """Lines that are no records, before the first that is one: the file is something else."""
 
 
-@dataclass
-class Position:
-    """How far a file of lines was read."""
-
-    at: int = 0
-    """Bytes."""
-    line: int = 0
-    """Whole lines."""
-    torn: Damaged | None = None
-    """What stands behind: a line that is being written, or whose writer was killed."""
-    file: tuple[int, int] | None = None
-    """Which file (see `identity`)."""
-
-
 class Log:
-    """The runs in a file, as tables of SQLite (see `demur.observe.tables`). For one thread.
-
-    All that is asked of it is of one moment; it is opened again to see what was written since.
-    """
+    """The runs in a file, in the table and the views of `demur.observe.tables`. For one thread."""
 
     def __init__(
-        self,
-        path: Path,
-        database: sqlite3.Connection,
-        damaged: Iterable[Damaged] = (),
-        position: Position | None = None,
+        self, path: Path, database: sqlite3.Connection, damaged: Iterable[Damaged] = ()
     ) -> None:
         """Use `open_log`."""
         self.path = path
         self.damaged = [*damaged]
-        """Lines that were left out, in order; a last one that is not whole is in `position`."""
-        self.position = position
-        """How far lines were read; None of a database."""
+        """Lines that were left out, in order."""
         self.database = database
         # `holds(text, part)`: SQLite's own `like` knows the two cases of ASCII letters only.
         database.create_function("holds", 2, _holds, deterministic=True)
@@ -76,6 +46,11 @@ class Log:
     ) -> None:
         self.close()
 
+    def __len__(self) -> int:
+        """How many records there are, those that cannot be read included."""
+        ((count,),) = self.rows("select count(*) from records")
+        return int(count)
+
     def rows(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """What a query gives, row by row.
 
@@ -87,177 +62,117 @@ class Log:
             for row in self.database.execute(query, values):  # noqa: UP028
                 yield row
         except _DAMAGE as error:
-            raise _unreadable(self.path, str(error)) from error
-
-    @contextmanager
-    def sound(self) -> Iterator[None]:
-        """Tell of values that no sink wrote, where rows are made of a query's, as `rows` does."""
-        try:
-            yield
-        except ValidationError as error:
-            raise _unreadable(self.path, reason(error)) from error
+            raise _unreadable(self.path, error) from error
 
     def close(self) -> None:
         """Let go of the file."""
         self.database.close()
 
 
-def open_log(path: Path) -> Log:
-    """Open a log, as it is at this moment. A file of JSON lines is read to its end for that.
+def open_log(path: str | Path) -> Log:
+    """Open a log. A file of JSON lines is read to its end for that.
 
-    A damaged line is left out, and is among the log's `damaged`; a last one that is not whole is
-    its `position.torn`. Of records with the same id the last one counts. Saved traces of guards are
-    a log too, see `demur.observe.log.traces`.
+    A damaged line is left out, and is among the log's `damaged`; so is a last one that is still
+    being written, or whose writer was killed. Of records with the same id the last one counts.
+    Saved traces of guards are a log too, see `demur.observe.log.reading.read_traces`.
 
     Raises:
         LogError: It cannot be read, or is no log.
     """
+    path = Path(path)
     try:
-        if path.is_file() and not size_of(path):  # may become either
-            return Log(path, in_memory(), position=Position())
-        database = open_database(path)
-        if database is not None:
-            return database
+        size = path.stat().st_size if path.is_file() else None
+        # Of a file that is there SQLite has the first look: to close it otherwise would give up the
+        # locks that a sink in this process has. One of a byte is an empty database to it.
+        if size is not None and size >= len(_MAGIC) and (database := _database(path)):
+            return Log(path, database)
         with path.open("rb") as file:
-            return _load(path, file)
+            return _lines(path, file)
     except OSError as error:
         raise LogError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def open_database(path: Path) -> Log | None:
-    """Open a log that is a database, as `open_log` does; None if it is none.
-
-    Raises:
-        OSError, LogError: It cannot be read, or is another program's.
-    """
-    # A process that opens a database and closes it by any other way than SQLite's gives up all
-    # locks that it has on it (POSIX). Then other processes take away the `-wal` that a sink in this
-    # one goes on to write to. So only SQLite looks at it, unless it could not open it either.
-    # A file of one byte is an empty database to it.
-    if not path.is_file() or not os.access(path, os.R_OK) or size_of(path) < len(_MAGIC):
-        return None
-    try:
-        return Log(path, _opened(path.resolve()))
-    except _DAMAGE as error:
-        with path.open("rb") as file:
-            if file.read(len(_MAGIC)) != _MAGIC:
-                return None
-        raise _unreadable(path, str(error)) from error
-
-
 def in_memory() -> sqlite3.Connection:
-    """An empty database of the tables, which goes to the disk by itself as it grows."""
+    """An empty database with the table, which goes to the disk by itself as it grows."""
     database = sqlite3.connect("", isolation_level=None)
     database.executescript(f"pragma journal_mode = off; {TABLES}")
     return database
 
 
-def identity(file: Path | int) -> tuple[int, int] | None:
-    """Which file it is, whatever it is called; None if there is none."""
-    try:
-        status = os.stat(file)
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
+def records_in(log: Log, entries: Iterable[Record | Damaged]) -> Log:
+    """Put records into a log in memory; what is damaged is among its `damaged`."""
+    log.database.execute("begin")
+    for entry in entries:
+        if isinstance(entry, Record):
+            put(log.database, entry)
+        else:
+            log.damaged.append(entry)
+    log.database.execute("commit")
+    return log
 
 
-def size_of(path: Path) -> int:
-    """A file's size in bytes; 0 if there is none."""
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
+def _lines(path: Path, file: IO[bytes]) -> Log:
+    log = records_in(Log(path, in_memory()), _read_lines(file))
+    if log.damaged and not len(log):
+        file.seek(0)
+        traced = read_traces(file.read())
+        if traced is not None:
+            log = records_in(Log(path, in_memory()), traced)
+        if log.damaged and not len(log):
+            log.close()
+            first = log.damaged[0]
+            raise LogError(f"{path} is no log: {first.place}: {first.why}; {_KINDS}")
+    return log
 
 
-def read_on(file: IO[bytes], position: Position) -> Iterator[Record | Damaged]:
-    """What stands on the lines from the file's position on, blank ones left out.
-
-    A last line without a line break counts once it is a record; until then it is `position.torn`.
-
-    Args:
-        file: Stands where `position` says.
-        position: Is moved behind what was read.
-    """
-    position.torn = None
-    for line in file:
-        text = line if position.at else line.removeprefix(b"\xef\xbb\xbf")
-        whole = line.endswith(b"\n")
+def _read_lines(file: IO[bytes]) -> Iterator[Record | Damaged]:
+    damaged, held = 0, False
+    for number, line in enumerate(file, start=1):
+        text = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
         if text.strip():
-            record = read_record(text, f"line {position.line + 1:,}")
-            if isinstance(record, Damaged) and not whole:
-                position.torn = record
-                return
+            record = read_record(text, f"line {number:,}")
+            held = held or isinstance(record, Record)
+            damaged += isinstance(record, Damaged)
             yield record
-        position.at += len(line)
-        position.line += whole
+            if not held and damaged == _ENOUGH:
+                return
 
 
-def _load(path: Path, file: IO[bytes]) -> Log:
-    database, damaged, position, held = in_memory(), list[Damaged](), Position(), False
-    position.file = identity(file.fileno())
+def _database(path: Path) -> sqlite3.Connection | None:
+    """A connection to a log that is a database; None if it is none."""
     try:
-        database.execute("begin")
-        for entry in read_on(file, position):
-            if isinstance(entry, Record):
-                put(database, entry)
-                held = True
-            else:
-                damaged.append(entry)
-                if not held and len(damaged) == _ENOUGH:
-                    break
-        if not held and (damaged or position.torn):
-            file.seek(0)
-            traced = traces.read(file.read())
-            if traced is not None:
-                position = Position(at=file.tell(), file=position.file)
-                damaged = [entry for entry in traced if isinstance(entry, Damaged)]
-                for record in traced:
-                    if isinstance(record, Record):
-                        put(database, record)
-                        held = True
-            if damaged and not held:
-                first = damaged[0]
-                raise LogError(f"{path} is no log: {first.place}: {first.why}; {_KINDS}")
-        database.execute("commit")
-    except BaseException:
-        database.close()
-        raise
-    return Log(path, database, damaged, position)
+        try:
+            return _connected(path, "mode=ro")
+        except sqlite3.OperationalError:
+            # SQLite wants to put files beside a database in WAL mode, even to read it. Without a
+            # `-wal` nobody has it open, and all is in the database itself.
+            if path.with_name(f"{path.name}-wal").exists():
+                raise
+            return _connected(path, "mode=ro&immutable=1")
+    except _DAMAGE as error:
+        with path.open("rb") as file:
+            if file.read(len(_MAGIC)) != _MAGIC:
+                return None
+        raise _unreadable(path, error) from error
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    uri = path.as_uri()
-    try:
-        return _connect(path, f"{uri}?mode=ro")
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error):
-            raise LogError(f"{path} is locked by another process: try again") from error
-        # SQLite wants to put files beside a database in WAL mode, even to read it, and cannot.
-        # Without a `-wal` nobody has it open, and all is in the database itself.
-        if size_of(path.with_name(f"{path.name}-wal")):
-            raise LogError(
-                f"cannot read {path}: {error}. Its newest runs are in {path.name}-wal, which "
-                "SQLite reads only where it may write: copy both files to another folder"
-            ) from error
-        return _connect(path, f"{uri}?mode=ro&immutable=1")
-
-
-def _connect(path: Path, uri: str) -> sqlite3.Connection:
-    database = sqlite3.connect(uri, uri=True, isolation_level=None)
+def _connected(path: Path, how: str) -> sqlite3.Connection:
+    database = sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, isolation_level=None)
     try:
         database.execute("begin")  # all that is read is of one moment
-        ((application,),) = database.execute("pragma application_id")
-        ((version,),) = database.execute("pragma user_version")
-        ((tables,),) = database.execute("select count(*) from sqlite_master")
-        if not (application or version or tables):  # its writer has only begun
+        application, version, schema = (
+            database.execute(f"pragma {name}").fetchone()[0]
+            for name in ("application_id", "user_version", "schema_version")
+        )
+        if not (application or version or schema):  # its writer has only begun
             database.close()
             return in_memory()
         if application != APPLICATION:
             raise LogError(f"{path} is a database of something else; {_KINDS}")
         if version != VERSION:
             raise LogError(
-                f"{path} has tables of version {version}, and this demur reads version {VERSION}: "
-                "read it with the version of demur that wrote it, or a later one"
+                f"{path} has a table of version {version}, and this demur reads version {VERSION}: "
+                "read it with the version of demur that wrote it"
             )
     except BaseException:
         database.close()
@@ -269,16 +184,13 @@ def _holds(text: str | None, part: str) -> bool:
     return text is not None and part in text.casefold()
 
 
-def _text(raw: bytes) -> str | bytes:
-    """A text of a database; as it is where that is no UTF-8, so that only its run is damaged."""
-    try:
-        return raw.decode()
-    except UnicodeDecodeError:
-        return raw
+def _text(raw: bytes) -> str:
+    """A text of a database, also where it is no UTF-8."""
+    return raw.decode(errors="replace")
 
 
-def _unreadable(path: Path, why: str) -> LogError:
+def _unreadable(path: Path, why: Exception) -> LogError:
     return LogError(
-        f"{path} cannot be read: {why}. If it is damaged, `sqlite3 {path} .recover` may save what "
-        "is left of it"
+        f"{path} cannot be read: {why}. SQLite needs its `-wal` beside it, and a folder that it "
+        f"may write to. If it is damaged, `sqlite3 {path} .recover` may save what is left of it"
     )

@@ -10,13 +10,17 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from demur._text import one_line
+from demur.errors import DemurError
 from demur.guard import Trace
-from demur.observe.log.errors import reason
 from demur.observe.records import Record
 
 T = TypeVar("T")
 
 _LONGEST = 300
+
+
+class LogError(DemurError):
+    """A log cannot be read, or what was asked of it is not there."""
 
 
 @dataclass(frozen=True)
@@ -34,20 +38,47 @@ def read_record(text: Any, place: str) -> Record | Damaged:
     return _read(lambda: Record.model_validate_json(text), place)
 
 
-def read_trace(value: Mapping[str, Any], number: int) -> Record | Damaged:
-    """The record that a saved trace stands for, or why it is none."""
+def read_traces(raw: bytes) -> list[Record | Damaged] | None:
+    """The records that saved traces of guards stand for; None if there is no trace.
+
+    A file of these has one trace, a list of them, or one on each line, as
+    `trace.model_dump_json()` and `demur demo` write them; a trace may stand in an object under
+    "trace". Traces have no id, so they are called by their number: "trace-1" and so on.
+    """
+    whole = _read(lambda: json.loads(raw), "line 1")
+    if isinstance(whole, Damaged):
+        lines = enumerate(raw.split(b"\n"), start=1)
+        values = [_json(line, f"line {number:,}") for number, line in lines if line.strip()]
+    else:
+        values = whole if isinstance(whole, list) else [whole]
+    if values and not any(map(_is_trace, values)):
+        return None
+    return [_read_trace(value, number) for number, value in enumerate(values, start=1)]
+
+
+def _json(line: bytes, place: str) -> Any:
+    return _read(lambda: json.loads(line), place)
+
+
+def _is_trace(value: Any) -> bool:
+    if isinstance(value, Mapping) and "trace" in value:
+        value = value["trace"]
+    # A record, which may be damaged, has an id.
+    return isinstance(value, Mapping) and "attempts" in value and "id" not in value
+
+
+def _read_trace(value: Any, number: int) -> Record | Damaged:
+    if isinstance(value, Damaged):
+        return value
+    if not isinstance(value, Mapping):
+        return Damaged(f"trace {number}", f"it is {value!r:.80}")
     id = f"trace-{number}"
 
     def validated() -> Record:
-        trace = Trace.model_validate(value)
+        trace = Trace.model_validate(value.get("trace", value))
         return Record(id=id, root=id, **dict(trace))  # all of a trace's fields are a record's too
 
     return _read(validated, f"trace {number}")
-
-
-def read_json(text: bytes, place: str) -> Any:
-    """What a text of JSON holds, or why it is none."""
-    return _read(lambda: json.loads(text), place)
 
 
 def _read(make: Callable[[], T], place: str) -> T | Damaged:
@@ -59,7 +90,10 @@ def _read(make: Callable[[], T], place: str) -> T | Damaged:
     try:
         return make()
     except ValidationError as error:
-        return Damaged(place, reason(error)[:_LONGEST])
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        why = f"{where}: {first['msg']}" if where else str(first["msg"])
+        return Damaged(place, why[:_LONGEST])
     except RecursionError:
         return Damaged(place, "it is nested too deeply")
     except Exception as error:

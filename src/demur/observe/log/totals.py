@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timezone
 from typing import Any, Literal, get_args
 
+from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
 from demur._share import Share
 from demur.guard import TraceOutcome, Verdict
 from demur.observe.log.opening import Log
-from demur.observe.log.selection import EVERY, MERGED, Filters, as_time, conditions
+from demur.observe.log.reading import Damaged, LogError
+from demur.observe.log.selection import EVERY, MERGED, Filters, as_text, conditions
 from demur.schema import Finding, Usage
 
 By = Literal["evaluator", "model", "day"]
+
+_USAGE = ("calls", "cached", "input_tokens", "output_tokens", "call_seconds")
+_SUMS = ", ".join(f"sum({column})" for column in _USAGE)
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,7 @@ def summarise(log: Log, filters: Filters = EVERY, by: Collection[By] = ()) -> To
     """What the runs of a log come to.
 
     Args:
-        log: The log.
+        log: The log. Records in it that are no JSON are named in its `damaged` then.
         filters: Which runs; with `evaluator`, the groups are of that one only.
         by: What to tell apart besides evaluators, which always are: "model", "day".
 
@@ -84,50 +89,52 @@ def summarise(log: Log, filters: Filters = EVERY, by: Collection[By] = ()) -> To
         known = ", ".join(get_args(By))
         raise ValueError(f"by: expected some of {known}, got {', '.join(map(repr, unknown))}")
     where, values = conditions(filters)
-    query = f"select count(*), min(r.time), max(r.time), {_sums('r')} from runs r where {where}"
-    ((runs, first, last, *spent),) = log.rows(query, *values)
-    with log.sound():
-        groups = _groups(log, filters, by)
-        if filters.evaluator is None:
-            judging = sum((group.usage for group in groups), Usage())
-        else:
-            query = f"select {_sums('e')} from {_JUDGED} where {where}"
-            judging = _usage(*log.rows(query, *values))
-        return Totals(
-            runs=runs,
-            first=None if first is None else as_time(log, first),
-            last=None if last is None else as_time(log, last),
-            verdicts=_counts(log, "first", filters),
-            outcomes=_counts(log, "outcome", filters),
-            groups=groups,
-            answering=_less(_usage(spent), judging),
-            judging=judging,
+    chosen = f"runs r where {where}"
+    broken = f"select id from records r where {where} and not json_valid(record)"
+    try:
+        ((runs, first, last, *spent),) = log.rows(
+            f"select count(*), min(time), max(time), {_SUMS} from {chosen}", *values
         )
-
-
-# In this order: the runs are found by their index, and each one's evaluations lie together.
-_JUDGED = "runs r cross join evaluations e on e.run = r.id"
-_NUMBERS = ("calls", "cached", "input_tokens", "output_tokens", "call_seconds")
+        judging = log.rows(
+            f"select {_SUMS} from evaluations where run in (select r.id from {chosen})", *values
+        )
+        judged = _usage(*judging)
+        totals = Totals(
+            runs=runs,
+            first=_time(first),
+            last=_time(last),
+            verdicts=_counts(log, "first_verdict", chosen, values),
+            outcomes=_counts(log, "outcome", chosen, values),
+            groups=_groups(log, filters, by),
+            answering=_less(_usage(spent), judged),
+            judging=judged,
+        )
+    except (ValidationError, ValueError) as error:
+        raise LogError(f"{log.path} is damaged: {' '.join(str(error).split())[:200]}") from error
+    ids = [id for (id,) in log.rows(broken, *values)]
+    log.damaged += [Damaged(f"run {id}", "it is no JSON") for id in ids]
+    return totals
 
 
 def _groups(log: Log, filters: Filters, by: Collection[By]) -> tuple[Group, ...]:
     where, values = conditions(filters)
     if filters.evaluator is not None:
         where += " and e.evaluator = ?"
-        values.append(filters.evaluator)
+        values.append(as_text(filters.evaluator))
     model = "r.model" if "model" in by else "null"
     day = "substr(r.time, 1, 10)" if "day" in by else "null"
+    named = ", ".join(f"sum(e.{column}) as {column}" for column in _USAGE)
     counts = ", ".join(
         f"sum(attempt = 1 and finding = '{finding}')" for finding in get_args(Finding)
     )
     query = f"""
         with each as (
             select e.evaluator, {model} as model, {day} as day, e.attempt, {MERGED} as finding,
-                min(e.score) as score, {_sums("e", named=True)}
-            from {_JUDGED} where {where} group by e.run, e.attempt, e.evaluator
+                min(e.score) as score, {named}
+            from runs r join evaluations e on e.run = r.id where {where}
+            group by e.run, e.attempt, e.evaluator
         )
-        select evaluator, model, day, {counts}, avg(case when attempt = 1 then score end),
-            {_sums("each")}
+        select evaluator, model, day, {counts}, avg(case when attempt = 1 then score end), {_SUMS}
         from each group by evaluator, model, day order by day, evaluator, model"""
     groups = []
     for evaluator, model_of, day_of, *rest in log.rows(query, *values):
@@ -138,19 +145,18 @@ def _groups(log: Log, filters: Filters, by: Collection[By]) -> tuple[Group, ...]
     return tuple(groups)
 
 
-def _counts(log: Log, column: str, filters: Filters) -> dict[Any, int]:
-    where, values = conditions(filters)
+def _counts(log: Log, column: str, chosen: str, values: Sequence[Any]) -> dict[Any, int]:
     query = (
-        f"select r.{column}, count(*) as number from runs r "
-        f"where {where} and r.{column} is not null group by 1 order by number desc, 1"
+        f"select {column}, count(*) as number from {chosen} and {column} is not null "
+        "group by 1 order by number desc, 1"
     )
     return dict(log.rows(query, *values))
 
 
-def _sums(table: str, named: bool = False) -> str:
-    return ", ".join(
-        f"sum({table}.{number})" + (f" as {number}" if named else "") for number in _NUMBERS
-    )
+def _time(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
 
 
 def _usage(sums: Sequence[Any]) -> Usage:
