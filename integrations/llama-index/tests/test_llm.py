@@ -36,8 +36,8 @@ from pydantic import BaseModel, PrivateAttr
 from demur import CallPolicy, RefChecker
 from demur._fingerprints import model_fingerprint
 from fake_llm import EndpointLLM, ScriptedCompletions, ScriptedLLM
-from llama_index.evaluation.demur._judging import is_judging
 from llama_index.evaluation.demur._llm import LlamaIndexChat, as_chat_model
+from llama_index.evaluation.demur._metering import is_judging
 from support import facts
 from support.fakes import ScriptedModel
 from support.openai_server import Answer, openai_server

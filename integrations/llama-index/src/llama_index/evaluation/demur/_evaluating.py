@@ -21,7 +21,7 @@ from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 
 from demur import FEWL, DemurError, Evaluation, RefChecker, ReverseValidation, Sample
-from llama_index.evaluation.demur._judging import while_judging
+from llama_index.evaluation.demur._metering import while_judging
 from llama_index.evaluation.demur._nodes import as_documents
 from llama_index.evaluation.demur._prompts import as_prompt, as_template
 from llama_index.evaluation.demur._reply import Reply, read

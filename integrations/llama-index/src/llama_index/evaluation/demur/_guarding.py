@@ -9,8 +9,9 @@ from typing import Any, Literal
 from uuid import UUID, uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import merge_configs
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs, var_child_runnable_config
+from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools import ToolOutput
 from llama_index_instrumentation import get_dispatcher
@@ -22,9 +23,7 @@ from demur.guard import (
     OUTCOME,
     REPLACE,
     Again,
-    Budget,
     Feedback,
-    OnError,
     OnFail,
     Regenerate,
     Repair,
@@ -32,13 +31,11 @@ from demur.guard import (
     Trace,
     make_policy,
 )
-from demur.schema import OnAbstain
-from llama_index.evaluation.demur._asking import Ask, AskedEngine, Asks, Call, Opened, config_around
+from llama_index.evaluation.demur._asking import Ask, AskedEngine, Asks, Call, Opened
 from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._nodes import as_nodes, as_retriever
 from llama_index.evaluation.demur._reply import Reply
 from llama_index.evaluation.demur._runnables import EvaluatorLike, adapted
-from llama_index.evaluation.demur._spans import engine_span, install
 from llama_index.evaluation.demur.events import (
     DecisionEvent,
     EvaluationEvent,
@@ -95,7 +92,7 @@ class Answer:
 
 
 class Guarding:
-    """A guard around an engine."""
+    """A guard around an engine. It can be pickled where the engine can, and what it was given."""
 
     def __init__(
         self,
@@ -103,47 +100,40 @@ class Guarding:
         evaluators: Sequence[EvaluatorLike | Sequence[EvaluatorLike]],
         *,
         on_fail: OnFail,
-        budget: Budget | None,
-        on_error: OnError,
-        on_abstain: OnAbstain,
-        streaming: StreamingMode,
         model: Any,
-        retriever: Runnable[str, Any] | None = None,
         conversation: Callable[[Ask], Any] | None = None,
+        **options: Any,
     ) -> None:
-        """`retriever` is the engine's own, for when `on_fail` says nothing.
+        """`conversation` tells the messages that support an answer too; None: none do.
 
-        `conversation` tells the messages that support an answer too; None: none do.
+        `options` are those that `demur.Guard` takes in the same way.
         """
-        install()
-        self._guard: Guard[Ask, dict[str, Any]] = Guard(
-            AskedEngine(asks),
+        given = {"on_fail": on_fail, "model": model, "conversation": conversation, **options}
+        self._given = (asks, evaluators, given)
+        self._guard: Guard[Ask, dict[str, Any]] = _EngineGuard(
+            AskedEngine(asks),  # type: ignore[arg-type, call-arg]  # mypy's plugin sees no __init__
             *map(adapted, evaluators),
-            on_fail=make_policy(on_fail, model, adapt=_adapted, retriever=retriever),
-            budget=budget,
-            on_error=on_error,
-            on_abstain=on_abstain,
-            streaming=streaming,
+            on_fail=make_policy(on_fail, model, adapt=_adapted, retriever=asks.retriever),
             question=_question,
             answer="answer",
             conversation=conversation or False,
+            **options,
         )
 
-    def answer(self, ask: Ask) -> Answer:
-        """Have an answer, checked.
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, self._given
 
-        Raises:
-            Opened: The engine answers with a stream; hand it to `stream`.
-        """
+    def answer(self, ask: Ask) -> Answer | Opened:
+        """Have an answer, checked; or the stream that the engine answers with, for `stream`."""
         telling = _Telling()
         output = self._guard.invoke(ask, telling.config)
-        return telling.answer(output["answer"], output["reply"])
+        return output.get("opened") or telling.answer(output["answer"], output["reply"])
 
-    async def aanswer(self, ask: Ask) -> Answer:
+    async def aanswer(self, ask: Ask) -> Answer | Opened:
         """As `answer`, natively asynchronous."""
         telling = _Telling()
         output = await self._guard.ainvoke(ask, telling.config)
-        return telling.answer(output["answer"], output["reply"])
+        return output.get("opened") or telling.answer(output["answer"], output["reply"])
 
     def stream(
         self, ask: Ask, opened: Opened, done: Callable[[Answer], None]
@@ -182,6 +172,32 @@ class Guarding:
                 if piece := said.take(chunk, telling):
                     yield piece
         done(telling.answer(said.text, said.reply))
+
+
+class _EngineGuard(Guard[Ask, dict[str, Any]]):
+    """A guard whose run ends well where the engine opens a stream: nothing has failed."""
+
+    # LangChain gives what the signature names.
+
+    def _output(
+        self, input: Ask, run_manager: Any, config: RunnableConfig, **kwargs: Any
+    ) -> dict[str, Any]:
+        try:
+            return super()._output(input, run_manager, config, **kwargs)
+        except Opened as opened:
+            return {"opened": opened}
+
+    async def _aoutput(
+        self, input: Ask, run_manager: Any, config: RunnableConfig, **kwargs: Any
+    ) -> dict[str, Any]:
+        try:
+            return await super()._aoutput(input, run_manager, config, **kwargs)
+        except Opened as opened:
+            return {"opened": opened}
+
+
+def _made(asks: Asks, evaluators: Sequence[Any], given: Mapping[str, Any]) -> Guarding:
+    return Guarding(asks, evaluators, **given)
 
 
 def _question(ask: Ask) -> str:
@@ -239,7 +255,7 @@ class _Telling(BaseCallbackHandler):
         self.keep: int | None = None
         """How much of what was streamed still holds, if that was told."""
         self._run_id = uuid4()
-        self._span_id = engine_span()
+        self._span_id = active_span_id.get()
         self._outcome: Mapping[str, Any] = {}
         self._trace: Trace | None = None
 
@@ -247,7 +263,7 @@ class _Telling(BaseCallbackHandler):
     def config(self) -> RunnableConfig:
         """The guard's: what is known of where it runs, and this."""
         mine = RunnableConfig(callbacks=[self], run_id=self._run_id, run_name="demur:guard")
-        return merge_configs(config_around(), mine)
+        return merge_configs(var_child_runnable_config.get(), mine)
 
     def answer(self, text: str, reply: Reply) -> Answer:
         """What the call came to, when it is over."""

@@ -20,7 +20,7 @@ from demur import resolve_model
 from demur._fingerprints import function_fingerprint, host_of
 from demur._forks import lock
 from demur.observe import is_secret_name
-from llama_index.evaluation.demur._judging import while_judging
+from llama_index.evaluation.demur._metering import while_judging
 from llama_index.evaluation.demur._usage import metadata_of, tokens_of
 
 _ROLES = {"human": MessageRole.USER, "ai": MessageRole.ASSISTANT}

@@ -157,6 +157,7 @@ class GuardedChatEngine(BaseChatEngine):
         turn = self._begin(message, chat_history)
         with self._forgetting(turn):
             answer = self._guarding.answer(turn.ask(streams=False))
+        assert isinstance(answer, Answer)  # it may open no stream
         self._remember(turn, answer)
         return _response(answer)
 
@@ -165,6 +166,7 @@ class GuardedChatEngine(BaseChatEngine):
         turn = await asyncio.to_thread(self._begin, message, chat_history)
         with self._forgetting(turn):
             answer = await self._guarding.aanswer(turn.ask(streams=False))
+        assert isinstance(answer, Answer)  # as above
         self._remember(turn, answer)
         return _response(answer)
 
@@ -175,16 +177,12 @@ class GuardedChatEngine(BaseChatEngine):
         turn = self._begin(message, chat_history)
         ask = turn.ask(streams=True)
         with self._forgetting(turn):
-            try:
-                answer = self._guarding.answer(ask)
-            except Opened as opened:
-                end = End.of(opened.reply)
-                pieces = self._guarding.stream(ask, opened, self._done(turn, end))
-                return _streaming(end, chat_stream=self._spoken(turn, pieces))
-        # The engine does not stream, or the first answer that it gave was whole.
-        self._remember(turn, answer)
+            answer = self._guarding.answer(ask)
         end = End.of(answer.reply)
-        end.reached(answer)
+        if isinstance(answer, Opened):
+            pieces = self._guarding.stream(ask, answer, self._done(turn, end))
+            return _streaming(end, chat_stream=self._spoken(turn, pieces))
+        self._done(turn, end)(answer)  # the engine does not stream
         return _streaming(end, chat_stream=iter([_said(answer.text, answer.text)]))
 
     async def astream_chat(
@@ -194,15 +192,12 @@ class GuardedChatEngine(BaseChatEngine):
         turn = await asyncio.to_thread(self._begin, message, chat_history)
         ask = turn.ask(streams=True)
         with self._forgetting(turn):
-            try:
-                answer = await self._guarding.aanswer(ask)
-            except Opened as opened:
-                end = End.of(opened.reply)
-                pieces = self._guarding.astream(ask, opened, self._done(turn, end))
-                return _streaming(end, achat_stream=self._aspoken(turn, pieces))
-        self._remember(turn, answer)
+            answer = await self._guarding.aanswer(ask)
         end = End.of(answer.reply)
-        end.reached(answer)
+        if isinstance(answer, Opened):
+            pieces = self._guarding.astream(ask, answer, self._done(turn, end))
+            return _streaming(end, achat_stream=self._aspoken(turn, pieces))
+        self._done(turn, end)(answer)
         return _streaming(end, achat_stream=_only(_said(answer.text, answer.text)))
 
     # --- The conversation ----------------------------------------------------------------------
@@ -300,6 +295,8 @@ class _Asks:
     """How a chat engine is asked."""
 
     engine: BaseChatEngine
+    retriever: None = None
+    """Chat engines show theirs to nobody."""
 
     def ask(self, ask: Ask) -> Reply:
         message, history, sources = self._next(ask)

@@ -1,4 +1,4 @@
-"""What guards and chat engines tell LlamaIndex's dispatcher, for any event handler to hear.
+"""What guarded engines tell LlamaIndex's dispatcher, for any event handler to hear.
 
 The fields hold no text that was not let through. The trace of a guarded call has all of that; it is
 no field, so that handlers that write events down leave it out.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from llama_index.core.instrumentation.events import BaseEvent
-from pydantic import Field, PrivateAttr
+from pydantic import PrivateAttr
 
 from demur.guard import Trace
 
@@ -94,34 +94,7 @@ class OutcomeEvent(BaseEvent):
         return "DemurOutcomeEvent"
 
 
-class ChatStartEvent(BaseEvent):
-    """A chat engine was given a message. LlamaIndex has no event for that; demur tells it."""
-
-    message: str
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Its name in logs."""
-        return "DemurChatStartEvent"
-
-
-class ChatEndEvent(BaseEvent):
-    """A chat engine has returned its response, which may be a stream that nobody has read yet."""
-
-    message: str
-    response: Any = Field(exclude=True)
-    """What the engine returned; None for a method that returned a future, when that failed. No dump
-    of the event has it: whoever dumps a stream reads it, and leaves nothing for who asked."""
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Its name in logs."""
-        return "DemurChatEndEvent"
-
-
 __all__ = [
-    "ChatEndEvent",
-    "ChatStartEvent",
     "DecisionEvent",
     "EvaluationEvent",
     "OutcomeEvent",

@@ -131,7 +131,6 @@ class GuardedQueryEngine(BaseQueryEngine):
             on_abstain=on_abstain,
             streaming=streaming,
             model=model,
-            retriever=_own_retriever(query_engine),
         )
 
     def get_prompts(self) -> PromptDictType:
@@ -158,23 +157,21 @@ class GuardedQueryEngine(BaseQueryEngine):
             DemurError: The engine returned no response, or an evaluator gives no verdict.
         """
         ask = _ask(query_bundle)
-        try:
-            answer = self._guarding.answer(ask)
-        except Opened as opened:
-            end = End.of(opened.reply)
-            pieces = self._guarding.stream(ask, opened, end.reached)
-            return GuardedStreamingResponse(pieces, end.nodes, end.metadata, end=end)
-        return _response(answer)
+        answer = self._guarding.answer(ask)
+        if not isinstance(answer, Opened):
+            return _response(answer)
+        end = End.of(answer.reply)
+        pieces = self._guarding.stream(ask, answer, end.reached)
+        return GuardedStreamingResponse(pieces, end.nodes, end.metadata, end=end)
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         ask = _ask(query_bundle)
-        try:
-            answer = await self._guarding.aanswer(ask)
-        except Opened as opened:
-            end = End.of(opened.reply)
-            pieces = self._guarding.astream(ask, opened, end.reached)
-            return GuardedAsyncStreamingResponse(pieces, end.nodes, end.metadata, end=end)
-        return _response(answer)
+        answer = await self._guarding.aanswer(ask)
+        if not isinstance(answer, Opened):
+            return _response(answer)
+        end = End.of(answer.reply)
+        pieces = self._guarding.astream(ask, answer, end.reached)
+        return GuardedAsyncStreamingResponse(pieces, end.nodes, end.metadata, end=end)
 
 
 @dataclass(frozen=True)
@@ -182,6 +179,24 @@ class _Asks:
     """How a query engine is asked."""
 
     engine: BaseQueryEngine
+
+    @property
+    def retriever(self) -> Runnable[str, Any] | None:
+        """The engine's own, if it shows one."""
+        if not _overrides(self.engine, "retrieve"):
+            return None
+        name = f"{type(self.engine).__name__}.retrieve"
+        return RunnableLambda(self._retrieve, self._aretrieve, name=name)
+
+    def _retrieve(self, query: str) -> Sequence[Any]:
+        return as_documents(self.engine.retrieve(QueryBundle(query)))
+
+    async def _aretrieve(self, query: str) -> Sequence[Any]:
+        # No method of every engine; those that have it retrieve in the loop.
+        aretrieve = getattr(self.engine, "aretrieve", None)
+        if aretrieve is None:
+            return await asyncio.to_thread(self._retrieve, query)
+        return as_documents(await aretrieve(QueryBundle(query)))
 
     def ask(self, ask: Ask) -> Reply:
         if self._synthesizes(ask):
@@ -223,24 +238,6 @@ def _overrides(engine: BaseQueryEngine, *methods: str) -> bool:
     return all(
         getattr(type(engine), method) is not getattr(BaseQueryEngine, method) for method in methods
     )
-
-
-def _own_retriever(engine: BaseQueryEngine) -> Runnable[str, Any] | None:
-    if not _overrides(engine, "retrieve"):
-        return None
-
-    def retrieve(query: str) -> Sequence[Any]:
-        return as_documents(engine.retrieve(QueryBundle(query)))
-
-    async def aretrieve(query: str) -> Sequence[Any]:
-        # No method of every engine; those that have it retrieve in the loop.
-        aretrieve = getattr(engine, "aretrieve", None)
-        bundle = QueryBundle(query)
-        if aretrieve is None:
-            return as_documents(await asyncio.to_thread(engine.retrieve, bundle))
-        return as_documents(await aretrieve(bundle))
-
-    return RunnableLambda(retrieve, aretrieve, name=f"{type(engine).__name__}.retrieve")
 
 
 def _ask(bundle: QueryBundle) -> Ask:
