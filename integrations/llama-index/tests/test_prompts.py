@@ -204,42 +204,6 @@ def test_fewl_s_counts_are_filled_in(llm: ScriptedLLM) -> None:
     assert said == {f"2 answers to {shown}", f"{shown}\n\nThree wrong answers"}
 
 
-def _shout(**values: Any) -> str:
-    return f"Watch out for {len(values['claims'])} signs!"
-
-
-def test_partial_values_mappings_and_functions_are_llamaindex_s() -> None:
-    template = PromptTemplate(
-        "{tone} {loud} {source} {claims}",
-        template_var_mappings={"reference": "source"},
-        function_mappings={"loud": _shout},
-        tone="Kindly:",
-    )
-    made = as_prompt("joint", template, _OURS, _OURS, ())
-    assert made.fields == ("reference", "claims")
-    (message,) = made.messages(reference="a", claims="b", question="c")
-    shown = isolate("claims", "b")
-    assert str(message.text) == (
-        f"Kindly: Watch out for {len(shown)} signs! {isolate('reference', 'a')} {shown}"
-    )
-    ruder = template.partial_format(tone="You:")
-    other = as_prompt("joint", ruder, _OURS, _OURS, ())
-    assert other != made
-    assert pickle.loads(pickle.dumps(made)) == made
-    assert hash(made) != hash(other)
-
-
-def test_another_function_behind_the_same_name_is_used(llm: ScriptedLLM) -> None:
-    evaluator = RefCheckerEvaluator(llm)
-    for said in ("First.", "Second."):
-        template = PromptTemplate(
-            "{note} {answer}", function_mappings={"note": lambda said=said, **values: said}
-        )
-        evaluator.update_prompts({"triplets": template})
-        evaluator.evaluate("What?", facts.answer(1), ["A list."])
-        assert str(llm.requests[-2][-1].text).startswith(said)
-
-
 def test_fingerprints_are_the_same_in_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though the delimiters in the examples of a template are not."""
 
@@ -291,10 +255,16 @@ _REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "an unknown variable": (PromptTemplate(_JOINT + " {answer}"), ValueError, r"\{answer\}"),
     "no count": (PromptTemplate(_JOINT + " {n}"), ValueError, r"\{n\}"),
     "edited": (_edited("{reference} {clams}"), ValueError, r"got \{reference\}, \{clams\}"),
-    "a value of ours": (
-        PromptTemplate(_JOINT, reference="mine"),
+    "a partial value": (PromptTemplate(_JOINT, tone="Kindly"), ValueError, "partial values"),
+    "a mapping": (
+        PromptTemplate(_JOINT, template_var_mappings={"claims": "all"}),
         ValueError,
-        r"\{reference\} cannot be given",
+        "mappings of variables",
+    ),
+    "a function": (
+        PromptTemplate(_JOINT, function_mappings={"claims": str}),
+        ValueError,
+        "functions, which are not taken",
     ),
     "a text": (_JOINT, TypeError, "expected a ChatPromptTemplate or a PromptTemplate, got str"),
     "rich": (RichPromptTemplate("{{reference}}"), TypeError, "got RichPromptTemplate"),
