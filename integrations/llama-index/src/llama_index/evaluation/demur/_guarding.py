@@ -145,33 +145,31 @@ class Guarding:
             opened: The stream.
             done: Told the answer, before the stream's end.
         """
-        return self._read(_taking_up(ask, opened), _Telling(), done)
+        said = _Said(_Telling())
+
+        def read() -> Generator[str, None, None]:
+            for chunk in self._guard.stream(_taking_up(ask, opened), said.telling.config):
+                if piece := said.take(chunk):
+                    yield piece
+            done(said.answer)
+
+        return read()
 
     def astream(
         self, ask: Ask, opened: Opened, done: Callable[[Answer], None]
     ) -> AsyncGenerator[str, None]:
         """As `stream`, natively asynchronous."""
-        return self._aread(_taking_up(ask, opened), _Telling(), done)
+        said = _Said(_Telling())
 
-    def _read(
-        self, ask: Ask, telling: _Telling, done: Callable[[Answer], None]
-    ) -> Generator[str, None, None]:
-        said = _Said()
-        for chunk in self._guard.stream(ask, telling.config):
-            if piece := said.take(chunk, telling):
-                yield piece
-        done(telling.answer(said.text, said.reply))
+        async def read() -> AsyncGenerator[str, None]:
+            chunks = self._guard.astream(_taking_up(ask, opened), said.telling.config)
+            async with aclosing(chunks):  # type: ignore[type-var]  # it is a generator
+                async for chunk in chunks:
+                    if piece := said.take(chunk):
+                        yield piece
+            done(said.answer)
 
-    async def _aread(
-        self, ask: Ask, telling: _Telling, done: Callable[[Answer], None]
-    ) -> AsyncGenerator[str, None]:
-        said = _Said()
-        chunks = self._guard.astream(ask, telling.config)
-        async with aclosing(chunks):  # type: ignore[type-var]  # it is a generator
-            async for chunk in chunks:
-                if piece := said.take(chunk, telling):
-                    yield piece
-        done(telling.answer(said.text, said.reply))
+        return read()
 
 
 class _EngineGuard(Guard[Ask, dict[str, Any]]):
@@ -232,18 +230,24 @@ def _taking_up(ask: Ask, opened: Opened) -> Ask:
 class _Said:
     """What was streamed, with what of it still holds."""
 
-    def __init__(self) -> None:
-        self.text = ""
-        self.reply: Any = None
+    def __init__(self, telling: _Telling) -> None:
+        self.telling = telling
+        self._text = ""
+        self._reply: Any = None
 
-    def take(self, chunk: Mapping[str, Any], telling: _Telling) -> str:
+    def take(self, chunk: Mapping[str, Any]) -> str:
         """Take in a chunk, and return the piece of text in it."""
-        if telling.keep is not None:
-            self.text, telling.keep = self.text[: telling.keep], None
-        self.reply = chunk.get("reply", self.reply)
+        if self.telling.keep is not None:
+            self._text, self.telling.keep = self._text[: self.telling.keep], None
+        self._reply = chunk.get("reply", self._reply)
         piece = str(chunk.get("answer", ""))
-        self.text += piece
+        self._text += piece
         return piece
+
+    @property
+    def answer(self) -> Answer:
+        """What the call came to, when it is over."""
+        return self.telling.answer(self._text, self._reply)
 
 
 class _Telling(BaseCallbackHandler):

@@ -68,29 +68,19 @@ class GuardedChatEngine(BaseChatEngine):
 
     Args:
         chat_engine: Any chat engine.
-        evaluators: At least one: ours, other evaluators of LlamaIndex, or demur's own.
-        on_fail: What to do about an answer that fails, as `GuardedQueryEngine` takes it. Chat
-            engines show their retrievers to nobody: name one to have what failed searched for,
+        on_fail: As `GuardedQueryEngine` takes it, like what is not named here. Chat engines show
+            their retrievers to nobody: name one to have what failed searched for,
             `on_fail={"neutral": Retrieve(index.as_retriever()), "any": Regenerate()}`.
-        budget: What one message may spend.
-        on_error: What becomes of an answer that an evaluator could not decide about, as
-            `demur.Guard` takes it.
-        on_abstain: What becomes of an answer that states nothing that could be checked, as
-            `demur.Guard` takes it.
-        streaming: When the text of `stream_chat` leaves, as `GuardedQueryEngine` has it. The
-            response's `response` is the answer that holds in the end.
+        streaming: When the text of `stream_chat` leaves. The response's `response` is the answer
+            that holds in the end.
         conversation: Whether the conversation supports an answer too: what the user stated in it
             ("My name is Ann."), what tools returned that stands in the history, and the source
             nodes of earlier answers of this guarded engine. The user is a source then, and is
             believed. Nodes are kept until `reset`, or until a message comes with a history of its
             own.
-        model: In place of `on_fail`: an LLM, a LangChain chat model, or a name for
-            `demur.resolve_model`, that answers from the nodes when the engine's answer failed.
 
     Raises:
-        ValueError: There is no evaluator, or one without a threshold; an argument is out of its
-            range; `on_fail` and `model` are both given.
-        TypeError: Something is no engine, no evaluator, no LLM, no retriever, or no recovery.
+        ValueError, TypeError: As `GuardedQueryEngine` does.
     """
 
     def __init__(

@@ -2,45 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.llms import LLM
 
-from demur import (
-    FEWL,
-    CallPolicy,
-    NeighborStore,
-    RefChecker,
-    ReverseValidation,
-    Sample,
-    Threshold,
-)
-from demur.evaluators import (
-    FEWLPrompts,
-    Matcher,
-    RefCheckerPrompts,
-    ReverseValidationPrompts,
-)
-from demur.similarity import SimilarityLike
+from demur import FEWL, RefChecker, ReverseValidation
 from llama_index.evaluation.demur._evaluating import HallucinationEvaluator, HallucinationResult
 from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._nodes import as_retriever
 
-if TYPE_CHECKING:
-    from sentence_transformers import CrossEncoder
-
 Model: TypeAlias = LLM | BaseChatModel | str
-_FEWL_PROMPTS = FEWLPrompts()
-_REFCHECKER_PROMPTS = RefCheckerPrompts()
-_REVERSE_VALIDATION_PROMPTS = ReverseValidationPrompts()
 
 
-class RefCheckerEvaluator(HallucinationEvaluator):
+class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
     """Split an answer into claims and label each against its contexts (arXiv 2405.14486).
 
     `score` is the entailed share of the claims, in [0, 1]. `passing` is whether the aggregation
@@ -56,54 +33,28 @@ class RefCheckerEvaluator(HallucinationEvaluator):
         llm: A LlamaIndex LLM, a LangChain chat model or a name for `demur.resolve_model`. None:
             `Settings.llm`.
         retriever: For answers without contexts; it may be one of LlamaIndex's.
-
-    The other options are those of `demur.RefChecker`.
+        **options: The other options of `demur.RefChecker`: `checker`, `claims`, `aggregation`,
+            `threshold`, `prompts`, `window_tokens`, `max_windows`, `name`, `call_policy`.
 
     Raises:
         ValueError, TypeError, DemurError: As `demur.RefChecker` does.
     """
 
-    _evaluator: RefChecker
     _further = frozenset({"question"})  # which its core gives to all of them
 
     def __init__(
         self,
         llm: Model | None = None,
         *,
-        checker: str | CrossEncoder = "auto",
-        claims: Literal["auto", "sentences", "triplets", "statements"] = "auto",
-        aggregation: Literal["strict", "major", "soft"] = "strict",
-        threshold: float | Threshold | str | Path | None = 0.8,
         retriever: BaseRetriever | Runnable[str, Any] | None = None,
-        prompts: RefCheckerPrompts = _REFCHECKER_PROMPTS,
-        window_tokens: int | None = None,
-        max_windows: int | None = None,
-        name: str | None = None,
-        call_policy: CallPolicy | None = None,
+        **options: Any,
     ) -> None:
         """See the class."""
-        evaluator = RefChecker(
-            as_chat_model(llm),
-            checker=checker,
-            claims=claims,
-            aggregation=aggregation,
-            threshold=threshold,
-            retriever=None if retriever is None else as_retriever(retriever),
-            prompts=prompts,
-            window_tokens=window_tokens,
-            max_windows=max_windows,
-            name=name,
-            call_policy=call_policy,
-        )
-        super().__init__(evaluator)
-
-    @property
-    def evaluator(self) -> RefChecker:
-        """See the base."""
-        return self._evaluator
+        searches = None if retriever is None else as_retriever(retriever)
+        super().__init__(RefChecker(as_chat_model(llm), retriever=searches, **options))
 
 
-class ReverseValidationEvaluator(HallucinationEvaluator):
+class ReverseValidationEvaluator(HallucinationEvaluator[ReverseValidation]):
     """Judge an answer about one entity by whether a model finds back from it to the entity.
 
     `passing` is whether it does. `score` is 1 where the entity was found and 0 where it was not;
@@ -115,49 +66,22 @@ class ReverseValidationEvaluator(HallucinationEvaluator):
         llm: A LlamaIndex LLM, a LangChain chat model or a name for `demur.resolve_model`. None:
             `Settings.llm`.
         validator: As `llm`; None: the same.
-
-    The other options are those of `demur.ReverseValidation`.
+        **options: The other options of `demur.ReverseValidation`: `variant`, `entity`, `matcher`,
+            `threshold`, `prompts`, `name`, `call_policy`.
 
     Raises:
         ValueError, TypeError, DemurError: As `demur.ReverseValidation` does.
     """
 
-    _evaluator: ReverseValidation
-
     def __init__(
-        self,
-        llm: Model | None = None,
-        *,
-        variant: Literal["qg", "em"] = "qg",
-        validator: Model | None = None,
-        entity: Callable[[Sample], str | None] | None = None,
-        matcher: str | Matcher = "normalized",
-        threshold: float | Threshold | str | Path = 0.8,
-        prompts: ReverseValidationPrompts = _REVERSE_VALIDATION_PROMPTS,
-        name: str | None = None,
-        call_policy: CallPolicy | None = None,
+        self, llm: Model | None = None, *, validator: Model | None = None, **options: Any
     ) -> None:
         """See the class."""
-        evaluator = ReverseValidation(
-            as_chat_model(llm),
-            variant=variant,
-            validator=None if validator is None else as_chat_model(validator),
-            entity=entity,
-            matcher=matcher,
-            threshold=threshold,
-            prompts=prompts,
-            name=name,
-            call_policy=call_policy,
-        )
-        super().__init__(evaluator)
-
-    @property
-    def evaluator(self) -> ReverseValidation:
-        """See the base."""
-        return self._evaluator
+        validates = None if validator is None else as_chat_model(validator)
+        super().__init__(ReverseValidation(as_chat_model(llm), validator=validates, **options))
 
 
-class FEWLEvaluator(HallucinationEvaluator):
+class FEWLEvaluator(HallucinationEvaluator[FEWL]):
     """Score an answer by reference models, without a gold answer (arXiv 2402.10412).
 
     `score` is within (-0.5, 0.5) for total variation; higher is better, and scores of other models
@@ -169,39 +93,19 @@ class FEWLEvaluator(HallucinationEvaluator):
             `demur.resolve_model`, which gives several answers; or a list of them, which give one
             each. None: `Settings.llm`.
         generator: As `llm`, but not a list; None: the first of them.
-
-    The other options are those of `demur.FEWL`.
+        **options: The other options of `demur.FEWL`: `similarity`, `n_answers`, `n_wrong`,
+            `neighbors`, `penalty`, `threshold`, `prompts`, `name`, `call_policy` and more.
 
     Raises:
         ValueError, TypeError, DemurError: As `demur.FEWL` does.
     """
-
-    _evaluator: FEWL
 
     def __init__(
         self,
         llm: Model | list[Model] | tuple[Model, ...] | None = None,
         *,
         generator: Model | None = None,
-        similarity: SimilarityLike = "cosine",
-        n_answers: int = 5,
-        n_wrong: int = 25,
-        k_neighbors: int = 25,
-        max_neighbor_similarity: float = 0.8,
-        weighting: Literal["expertise", "uniform", "best", "ideal", "first"] = "expertise",
-        penalty: bool | Literal["auto"] = "auto",
-        divergence: Literal["tv", "js", "kl"] = "tv",
-        normalization: Literal["paper", "mean_one"] = "mean_one",
-        temperature: float = 1.0,
-        neighbors: NeighborStore | None = None,
-        threshold: float | Threshold | str | Path | None = None,
-        expertise: Literal["similarity", "agreement"] = "similarity",
-        neighbor_choice: Literal["nearest", "random"] = "nearest",
-        min_pairs: int = 3,
-        premise: Literal["answer", "reference"] = "answer",
-        prompts: FEWLPrompts = _FEWL_PROMPTS,
-        name: str | None = None,
-        call_policy: CallPolicy | None = None,
+        **options: Any,
     ) -> None:
         """See the class."""
         models = (
@@ -209,35 +113,8 @@ class FEWLEvaluator(HallucinationEvaluator):
             if isinstance(llm, (list, tuple))
             else as_chat_model(llm)
         )
-        evaluator = FEWL(
-            models,
-            generator=None if generator is None else as_chat_model(generator),
-            similarity=similarity,
-            n_answers=n_answers,
-            n_wrong=n_wrong,
-            k_neighbors=k_neighbors,
-            max_neighbor_similarity=max_neighbor_similarity,
-            weighting=weighting,
-            penalty=penalty,
-            divergence=divergence,
-            normalization=normalization,
-            temperature=temperature,
-            neighbors=neighbors,
-            threshold=threshold,
-            expertise=expertise,
-            neighbor_choice=neighbor_choice,
-            min_pairs=min_pairs,
-            premise=premise,
-            prompts=prompts,
-            name=name,
-            call_policy=call_policy,
-        )
-        super().__init__(evaluator)
-
-    @property
-    def evaluator(self) -> FEWL:
-        """See the base."""
-        return self._evaluator
+        writes = None if generator is None else as_chat_model(generator)
+        super().__init__(FEWL(models, generator=writes, **options))
 
 
 __all__ = [

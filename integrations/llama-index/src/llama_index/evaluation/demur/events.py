@@ -14,7 +14,14 @@ from pydantic import PrivateAttr
 from demur.guard import Trace
 
 
-class EvaluationEvent(BaseEvent):
+class _Event(BaseEvent):
+    @classmethod
+    def class_name(cls) -> str:
+        """Its name in logs."""
+        return f"Demur{cls.__name__}"
+
+
+class EvaluationEvent(_Event):
     """An evaluator judged an answer of a guarded engine."""
 
     attempt: int
@@ -29,13 +36,8 @@ class EvaluationEvent(BaseEvent):
     cause: str | None
     """Of one that could not decide the errors of calls that failed, class and status."""
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Its name in logs."""
-        return "DemurEvaluationEvent"
 
-
-class DecisionEvent(BaseEvent):
+class DecisionEvent(_Event):
     """A guarded engine decided what to do about a rejected answer."""
 
     attempt: int
@@ -45,25 +47,15 @@ class DecisionEvent(BaseEvent):
     """The recovery: "retrieve", "regenerate" or "repair"."""
     failures: list[str]
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Its name in logs."""
-        return "DemurDecisionEvent"
 
-
-class ReplaceEvent(BaseEvent):
+class ReplaceEvent(_Event):
     """Of the text that a guarded engine has streamed, only the first characters still hold."""
 
     keep: int
     """How many."""
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Its name in logs."""
-        return "DemurReplaceEvent"
 
-
-class OutcomeEvent(BaseEvent):
+class OutcomeEvent(_Event):
     """A guarded call came to its end; the engine returns or raises next."""
 
     outcome: str
@@ -87,11 +79,6 @@ class OutcomeEvent(BaseEvent):
     def trace(self) -> Trace:
         """Every attempt and what was found of it, rejected answers too."""
         return self._trace
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Its name in logs."""
-        return "DemurOutcomeEvent"
 
 
 __all__ = [
