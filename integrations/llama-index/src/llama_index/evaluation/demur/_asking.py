@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -58,21 +59,21 @@ REPLY = Own("reply")
 """The key of what the engine replied, beside the answer."""
 
 
-class Asks(Protocol):
+class Asks(ABC):
     """How an engine is asked."""
 
     @property
     def retriever(self) -> Runnable[str, Any] | None:
         """The engine's own, if it shows one."""
-        ...
+        return None
 
+    @abstractmethod
     def ask(self, ask: Ask) -> Reply:
         """Ask in this thread."""
-        ...
 
+    @abstractmethod
     async def aask(self, ask: Ask) -> Reply:
         """Ask in the running loop."""
-        ...
 
 
 class Opened(Exception):  # noqa: N818  # no error: it ends the guard's run before any judging

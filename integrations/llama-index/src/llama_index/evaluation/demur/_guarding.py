@@ -127,13 +127,15 @@ class Guarding:
         """Have an answer, checked; or the stream that the engine answers with, for `stream`."""
         telling = _Telling()
         output = self._guard.invoke(ask, telling.config)
-        return output.get("opened") or telling.answer(output["answer"], output["reply"])
+        telling.take(output)
+        return output.get("opened") or telling.answer
 
     async def aanswer(self, ask: Ask) -> Answer | Opened:
         """As `answer`, natively asynchronous."""
         telling = _Telling()
         output = await self._guard.ainvoke(ask, telling.config)
-        return output.get("opened") or telling.answer(output["answer"], output["reply"])
+        telling.take(output)
+        return output.get("opened") or telling.answer
 
     def stream(
         self, ask: Ask, opened: Opened, done: Callable[[Answer], None]
@@ -145,13 +147,13 @@ class Guarding:
             opened: The stream.
             done: Told the answer, before the stream's end.
         """
-        said = _Said(_Telling())
+        telling = _Telling()  # it notes where it is made
 
         def read() -> Generator[str, None, None]:
-            for chunk in self._guard.stream(_taking_up(ask, opened), said.telling.config):
-                if piece := said.take(chunk):
+            for chunk in self._guard.stream(_taking_up(ask, opened), telling.config):
+                if piece := telling.take(chunk):
                     yield piece
-            done(said.answer)
+            done(telling.answer)
 
         return read()
 
@@ -159,15 +161,15 @@ class Guarding:
         self, ask: Ask, opened: Opened, done: Callable[[Answer], None]
     ) -> AsyncGenerator[str, None]:
         """As `stream`, natively asynchronous."""
-        said = _Said(_Telling())
+        telling = _Telling()
 
         async def read() -> AsyncGenerator[str, None]:
-            chunks = self._guard.astream(_taking_up(ask, opened), said.telling.config)
+            chunks = self._guard.astream(_taking_up(ask, opened), telling.config)
             async with aclosing(chunks):  # type: ignore[type-var]  # it is a generator
                 async for chunk in chunks:
-                    if piece := said.take(chunk):
+                    if piece := telling.take(chunk):
                         yield piece
-            done(said.answer)
+            done(telling.answer)
 
         return read()
 
@@ -227,37 +229,15 @@ def _taking_up(ask: Ask, opened: Opened) -> Ask:
 # --- What is told of it --------------------------------------------------------------------------
 
 
-class _Said:
-    """What was streamed, with what of it still holds."""
-
-    def __init__(self, telling: _Telling) -> None:
-        self.telling = telling
-        self._text = ""
-        self._reply: Any = None
-
-    def take(self, chunk: Mapping[str, Any]) -> str:
-        """Take in a chunk, and return the piece of text in it."""
-        if self.telling.keep is not None:
-            self._text, self.telling.keep = self._text[: self.telling.keep], None
-        self._reply = chunk.get("reply", self._reply)
-        piece = str(chunk.get("answer", ""))
-        self._text += piece
-        return piece
-
-    @property
-    def answer(self) -> Answer:
-        """What the call came to, when it is over."""
-        return self.telling.answer(self._text, self._reply)
-
-
 class _Telling(BaseCallbackHandler):
     """Hears the guard of one call, and tells LlamaIndex's dispatcher."""
 
     run_inline = True  # in the call's own task; it takes microseconds
 
     def __init__(self) -> None:
-        self.keep: int | None = None
-        """How much of what was streamed still holds, if that was told."""
+        self._text = ""
+        """What was said, as far as it still holds."""
+        self._reply: Any = None
         self._run_id = uuid4()
         self._span_id = active_span_id.get()
         self._outcome: Mapping[str, Any] = {}
@@ -269,10 +249,18 @@ class _Telling(BaseCallbackHandler):
         mine = RunnableConfig(callbacks=[self], run_id=self._run_id, run_name="demur:guard")
         return merge_configs(var_child_runnable_config.get(), mine)
 
-    def answer(self, text: str, reply: Reply) -> Answer:
+    def take(self, chunk: Mapping[str, Any]) -> str:
+        """Take in a chunk of the guard's output, and return the piece of text in it."""
+        self._reply = chunk.get("reply", self._reply)
+        piece = str(chunk.get("answer", ""))
+        self._text += piece
+        return piece
+
+    @property
+    def answer(self) -> Answer:
         """What the call came to, when it is over."""
         assert self._trace is not None  # the guard tells it before it returns
-        return Answer(text, reply, self._trace)
+        return Answer(self._text, self._reply, self._trace)
 
     def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
         if run_id != self._run_id:
@@ -280,9 +268,9 @@ class _Telling(BaseCallbackHandler):
         if name == OUTCOME:
             self._outcome = data
         elif name == REPLACE:
-            self.keep = data["keep"]
+            self._text = self._text[: data["keep"]]
         if name in _EVENTS:
-            _dispatcher.event(_EVENTS[name](span_id=self._span_id, **_fields(name, data)))
+            _dispatcher.event(_EVENTS[name](span_id=self._span_id, **data))
 
     def on_guard_end(self, trace: Trace, *, run_id: UUID) -> None:
         if run_id == self._run_id:
@@ -291,7 +279,3 @@ class _Telling(BaseCallbackHandler):
 
 
 _EVENTS = {EVALUATION: EvaluationEvent, DECISION: DecisionEvent, REPLACE: ReplaceEvent}
-
-
-def _fields(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    return {"keep": data["keep"]} if name == REPLACE else dict(data)

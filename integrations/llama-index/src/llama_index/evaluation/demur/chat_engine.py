@@ -24,6 +24,7 @@ from demur.guard import Budget, OnError, OnFail
 from demur.schema import OnAbstain
 from llama_index.evaluation.demur._asking import (
     Ask,
+    Asks,
     Call,
     Opened,
     distinct_nodes,
@@ -281,12 +282,10 @@ class _Turn:
 
 
 @dataclass(frozen=True)
-class _Asks:
+class _Asks(Asks):
     """How a chat engine is asked."""
 
     engine: BaseChatEngine
-    retriever: None = None
-    """Chat engines show theirs to nobody."""
 
     def ask(self, ask: Ask) -> Reply:
         message, history, sources = self._next(ask)

@@ -86,30 +86,19 @@ class ScoreEventHandler(BaseEventHandler):
         evaluators: Ours, other evaluators of LlamaIndex, or Runnables and functions from `Sample`
             to `Evaluation`; with a threshold or without. With none, only what guarded engines find
             is recorded.
-        sink: Where records go: a path that ends in `.sqlite`, `.sqlite3`, `.db`, `.jsonl` or
-            `.ndjson`; a `demur.observe.Sink`, or an object with `write(record)`; a function of a
-            `demur.observe.Record`; or several of these in a list.
+        sink: Where records go, as `demur.ScoreCallbackHandler` takes it, like what is not named
+            here.
         sample_rate: The share of runs to record, in [0, 1]. Which ones is decided by the span's id,
             so that all handlers choose the same.
-        max_queue: How many runs may wait to be scored, at least 1.
         on_full: What becomes of a run for which there is no room: "drop", it is counted and not
             scored; "block", whoever asked the engine waits. LlamaIndex calls handlers where the
             engine runs, so in asyncio the whole loop waits then, until the handler's threads have
             made room.
-        redact: What becomes of texts before they leave: None, they stay; "remove" or "hash"; or a
-            function from text to text. Keys and headers are taken out in any case: see
-            `demur.observe.redaction`.
-        max_concurrency: How many runs are scored at a time, at least 1.
         tags: Record only runs that have one of these keys among their `instrument_tags`; one, or
             several. A record has the keys as its tags, and in its metadata the values.
-        fallback: The file for records that a sink does not take; None for a new one in the system's
-            temporary folder when it is needed.
 
     Raises:
-        ValueError: An argument is out of its range.
-        TypeError: An evaluator or a sink is none.
-        DemurError: A sink's file cannot be used.
-        MissingExtraError: What a sink needs is not installed.
+        ValueError, TypeError, DemurError, MissingExtraError: As `demur.ScoreCallbackHandler` does.
     """
 
     _recorder: Recorder = PrivateAttr()
@@ -160,30 +149,11 @@ class ScoreEventHandler(BaseEventHandler):
         return self._recorder.counts(self._tally)
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Wait until every run that has ended before is recorded, and sinks have sent it on.
-
-        Args:
-            timeout: For how many seconds at most, and one for the sinks; None for as long as it
-                takes.
-
-        Returns:
-            Whether it is.
-        """
+        """As `demur.ScoreCallbackHandler.flush`: whether all that ended before is recorded."""
         return self._recorder.flush(timeout)
 
     def close(self, timeout: float | None = None) -> bool:
-        """Take in nothing more, finish what was taken in, and let go of the sinks.
-
-        What is not done in time is dropped, counted, and told in a warning. The interpreter's end
-        closes every handler that is open, and gives them 30 seconds.
-
-        Args:
-            timeout: For how many seconds to wait at most, and one for the sinks; None for as long
-                as it takes.
-
-        Returns:
-            Whether all was done.
-        """
+        """As `demur.ScoreCallbackHandler.close`: whether all that was taken in is recorded."""
         return self._recorder.close(timeout)
 
     def __copy__(self) -> Self:

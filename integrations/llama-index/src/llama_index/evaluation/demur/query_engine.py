@@ -29,6 +29,7 @@ from demur.schema import OnAbstain
 from demur.shapes import NoSuchForm, find_answer
 from llama_index.evaluation.demur._asking import (
     Ask,
+    Asks,
     Call,
     Opened,
     retry_text,
@@ -175,7 +176,7 @@ class GuardedQueryEngine(BaseQueryEngine):
 
 
 @dataclass(frozen=True)
-class _Asks:
+class _Asks(Asks):
     """How a query engine is asked."""
 
     engine: BaseQueryEngine
