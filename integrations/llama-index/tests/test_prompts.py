@@ -204,6 +204,20 @@ def test_fewl_s_counts_are_filled_in(llm: ScriptedLLM) -> None:
     assert said == {f"2 answers to {shown}", f"{shown}\n\nThree wrong answers"}
 
 
+def test_partial_values_and_mappings_are_llamaindex_s() -> None:
+    template = PromptTemplate(
+        "{tone} {source} {claims}", template_var_mappings={"reference": "source"}, tone="Kindly:"
+    )
+    made = as_prompt("joint", template, _OURS, _OURS, ())
+    assert made.fields == ("reference", "claims")
+    (message,) = made.messages(reference="a", claims="b", question="c")
+    assert str(message.text) == f"Kindly: {isolate('reference', 'a')} {isolate('claims', 'b')}"
+    ruder = as_prompt("joint", template.partial_format(tone="You:"), _OURS, _OURS, ())
+    assert ruder != made
+    assert hash(ruder) != hash(made)
+    assert pickle.loads(pickle.dumps(made)) == made
+
+
 def test_fingerprints_are_the_same_in_every_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Though the delimiters in the examples of a template are not."""
 
@@ -255,16 +269,15 @@ _REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "an unknown variable": (PromptTemplate(_JOINT + " {answer}"), ValueError, r"\{answer\}"),
     "no count": (PromptTemplate(_JOINT + " {n}"), ValueError, r"\{n\}"),
     "edited": (_edited("{reference} {clams}"), ValueError, r"got \{reference\}, \{clams\}"),
-    "a partial value": (PromptTemplate(_JOINT, tone="Kindly"), ValueError, "partial values"),
-    "a mapping": (
-        PromptTemplate(_JOINT, template_var_mappings={"claims": "all"}),
+    "a value of ours": (
+        PromptTemplate(_JOINT, reference="mine"),
         ValueError,
-        "mappings of variables",
+        r"expected the variables \{reference\}, \{claims\}.*got \{claims\}",
     ),
     "a function": (
         PromptTemplate(_JOINT, function_mappings={"claims": str}),
         ValueError,
-        "functions, which are not taken",
+        "functions, which are not called here",
     ),
     "a text": (_JOINT, TypeError, "expected a ChatPromptTemplate or a PromptTemplate, got str"),
     "rich": (RichPromptTemplate("{{reference}}"), TypeError, "got RichPromptTemplate"),

@@ -87,8 +87,8 @@ def as_prompt(
 
     Raises:
         TypeError: It is neither a ChatPromptTemplate nor a PromptTemplate.
-        ValueError: It has other variables than those, roles or content that demur does not send,
-            partial values, mappings, functions or an output parser.
+        ValueError: It has other variables than those, a value for one of them, roles or content
+            that demur does not send, functions or an output parser.
     """
     if not isinstance(template, (ChatPromptTemplate, PromptTemplate)):
         raise TypeError(
@@ -97,13 +97,17 @@ def as_prompt(
         )
     if template.output_parser is not None:
         raise ValueError(f"prompt {name!r}: it has an output parser, but demur reads the replies")
-    if template.kwargs or template.template_var_mappings or template.function_mappings:
+    if template.function_mappings:
         raise ValueError(
-            f"prompt {name!r}: it has partial values, mappings of variables or functions, which "
-            "are not taken: write their text into the template, and name the variables as demur "
-            "does"
+            f"prompt {name!r}: it has functions, which are not called here: write their text into "
+            "the template"
         )
-    turns = (*_said(name, template),)
+    # What is filled in, and what is called otherwise, is so in every request.
+    ours_called = {
+        theirs: f"{{{one}}}" for one, theirs in (template.template_var_mappings or {}).items()
+    }
+    given = {**template.kwargs, **ours_called}
+    turns = tuple((role, format_string(text, **given)) for role, text in _said(name, template))
     identity = _identity(turns)
     for known in (now, ours):
         if identity == _identity(_turns_of(known)):

@@ -77,16 +77,12 @@ class GuardedQueryEngine(BaseQueryEngine):
         query_engine: Any query engine.
         evaluators: At least one: ours, other evaluators of LlamaIndex, or demur's own. All are run
             on every answer, side by side.
-        on_fail: What to do about an answer that fails, as `demur.Guard` takes it, with LLMs and
-            retrievers of LlamaIndex too: `Repair(llm)`, `Retrieve(index.as_retriever())`. The
-            `tell` of a `Regenerate` makes of the query and the `Feedback` the query that the engine
-            is asked next; without one, the engine answers again as told above. None: what fails
-            for want of support is searched for by the engine's own retriever.
-        budget: What one query may spend.
-        on_error: What becomes of an answer that an evaluator could not decide about, as
-            `demur.Guard` takes it.
-        on_abstain: What becomes of an answer that states nothing that could be checked, as
-            `demur.Guard` takes it.
+        on_fail: What to do about an answer that fails, as `demur.Guard` takes it, like what is not
+            named here; with LLMs and retrievers of LlamaIndex too: `Repair(llm)`,
+            `Retrieve(index.as_retriever())`. The `tell` of a `Regenerate` makes of the query and
+            the `Feedback` the query that the engine is asked next; without one, the engine answers
+            again as told above. None: what fails for want of support is searched for by the
+            engine's own retriever.
         streaming: When the text of a stream leaves. "buffer": when the whole answer was checked;
             "sentence": each sentence when it was, for which every evaluator must judge claims. If
             a later sentence fails, what corrects the answer follows after a blank line, and a
