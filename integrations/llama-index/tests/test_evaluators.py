@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from llama_index.core.evaluation import BatchEvalRunner, EvaluationResult
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from pydantic import BaseModel
 
-from demur import DemurError, RefChecker
+from demur import FEWL, DemurError, RefChecker, ReverseValidation
 from fake_llm import ScriptedLLM
 from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._metering import is_judging
@@ -283,6 +284,7 @@ async def test_a_sync_call_within_a_running_loop(checker: RefCheckerEvaluator) -
 _NOTEBOOK = """
 import asyncio
 import inspect
+import inspect
 import nest_asyncio
 from fake_llm import ScriptedLLM
 from support import facts
@@ -383,10 +385,20 @@ def test_wrong_options_are_refused(llm: ScriptedLLM) -> None:
         RefCheckerEvaluator(llm, chekcer="joint")  # type: ignore[call-arg]  # wrong
 
 
-def test_options_are_those_of_the_core(llm: ScriptedLLM) -> None:
-    checker = RefCheckerEvaluator(llm, checker="per_claim", aggregation="soft", threshold=0.4)
-    core = RefChecker(as_chat_model(llm), checker="per_claim", aggregation="soft", threshold=0.4)
-    assert checker.fingerprints == core.fingerprints
+@pytest.mark.parametrize(
+    ("ours", "core"),
+    [
+        (RefCheckerEvaluator, RefChecker),
+        (ReverseValidationEvaluator, ReverseValidation),
+        (FEWLEvaluator, FEWL),
+    ],
+)
+def test_options_and_their_defaults_are_those_of_the_core(ours: Any, core: Any) -> None:
+    options, of_core = (
+        {name: parameter.default for name, parameter in [*signature.parameters.items()][1:]}
+        for signature in map(inspect.signature, (ours, core))
+    )
+    assert options == of_core
 
 
 def test_evaluations_are_a_judge_s_work() -> None:

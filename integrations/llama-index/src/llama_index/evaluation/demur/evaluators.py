@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.llms import LLM
 
-from demur import FEWL, RefChecker, ReverseValidation
+from demur import (
+    FEWL,
+    CallPolicy,
+    NeighborStore,
+    RefChecker,
+    ReverseValidation,
+    Sample,
+    Threshold,
+)
+from demur.evaluators import (
+    FEWLPrompts,
+    Matcher,
+    RefCheckerPrompts,
+    ReverseValidationPrompts,
+)
+from demur.similarity import SimilarityLike
 from llama_index.evaluation.demur._evaluating import HallucinationEvaluator, HallucinationResult
 from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._nodes import as_retriever
 
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder
+
 Model: TypeAlias = LLM | BaseChatModel | str
+_FEWL_PROMPTS = FEWLPrompts()
+_REFCHECKER_PROMPTS = RefCheckerPrompts()
+_REVERSE_VALIDATION_PROMPTS = ReverseValidationPrompts()
 
 
 class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
@@ -33,8 +56,8 @@ class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
         llm: A LlamaIndex LLM, a LangChain chat model or a name for `demur.resolve_model`. None:
             `Settings.llm`.
         retriever: For answers without contexts; it may be one of LlamaIndex's.
-        **options: The other options of `demur.RefChecker`: `checker`, `claims`, `aggregation`,
-            `threshold`, `prompts`, `window_tokens`, `max_windows`, `name`, `call_policy`.
+
+    The other options are those of `demur.RefChecker`.
 
     Raises:
         ValueError, TypeError, DemurError: As `demur.RefChecker` does.
@@ -46,12 +69,33 @@ class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
         self,
         llm: Model | None = None,
         *,
+        checker: str | CrossEncoder = "auto",
+        claims: Literal["auto", "sentences", "triplets", "statements"] = "auto",
+        aggregation: Literal["strict", "major", "soft"] = "strict",
+        threshold: float | Threshold | str | Path | None = 0.8,
         retriever: BaseRetriever | Runnable[str, Any] | None = None,
-        **options: Any,
+        prompts: RefCheckerPrompts = _REFCHECKER_PROMPTS,
+        window_tokens: int | None = None,
+        max_windows: int | None = None,
+        name: str | None = None,
+        call_policy: CallPolicy | None = None,
     ) -> None:
         """See the class."""
-        searches = None if retriever is None else as_retriever(retriever)
-        super().__init__(RefChecker(as_chat_model(llm), retriever=searches, **options))
+        super().__init__(
+            RefChecker(
+                as_chat_model(llm),
+                checker=checker,
+                claims=claims,
+                aggregation=aggregation,
+                threshold=threshold,
+                retriever=None if retriever is None else as_retriever(retriever),
+                prompts=prompts,
+                window_tokens=window_tokens,
+                max_windows=max_windows,
+                name=name,
+                call_policy=call_policy,
+            )
+        )
 
 
 class ReverseValidationEvaluator(HallucinationEvaluator[ReverseValidation]):
@@ -66,19 +110,40 @@ class ReverseValidationEvaluator(HallucinationEvaluator[ReverseValidation]):
         llm: A LlamaIndex LLM, a LangChain chat model or a name for `demur.resolve_model`. None:
             `Settings.llm`.
         validator: As `llm`; None: the same.
-        **options: The other options of `demur.ReverseValidation`: `variant`, `entity`, `matcher`,
-            `threshold`, `prompts`, `name`, `call_policy`.
+
+    The other options are those of `demur.ReverseValidation`.
 
     Raises:
         ValueError, TypeError, DemurError: As `demur.ReverseValidation` does.
     """
 
     def __init__(
-        self, llm: Model | None = None, *, validator: Model | None = None, **options: Any
+        self,
+        llm: Model | None = None,
+        *,
+        variant: Literal["qg", "em"] = "qg",
+        validator: Model | None = None,
+        entity: Callable[[Sample], str | None] | None = None,
+        matcher: str | Matcher = "normalized",
+        threshold: float | Threshold | str | Path = 0.8,
+        prompts: ReverseValidationPrompts = _REVERSE_VALIDATION_PROMPTS,
+        name: str | None = None,
+        call_policy: CallPolicy | None = None,
     ) -> None:
         """See the class."""
-        validates = None if validator is None else as_chat_model(validator)
-        super().__init__(ReverseValidation(as_chat_model(llm), validator=validates, **options))
+        super().__init__(
+            ReverseValidation(
+                as_chat_model(llm),
+                variant=variant,
+                validator=None if validator is None else as_chat_model(validator),
+                entity=entity,
+                matcher=matcher,
+                threshold=threshold,
+                prompts=prompts,
+                name=name,
+                call_policy=call_policy,
+            )
+        )
 
 
 class FEWLEvaluator(HallucinationEvaluator[FEWL]):
@@ -93,8 +158,8 @@ class FEWLEvaluator(HallucinationEvaluator[FEWL]):
             `demur.resolve_model`, which gives several answers; or a list of them, which give one
             each. None: `Settings.llm`.
         generator: As `llm`, but not a list; None: the first of them.
-        **options: The other options of `demur.FEWL`: `similarity`, `n_answers`, `n_wrong`,
-            `neighbors`, `penalty`, `threshold`, `prompts`, `name`, `call_policy` and more.
+
+    The other options are those of `demur.FEWL`.
 
     Raises:
         ValueError, TypeError, DemurError: As `demur.FEWL` does.
@@ -105,7 +170,25 @@ class FEWLEvaluator(HallucinationEvaluator[FEWL]):
         llm: Model | list[Model] | tuple[Model, ...] | None = None,
         *,
         generator: Model | None = None,
-        **options: Any,
+        similarity: SimilarityLike = "cosine",
+        n_answers: int = 5,
+        n_wrong: int = 25,
+        k_neighbors: int = 25,
+        max_neighbor_similarity: float = 0.8,
+        weighting: Literal["expertise", "uniform", "best", "ideal", "first"] = "expertise",
+        penalty: bool | Literal["auto"] = "auto",
+        divergence: Literal["tv", "js", "kl"] = "tv",
+        normalization: Literal["paper", "mean_one"] = "mean_one",
+        temperature: float = 1.0,
+        neighbors: NeighborStore | None = None,
+        threshold: float | Threshold | str | Path | None = None,
+        expertise: Literal["similarity", "agreement"] = "similarity",
+        neighbor_choice: Literal["nearest", "random"] = "nearest",
+        min_pairs: int = 3,
+        premise: Literal["answer", "reference"] = "answer",
+        prompts: FEWLPrompts = _FEWL_PROMPTS,
+        name: str | None = None,
+        call_policy: CallPolicy | None = None,
     ) -> None:
         """See the class."""
         models = (
@@ -113,8 +196,31 @@ class FEWLEvaluator(HallucinationEvaluator[FEWL]):
             if isinstance(llm, (list, tuple))
             else as_chat_model(llm)
         )
-        writes = None if generator is None else as_chat_model(generator)
-        super().__init__(FEWL(models, generator=writes, **options))
+        super().__init__(
+            FEWL(
+                models,
+                generator=None if generator is None else as_chat_model(generator),
+                similarity=similarity,
+                n_answers=n_answers,
+                n_wrong=n_wrong,
+                k_neighbors=k_neighbors,
+                max_neighbor_similarity=max_neighbor_similarity,
+                weighting=weighting,
+                penalty=penalty,
+                divergence=divergence,
+                normalization=normalization,
+                temperature=temperature,
+                neighbors=neighbors,
+                threshold=threshold,
+                expertise=expertise,
+                neighbor_choice=neighbor_choice,
+                min_pairs=min_pairs,
+                premise=premise,
+                prompts=prompts,
+                name=name,
+                call_policy=call_policy,
+            )
+        )
 
 
 __all__ = [
