@@ -1,7 +1,7 @@
 """Scores out of callbacks: handlers that score in the background, and sinks for what they find.
 
 For handlers of frameworks that are not LangChain: a `Recorder` has `Finished` runs scored and
-recorded, and makes `counts` out of a `Tally`. What evaluators do meanwhile (`is_scoring`) is to be
+recorded, and makes its counts of a `Tally`. What evaluators do meanwhile (`is_scoring`) is to be
 left out.
 """
 
@@ -19,6 +19,7 @@ from demur.observe.recorder import is_scoring as is_scoring
 from demur.observe.records import Record
 from demur.observe.redaction import Redact
 from demur.observe.redaction import evaluation_redaction as evaluation_redaction
+from demur.observe.runs import Runs as Runs
 from demur.observe.runs import Tally as Tally
 from demur.observe.sinks import JSONLSink, OpenTelemetrySink, Sink, SQLiteSink
 from demur.observe.spans import current_span_ids as current_span_ids
