@@ -96,6 +96,19 @@ def test_inside_an_engine_it_is_a_record_of_its_own(streaming: bool) -> None:
     assert handler.counts.runs == 1
 
 
+@pytest.mark.parametrize("method", ["chat", "stream_chat"])
+def test_the_query_of_a_guarded_chat_is_left_to_its_guard(method: str) -> None:
+    """A condensing engine asks a query engine, whose answer the chat's guard judges."""
+    guarded = GuardedChatEngine(chat_engine("condense_question", RIGHT), judge())
+    with listening(echo) as (handler, records):
+        response = getattr(guarded, method)(QUESTION)
+        if method == "stream_chat":
+            assert "".join(response.response_gen).strip() == RIGHT
+        assert settled(handler)
+    assert (records.one.name, records.one.outcome) == ("guard", "passed")
+    assert handler.counts.runs == 1
+
+
 def test_a_guard_s_stream_that_is_left_has_no_outcome_and_no_record() -> None:
     guarded = GuardedQueryEngine(
         query_engine(f"{RIGHT} It was opened in 1911.", streaming=True),

@@ -38,6 +38,11 @@ def is_judging() -> bool:
     return _judging.get()
 
 
+def is_metered() -> bool:
+    """Whether a meter runs in this context: a guard asks its engine, or reads the answer."""
+    return _meter.get() is not None
+
+
 @contextmanager
 def while_judging() -> Iterator[None]:
     """Have nothing counted or recorded of what happens in the block, and in what it sets off.

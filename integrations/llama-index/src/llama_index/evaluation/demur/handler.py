@@ -37,7 +37,7 @@ from demur.observe import (
     is_scoring,
     plain,
 )
-from llama_index.evaluation.demur._metering import Meter, is_judging
+from llama_index.evaluation.demur._metering import Meter, is_judging, is_metered
 from llama_index.evaluation.demur._nodes import as_documents
 from llama_index.evaluation.demur._reply import Reading, is_guarded, read
 from llama_index.evaluation.demur._runnables import EvaluatorLike, adapted
@@ -59,8 +59,8 @@ class ScoreEventHandler(BaseEventHandler):
     source nodes, and what the models cost that were called meanwhile. Threads of its own have the
     answer scored. It never raises into the application and, with `on_full="drop"`, never holds it
     up. What a `GuardedQueryEngine` or a `GuardedChatEngine` finds (`OutcomeEvent`) is recorded as
-    it was found. It is not scored again, and neither is the answer of an engine around it. What
-    demur's evaluators query is left out.
+    it was found. It is not scored again, and neither are the answers of engines around it and of
+    the engine inside. What demur's evaluators query is left out.
 
     What a stream says is told by no event: the handler follows the response's `response_gen`, and
     has the answer scored when somebody has read it to its end. A stream that is left before has no
@@ -177,8 +177,8 @@ class ScoreEventHandler(BaseEventHandler):
                 self._ends(event)
             elif isinstance(event, OutcomeEvent):
                 self._guarded(event)
-            elif isinstance(event, SpanDropEvent) and event.span_id in self._open:
-                self._raised(event)
+            elif isinstance(event, SpanDropEvent) and (raised := self._close(event.span_id)):
+                self._over(raised, None)
             elif (query := self._around()) is not None:
                 query.meter.note(event)
 
@@ -189,7 +189,8 @@ class ScoreEventHandler(BaseEventHandler):
     def _starts(self, event: QueryStartEvent) -> None:
         span = event.span_id
         # Where a second handler hears the event, the first has set the variable.
-        if span is None or (_outermost.get() != span and self._around() is not None):
+        inside = _outermost.get() != span and self._around() is not None
+        if span is None or inside or is_metered():  # inside a guard's engine the guard tells
             return
         _outermost.set(span)
         self._open.setdefault(span, _Query(span, event.tags))
@@ -206,8 +207,8 @@ class ScoreEventHandler(BaseEventHandler):
 
     def _ends(self, event: QueryEndEvent) -> None:
         query = self._close(event.span_id)
-        # The answer that a guard has let through, or will when it is read, is told by the guard.
-        if query is None or query.guarded or is_guarded(event.response):
+        # What a guard lets through when it is read is told by the guard.
+        if query is None or is_guarded(event.response):
             return
         question = event.query if isinstance(event.query, str) else event.query.query_str
         response: Any = event.response
@@ -243,11 +244,6 @@ class ScoreEventHandler(BaseEventHandler):
             _outermost.set(before)
             self._open.pop(query.span, None)
 
-    def _raised(self, event: SpanDropEvent) -> None:
-        query = self._close(event.span_id)
-        if query is not None and not query.guarded:
-            self._over(query, None)
-
     def _guarded(self, event: OutcomeEvent) -> None:
         around = self._around()
         query = _Query(event.span_id or event.id_, event.tags)
@@ -260,7 +256,7 @@ class ScoreEventHandler(BaseEventHandler):
 
     def _over(self, query: _Query, said: Said | None, trace: Trace | None = None) -> None:
         """Have a run scored, or recorded. Without anything said it has no answer."""
-        if self._tags and self._tags.isdisjoint(query.tags):
+        if query.guarded or (self._tags and self._tags.isdisjoint(query.tags)):
             return
         sampled = self._samples(query.root)
         with self._lock:
@@ -284,7 +280,7 @@ class _Query:
         """The span of the outermost query around it."""
         self.tags = tags
         self.guarded = False
-        """Whether a guard inside has told what came of it."""
+        """Whether a guard inside has told what came of it: there is nothing to add."""
         self.meter = Meter()
         self._started = time.monotonic()
         self._current = current_span_ids()
