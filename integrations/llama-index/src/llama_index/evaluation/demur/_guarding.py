@@ -35,6 +35,7 @@ from llama_index.evaluation.demur._asking import Ask, AskedEngine, Asks, Call, O
 from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._nodes import as_nodes, as_retriever
 from llama_index.evaluation.demur._reply import Reply
+from llama_index.evaluation.demur._result import KEY, GuardResult
 from llama_index.evaluation.demur._runnables import EvaluatorLike, adapted
 from llama_index.evaluation.demur.events import (
     DecisionEvent,
@@ -89,6 +90,36 @@ class Answer:
     def metadata(self) -> dict[str, Any]:
         """What the engine put beside the text; of another text, only what is about the nodes."""
         return self.reply.metadata if self.unedited else self.reply.node_metadata
+
+
+@dataclass(eq=False)
+class End:
+    """What the response of a stream is told when the stream has ended.
+
+    Lists and a mapping that the response holds, and that are filled in when all is known.
+    """
+
+    nodes: list[NodeWithScore]
+    sources: list[ToolOutput]
+    """Of a chat. What tools returned may hold an answer, so it is there only if that passed."""
+    metadata: dict[str, Any]
+    text: str | None = None
+    """The answer that holds, where that is not all that was streamed; None until the end.
+
+    All that is known of it is not here: loggers that look into every object would tell it."""
+
+    @classmethod
+    def of(cls, reply: Reply) -> End:
+        """The end of a stream that has begun."""
+        return cls([*reply.nodes], [], reply.node_metadata)
+
+    def reached(self, answer: Answer) -> None:
+        """Fill in what is known now."""
+        self.text = answer.text
+        self.nodes[:] = answer.nodes
+        self.sources[:] = answer.sources
+        self.metadata.update(answer.metadata)
+        self.metadata[KEY] = GuardResult.of(answer.trace)
 
 
 class Guarding:

@@ -31,9 +31,9 @@ from llama_index.evaluation.demur._asking import (
     retry_text,
     sources_of,
 )
-from llama_index.evaluation.demur._ending import End
 from llama_index.evaluation.demur._guarding import (
     Answer,
+    End,
     Guarding,
     StreamingMode,
 )

@@ -35,9 +35,9 @@ from llama_index.evaluation.demur._asking import (
     retry_text,
     sources_of,
 )
-from llama_index.evaluation.demur._ending import End
 from llama_index.evaluation.demur._guarding import (
     Answer,
+    End,
     Guarding,
     StreamingMode,
 )
@@ -67,6 +67,8 @@ class GuardedQueryEngine(BaseQueryEngine):
     Engines of engines count what the engines inside have said among their source nodes
     (SubQuestionQueryEngine, MultiStepQueryEngine): an answer that repeats it has support in it.
     Guard the engines inside, or those too.
+
+    It can be pickled where the engine can, and the evaluators and recoveries that it was given.
 
     Example:
         >>> guarded = GuardedQueryEngine(index.as_query_engine(), RefCheckerEvaluator())
