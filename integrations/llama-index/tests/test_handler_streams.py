@@ -214,6 +214,22 @@ def test_a_structured_stream_is_its_last_object(method: str) -> None:
     assert records.one.answer == '{"metres":84}'
 
 
+class Unreadable(BaseModel):
+    thing: Any = None
+
+
+def test_a_stream_that_cannot_be_read_is_its_reader_s_as_ever() -> None:
+    class Odd(Structured):
+        def _query(self, query_bundle: QueryBundle) -> Any:
+            return StreamingResponse(iter([Unreadable(thing=object())]))
+
+    with listening(echo) as (handler, records):
+        assert len([*Odd().query(QUESTION).response_gen]) == 1
+        assert settled(handler)
+    assert records.one.verdict == "undetermined"
+    assert "cannot be read: PydanticSerializationError" in (records.one.evaluations[0].error or "")
+
+
 def test_a_stream_that_was_read_inside_is_whole() -> None:
     """What the engine's own code reads, nobody has to read again."""
     engine = query_engine(SPEECH, streaming=True)

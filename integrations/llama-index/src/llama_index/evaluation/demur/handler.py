@@ -216,21 +216,24 @@ class ScoreEventHandler(BaseEventHandler):
             reply = read(response)
             contexts = as_documents(reply.nodes)
         except Exception as error:  # nodes and models of a user's own may raise anything
-            why = f"the engine's response cannot be read: {type(error).__name__}: {error}"
-            self._over(query, Said(question, error=why))
+            self._over(query, _unreadable(question, error))
             return
         if reply.text is not None:
             self._over(query, Said(question, reply.text, contexts))
             return
+        reading = Reading(response)
 
         def told(text: str | None) -> None:
             with _logged():  # it is called in the reader's own code
-                self._over(query, None if text is None else Said(question, text, contexts))
+                try:
+                    said = None if text is None else Said(question, text + reading.end(), contexts)
+                except Exception as error:  # as above
+                    said = _unreadable(question, error)
+                self._over(query, said)
 
         follow = _afollowed if isinstance(response, AsyncStreamingResponse) else _followed
-        response.response_gen = follow(
-            response.response_gen, Reading(response), partial(self._inside, query), told
-        )
+        inside = partial(self._inside, query)
+        response.response_gen = follow(response.response_gen, reading.take, inside, told)
 
     @contextmanager
     def _inside(self, query: _Query) -> Iterator[None]:
@@ -303,6 +306,11 @@ class _Query:
         )
 
 
+def _unreadable(question: str, error: Exception) -> Said:
+    why = f"the engine's response cannot be read: {type(error).__name__}: {error}"
+    return Said(question, error=why)
+
+
 @contextmanager
 def _logged() -> Iterator[None]:
     try:
@@ -313,15 +321,15 @@ def _logged() -> Iterator[None]:
 
 # --- Streams, which somebody else reads -----------------------------------------------------------
 
+Take = Callable[[Any], str]
+"""From a piece to the text in it."""
 Told = Callable[[str | None], None]
 """Is told the text of a stream that was read to its end; None of one that was not."""
 Inside = Callable[[], AbstractContextManager[None]]
 _END = object()
 
 
-def _followed(
-    stream: Any, reading: Reading, inside: Inside, told: Told
-) -> Generator[Any, None, None]:
+def _followed(stream: Any, take: Take, inside: Inside, told: Told) -> Generator[Any, None, None]:
     text, pieces = "", iter(stream)
     try:
         while True:
@@ -329,7 +337,7 @@ def _followed(
                 piece = next(pieces, _END)
             if piece is _END:
                 break
-            text += reading.take(piece)
+            text += take(piece)
             yield piece
     except BaseException:
         told(None)
@@ -337,11 +345,11 @@ def _followed(
     finally:
         if hasattr(stream, "close"):
             stream.close()
-    told(text + reading.end())
+    told(text)
 
 
 async def _afollowed(
-    stream: Any, reading: Reading, inside: Inside, told: Told
+    stream: Any, take: Take, inside: Inside, told: Told
 ) -> AsyncGenerator[Any, None]:
     text, pieces = "", aiter(stream)
     try:
@@ -350,7 +358,7 @@ async def _afollowed(
                 piece = await anext(pieces, _END)
             if piece is _END:
                 break
-            text += reading.take(piece)
+            text += take(piece)
             yield piece
     except BaseException:
         told(None)
@@ -358,4 +366,4 @@ async def _afollowed(
     finally:
         if hasattr(stream, "aclose"):
             await stream.aclose()
-    told(text + reading.end())
+    told(text)
