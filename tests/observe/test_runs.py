@@ -13,8 +13,8 @@ from langchain_core.documents import Document
 from langchain_core.runnables import RunnableGenerator
 
 from demur import Evaluation, ScoreCallbackHandler
-from demur.observe import Runs, Said
 from demur.observe.reading import Readers
+from demur.observe.runs import Runs
 
 
 @pytest.fixture
@@ -176,28 +176,6 @@ def test_a_stream_that_is_garbage_may_end_at_any_time(where: str) -> None:
     assert handler.flush(20)
     assert answers == ["good"]
     assert not len(handler._runs)
-
-
-def test_a_framework_of_another_kind_says_itself_what_was_said(runs: Runs) -> None:
-    said = Said("How tall?", "good", (Document("84 metres"),))
-    finished = runs.end(begin(runs, input=object()), said)
-    assert finished is not None
-    assert finished.said is said
-    refused = Said("How tall?", error="there is no text")
-    finished = runs.end(begin(runs), refused)
-    assert finished is not None
-    assert finished.said.error == "there is no text"
-
-
-def test_what_is_known_of_a_run_for_a_while(runs: Runs) -> None:
-    unwanted = uuid4()
-    assert unwanted not in runs
-    run = begin(runs)
-    inner = begin(runs, run)
-    assert run in runs
-    runs.end(run, "good")
-    assert run in runs
-    assert inner in runs
 
 
 def test_a_share_that_is_none() -> None:

@@ -54,14 +54,7 @@ def listening(*evaluators: Any, **options: Any) -> Iterator[tuple[ScoreEventHand
 
 def settled(handler: ScoreEventHandler) -> bool:
     """Whether all is recorded, and nothing of any run is kept."""
-    engines = handler._engines
-    return (
-        handler.flush(30)
-        and not handler.counts.waiting
-        and not len(handler._runs)
-        and not len(engines._calls)
-        and not engines._halves
-    )
+    return handler.flush(30) and not handler.counts.waiting and not handler._open
 
 
 class Heard(BaseEventHandler):

@@ -27,8 +27,8 @@ from pydantic import BaseModel
 
 from demur import FEWL, DemurError, RefChecker, ReverseValidation
 from fake_llm import ScriptedLLM
-from llama_index.evaluation.demur._judging import is_judging
 from llama_index.evaluation.demur._llm import as_chat_model
+from llama_index.evaluation.demur._metering import is_judging
 from llama_index.evaluation.demur._nodes import NodeDocument
 from llama_index.evaluation.demur.evaluators import (
     FEWLEvaluator,
@@ -283,6 +283,7 @@ async def test_a_sync_call_within_a_running_loop(checker: RefCheckerEvaluator) -
 
 _NOTEBOOK = """
 import asyncio
+import inspect
 import inspect
 import nest_asyncio
 from fake_llm import ScriptedLLM

@@ -40,11 +40,7 @@ def test_a_guarded_query(method: str, streaming: bool) -> None:
         answer = asyncio.run(aask()) if method == "aquery" else str(guarded.query(QUESTION))
         assert settled(handler)
     record = records.one
-    assert (record.name, record.outcome, record.root) == (
-        "GuardedQueryEngine",
-        "recovered",
-        record.id,
-    )
+    assert (record.name, record.outcome) == ("guard", "recovered")
     assert verdicts(record) == ["failed", "passed"]
     assert record.answer == answer == RIGHT
     assert {one.name for one in record.evaluations} == {"RefChecker"}
@@ -71,7 +67,7 @@ def test_a_guarded_chat(method: str) -> None:
             answer = response.response
         assert settled(handler)
     record = records.one
-    assert (record.name, record.outcome) == ("GuardedChatEngine", "recovered")
+    assert (record.name, record.outcome) == ("guard", "recovered")
     assert verdicts(record) == ["failed", "passed"]
     assert record.answer == answer == RIGHT
 
@@ -96,22 +92,35 @@ def test_inside_an_engine_it_is_a_record_of_its_own(streaming: bool) -> None:
         assert str(routed(guarded).query(QUESTION)) == RIGHT
         assert settled(handler)
     record = records.one
-    assert (record.name, record.outcome) == ("GuardedQueryEngine", "recovered")
-    assert record.root != record.id
+    assert (record.name, record.outcome) == ("guard", "recovered")
+    assert handler.counts.runs == 1
 
 
-def test_a_stream_that_is_left_keeps_what_was_found() -> None:
-    engine = query_engine(f"{RIGHT} It was opened in 1911.", streaming=True)
-    guarded = GuardedQueryEngine(engine, judge(), streaming="sentence")
+@pytest.mark.parametrize("method", ["chat", "stream_chat"])
+def test_the_query_of_a_guarded_chat_is_left_to_its_guard(method: str) -> None:
+    """A condensing engine asks a query engine, whose answer the chat's guard judges."""
+    guarded = GuardedChatEngine(chat_engine("condense_question", RIGHT), judge())
+    with listening(echo) as (handler, records):
+        response = getattr(guarded, method)(QUESTION)
+        if method == "stream_chat":
+            assert "".join(response.response_gen).strip() == RIGHT
+        assert settled(handler)
+    assert (records.one.name, records.one.outcome) == ("guard", "passed")
+    assert handler.counts.runs == 1
+
+
+def test_a_guard_s_stream_that_is_left_has_no_outcome_and_no_record() -> None:
+    guarded = GuardedQueryEngine(
+        query_engine(f"{RIGHT} It was opened in 1911.", streaming=True),
+        judge(),
+        streaming="sentence",
+    )
     with listening(echo) as (handler, records):
         stream = guarded.query(QUESTION).response_gen
         assert next(stream).strip() == RIGHT
         stream.close()
         assert settled(handler)
-    record = records.one
-    assert (record.outcome, record.name) == (None, "GuardedQueryEngine")
-    assert record.reason == "the guard's call did not come to its end"
-    assert {one.name for one in record.evaluations} == {"RefChecker"}
+    assert not records.all
 
 
 def test_guards_alone_take_no_evaluator() -> None:

@@ -15,7 +15,6 @@ from langchain_core.caches import InMemoryCache
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import (
     AIMessage,
-    AIMessageChunk,
     BaseMessage,
     HumanMessage,
     SystemMessage,
@@ -25,7 +24,6 @@ from llama_index.core import Settings
 from llama_index.core.base.llms.types import (
     ChatMessage,
     ChatResponse,
-    ChatResponseGen,
     LLMMetadata,
     MessageRole,
 )
@@ -36,8 +34,8 @@ from pydantic import BaseModel, PrivateAttr
 from demur import CallPolicy, RefChecker
 from demur._fingerprints import model_fingerprint
 from fake_llm import EndpointLLM, ScriptedCompletions, ScriptedLLM
-from llama_index.evaluation.demur._judging import is_judging
 from llama_index.evaluation.demur._llm import LlamaIndexChat, as_chat_model
+from llama_index.evaluation.demur._metering import is_judging
 from support import facts
 from support.fakes import ScriptedModel
 from support.openai_server import Answer, openai_server
@@ -65,13 +63,8 @@ def chat(llm: ScriptedLLM) -> BaseChatModel:
 async def test_messages_and_replies_are_the_same_each_way(
     llm: ScriptedLLM, chat: BaseChatModel
 ) -> None:
-    streamed = AIMessageChunk("")
-    for chunk in chat.stream(TALK):
-        streamed += chunk
-    astreamed = AIMessageChunk("")
-    async for chunk in chat.astream(TALK):
-        astreamed += chunk
-    replies = [chat.invoke(TALK), await chat.ainvoke(TALK), streamed, astreamed]
+    (streamed,) = chat.stream(TALK)  # it replies whole
+    replies = [chat.invoke(TALK), await chat.ainvoke(TALK), streamed]
     assert {str(reply.text) for reply in replies} == {"It is  Ada, who\nis there."}
     for reply in replies:
         assert reply.usage_metadata == {
@@ -83,12 +76,7 @@ async def test_messages_and_replies_are_the_same_each_way(
     told = [(message.type, str(message.text)) for message in TALK]
     for request in llm.requests:
         assert [(message.type, str(message.text)) for message in request] == told
-    assert len(llm.requests) == 4
-
-
-def test_streams_come_in_pieces(chat: BaseChatModel) -> None:
-    pieces = [str(chunk.text) for chunk in chat.stream(TALK) if chunk.text]
-    assert pieces == ["It", " is", "  Ada,", " who", "\nis", " there."]
+    assert len(llm.requests) == 3
 
 
 def test_texts_in_blocks_are_texts(llm: ScriptedLLM, chat: BaseChatModel) -> None:
@@ -121,8 +109,7 @@ def test_what_cannot_be_said_to_an_llm_is_refused(
 async def test_options_reach_the_llm(llm: ScriptedLLM, chat: BaseChatModel) -> None:
     chat.invoke(TALK, max_tokens=3, stop=["."])
     await chat.ainvoke(TALK, max_tokens=3)
-    list(chat.stream(TALK, top_logprobs=4))
-    assert llm.options == [{"max_tokens": 3, "stop": ["."]}, {"max_tokens": 3}, {"top_logprobs": 4}]
+    assert llm.options == [{"max_tokens": 3, "stop": ["."]}, {"max_tokens": 3}]
 
 
 def test_the_role_of_instructions_is_the_llm_s() -> None:
@@ -141,28 +128,6 @@ def test_the_role_of_instructions_is_the_llm_s() -> None:
     assert told == ["user", "user", "assistant", "user"]
 
 
-class _Cumulative(ScriptedLLM):
-    """Gives no deltas, and the tokens so far with each piece, as some integrations do."""
-
-    def stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponseGen:
-        said = ""
-        for count, word in enumerate(["It ", "is ", "Ada."], start=1):
-            said += word
-            yield ChatResponse(
-                message=ChatMessage(said, role=MessageRole.ASSISTANT),
-                raw={"usage": {"input_tokens": 5, "output_tokens": count}},
-            )
-
-
-def test_streams_without_deltas_and_with_running_totals() -> None:
-    model = as_chat_model(_Cumulative(script=_says("")))
-    streamed = AIMessageChunk("")
-    for chunk in model.stream(TALK):
-        streamed += chunk
-    assert streamed.text == "It is Ada."
-    assert streamed.usage_metadata == {"input_tokens": 5, "output_tokens": 3, "total_tokens": 8}
-
-
 # --- Models that only complete ----------------------------------------------------------------
 
 
@@ -174,7 +139,6 @@ async def test_completions_are_chats_too() -> None:
     assert replies[0].usage_metadata == replies[1].usage_metadata
     assert replies[0].usage_metadata is not None
     assert replies[0].usage_metadata["output_tokens"] == 3
-    assert "".join([str(chunk.text) async for chunk in model.astream(TALK)]) == "Ada, who else."
     for prompt in llm.prompts:
         assert prompt.startswith("system: Be brief.\nuser: Hi.")
 
@@ -193,8 +157,7 @@ async def test_completions_do_not_hold_up_the_event_loop() -> None:
 
     model = as_chat_model(ScriptedCompletions(script=script))
     await model.ainvoke(TALK)
-    assert [str(one.text) async for one in model.astream(TALK) if one.text] == ["Ada"]
-    assert within == [False, False]
+    assert within == [False]
 
 
 # --- Events -----------------------------------------------------------------------------------
@@ -220,17 +183,11 @@ def heard() -> Iterator[_Heard]:
 
 
 async def test_events_are_told_as_a_judge_s(chat: BaseChatModel, heard: _Heard) -> None:
-    between: list[bool] = []
     chat.invoke(TALK)
     await chat.ainvoke(TALK)
-    for _ in chat.stream(TALK):
-        between.append(is_judging())
-    async for _ in chat.astream(TALK):
-        between.append(is_judging())
     kinds = {kind for kind, _ in heard.found}
-    assert {"LLMChatStartEvent", "LLMChatInProgressEvent", "LLMChatEndEvent"} <= kinds
+    assert {"LLMChatStartEvent", "LLMChatEndEvent"} <= kinds
     assert all(judging for _, judging in heard.found)
-    assert not any(between)
     assert not is_judging()
 
 
@@ -239,9 +196,8 @@ async def test_a_failure_leaves_no_one_judging() -> None:
         raise RuntimeError("out of order")
 
     model = as_chat_model(ScriptedLLM(script=script))
-    for call in (model.invoke, lambda given: list(model.stream(given))):
-        with pytest.raises(RuntimeError, match="out of order"):
-            call(TALK)
+    with pytest.raises(RuntimeError, match="out of order"):
+        model.invoke(TALK)
     with pytest.raises(RuntimeError, match="out of order"):
         await model.ainvoke(TALK)
     assert not is_judging()

@@ -9,8 +9,7 @@ from llama_index.core.instrumentation import root_dispatcher
 from llama_index.core.llms import ChatMessage
 
 from fake_llm import ScriptedCompletions, ScriptedLLM
-from llama_index.evaluation.demur._judging import is_judging, while_judging
-from llama_index.evaluation.demur._metering import Meter, install
+from llama_index.evaluation.demur._metering import Meter, is_judging, while_judging
 
 ASKED = [ChatMessage("How tall is it?")]
 
@@ -91,15 +90,16 @@ def test_threads_of_ones_own_are_not_counted_and_do_no_harm() -> None:
     assert meter.usage.calls == 0
 
 
-def test_the_listener_is_there_once() -> None:
-    handlers = root_dispatcher.event_handlers
+def test_the_listener_is_there_once_and_comes_back() -> None:
+    def listeners() -> int:
+        return sum(one.class_name() == "DemurMeter" for one in root_dispatcher.event_handlers)
+
     for _ in range(3):
-        install()
-    count = sum(type(one).__name__ == "_Listener" for one in handlers)
-    assert count == 1
-    kept = [*handlers]
-    handlers.clear()
+        with Meter():
+            assert listeners() == 1
+    kept = [*root_dispatcher.event_handlers]
+    root_dispatcher.event_handlers.clear()
     with Meter() as meter:
         _llm().chat(ASKED)
-    handlers[:] = kept
+    root_dispatcher.event_handlers[:] = kept
     assert meter.usage.calls == 1

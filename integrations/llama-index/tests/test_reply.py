@@ -82,7 +82,7 @@ def test_a_structured_stream_is_its_last_object(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_what_a_guard_inside_takes_back_is_not_passed_on(mode: str) -> None:
-    from llama_index.evaluation.demur._ending import End
+    from llama_index.evaluation.demur._guarding import End
 
     end = End([], [], {}, text="It is 84 m.")
     said = ["It is old.", "\n\n", "It is 84 m."]

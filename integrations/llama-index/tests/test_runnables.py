@@ -26,7 +26,7 @@ from llama_index.evaluation.demur import (
     GuardedQueryEngine,
     ScoreEventHandler,
 )
-from llama_index.evaluation.demur._judging import is_judging
+from llama_index.evaluation.demur._metering import is_judging
 from llama_index.evaluation.demur._runnables import adapted
 from llama_index.evaluation.demur.evaluators import RefCheckerEvaluator
 from support import facts

@@ -110,10 +110,6 @@ _ENDS = {
     "anthropic": ({"stop_reason": "max_tokens"}, "max_tokens"),
     "bedrock": ({"stopReason": "max_tokens"}, "max_tokens"),
     "gemini": ({"candidates": [{"finish_reason": _Reason.MAX_TOKENS}]}, "MAX_TOKENS"),
-    "anthropic, streamed": (
-        {"type": "message_delta", "delta": SimpleNamespace(stop_reason="max_tokens")},
-        "max_tokens",
-    ),
     "ollama": ({"done_reason": "length"}, "length"),
 }
 
@@ -130,15 +126,3 @@ def test_logprobs_are_those_of_llamaindex() -> None:
     told = [[LogProb(**one) for one in _TOP], []]
     (token,) = metadata_of(_response(logprobs=told))["logprobs"]["content"]
     assert token == {"token": "No", "logprob": -0.2, "top_logprobs": _TOP}
-
-
-@pytest.mark.parametrize("shape", ["mappings", "objects"])
-def test_logprobs_are_read_where_llamaindex_leaves_them_out(shape: str) -> None:
-    chosen = {"token": "Maybe", "logprob": -3.0}
-    content: list[Any] = [{**chosen, "top_logprobs": _TOP}]
-    if shape == "objects":
-        top = [SimpleNamespace(**one) for one in _TOP]
-        content = [SimpleNamespace(**chosen, top_logprobs=top)]
-    raw = {"choices": [{"logprobs": {"content": content}}]}
-    (token,) = metadata_of(_response(raw=raw))["logprobs"]["content"]
-    assert token == {**chosen, "top_logprobs": [chosen, *_TOP]}

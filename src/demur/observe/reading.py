@@ -43,7 +43,7 @@ class Readers:
 
 @dataclass(frozen=True)
 class Said:
-    """What was found in a run; as its output, what its framework's own handler found."""
+    """What was found in a run."""
 
     question: str | None = None
     answer: str = ""
@@ -65,8 +65,6 @@ def read(input: Any, output: Any, documents: Sequence[Document], readers: Reader
     Of an agent, whose output is messages, the last that the model wrote in this turn is the answer,
     and what its tools returned are the contexts.
     """
-    if isinstance(output, Said):
-        return output
     if isinstance(output, Evaluation):
         return _read_evaluation(input, output)
     question: str | None = None

@@ -120,10 +120,6 @@ class Runs:
     def __len__(self) -> int:
         return len(self._open)
 
-    def __contains__(self, run_id: UUID) -> bool:
-        """Whether it is under way, or was a while ago."""
-        return run_id in self._open or run_id in self._over
-
     # --- Beginning -----------------------------------------------------------------------------
 
     def start(
@@ -248,7 +244,7 @@ class Runs:
 
         Args:
             run_id: Its id.
-            output: Its output; a `Said` of a framework whose outputs are not LangChain's.
+            output: Its output.
             input: What it was given, where that was not known at its beginning.
 
         Returns:

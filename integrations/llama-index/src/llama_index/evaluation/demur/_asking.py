@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 from langchain_core.callbacks import adispatch_custom_event, dispatch_custom_event
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -19,9 +19,6 @@ from demur.shapes import Own
 from llama_index.evaluation.demur._metering import Meter
 from llama_index.evaluation.demur._nodes import as_documents, as_nodes
 from llama_index.evaluation.demur._reply import Reply
-
-_around: ContextVar[RunnableConfig | None] = ContextVar("demur_around", default=None)
-"""The config of the guarded engine in which this runs: its guard is to hear of one inside."""
 
 _RETRY = """\
 {question}
@@ -62,19 +59,24 @@ REPLY = Own("reply")
 """The key of what the engine replied, beside the answer."""
 
 
-class Asks(Protocol):
+class Asks(ABC):
     """How an engine is asked."""
 
+    @property
+    def retriever(self) -> Runnable[str, Any] | None:
+        """The engine's own, if it shows one."""
+        return None
+
+    @abstractmethod
     def ask(self, ask: Ask) -> Reply:
         """Ask in this thread."""
-        ...
 
+    @abstractmethod
     async def aask(self, ask: Ask) -> Reply:
         """Ask in the running loop."""
-        ...
 
 
-class Opened(Exception):  # noqa: N818  # it takes a stream out of the guard
+class Opened(Exception):  # noqa: N818  # no error: it ends the guard's run before any judging
     """The engine answers with a stream, which is read, and guarded, when the caller reads it."""
 
     def __init__(self, reply: Reply, meter: Meter) -> None:
@@ -169,20 +171,15 @@ class AskedEngine(Runnable[Ask, dict[str, Any]]):
         yield AddableDict({REPLY: replace(reply, text=text)})
 
 
-def config_around() -> RunnableConfig:
-    """What is known of where this runs: in a guarded engine, or in something of LangChain's."""
-    return _around.get() or var_child_runnable_config.get() or RunnableConfig()
-
-
 @contextmanager
 def _inside(config: RunnableConfig | None, meter: Meter) -> Iterator[None]:
-    """Around what the engine does."""
-    token = _around.set(config)
+    """Around what the engine does. A guard inside has this guard hear of it."""
+    token = var_child_runnable_config.set(config)
     try:
         with meter:
             yield
     finally:
-        _around.reset(token)
+        var_child_runnable_config.reset(token)
 
 
 def _take(call: Call) -> tuple[Reply | None, Meter]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from langchain_core.documents import Document
 from llama_index.core.base.response.schema import (
@@ -21,13 +20,13 @@ from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 
 from demur import FEWL, DemurError, Evaluation, RefChecker, ReverseValidation, Sample
-from llama_index.evaluation.demur._judging import while_judging
+from llama_index.evaluation.demur._metering import while_judging
 from llama_index.evaluation.demur._nodes import as_documents
 from llama_index.evaluation.demur._prompts import as_prompt, as_template
 from llama_index.evaluation.demur._reply import Reply, read
 from llama_index.evaluation.demur._result import evidence_of
 
-Core: TypeAlias = FEWL | ReverseValidation | RefChecker
+Core = TypeVar("Core", bound="FEWL | ReverseValidation | RefChecker")
 _Response: TypeAlias = RESPONSE_TYPE | AGENT_CHAT_RESPONSE_TYPE
 
 
@@ -45,7 +44,7 @@ class HallucinationResult(EvaluationResult):
         return evidence_of([self.evaluation], self.sample.contexts)
 
 
-class HallucinationEvaluator(BaseEvaluator):
+class HallucinationEvaluator(BaseEvaluator, Generic[Core]):
     """Base of demur's evaluators for LlamaIndex: they evaluate by `evaluator`, one of demur's.
 
     A result's `feedback` is the evaluation's explanation. Where nothing could be decided
@@ -64,9 +63,9 @@ class HallucinationEvaluator(BaseEvaluator):
         self._evaluator = evaluator
 
     @property
-    @abstractmethod
     def evaluator(self) -> Core:
         """A Runnable from `Sample` to `Evaluation`; with other prompts there is another one."""
+        return self._evaluator
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -210,9 +209,9 @@ class HallucinationEvaluator(BaseEvaluator):
             for name, template in prompts_dict.items()
         }
         prompts = replace(now, **updated)
-        # Not by what tells prompts apart: two functions of templates may have one name.
-        if any(updated[name] is not getattr(now, name) for name in updated):
-            self._evaluator = self._evaluator.model_copy(update={"prompts": prompts})
+        if prompts != now:
+            copied: Any = self._evaluator.model_copy(update={"prompts": prompts})
+            self._evaluator = copied
 
 
 def _sample(

@@ -9,8 +9,9 @@ from typing import Any, Literal
 from uuid import UUID, uuid4
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import merge_configs
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import merge_configs, var_child_runnable_config
+from llama_index.core.instrumentation.span import active_span_id
 from llama_index.core.schema import NodeWithScore
 from llama_index.core.tools import ToolOutput
 from llama_index_instrumentation import get_dispatcher
@@ -22,9 +23,7 @@ from demur.guard import (
     OUTCOME,
     REPLACE,
     Again,
-    Budget,
     Feedback,
-    OnError,
     OnFail,
     Regenerate,
     Repair,
@@ -32,13 +31,12 @@ from demur.guard import (
     Trace,
     make_policy,
 )
-from demur.schema import OnAbstain
-from llama_index.evaluation.demur._asking import Ask, AskedEngine, Asks, Call, Opened, config_around
+from llama_index.evaluation.demur._asking import Ask, AskedEngine, Asks, Call, Opened
 from llama_index.evaluation.demur._llm import as_chat_model
 from llama_index.evaluation.demur._nodes import as_nodes, as_retriever
 from llama_index.evaluation.demur._reply import Reply
+from llama_index.evaluation.demur._result import KEY, GuardResult
 from llama_index.evaluation.demur._runnables import EvaluatorLike, adapted
-from llama_index.evaluation.demur._spans import engine_span, install
 from llama_index.evaluation.demur.events import (
     DecisionEvent,
     EvaluationEvent,
@@ -94,8 +92,38 @@ class Answer:
         return self.reply.metadata if self.unedited else self.reply.node_metadata
 
 
+@dataclass(eq=False)
+class End:
+    """What the response of a stream is told when the stream has ended.
+
+    Lists and a mapping that the response holds, and that are filled in when all is known.
+    """
+
+    nodes: list[NodeWithScore]
+    sources: list[ToolOutput]
+    """Of a chat. What tools returned may hold an answer, so it is there only if that passed."""
+    metadata: dict[str, Any]
+    text: str | None = None
+    """The answer that holds, where that is not all that was streamed; None until the end.
+
+    All that is known of it is not here: loggers that look into every object would tell it."""
+
+    @classmethod
+    def of(cls, reply: Reply) -> End:
+        """The end of a stream that has begun."""
+        return cls([*reply.nodes], [], reply.node_metadata)
+
+    def reached(self, answer: Answer) -> None:
+        """Fill in what is known now."""
+        self.text = answer.text
+        self.nodes[:] = answer.nodes
+        self.sources[:] = answer.sources
+        self.metadata.update(answer.metadata)
+        self.metadata[KEY] = GuardResult.of(answer.trace)
+
+
 class Guarding:
-    """A guard around an engine."""
+    """A guard around an engine. It can be pickled where the engine can, and what it was given."""
 
     def __init__(
         self,
@@ -103,47 +131,42 @@ class Guarding:
         evaluators: Sequence[EvaluatorLike | Sequence[EvaluatorLike]],
         *,
         on_fail: OnFail,
-        budget: Budget | None,
-        on_error: OnError,
-        on_abstain: OnAbstain,
-        streaming: StreamingMode,
         model: Any,
-        retriever: Runnable[str, Any] | None = None,
         conversation: Callable[[Ask], Any] | None = None,
+        **options: Any,
     ) -> None:
-        """`retriever` is the engine's own, for when `on_fail` says nothing.
+        """`conversation` tells the messages that support an answer too; None: none do.
 
-        `conversation` tells the messages that support an answer too; None: none do.
+        `options` are those that `demur.Guard` takes in the same way.
         """
-        install()
-        self._guard: Guard[Ask, dict[str, Any]] = Guard(
-            AskedEngine(asks),
+        given = {"on_fail": on_fail, "model": model, "conversation": conversation, **options}
+        self._given = (asks, evaluators, given)
+        self._guard: Guard[Ask, dict[str, Any]] = _EngineGuard(
+            AskedEngine(asks),  # type: ignore[arg-type, call-arg]  # mypy's plugin sees no __init__
             *map(adapted, evaluators),
-            on_fail=make_policy(on_fail, model, adapt=_adapted, retriever=retriever),
-            budget=budget,
-            on_error=on_error,
-            on_abstain=on_abstain,
-            streaming=streaming,
+            on_fail=make_policy(on_fail, model, adapt=_adapted, retriever=asks.retriever),
             question=_question,
             answer="answer",
             conversation=conversation or False,
+            **options,
         )
 
-    def answer(self, ask: Ask) -> Answer:
-        """Have an answer, checked.
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, self._given
 
-        Raises:
-            Opened: The engine answers with a stream; hand it to `stream`.
-        """
+    def answer(self, ask: Ask) -> Answer | Opened:
+        """Have an answer, checked; or the stream that the engine answers with, for `stream`."""
         telling = _Telling()
         output = self._guard.invoke(ask, telling.config)
-        return telling.answer(output["answer"], output["reply"])
+        telling.take(output)
+        return output.get("opened") or telling.answer
 
-    async def aanswer(self, ask: Ask) -> Answer:
+    async def aanswer(self, ask: Ask) -> Answer | Opened:
         """As `answer`, natively asynchronous."""
         telling = _Telling()
         output = await self._guard.ainvoke(ask, telling.config)
-        return telling.answer(output["answer"], output["reply"])
+        telling.take(output)
+        return output.get("opened") or telling.answer
 
     def stream(
         self, ask: Ask, opened: Opened, done: Callable[[Answer], None]
@@ -155,33 +178,57 @@ class Guarding:
             opened: The stream.
             done: Told the answer, before the stream's end.
         """
-        return self._read(_taking_up(ask, opened), _Telling(), done)
+        telling = _Telling()  # it notes where it is made
+
+        def read() -> Generator[str, None, None]:
+            for chunk in self._guard.stream(_taking_up(ask, opened), telling.config):
+                if piece := telling.take(chunk):
+                    yield piece
+            done(telling.answer)
+
+        return read()
 
     def astream(
         self, ask: Ask, opened: Opened, done: Callable[[Answer], None]
     ) -> AsyncGenerator[str, None]:
         """As `stream`, natively asynchronous."""
-        return self._aread(_taking_up(ask, opened), _Telling(), done)
+        telling = _Telling()
 
-    def _read(
-        self, ask: Ask, telling: _Telling, done: Callable[[Answer], None]
-    ) -> Generator[str, None, None]:
-        said = _Said()
-        for chunk in self._guard.stream(ask, telling.config):
-            if piece := said.take(chunk, telling):
-                yield piece
-        done(telling.answer(said.text, said.reply))
+        async def read() -> AsyncGenerator[str, None]:
+            chunks = self._guard.astream(_taking_up(ask, opened), telling.config)
+            async with aclosing(chunks):  # type: ignore[type-var]  # it is a generator
+                async for chunk in chunks:
+                    if piece := telling.take(chunk):
+                        yield piece
+            done(telling.answer)
 
-    async def _aread(
-        self, ask: Ask, telling: _Telling, done: Callable[[Answer], None]
-    ) -> AsyncGenerator[str, None]:
-        said = _Said()
-        chunks = self._guard.astream(ask, telling.config)
-        async with aclosing(chunks):  # type: ignore[type-var]  # it is a generator
-            async for chunk in chunks:
-                if piece := said.take(chunk, telling):
-                    yield piece
-        done(telling.answer(said.text, said.reply))
+        return read()
+
+
+class _EngineGuard(Guard[Ask, dict[str, Any]]):
+    """A guard whose run ends well where the engine opens a stream: nothing has failed."""
+
+    # LangChain gives what the signature names.
+
+    def _output(
+        self, input: Ask, run_manager: Any, config: RunnableConfig, **kwargs: Any
+    ) -> dict[str, Any]:
+        try:
+            return super()._output(input, run_manager, config, **kwargs)
+        except Opened as opened:
+            return {"opened": opened}
+
+    async def _aoutput(
+        self, input: Ask, run_manager: Any, config: RunnableConfig, **kwargs: Any
+    ) -> dict[str, Any]:
+        try:
+            return await super()._aoutput(input, run_manager, config, **kwargs)
+        except Opened as opened:
+            return {"opened": opened}
+
+
+def _made(asks: Asks, evaluators: Sequence[Any], given: Mapping[str, Any]) -> Guarding:
+    return Guarding(asks, evaluators, **given)
 
 
 def _question(ask: Ask) -> str:
@@ -213,33 +260,17 @@ def _taking_up(ask: Ask, opened: Opened) -> Ask:
 # --- What is told of it --------------------------------------------------------------------------
 
 
-class _Said:
-    """What was streamed, with what of it still holds."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.reply: Any = None
-
-    def take(self, chunk: Mapping[str, Any], telling: _Telling) -> str:
-        """Take in a chunk, and return the piece of text in it."""
-        if telling.keep is not None:
-            self.text, telling.keep = self.text[: telling.keep], None
-        self.reply = chunk.get("reply", self.reply)
-        piece = str(chunk.get("answer", ""))
-        self.text += piece
-        return piece
-
-
 class _Telling(BaseCallbackHandler):
     """Hears the guard of one call, and tells LlamaIndex's dispatcher."""
 
     run_inline = True  # in the call's own task; it takes microseconds
 
     def __init__(self) -> None:
-        self.keep: int | None = None
-        """How much of what was streamed still holds, if that was told."""
+        self._text = ""
+        """What was said, as far as it still holds."""
+        self._reply: Any = None
         self._run_id = uuid4()
-        self._span_id = engine_span()
+        self._span_id = active_span_id.get()
         self._outcome: Mapping[str, Any] = {}
         self._trace: Trace | None = None
 
@@ -247,12 +278,20 @@ class _Telling(BaseCallbackHandler):
     def config(self) -> RunnableConfig:
         """The guard's: what is known of where it runs, and this."""
         mine = RunnableConfig(callbacks=[self], run_id=self._run_id, run_name="demur:guard")
-        return merge_configs(config_around(), mine)
+        return merge_configs(var_child_runnable_config.get(), mine)
 
-    def answer(self, text: str, reply: Reply) -> Answer:
+    def take(self, chunk: Mapping[str, Any]) -> str:
+        """Take in a chunk of the guard's output, and return the piece of text in it."""
+        self._reply = chunk.get("reply", self._reply)
+        piece = str(chunk.get("answer", ""))
+        self._text += piece
+        return piece
+
+    @property
+    def answer(self) -> Answer:
         """What the call came to, when it is over."""
         assert self._trace is not None  # the guard tells it before it returns
-        return Answer(text, reply, self._trace)
+        return Answer(self._text, self._reply, self._trace)
 
     def on_custom_event(self, name: str, data: Any, *, run_id: UUID, **kwargs: Any) -> None:
         if run_id != self._run_id:
@@ -260,9 +299,9 @@ class _Telling(BaseCallbackHandler):
         if name == OUTCOME:
             self._outcome = data
         elif name == REPLACE:
-            self.keep = data["keep"]
+            self._text = self._text[: data["keep"]]
         if name in _EVENTS:
-            _dispatcher.event(_EVENTS[name](span_id=self._span_id, **_fields(name, data)))
+            _dispatcher.event(_EVENTS[name](span_id=self._span_id, **data))
 
     def on_guard_end(self, trace: Trace, *, run_id: UUID) -> None:
         if run_id == self._run_id:
@@ -271,7 +310,3 @@ class _Telling(BaseCallbackHandler):
 
 
 _EVENTS = {EVALUATION: EvaluationEvent, DECISION: DecisionEvent, REPLACE: ReplaceEvent}
-
-
-def _fields(name: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    return {"keep": data["keep"]} if name == REPLACE else dict(data)

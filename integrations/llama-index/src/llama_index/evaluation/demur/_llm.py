@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.messages.ai import UsageMetadata
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
 from llama_index.core.llms import LLM, CustomLLM
 from llama_index.core.settings import Settings
@@ -20,7 +19,7 @@ from demur import resolve_model
 from demur._fingerprints import function_fingerprint, host_of
 from demur._forks import lock
 from demur.observe import is_secret_name
-from llama_index.evaluation.demur._judging import while_judging
+from llama_index.evaluation.demur._metering import while_judging
 from llama_index.evaluation.demur._usage import metadata_of, tokens_of
 
 _ROLES = {"human": MessageRole.USER, "ai": MessageRole.ASSISTANT}
@@ -41,8 +40,7 @@ class LlamaIndexChat(BaseChatModel):
 
     Where the LLM has `max_retries`, a copy without them is asked, since demur tries again itself
     and both would multiply; the LLM stays as it is. What is asked and answered here is a judge's:
-    see `while_judging`. Errors are those of the LLM. A stream tells of tokens where the LLM's does:
-    some have to be told to (`additional_kwargs={"stream_options": {"include_usage": True}}`).
+    see `while_judging`. Errors are those of the LLM. It replies whole: a stream of it is one piece.
     """
 
     # Not shown: LLMs show their keys.
@@ -103,49 +101,6 @@ class LlamaIndexChat(BaseChatModel):
             return await super()._agenerate(messages, stop, None, **kwargs)  # in a thread
         with while_judging():
             return _result(await self._asked.achat(self._given(messages), **_options(stop, kwargs)))
-
-    def _stream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> Iterator[ChatGenerationChunk]:
-        pieces = _Pieces()
-        # Around each step, and not around all: between them runs what is not the judge's.
-        with while_judging():
-            stream = self._asked.stream_chat(self._given(messages), **_options(stop, kwargs))
-        while True:
-            with while_judging():
-                response = next(stream, None)
-            if response is None:
-                break
-            if text := pieces.take(response):
-                yield _chunk(text)
-        yield pieces.last()
-
-    async def _astream(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> AsyncIterator[ChatGenerationChunk]:
-        if _blocks(self._asked, "astream_chat"):
-            async for chunk in super()._astream(messages, stop, None, **kwargs):  # in threads
-                yield chunk
-            return
-        pieces = _Pieces()
-        with while_judging():
-            stream = await self._asked.astream_chat(self._given(messages), **_options(stop, kwargs))
-        while True:
-            with while_judging():
-                response = await anext(stream, None)
-            if response is None:
-                break
-            if text := pieces.take(response):
-                yield _chunk(text)
-        yield pieces.last()
 
     def _given(self, messages: Sequence[BaseMessage]) -> list[ChatMessage]:
         system = self._asked.metadata.system_role
@@ -276,42 +231,3 @@ def _result(response: ChatResponse) -> ChatResult:
         response_metadata=metadata_of(response),
     )
     return ChatResult(generations=[ChatGeneration(message=message)])
-
-
-def _chunk(text: str, **fields: Any) -> ChatGenerationChunk:
-    return ChatGenerationChunk(message=AIMessageChunk(content=text, **fields))
-
-
-class _Pieces:
-    """What a stream has told so far. Some providers repeat tokens and reason in every piece."""
-
-    def __init__(self) -> None:
-        self._said = ""
-        self._read = 0
-        self._written = 0
-        self._metadata: dict[str, Any] = {}
-
-    def take(self, response: ChatResponse) -> str:
-        """The new text of a piece."""
-        tokens = tokens_of(response)
-        if tokens is not None:  # running totals, if several
-            self._read = max(self._read, tokens["input_tokens"])
-            self._written = max(self._written, tokens["output_tokens"])
-        told = metadata_of(response)
-        if "logprobs" in self._metadata:
-            told.pop("logprobs", None)  # the first token's are those that count
-        self._metadata.update(told)
-        said = response.message.content or ""
-        text = said[len(self._said) :] if response.delta is None else response.delta
-        self._said += text
-        return text
-
-    def last(self) -> ChatGenerationChunk:
-        """What is known when the stream has ended."""
-        total = self._read + self._written
-        tokens = UsageMetadata(
-            input_tokens=self._read, output_tokens=self._written, total_tokens=total
-        )
-        return _chunk(
-            "", usage_metadata=tokens if total else None, response_metadata=self._metadata
-        )

@@ -1,9 +1,12 @@
-"""What the model calls of an engine cost, as LlamaIndex's events tell."""
+"""Who calls models, and what that costs: engines, whose calls are counted, and judges.
+
+What judges spend is told with what they find, so no meter of an engine around them counts it.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import Any
@@ -27,6 +30,31 @@ from llama_index.evaluation.demur._usage import tokens_of
 _call: ContextVar[str | None] = ContextVar("demur_model_call", default=None)
 """The span of the model call in whose context this is."""
 _meter: ContextVar[Meter | None] = ContextVar("demur_meter", default=None)
+_judging: ContextVar[bool] = ContextVar("demur_judging", default=False)
+
+
+def is_judging() -> bool:
+    """Whether a judge is at work in this context: what it asks is no question of anyone's."""
+    return _judging.get()
+
+
+def is_metered() -> bool:
+    """Whether a meter runs in this context: a guard asks its engine, or reads the answer."""
+    return _meter.get() is not None
+
+
+@contextmanager
+def while_judging() -> Iterator[None]:
+    """Have nothing counted or recorded of what happens in the block, and in what it sets off.
+
+    A meter that is entered in the block counts as ever.
+    """
+    judging, meter = _judging.set(True), _meter.set(None)
+    try:
+        yield
+    finally:
+        _meter.reset(meter)
+        _judging.reset(judging)
 
 
 class Meter:
@@ -36,6 +64,10 @@ class Meter:
     """
 
     def __init__(self) -> None:
+        self.model: str | None = None
+        """Which model replied last, as far as it is told."""
+        self.reply_id: str | None = None
+        """What its provider calls that reply."""
         self._lock = lock()
         self._open: dict[str, float] = {}
         self._usage = Usage()
@@ -48,7 +80,7 @@ class Meter:
             return self._usage
 
     def __enter__(self) -> Meter:
-        install()
+        _listen()
         self._tokens.append(_meter.set(self))
         return self
 
@@ -63,6 +95,7 @@ class Meter:
                 if _call.get() not in self._open:
                     self._open[span] = time.monotonic()
                     self._usage += Usage(calls=1)
+                    self.model, self.reply_id = _first(event.model_dict, _MODEL), None
                     _call.set(span)
         elif isinstance(event, (LLMChatEndEvent, LLMCompletionEndEvent)):
             with self._lock:
@@ -74,23 +107,29 @@ class Meter:
                         output_tokens=tokens["output_tokens"] if tokens else 0,
                         seconds=time.monotonic() - began,
                     )
+                    raw = getattr(event.response, "raw", None)
+                    self.model = _first(raw, ("model",)) or self.model
+                    self.reply_id = _first(raw, ("id",))
         elif isinstance(event, (ExceptionEvent, SpanDropEvent)):
             with self._lock:
                 self._open.pop(span, None)
 
 
-@contextmanager
-def unmetered() -> Iterator[None]:
-    """Have no meter count what happens in the block, but for one that is entered in it."""
-    token = _meter.set(None)
-    try:
-        yield
-    finally:
-        _meter.reset(token)
+_MODEL = ("model", "model_name", "model_id")
+
+
+def _first(told: object, names: tuple[str, ...]) -> str | None:
+    values = (
+        told.get(name) if isinstance(told, Mapping) else getattr(told, name, None) for name in names
+    )
+    # "unknown" is what LlamaIndex says where an LLM does not tell its name.
+    return next(
+        (one for one in values if isinstance(one, str) and one not in ("", "unknown")), None
+    )
 
 
 class _Listener(BaseEventHandler):
-    """Hears every model call of the process, and tells the meter that is running there."""
+    """Tells the meter that is running, if one is, of the event. Elsewhere it does nothing."""
 
     @classmethod
     def class_name(cls) -> str:
@@ -104,7 +143,7 @@ class _Listener(BaseEventHandler):
 _listener = _Listener()
 
 
-def install() -> None:
-    """Listen, if nobody has taken the listener away."""
+def _listen() -> None:
+    """Hear LlamaIndex's events, which are all that tells what an engine's models cost."""
     if not any(handler is _listener for handler in root_dispatcher.event_handlers):
         root_dispatcher.add_event_handler(_listener)

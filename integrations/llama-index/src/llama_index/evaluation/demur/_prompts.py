@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock
 from llama_index.core.prompts import BasePromptTemplate, ChatPromptTemplate, PromptTemplate
-from llama_index.core.prompts.utils import get_template_vars
+from llama_index.core.prompts.utils import format_string, get_template_vars
 
-from demur._fingerprints import function_fingerprint
 from demur.prompting import Prompt, isolate
 
 Template: TypeAlias = ChatPromptTemplate | PromptTemplate
+Turns: TypeAlias = tuple[tuple[MessageRole, str], ...]
+"""Roles and texts, which may have variables."""
 
 _KINDS: Mapping[MessageRole, type[BaseMessage]] = {
     MessageRole.SYSTEM: SystemMessage,
@@ -38,21 +39,21 @@ class TemplatePrompt(Prompt):
     Each text under judgement takes its variable's place between delimiters that it cannot forge.
     """
 
-    template: Template = field(compare=False, repr=False)
+    turns: Turns = field(compare=False, repr=False)
     variables: tuple[str, ...]
     """The fields that the template shows. `fields` may get others: each stands before the next."""
     identity: str
-    """What tells the template from others."""
+    """What tells the template from others, in every process."""
 
     def messages(self, **values: str | None) -> list[BaseMessage]:
         """The prompt about these texts; a paragraph whose variables have no text is left out."""
         texts = {name: text for name, text in values.items() if text}
-        shown: dict[str, Any] = {
+        shown = {
             name: isolate(name, texts[name]) if name in texts else _MISSING
             for name in self.variables
         }
-        filled = self.template.format_messages(**{_N: self.closing, **shown})
-        turns = [(one.role, _without_missing(one.content or "")) for one in filled]
+        filled = ((role, format_string(text, n=self.closing, **shown)) for role, text in self.turns)
+        turns = [(role, _without_missing(text)) for role, text in filled]
         for name, following in zip(self.fields, self.fields[1:], strict=False):
             if name not in self.variables and name in texts:
                 section = f"{name.capitalize()}:\n{isolate(name, texts[name])}\n\n"
@@ -63,20 +64,10 @@ class TemplatePrompt(Prompt):
         return [_KINDS[role](content=text) for role, text in turns if text]
 
 
-def as_template(prompt: Prompt) -> Template:
+def as_template(prompt: Prompt) -> ChatPromptTemplate:
     """A prompt as a template: a variable in the place of each field's text."""
-    if isinstance(prompt, TemplatePrompt):
-        return prompt.template
-    sections = [f"{name.capitalize()}:\n{{{name}}}" for name in prompt.fields]
-    last = "\n\n".join([*sections, prompt.closing] if prompt.closing else sections)
-    before = prompt.messages()[:-1]  # the instructions and the examples
-    turns = [(_ROLES[message.type], str(message.text)) for message in before]
-    return ChatPromptTemplate(
-        message_templates=[
-            ChatMessage(role=role, content=text)
-            for role, text in [*turns, (MessageRole.USER, last)]
-        ]
-    )
+    messages = [ChatMessage(role=role, content=text) for role, text in _turns_of(prompt)]
+    return ChatPromptTemplate(message_templates=messages)
 
 
 def as_prompt(
@@ -97,7 +88,7 @@ def as_prompt(
     Raises:
         TypeError: It is neither a ChatPromptTemplate nor a PromptTemplate.
         ValueError: It has other variables than those, a value for one of them, roles or content
-            that demur does not send, or an output parser.
+            that demur does not send, functions or an output parser.
     """
     if not isinstance(template, (ChatPromptTemplate, PromptTemplate)):
         raise TypeError(
@@ -106,30 +97,47 @@ def as_prompt(
         )
     if template.output_parser is not None:
         raise ValueError(f"prompt {name!r}: it has an output parser, but demur reads the replies")
-    said = [*_said(name, template)]
-    identity = _identity(template, said)
+    if template.function_mappings:
+        raise ValueError(
+            f"prompt {name!r}: it has functions, which are not called here: write their text into "
+            "the template"
+        )
+    # What is filled in, and what is called otherwise, is so in every request.
+    ours_called = {
+        theirs: f"{{{one}}}" for one, theirs in (template.template_var_mappings or {}).items()
+    }
+    given = {**template.kwargs, **ours_called}
+    turns = tuple((role, format_string(text, **given)) for role, text in _said(name, template))
+    identity = _identity(turns)
     for known in (now, ours):
-        same = as_template(known)
-        functions = (template.function_mappings or {}) == (same.function_mappings or {})
-        # Functions behind one name, such as lambdas, have one identity.
-        if functions and identity == _identity(same, [*_said(name, same)]):
+        if identity == _identity(_turns_of(known)):
             return known
     counted = [_N] if _COUNTED in ours.system + ours.closing else []
-    variables = _variables(name, template, said, ours.fields, {*further, *counted})
+    variables = _variables(name, turns, ours.fields, {*further, *counted})
     return TemplatePrompt(
         system="",
         fields=variables,
         closing=_COUNTED,
-        template=template,
+        turns=turns,
         variables=variables,
         identity=identity,
     )
 
 
-def _said(name: str, template: Template) -> Iterator[tuple[str, str]]:
+def _turns_of(prompt: Prompt) -> Turns:
+    if isinstance(prompt, TemplatePrompt):
+        return prompt.turns
+    sections = [f"{name.capitalize()}:\n{{{name}}}" for name in prompt.fields]
+    last = "\n\n".join([*sections, prompt.closing] if prompt.closing else sections)
+    before = prompt.messages()[:-1]  # the instructions and the examples
+    turns = [(_ROLES[message.type], str(message.text)) for message in before]
+    return (*turns, (MessageRole.USER, last))
+
+
+def _said(name: str, template: Template) -> Iterator[tuple[MessageRole, str]]:
     """The template's messages, with their roles."""
     if isinstance(template, PromptTemplate):
-        yield MessageRole.USER.value, template.template
+        yield MessageRole.USER, template.template
         return
     for message in template.message_templates:
         texts = all(isinstance(block, TextBlock) for block in message.blocks)
@@ -139,47 +147,30 @@ def _said(name: str, template: Template) -> Iterator[tuple[str, str]]:
                 f"prompt {name!r}: expected texts with the roles {roles}, got a message of "
                 f"{message.role.value}{'' if texts else ' that holds more than text'}"
             )
-        yield message.role.value, message.content or ""
+        yield message.role, message.content or ""
 
 
-def _identity(template: Template, said: list[tuple[str, str]]) -> str:
+def _identity(turns: Turns) -> str:
     # The delimiters of examples are a process's.
-    plain = [(role, _DELIMITER.sub(r"<\1>", text)) for role, text in said]
-    functions = {
-        name: function_fingerprint(made)
-        for name, made in (template.function_mappings or {}).items()
-    }
-    extras = (template.kwargs, template.template_var_mappings or {}, functions)
-    return repr((plain, *(sorted(extra.items()) for extra in extras)))
+    return repr([(role.value, _DELIMITER.sub(r"<\1>", text)) for role, text in turns])
 
 
 def _variables(
-    name: str,
-    template: Template,
-    said: list[tuple[str, str]],
-    fields: tuple[str, ...],
-    further: Collection[str],
+    name: str, turns: Turns, fields: tuple[str, ...], further: Collection[str]
 ) -> tuple[str, ...]:
     """The fields that a template shows, in its order."""
-    called = template.template_var_mappings or {}
     optional = {"question"} if len(fields) > 1 else set()
     needed = [one for one in fields if one not in optional]
     spare = sorted(optional.intersection(fields).union(further))
-    known = {called.get(one, one): one for one in (*needed, *spare)}
-    filled = {
-        called.get(one, one) for one in (*template.kwargs, *(template.function_mappings or {}))
-    }
     # Not its `template_vars`, which are those of when it was made: its texts may be others now.
-    found = dict.fromkeys(var for _, text in said for var in get_template_vars(text))
-    if fixed := [called.get(one, one) for one in template.kwargs if one in {*needed, *spare}]:
-        raise ValueError(f"prompt {name!r}: {_listed(fixed)} cannot be given, demur fills it in")
-    shown = [known[one] for one in found if one in known]
-    if any(one not in known and one not in filled for one in found) or not {*needed} <= {*shown}:
-        wanted = _listed(called.get(one, one) for one in needed)
+    found = dict.fromkeys(var for _, text in turns for var in get_template_vars(text))
+    if not {*needed} <= {*found} <= {*needed, *spare}:
         also = f" (and, if wanted, {_listed(spare)})" if spare else ""
-        got = _listed(found) or "none"
-        raise ValueError(f"prompt {name!r}: expected the variables {wanted}{also}, got {got}")
-    return tuple(one for one in shown if one != _N)
+        raise ValueError(
+            f"prompt {name!r}: expected the variables {_listed(needed)}{also}, got "
+            f"{_listed(found) or 'none'}"
+        )
+    return tuple(one for one in found if one != _N)
 
 
 def _listed(variables: Iterable[str]) -> str:

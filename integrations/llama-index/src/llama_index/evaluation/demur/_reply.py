@@ -71,7 +71,7 @@ class Reply:
                 "with aquery"
             )
         else:
-            reading = _Reading(self.response)
+            reading = Reading(self.response)
             for piece in self.response.response_gen:
                 if text := reading.take(piece):
                     yield text
@@ -90,7 +90,7 @@ class Reply:
             while (piece := await asyncio.to_thread(next, pieces, _END)) is not _END:
                 yield str(piece)
         else:
-            reading = _Reading(response)
+            reading = Reading(response)
             # LlamaIndex's way to read it takes every piece for text.
             plain = isinstance(response, AsyncStreamingResponse)
             pieces = response.response_gen if plain else response.async_response_gen()
@@ -104,7 +104,7 @@ class Reply:
             yield reading.end()
 
 
-class _Reading:
+class Reading:
     """What of a stream can be passed on while it is read, and what only at its end.
 
     Of a structured answer every piece is all of it so far. What a guarded engine inside has
@@ -146,6 +146,11 @@ def read(response: Any, also: Sequence[NodeWithScore] = ()) -> Reply:
         )
     nodes = {node.node.node_id: node for node in (*also, *_nodes(response))}
     return Reply(response, list(nodes.values()), _text(response))
+
+
+def is_guarded(response: Any) -> bool:
+    """Whether a stream is a guarded engine's, of which the guard tells when it was read."""
+    return getattr(response, "_end", None) is not None
 
 
 def changed(response: Any, **changes: Any) -> Any:

@@ -78,8 +78,7 @@ def _number(holder: object, name: str) -> int:
 
 def _finish_reason(response: ChatResponse) -> str | None:
     raw = response.raw
-    # Of Anthropic's streams the last piece has it one deeper.
-    for holder in (_first(raw, "choices"), _first(raw, "candidates"), raw, _get(raw, "delta")):
+    for holder in (_first(raw, "choices"), _first(raw, "candidates"), raw):
         for name in _ENDS:
             found = _get(holder, name)
             reason = found.value if isinstance(found, Enum) else found
@@ -89,27 +88,12 @@ def _finish_reason(response: ChatResponse) -> str | None:
 
 
 def _logprobs(response: ChatResponse) -> list[dict[str, Any]]:
-    if response.logprobs:
-        return [
-            _token([(alternative.token, alternative.logprob) for alternative in alternatives])
-            for alternatives in response.logprobs
-            if alternatives
-        ]
-    # LlamaIndex leaves them out of streams.
-    content = _get(_get(_first(response.raw, "choices"), "logprobs"), "content")
-    return [
-        _token([_pair(token), *map(_pair, _get(token, "top_logprobs") or ())])
-        for token in content or ()
-    ]
-
-
-def _token(alternatives: list[tuple[str, float]]) -> dict[str, Any]:
-    top = [{"token": token, "logprob": logprob} for token, logprob in alternatives]
-    return {**top[0], "top_logprobs": top}
-
-
-def _pair(token: object) -> tuple[str, float]:
-    return str(_get(token, "token")), float(_get(token, "logprob"))
+    """The alternatives for each token, the one that was chosen first."""
+    alternatives = (
+        [{"token": one.token, "logprob": one.logprob} for one in several]
+        for several in response.logprobs or ()
+    )
+    return [{**top[0], "top_logprobs": top} for top in alternatives if top]
 
 
 def _first(holder: object, name: str) -> object:

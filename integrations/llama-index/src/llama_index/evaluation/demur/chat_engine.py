@@ -24,15 +24,16 @@ from demur.guard import Budget, OnError, OnFail
 from demur.schema import OnAbstain
 from llama_index.evaluation.demur._asking import (
     Ask,
+    Asks,
     Call,
     Opened,
     distinct_nodes,
     retry_text,
     sources_of,
 )
-from llama_index.evaluation.demur._ending import End
 from llama_index.evaluation.demur._guarding import (
     Answer,
+    End,
     Guarding,
     StreamingMode,
 )
@@ -68,29 +69,19 @@ class GuardedChatEngine(BaseChatEngine):
 
     Args:
         chat_engine: Any chat engine.
-        evaluators: At least one: ours, other evaluators of LlamaIndex, or demur's own.
-        on_fail: What to do about an answer that fails, as `GuardedQueryEngine` takes it. Chat
-            engines show their retrievers to nobody: name one to have what failed searched for,
+        on_fail: As `GuardedQueryEngine` takes it, like what is not named here. Chat engines show
+            their retrievers to nobody: name one to have what failed searched for,
             `on_fail={"neutral": Retrieve(index.as_retriever()), "any": Regenerate()}`.
-        budget: What one message may spend.
-        on_error: What becomes of an answer that an evaluator could not decide about, as
-            `demur.Guard` takes it.
-        on_abstain: What becomes of an answer that states nothing that could be checked, as
-            `demur.Guard` takes it.
-        streaming: When the text of `stream_chat` leaves, as `GuardedQueryEngine` has it. The
-            response's `response` is the answer that holds in the end.
+        streaming: When the text of `stream_chat` leaves. The response's `response` is the answer
+            that holds in the end.
         conversation: Whether the conversation supports an answer too: what the user stated in it
             ("My name is Ann."), what tools returned that stands in the history, and the source
             nodes of earlier answers of this guarded engine. The user is a source then, and is
             believed. Nodes are kept until `reset`, or until a message comes with a history of its
             own.
-        model: In place of `on_fail`: an LLM, a LangChain chat model, or a name for
-            `demur.resolve_model`, that answers from the nodes when the engine's answer failed.
 
     Raises:
-        ValueError: There is no evaluator, or one without a threshold; an argument is out of its
-            range; `on_fail` and `model` are both given.
-        TypeError: Something is no engine, no evaluator, no LLM, no retriever, or no recovery.
+        ValueError, TypeError: As `GuardedQueryEngine` does.
     """
 
     def __init__(
@@ -157,6 +148,7 @@ class GuardedChatEngine(BaseChatEngine):
         turn = self._begin(message, chat_history)
         with self._forgetting(turn):
             answer = self._guarding.answer(turn.ask(streams=False))
+        assert isinstance(answer, Answer)  # it may open no stream
         self._remember(turn, answer)
         return _response(answer)
 
@@ -165,6 +157,7 @@ class GuardedChatEngine(BaseChatEngine):
         turn = await asyncio.to_thread(self._begin, message, chat_history)
         with self._forgetting(turn):
             answer = await self._guarding.aanswer(turn.ask(streams=False))
+        assert isinstance(answer, Answer)  # as above
         self._remember(turn, answer)
         return _response(answer)
 
@@ -175,16 +168,12 @@ class GuardedChatEngine(BaseChatEngine):
         turn = self._begin(message, chat_history)
         ask = turn.ask(streams=True)
         with self._forgetting(turn):
-            try:
-                answer = self._guarding.answer(ask)
-            except Opened as opened:
-                end = End.of(opened.reply)
-                pieces = self._guarding.stream(ask, opened, self._done(turn, end))
-                return _streaming(end, chat_stream=self._spoken(turn, pieces))
-        # The engine does not stream, or the first answer that it gave was whole.
-        self._remember(turn, answer)
+            answer = self._guarding.answer(ask)
         end = End.of(answer.reply)
-        end.reached(answer)
+        if isinstance(answer, Opened):
+            pieces = self._guarding.stream(ask, answer, self._done(turn, end))
+            return _streaming(end, chat_stream=self._spoken(turn, pieces))
+        self._done(turn, end)(answer)  # the engine does not stream
         return _streaming(end, chat_stream=iter([_said(answer.text, answer.text)]))
 
     async def astream_chat(
@@ -194,15 +183,12 @@ class GuardedChatEngine(BaseChatEngine):
         turn = await asyncio.to_thread(self._begin, message, chat_history)
         ask = turn.ask(streams=True)
         with self._forgetting(turn):
-            try:
-                answer = await self._guarding.aanswer(ask)
-            except Opened as opened:
-                end = End.of(opened.reply)
-                pieces = self._guarding.astream(ask, opened, self._done(turn, end))
-                return _streaming(end, achat_stream=self._aspoken(turn, pieces))
-        self._remember(turn, answer)
+            answer = await self._guarding.aanswer(ask)
         end = End.of(answer.reply)
-        end.reached(answer)
+        if isinstance(answer, Opened):
+            pieces = self._guarding.astream(ask, answer, self._done(turn, end))
+            return _streaming(end, achat_stream=self._aspoken(turn, pieces))
+        self._done(turn, end)(answer)
         return _streaming(end, achat_stream=_only(_said(answer.text, answer.text)))
 
     # --- The conversation ----------------------------------------------------------------------
@@ -296,7 +282,7 @@ class _Turn:
 
 
 @dataclass(frozen=True)
-class _Asks:
+class _Asks(Asks):
     """How a chat engine is asked."""
 
     engine: BaseChatEngine

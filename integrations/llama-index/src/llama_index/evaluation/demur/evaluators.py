@@ -40,7 +40,7 @@ _REFCHECKER_PROMPTS = RefCheckerPrompts()
 _REVERSE_VALIDATION_PROMPTS = ReverseValidationPrompts()
 
 
-class RefCheckerEvaluator(HallucinationEvaluator):
+class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
     """Split an answer into claims and label each against its contexts (arXiv 2405.14486).
 
     `score` is the entailed share of the claims, in [0, 1]. `passing` is whether the aggregation
@@ -63,7 +63,6 @@ class RefCheckerEvaluator(HallucinationEvaluator):
         ValueError, TypeError, DemurError: As `demur.RefChecker` does.
     """
 
-    _evaluator: RefChecker
     _further = frozenset({"question"})  # which its core gives to all of them
 
     def __init__(
@@ -82,28 +81,24 @@ class RefCheckerEvaluator(HallucinationEvaluator):
         call_policy: CallPolicy | None = None,
     ) -> None:
         """See the class."""
-        evaluator = RefChecker(
-            as_chat_model(llm),
-            checker=checker,
-            claims=claims,
-            aggregation=aggregation,
-            threshold=threshold,
-            retriever=None if retriever is None else as_retriever(retriever),
-            prompts=prompts,
-            window_tokens=window_tokens,
-            max_windows=max_windows,
-            name=name,
-            call_policy=call_policy,
+        super().__init__(
+            RefChecker(
+                as_chat_model(llm),
+                checker=checker,
+                claims=claims,
+                aggregation=aggregation,
+                threshold=threshold,
+                retriever=None if retriever is None else as_retriever(retriever),
+                prompts=prompts,
+                window_tokens=window_tokens,
+                max_windows=max_windows,
+                name=name,
+                call_policy=call_policy,
+            )
         )
-        super().__init__(evaluator)
-
-    @property
-    def evaluator(self) -> RefChecker:
-        """See the base."""
-        return self._evaluator
 
 
-class ReverseValidationEvaluator(HallucinationEvaluator):
+class ReverseValidationEvaluator(HallucinationEvaluator[ReverseValidation]):
     """Judge an answer about one entity by whether a model finds back from it to the entity.
 
     `passing` is whether it does. `score` is 1 where the entity was found and 0 where it was not;
@@ -122,8 +117,6 @@ class ReverseValidationEvaluator(HallucinationEvaluator):
         ValueError, TypeError, DemurError: As `demur.ReverseValidation` does.
     """
 
-    _evaluator: ReverseValidation
-
     def __init__(
         self,
         llm: Model | None = None,
@@ -138,26 +131,22 @@ class ReverseValidationEvaluator(HallucinationEvaluator):
         call_policy: CallPolicy | None = None,
     ) -> None:
         """See the class."""
-        evaluator = ReverseValidation(
-            as_chat_model(llm),
-            variant=variant,
-            validator=None if validator is None else as_chat_model(validator),
-            entity=entity,
-            matcher=matcher,
-            threshold=threshold,
-            prompts=prompts,
-            name=name,
-            call_policy=call_policy,
+        super().__init__(
+            ReverseValidation(
+                as_chat_model(llm),
+                variant=variant,
+                validator=None if validator is None else as_chat_model(validator),
+                entity=entity,
+                matcher=matcher,
+                threshold=threshold,
+                prompts=prompts,
+                name=name,
+                call_policy=call_policy,
+            )
         )
-        super().__init__(evaluator)
-
-    @property
-    def evaluator(self) -> ReverseValidation:
-        """See the base."""
-        return self._evaluator
 
 
-class FEWLEvaluator(HallucinationEvaluator):
+class FEWLEvaluator(HallucinationEvaluator[FEWL]):
     """Score an answer by reference models, without a gold answer (arXiv 2402.10412).
 
     `score` is within (-0.5, 0.5) for total variation; higher is better, and scores of other models
@@ -175,8 +164,6 @@ class FEWLEvaluator(HallucinationEvaluator):
     Raises:
         ValueError, TypeError, DemurError: As `demur.FEWL` does.
     """
-
-    _evaluator: FEWL
 
     def __init__(
         self,
@@ -209,35 +196,31 @@ class FEWLEvaluator(HallucinationEvaluator):
             if isinstance(llm, (list, tuple))
             else as_chat_model(llm)
         )
-        evaluator = FEWL(
-            models,
-            generator=None if generator is None else as_chat_model(generator),
-            similarity=similarity,
-            n_answers=n_answers,
-            n_wrong=n_wrong,
-            k_neighbors=k_neighbors,
-            max_neighbor_similarity=max_neighbor_similarity,
-            weighting=weighting,
-            penalty=penalty,
-            divergence=divergence,
-            normalization=normalization,
-            temperature=temperature,
-            neighbors=neighbors,
-            threshold=threshold,
-            expertise=expertise,
-            neighbor_choice=neighbor_choice,
-            min_pairs=min_pairs,
-            premise=premise,
-            prompts=prompts,
-            name=name,
-            call_policy=call_policy,
+        super().__init__(
+            FEWL(
+                models,
+                generator=None if generator is None else as_chat_model(generator),
+                similarity=similarity,
+                n_answers=n_answers,
+                n_wrong=n_wrong,
+                k_neighbors=k_neighbors,
+                max_neighbor_similarity=max_neighbor_similarity,
+                weighting=weighting,
+                penalty=penalty,
+                divergence=divergence,
+                normalization=normalization,
+                temperature=temperature,
+                neighbors=neighbors,
+                threshold=threshold,
+                expertise=expertise,
+                neighbor_choice=neighbor_choice,
+                min_pairs=min_pairs,
+                premise=premise,
+                prompts=prompts,
+                name=name,
+                call_policy=call_policy,
+            )
         )
-        super().__init__(evaluator)
-
-    @property
-    def evaluator(self) -> FEWL:
-        """See the base."""
-        return self._evaluator
 
 
 __all__ = [

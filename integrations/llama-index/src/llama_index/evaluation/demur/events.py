@@ -1,4 +1,4 @@
-"""What guards and chat engines tell LlamaIndex's dispatcher, for any event handler to hear.
+"""What guarded engines tell LlamaIndex's dispatcher, for any event handler to hear.
 
 The fields hold no text that was not let through. The trace of a guarded call has all of that; it is
 no field, so that handlers that write events down leave it out.
@@ -9,12 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 from llama_index.core.instrumentation.events import BaseEvent
-from pydantic import Field, PrivateAttr
+from pydantic import PrivateAttr
 
 from demur.guard import Trace
 
 
-class EvaluationEvent(BaseEvent):
+class _Event(BaseEvent):
+    @classmethod
+    def class_name(cls) -> str:
+        """Its name in logs."""
+        return f"Demur{cls.__name__}"
+
+
+class EvaluationEvent(_Event):
     """An evaluator judged an answer of a guarded engine."""
 
     attempt: int
@@ -29,13 +36,8 @@ class EvaluationEvent(BaseEvent):
     cause: str | None
     """Of one that could not decide the errors of calls that failed, class and status."""
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Its name in logs."""
-        return "DemurEvaluationEvent"
 
-
-class DecisionEvent(BaseEvent):
+class DecisionEvent(_Event):
     """A guarded engine decided what to do about a rejected answer."""
 
     attempt: int
@@ -45,25 +47,15 @@ class DecisionEvent(BaseEvent):
     """The recovery: "retrieve", "regenerate" or "repair"."""
     failures: list[str]
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Its name in logs."""
-        return "DemurDecisionEvent"
 
-
-class ReplaceEvent(BaseEvent):
+class ReplaceEvent(_Event):
     """Of the text that a guarded engine has streamed, only the first characters still hold."""
 
     keep: int
     """How many."""
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Its name in logs."""
-        return "DemurReplaceEvent"
 
-
-class OutcomeEvent(BaseEvent):
+class OutcomeEvent(_Event):
     """A guarded call came to its end; the engine returns or raises next."""
 
     outcome: str
@@ -88,40 +80,8 @@ class OutcomeEvent(BaseEvent):
         """Every attempt and what was found of it, rejected answers too."""
         return self._trace
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Its name in logs."""
-        return "DemurOutcomeEvent"
-
-
-class ChatStartEvent(BaseEvent):
-    """A chat engine was given a message. LlamaIndex has no event for that; demur tells it."""
-
-    message: str
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Its name in logs."""
-        return "DemurChatStartEvent"
-
-
-class ChatEndEvent(BaseEvent):
-    """A chat engine has returned its response, which may be a stream that nobody has read yet."""
-
-    message: str
-    response: Any = Field(exclude=True)
-    """What the engine returned; None for a method that returned a future, when that failed. No dump
-    of the event has it: whoever dumps a stream reads it, and leaves nothing for who asked."""
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Its name in logs."""
-        return "DemurChatEndEvent"
-
 
 __all__ = [
-    "ChatEndEvent",
-    "ChatStartEvent",
     "DecisionEvent",
     "EvaluationEvent",
     "OutcomeEvent",

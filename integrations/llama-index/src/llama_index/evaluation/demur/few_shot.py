@@ -27,10 +27,8 @@ class FEWLExamples:
     in an answer stay what they are: leave the selector's `escape_braces` off.
 
     LlamaIndex formats prompts synchronously, in asynchronous calls too, and several times for an
-    answer: it measures them first, some with every variable empty, and fills them in for each piece
-    of long contexts. Each time a question is embedded and searched for, which takes some
-    milliseconds with the default embedding and a store in a folder, and for that long holds up the
-    running loop.
+    answer. Each time the question is embedded and searched for: some milliseconds with the default
+    embedding and a store in a folder, in which the running loop waits.
 
     Copies are this object itself, since `get_prompts` copies what it returns, and the store is
     shared. It can be pickled where the store can: in a folder or on a server.

@@ -29,14 +29,15 @@ from demur.schema import OnAbstain
 from demur.shapes import NoSuchForm, find_answer
 from llama_index.evaluation.demur._asking import (
     Ask,
+    Asks,
     Call,
     Opened,
     retry_text,
     sources_of,
 )
-from llama_index.evaluation.demur._ending import End
 from llama_index.evaluation.demur._guarding import (
     Answer,
+    End,
     Guarding,
     StreamingMode,
 )
@@ -67,6 +68,8 @@ class GuardedQueryEngine(BaseQueryEngine):
     (SubQuestionQueryEngine, MultiStepQueryEngine): an answer that repeats it has support in it.
     Guard the engines inside, or those too.
 
+    It can be pickled where the engine can, and the evaluators and recoveries that it was given.
+
     Example:
         >>> guarded = GuardedQueryEngine(index.as_query_engine(), RefCheckerEvaluator())
         >>> response = guarded.query("How tall is the tower?")
@@ -76,16 +79,12 @@ class GuardedQueryEngine(BaseQueryEngine):
         query_engine: Any query engine.
         evaluators: At least one: ours, other evaluators of LlamaIndex, or demur's own. All are run
             on every answer, side by side.
-        on_fail: What to do about an answer that fails, as `demur.Guard` takes it, with LLMs and
-            retrievers of LlamaIndex too: `Repair(llm)`, `Retrieve(index.as_retriever())`. The
-            `tell` of a `Regenerate` makes of the query and the `Feedback` the query that the engine
-            is asked next; without one, the engine answers again as told above. None: what fails
-            for want of support is searched for by the engine's own retriever.
-        budget: What one query may spend.
-        on_error: What becomes of an answer that an evaluator could not decide about, as
-            `demur.Guard` takes it.
-        on_abstain: What becomes of an answer that states nothing that could be checked, as
-            `demur.Guard` takes it.
+        on_fail: What to do about an answer that fails, as `demur.Guard` takes it, like what is not
+            named here; with LLMs and retrievers of LlamaIndex too: `Repair(llm)`,
+            `Retrieve(index.as_retriever())`. The `tell` of a `Regenerate` makes of the query and
+            the `Feedback` the query that the engine is asked next; without one, the engine answers
+            again as told above. None: what fails for want of support is searched for by the
+            engine's own retriever.
         streaming: When the text of a stream leaves. "buffer": when the whole answer was checked;
             "sentence": each sentence when it was, for which every evaluator must judge claims. If
             a later sentence fails, what corrects the answer follows after a blank line, and a
@@ -131,7 +130,6 @@ class GuardedQueryEngine(BaseQueryEngine):
             on_abstain=on_abstain,
             streaming=streaming,
             model=model,
-            retriever=_own_retriever(query_engine),
         )
 
     def get_prompts(self) -> PromptDictType:
@@ -158,30 +156,46 @@ class GuardedQueryEngine(BaseQueryEngine):
             DemurError: The engine returned no response, or an evaluator gives no verdict.
         """
         ask = _ask(query_bundle)
-        try:
-            answer = self._guarding.answer(ask)
-        except Opened as opened:
-            end = End.of(opened.reply)
-            pieces = self._guarding.stream(ask, opened, end.reached)
-            return GuardedStreamingResponse(pieces, end.nodes, end.metadata, end=end)
-        return _response(answer)
+        answer = self._guarding.answer(ask)
+        if not isinstance(answer, Opened):
+            return _response(answer)
+        end = End.of(answer.reply)
+        pieces = self._guarding.stream(ask, answer, end.reached)
+        return GuardedStreamingResponse(pieces, end.nodes, end.metadata, end=end)
 
     async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
         ask = _ask(query_bundle)
-        try:
-            answer = await self._guarding.aanswer(ask)
-        except Opened as opened:
-            end = End.of(opened.reply)
-            pieces = self._guarding.astream(ask, opened, end.reached)
-            return GuardedAsyncStreamingResponse(pieces, end.nodes, end.metadata, end=end)
-        return _response(answer)
+        answer = await self._guarding.aanswer(ask)
+        if not isinstance(answer, Opened):
+            return _response(answer)
+        end = End.of(answer.reply)
+        pieces = self._guarding.astream(ask, answer, end.reached)
+        return GuardedAsyncStreamingResponse(pieces, end.nodes, end.metadata, end=end)
 
 
 @dataclass(frozen=True)
-class _Asks:
+class _Asks(Asks):
     """How a query engine is asked."""
 
     engine: BaseQueryEngine
+
+    @property
+    def retriever(self) -> Runnable[str, Any] | None:
+        """The engine's own, if it shows one."""
+        if not _overrides(self.engine, "retrieve"):
+            return None
+        name = f"{type(self.engine).__name__}.retrieve"
+        return RunnableLambda(self._retrieve, self._aretrieve, name=name)
+
+    def _retrieve(self, query: str) -> Sequence[Any]:
+        return as_documents(self.engine.retrieve(QueryBundle(query)))
+
+    async def _aretrieve(self, query: str) -> Sequence[Any]:
+        # No method of every engine; those that have it retrieve in the loop.
+        aretrieve = getattr(self.engine, "aretrieve", None)
+        if aretrieve is None:
+            return await asyncio.to_thread(self._retrieve, query)
+        return as_documents(await aretrieve(QueryBundle(query)))
 
     def ask(self, ask: Ask) -> Reply:
         if self._synthesizes(ask):
@@ -223,24 +237,6 @@ def _overrides(engine: BaseQueryEngine, *methods: str) -> bool:
     return all(
         getattr(type(engine), method) is not getattr(BaseQueryEngine, method) for method in methods
     )
-
-
-def _own_retriever(engine: BaseQueryEngine) -> Runnable[str, Any] | None:
-    if not _overrides(engine, "retrieve"):
-        return None
-
-    def retrieve(query: str) -> Sequence[Any]:
-        return as_documents(engine.retrieve(QueryBundle(query)))
-
-    async def aretrieve(query: str) -> Sequence[Any]:
-        # No method of every engine; those that have it retrieve in the loop.
-        aretrieve = getattr(engine, "aretrieve", None)
-        bundle = QueryBundle(query)
-        if aretrieve is None:
-            return as_documents(await asyncio.to_thread(engine.retrieve, bundle))
-        return as_documents(await aretrieve(bundle))
-
-    return RunnableLambda(retrieve, aretrieve, name=f"{type(engine).__name__}.retrieve")
 
 
 def _ask(bundle: QueryBundle) -> Ask:

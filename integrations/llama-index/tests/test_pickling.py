@@ -1,0 +1,106 @@
+"""A guarded query engine can be sent to another process."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+from llama_index.core import Document, VectorStoreIndex
+from llama_index.core.evaluation import FaithfulnessEvaluator
+from llama_index.embeddings.langchain import LangchainEmbedding
+
+from demur import Block, Budget, RefChecker, Regenerate, Repair, Retrieve
+from fake_llm import ScriptedLLM
+from guarded_app import MODES, Said, ask
+from llama_index.evaluation.demur._result import trace_of
+from llama_index.evaluation.demur.evaluators import RefCheckerEvaluator
+from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
+from support.fakes import ScriptedModel
+from support.rag import FACTS, QUESTION, RIGHT, WRONG, WordEmbeddings, application
+
+
+def says_wrong_first(stage: str, messages: Sequence[BaseMessage]) -> str:
+    return RIGHT if "it does not hold" in str(messages[-1].content) else WRONG
+
+
+def judges(stage: str, messages: Sequence[BaseMessage]) -> str:
+    return application("unused")({"messages": [{"content": str(messages[-1].content)}]}, 0)
+
+
+def agrees(stage: str, messages: Sequence[BaseMessage]) -> str:
+    return "YES"
+
+
+def engine(**options: Any) -> Any:
+    """An engine in memory, of parts that can be pickled."""
+    index = VectorStoreIndex.from_documents(
+        [Document(text=fact) for fact in FACTS], embed_model=LangchainEmbedding(WordEmbeddings())
+    )
+    return index.as_query_engine(llm=ScriptedLLM(script=says_wrong_first), **options)
+
+
+def checker() -> RefChecker:
+    return RefChecker(ScriptedModel(script=judges))
+
+
+def through_a_pickle(guarded: GuardedQueryEngine) -> GuardedQueryEngine:
+    copied = pickle.loads(pickle.dumps(guarded))
+    assert isinstance(copied, GuardedQueryEngine)
+    return copied
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_it_answers_and_is_guarded(mode: str) -> None:
+    copied = through_a_pickle(GuardedQueryEngine(engine(), checker()))
+    response = ask(mode, copied)
+    assert str(response) == RIGHT
+    assert [one.verdict for one in trace_of(response).attempts] == ["failed", "passed"]
+
+
+def test_it_keeps_what_it_was_told() -> None:
+    guarded = GuardedQueryEngine(
+        engine(streaming=True),
+        [RefCheckerEvaluator(ScriptedLLM(script=judges))],
+        FaithfulnessEvaluator(llm=ScriptedLLM(script=agrees)),
+        on_fail={
+            "neutral": Retrieve(engine().retriever),
+            "contradiction": Regenerate(),
+            "any": Repair(ScriptedLLM(script=agrees)),
+            "end": Block(),
+        },
+        budget=Budget(attempts=2),
+        streaming="buffer",
+    )
+    response: Any = through_a_pickle(guarded).query(QUESTION)
+    assert str(response) == RIGHT
+    names = [one["name"] for one in response.metadata["demur"]["evaluations"]]
+    assert names == ["RefChecker", "FaithfulnessEvaluator"]
+
+
+def test_copies_are_apart() -> None:
+    guarded = GuardedQueryEngine(engine(), checker())
+    copied = through_a_pickle(guarded)
+
+    async def both() -> list[str]:
+        return [str(one) for one in await asyncio.gather(*(g.aquery(QUESTION) for g in pair))]
+
+    pair = (guarded, copied)
+    assert asyncio.run(both()) == [RIGHT, RIGHT]
+
+
+class Locked(Said):
+    lock: Any = None
+
+
+def test_an_engine_that_cannot_be_pickled_says_so_itself() -> None:
+    locked = Locked(script=str, lock=threading.Lock())
+    with pytest.raises(TypeError) as own:
+        pickle.dumps(locked)
+    with pytest.raises(TypeError) as guarded:
+        pickle.dumps(GuardedQueryEngine(locked, checker()))
+    assert str(guarded.value) == str(own.value)

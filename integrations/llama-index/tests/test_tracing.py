@@ -1,0 +1,89 @@
+"""What LangChain's tracers see of a guarded engine."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tracers import BaseTracer
+from langchain_core.tracers.schemas import Run
+
+from demur import AnswerRejected, Block
+from guarded_app import MODES, judge, query_engine
+from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
+from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
+from scored_app import chat_engine
+from support.rag import QUESTION, RIGHT, WRONG
+
+
+class Tracer(BaseTracer):
+    """Keeps every run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs: list[Run] = []
+
+    def _persist_run(self, run: Run) -> None:
+        """A root is over."""
+
+    def _end_trace(self, run: Run) -> None:
+        super()._end_trace(run)
+        self.runs.append(run)
+
+    @property
+    def failed(self) -> list[str]:
+        """Runs that failed, without judges of later sentences that were called off."""
+        return [
+            f"{run.name}: {run.error}"
+            for run in self.runs
+            if run.error and not (run.name == "RefChecker" and "CancelledError" in run.error)
+        ]
+
+
+def read(mode: str, engine: Any, tracer: Tracer, method: str = "query") -> str:
+    """What a streamed answer says, asked for and read inside something of LangChain's."""
+
+    def run(_: Any) -> str:
+        return "".join(getattr(engine, method)(QUESTION).response_gen)
+
+    async def arun(_: Any) -> str:
+        response = await getattr(engine, f"a{method}")(QUESTION)
+        return "".join([piece async for piece in response.async_response_gen()])
+
+    asks = RunnableLambda(run, arun)
+    if mode == "sync":
+        return asks.invoke(None, {"callbacks": [tracer]})
+    return asyncio.run(asks.ainvoke(None, {"callbacks": [tracer]}))
+
+
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+@pytest.mark.parametrize("answers", [(RIGHT,), (WRONG, RIGHT), (f"{RIGHT} {WRONG} More.", RIGHT)])
+@pytest.mark.parametrize("mode", MODES)
+def test_no_run_of_a_streamed_answer_failed(
+    mode: str, answers: tuple[str, ...], streaming: Any
+) -> None:
+    """The last answer is ended by the guard itself, before the engine has said all of it."""
+    tracer = Tracer()
+    engine = query_engine(*answers, streaming=True)
+    guarded = GuardedQueryEngine(engine, judge(), streaming=streaming)
+    assert read(mode, guarded, tracer).endswith(RIGHT)
+    assert "demur:guard" in {run.name for run in tracer.runs}
+    assert tracer.failed == []
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_no_run_of_a_streamed_chat_failed(mode: str) -> None:
+    tracer = Tracer()
+    guarded = GuardedChatEngine(chat_engine("context", WRONG, RIGHT), judge())
+    assert read(mode, guarded, tracer, "stream_chat") == RIGHT
+    assert tracer.failed == []
+
+
+def test_a_guard_that_raises_is_a_failed_run() -> None:
+    tracer = Tracer()
+    guarded = GuardedQueryEngine(query_engine(WRONG, streaming=True), judge(), on_fail=Block())
+    with pytest.raises(AnswerRejected):
+        read("sync", guarded, tracer)
+    assert any("demur:guard" in one for one in tracer.failed)
