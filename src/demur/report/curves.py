@@ -12,15 +12,21 @@ from demur.report.drawing import (
     POINT,
     QUIET,
     Chart,
-    figure,
-    layout,
+    drawable,
+    layer,
+    picture,
     thinned,
 )
 from demur.report.words import interval, percent, score
 
-_SHARE = {"range": [-0.02, 1.02], "tickformat": ".0%", "dtick": 0.25}
 _FEW_POINTS = 20
 """So many are marked on their line."""
+_LINE = {"stroke": POINT, "strokeWidth": 2}
+_MARKED = {**_LINE, "point": {"fill": POINT, "size": 50}}
+_SHARES = {
+    "scale": {"domain": [-0.02, 1.02], "nice": False},
+    "axis": {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]},
+}
 
 
 def roc_curve(roc: Roc) -> Chart:
@@ -32,22 +38,18 @@ def roc_curve(roc: Roc) -> Chart:
     )
     values = [float(roc.thresholds[place]) for place in at]
     names = [score(value) if math.isfinite(value) else "none" for value in values]
-    traces: list[dict[str, Any]] = [
-        _diagonal(),
+    points = [
         {
-            "type": "scatter",
-            "mode": "lines" if len(at) > _FEW_POINTS else "lines+markers",
-            "x": across,
-            "y": up,
-            "customdata": names,
-            "line": {"color": POINT, "width": 2},
-            "hovertemplate": "threshold %{customdata}: %{y:.1%} of the hallucinated, "
-            "%{x:.1%} of the others<extra></extra>",
-        },
+            "x": x,
+            "y": y,
+            "at": place,
+            "says": f"threshold {name}: {percent(y)} of the hallucinated, {percent(x)} of the others",
+        }
+        for place, (x, y, name) in enumerate(zip(across, up, names, strict=True))
     ]
-    look = layout("others held back", "hallucinated held back", showlegend=False)
-    for axis in ("xaxis", "yaxis"):
-        look[axis] |= _SHARE
+    curve = layer(
+        "line", points, _MARKED if len(at) <= _FEW_POINTS else _LINE, order={"field": "at"}
+    )
     caption = (
         "Each threshold holds back some of the hallucinated answers, and some of the others with "
         f"them. The area under the curve is {roc.auc:.2f}: so often does a hallucinated answer "
@@ -62,43 +64,35 @@ def roc_curve(roc: Roc) -> Chart:
         for place in thinned(len(at), MOST_ROWS)
     ]
     heads = ("threshold", "hallucinated held back", "others held back")
-    return Chart("roc", "ROC curve", caption, heads, rows, figure(traces, look))
+    across_, up_ = ({"title": title, **_SHARES} for title in heads[:0:-1])
+    return Chart(
+        "roc", "ROC curve", caption, heads, rows, picture([_diagonal(), curve], across_, up_)
+    )
 
 
 def reliability_curve(reliability: Reliability) -> Chart:
     """Whether a score can be read as the probability that an answer is not hallucinated."""
-    shares = [bin_.right for bin_ in reliability.bins]
-    right, means = (
-        [share.count / share.total for share in shares],
-        [bin_.mean for bin_ in reliability.bins],
-    )
-    intervals = [share.interval or (0.0, 1.0) for share in shares]
-    points = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "x": means,
-        "y": right,
-        "customdata": [f"{share.count:,} of {share.total:,}" for share in shares],
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": [high - at for at, (_, high) in zip(right, intervals, strict=True)],
-            "arrayminus": [at - low for at, (low, _) in zip(right, intervals, strict=True)],
-            "color": POINT,
-            "thickness": 1,
-            "width": 3,
-        },
-        "line": {"color": POINT, "width": 2},
-        "marker": {"size": 8},
-        "hovertemplate": "score %{x:.3f}: %{y:.1%} not hallucinated, %{customdata}<extra></extra>",
-    }
-    look = layout("mean score", "not hallucinated", showlegend=False)
-    look["yaxis"] |= _SHARE
-    traces = [points]
+    points = []
+    for bin_ in reliability.bins:
+        low, high = bin_.right.interval or (0.0, 1.0)
+        mean, right = score(bin_.mean), percent(bin_.right.value)
+        of = f"{bin_.right.count:,} of {bin_.right.total:,}"
+        points.append(
+            {
+                "x": drawable(bin_.mean),
+                "y": bin_.right.count / bin_.right.total,
+                "y2": low,
+                "high": high,
+                "says": f"score {mean}: {right} not hallucinated, {of}",
+            }
+        )
+    interval_ = {"y": {"field": "high"}, "y2": {"field": "y2"}}
+    layers = [layer("rule", points, {"color": POINT}, **interval_), layer("line", points, _MARKED)]
+    scale: dict[str, Any] = {"zero": False}
     caption = "Of the answers with about this score, so many are not hallucinated (bars: 95 %)."
     if reliability.binning == "equal-width":
-        traces.insert(0, _diagonal())
-        look["xaxis"]["range"] = [-0.02, 1.02]
+        layers.insert(0, _diagonal())
+        scale = _SHARES["scale"]
         caption += " On the dotted line, a score could be read as that probability."
     rows = [
         (
@@ -111,15 +105,11 @@ def reliability_curve(reliability: Reliability) -> Chart:
         for bin_ in reliability.bins
     ]
     heads = ("scores", "mean score", "answers", "not hallucinated", "95 % interval")
-    return Chart("reliability", "Reliability", caption, heads, rows, figure(traces, look))
+    across = {"title": "mean score", "scale": scale}
+    drawn = picture(layers, across, {"title": "not hallucinated", **_SHARES})
+    return Chart("reliability", "Reliability", caption, heads, rows, drawn)
 
 
-def _diagonal() -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [0, 1],
-        "y": [0, 1],
-        "line": {"color": QUIET, "width": 1, "dash": "dot"},
-        "hoverinfo": "skip",
-    }
+def _diagonal() -> Any:
+    ends = [{"x": 0, "y": 0}, {"x": 1, "y": 1}]
+    return layer("line", ends, {"stroke": QUIET, "strokeWidth": 1.5, "strokeDash": [2, 3]})
