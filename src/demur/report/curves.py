@@ -11,6 +11,7 @@ from demur.report.drawing import (
     MOST_ROWS,
     POINT,
     QUIET,
+    SAID,
     Chart,
     drawable,
     layer,
@@ -22,7 +23,7 @@ from demur.report.words import interval, percent, score
 _FEW_POINTS = 20
 """So many are marked on their line."""
 _LINE = {"stroke": POINT, "strokeWidth": 2}
-_MARKED = {**_LINE, "point": {"fill": POINT, "size": 50}}
+_MARK = {"fill": POINT, "size": 50, "opacity": 1}
 _SHARES = {
     "scale": {"domain": [-0.02, 1.02], "nice": False},
     "axis": {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]},
@@ -31,43 +32,32 @@ _SHARES = {
 
 def roc_curve(roc: Roc) -> Chart:
     """How well low scores find hallucinated answers."""
-    at = thinned(len(roc.thresholds), MOST_ON_A_LINE)
-    across, up = (
-        [float(rates[place]) for place in at]
-        for rates in (roc.false_positive_rate, roc.true_positive_rate)
-    )
-    values = [float(roc.thresholds[place]) for place in at]
-    names = [score(value) if math.isfinite(value) else "none" for value in values]
-    points = [
-        {
-            "x": x,
-            "y": y,
-            "at": place,
-            "says": f"threshold {name}: {percent(y)} of the hallucinated, {percent(x)} of the others",
-        }
-        for place, (x, y, name) in enumerate(zip(across, up, names, strict=True))
-    ]
-    curve = layer(
-        "line", points, _MARKED if len(at) <= _FEW_POINTS else _LINE, order={"field": "at"}
-    )
+    points = []
+    for at in thinned(len(roc.thresholds), MOST_ON_A_LINE):
+        value = float(roc.thresholds[at])
+        name = score(value) if math.isfinite(value) else "none"
+        x, y = float(roc.false_positive_rate[at]), float(roc.true_positive_rate[at])
+        says = f"threshold {name}: {percent(y)} of the hallucinated, {percent(x)} of the others"
+        points.append({"x": x, "y": y, "at": at, "name": name, "says": says})
+    layers = [_diagonal(), layer("line", points, _LINE, order={"field": "at"})]
+    if len(points) <= _FEW_POINTS:
+        layers.append(layer("point", points, _MARK, **SAID))
     caption = (
         "Each threshold holds back some of the hallucinated answers, and some of the others with "
         f"them. The area under the curve is {roc.auc:.2f}: so often does a hallucinated answer "
         "score lower than another one. 0.5, the dotted line, would be chance."
     )
-    if "none" in names:
+    if any(point["name"] == "none" for point in points):
         caption += (
             " No threshold decides about answers that state nothing to check: they are one end."
         )
     rows = [
-        (names[place], percent(up[place]), percent(across[place]))
-        for place in thinned(len(at), MOST_ROWS)
+        (points[at]["name"], percent(points[at]["y"]), percent(points[at]["x"]))
+        for at in thinned(len(points), MOST_ROWS)
     ]
     heads = ("threshold", "hallucinated held back", "others held back")
-    across_, up_ = ({"title": title, **_SHARES} for title in heads[:0:-1])
-    return Chart(
-        "roc", "ROC curve", caption, heads, rows, picture([_diagonal(), curve], across_, up_)
-    )
+    across, up = {"title": heads[2], **_SHARES}, {"title": heads[1], **_SHARES}
+    return Chart("roc", "ROC curve", caption, heads, rows, picture(layers, across, up))
 
 
 def reliability_curve(reliability: Reliability) -> Chart:
@@ -81,13 +71,17 @@ def reliability_curve(reliability: Reliability) -> Chart:
             {
                 "x": drawable(bin_.mean),
                 "y": bin_.right.count / bin_.right.total,
-                "y2": low,
+                "low": low,
                 "high": high,
                 "says": f"score {mean}: {right} not hallucinated, {of}",
             }
         )
-    interval_ = {"y": {"field": "high"}, "y2": {"field": "y2"}}
-    layers = [layer("rule", points, {"color": POINT}, **interval_), layer("line", points, _MARKED)]
+    bars = {"y": {"field": "low"}, "y2": {"field": "high"}}
+    layers = [
+        layer("errorbar", points, {"color": POINT, "ticks": True}, **bars),
+        layer("line", points, _LINE),
+        layer("point", points, _MARK, **SAID),
+    ]
     scale: dict[str, Any] = {"zero": False}
     caption = "Of the answers with about this score, so many are not hallucinated (bars: 95 %)."
     if reliability.binning == "equal-width":

@@ -43,13 +43,14 @@ _LOOK = {
     },
     "axisX": {"grid": False, "tickCount": 5, "titlePadding": 8},
     # As wide for any labels, so that all figures of a page have one scale.
-    "axisY": {"domain": False, "tickCount": 5, "minExtent": 40, "maxExtent": 40},
+    "axisY": {"domain": False, "tickCount": 5, "minExtent": 44, "maxExtent": 44},
     "legend": {
         "orient": "top",
         "title": None,
         "labelColor": INK,
         "labelFontSize": 12,
-        "columnPadding": 20,  # the page's letters may be wider than the ones measured
+        "offset": 16,
+        "columnPadding": 24,  # the page's letters may be wider than the ones measured
         "symbolOpacity": 1,
     },
 }
@@ -82,7 +83,7 @@ class Chart:
         except ImportError as error:
             raise MissingExtraError("vl-convert-python", "cli", "a report") from error
         drawn = vl_convert.vegalite_to_svg({**(self.picture or {}), "config": _LOOK})
-        return Markup(_smaller(drawn))  # noqa: S704  # it holds numbers, and words of this package
+        return Markup(_smaller(drawn))  # made of numbers, and of words in this package
 
 
 def _smaller(svg: str) -> str:
@@ -97,6 +98,10 @@ def _smaller(svg: str) -> str:
 
 _DIGITS = re.compile(r"(\.\d)\d+")
 _DESCRIBED = re.compile(r'<(path|line) aria-label="([^"]*)"([^>]*)/>')
+
+
+SAID = {"description": {"field": "says"}}
+"""An encoding: what a value's `says` holds is shown beside the pointer."""
 
 
 def picture(layers: Iterable[Mapping[str, Any]], across: Any, up: Any, **more: Any) -> Any:
@@ -114,12 +119,16 @@ def picture(layers: Iterable[Mapping[str, Any]], across: Any, up: Any, **more: A
 
 
 def layer(mark: str, values: Iterable[Mapping[str, Any]], look: Any, **encoding: Any) -> Any:
-    """Marks of one kind, one for each value; `says` is what a value is called."""
-    values = [*values]
-    if values and "says" in values[0]:
-        encoding["description"] = {"field": "says"}
+    """Marks of one kind: one for each value, or a line through all of them.
+
+    Args:
+        mark: The kind, as Vega-Lite calls it.
+        values: `x` and `y` are their places.
+        look: What all these marks look like.
+        encoding: How the marks differ by their values; see `SAID`.
+    """
     return {
-        "data": {"values": values},
+        "data": {"values": [*values]},
         "mark": {"type": mark, **look},
         "encoding": encoding,
     }

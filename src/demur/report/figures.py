@@ -19,6 +19,7 @@ from demur.report.drawing import (
     PAPER,
     POINT,
     QUIET,
+    SAID,
     Chart,
     drawable,
     layer,
@@ -29,7 +30,7 @@ from demur.report.words import score
 
 BINS = 20
 """Of the distribution."""
-MOST_POINTS = 1500
+MOST_POINTS = 1000
 """Drawn one by one; more would be slow, and a blot."""
 _LEAST_FOR_MEDIAN = 15
 
@@ -118,12 +119,13 @@ def distribution(scores: Scores, line: float, marked: float | None = None) -> Ch
     bars = [
         {
             "kind": _NAMES[kind],
+            "place": place,
             "x": low,
             "x2": high,
             "y": int(number),
             "says": f"{name}: {number:,}",
         }
-        for kind, numbers in counts.items()
+        for place, (kind, numbers) in enumerate(counts.items())
         for (low, high), name, number in zip(itertools.pairwise(ends), names, numbers, strict=True)
         if number
     ]
@@ -135,12 +137,14 @@ def distribution(scores: Scores, line: float, marked: float | None = None) -> Ch
             {"stroke": PAPER, "strokeWidth": 1.5},
             x={"field": "x", "bin": "binned"},
             x2={"field": "x2"},
+            **SAID,
+            order={"field": "place"},
             fill=_told_apart(_FILLS, kinds) if apart else {"value": POINT},
         ),
-        {"name": "chosen", **_upright(line, {"strokeWidth": 2})},
+        {"name": "chosen", **_upright(line, {})},
     ]
     if marked is not None:
-        layers.append({"name": "given", **_upright(marked, {"strokeDash": [2, 4]})})
+        layers.append({"name": "given", **_upright(marked, {"strokeDash": [2, 3]})})
         word = {"text": "given", "baseline": "bottom", "color": INK, "fontSize": 12, "dy": -2}
         layers.append(layer("text", [{"x": drawable(marked)}], word, y={"value": 0}))
     # Thresholds may be beside all bars.
@@ -164,7 +168,11 @@ def _told_apart(range_: Mapping[str, str], kinds: Sequence[str]) -> dict[str, An
 
 def _upright(at: float, look: dict[str, Any]) -> Any:
     return layer(
-        "rule", [{"x": drawable(at)}], {"color": INK, **look}, y={"value": 0}, y2={"value": HEIGHT}
+        "rule",
+        [{"x": drawable(at)}],
+        {"color": INK, "strokeWidth": 2, **look},
+        y={"value": 0},
+        y2={"value": HEIGHT},
     )
 
 
@@ -188,15 +196,22 @@ def over_time(scores: Scores) -> Chart:
     drawn = thinned(count, MOST_POINTS)
     apart = scores.kinds != [None]
 
-    def point(at: int, kind: str, value: float) -> dict[str, Any]:
+    points = []
+    for at in drawn:
         name = _when(scores.times[at]) if dated else f"answer {at + 1:,}"
-        says = f"{name}: {'median ' if kind == _MEDIAN else ''}{score(value)}"
-        return {"kind": kind, "x": places[at], "y": drawable(value), "says": says}
-
-    points = [point(at, _NAMES[scores.labels[at]], float(values[at])) for at in drawn]
+        points.append(
+            {
+                "kind": _NAMES[scores.labels[at]],
+                "x": places[at],
+                "y": drawable(float(values[at])),
+                "says": f"{name}: {score(values[at])}",
+            }
+        )
     around = _around(count)
-    along = thinned(count, MOST_ON_A_LINE) if around else []
-    line = [point(at, _MEDIAN, _median(values, at, around)) for at in along]
+    line = [
+        {"x": places[at], "y": drawable(_median(values, at, around))}
+        for at in (thinned(count, MOST_ON_A_LINE) if around else ())
+    ]
     kinds = [*(_NAMES[kind] for kind in scores.kinds), *([_MEDIAN] if line else [])]
     size = 30 if count < 300 else 14
     look = {"size": size, "strokeWidth": 1.5, "opacity": 0.6}
@@ -208,17 +223,23 @@ def over_time(scores: Scores) -> Chart:
         }
     else:
         signs = {"fill": {"value": POINT}}
-    layers = [layer("point", points, look, **signs)]
+    layers = [layer("point", points, look, **SAID, **signs)]
     caption = "Each point is an answer" + (", by the time it was given (UTC)." if dated else ".")
     if len(drawn) < count:
         caption = f"Points are {len(drawn):,} of the {count:,} answers, evenly chosen."
     if line:
         layers.append(layer("line", line, {"stroke": INK, "strokeWidth": 2}))
         caption += f" The line is the median of {2 * around + 1} answers around."
-    across = {"title": None if dated else "answers in order", "axis": {"labelOverlap": True}}
+    across: dict[str, Any] = {"title": "answers in order"}
     if dated:
-        across |= {"type": "temporal", "scale": {"type": "utc"}}
-        across["axis"]["format"] = _DATES
+        days = sorted({_when(scores.times[at])[:10] for at in (0, -1)})
+        axis = {"format": _DATES, "labelOverlap": True}
+        across = {
+            "title": " to ".join(days),
+            "type": "temporal",
+            "scale": {"type": "utc"},
+            "axis": axis,
+        }
     up = {"title": "score", "scale": {"zero": False}}
     heads = ("from" if dated else "from answer", "to", "answers", "lowest", "median", "highest")
     rows = []
