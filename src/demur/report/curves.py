@@ -32,16 +32,20 @@ _SHARES = {
 
 def roc_curve(roc: Roc) -> Chart:
     """How well low scores find hallucinated answers."""
-    points = []
+    points = list[dict[str, Any]]()
     for at in thinned(len(roc.thresholds), MOST_ON_A_LINE):
         value = float(roc.thresholds[at])
         name = score(value) if math.isfinite(value) else "none"
         x, y = float(roc.false_positive_rate[at]), float(roc.true_positive_rate[at])
         says = f"threshold {name}: {percent(y)} of the hallucinated, {percent(x)} of the others"
         points.append({"x": x, "y": y, "at": at, "name": name, "says": says})
-    layers = [_diagonal(), layer("line", points, _LINE, order={"field": "at"})]
-    if len(points) <= _FEW_POINTS:
-        layers.append(layer("point", points, _MARK, **SAID))
+    # Of many, none is seen, and each is told under the pointer.
+    marks = {**_MARK, "opacity": int(len(points) <= _FEW_POINTS)}
+    layers = [
+        _diagonal(),
+        layer("line", points, _LINE, order={"field": "at"}),
+        layer("point", points, marks, **SAID),
+    ]
     caption = (
         "Each threshold holds back some of the hallucinated answers, and some of the others with "
         f"them. The area under the curve is {roc.auc:.2f}: so often does a hallucinated answer "
@@ -62,7 +66,7 @@ def roc_curve(roc: Roc) -> Chart:
 
 def reliability_curve(reliability: Reliability) -> Chart:
     """Whether a score can be read as the probability that an answer is not hallucinated."""
-    points = []
+    points = list[dict[str, Any]]()
     for bin_ in reliability.bins:
         low, high = bin_.right.interval or (0.0, 1.0)
         mean, right = score(bin_.mean), percent(bin_.right.value)
@@ -82,7 +86,7 @@ def reliability_curve(reliability: Reliability) -> Chart:
         layer("line", points, _LINE),
         layer("point", points, _MARK, **SAID),
     ]
-    scale: dict[str, Any] = {"zero": False}
+    scale: Any = {"zero": False}
     caption = "Of the answers with about this score, so many are not hallucinated (bars: 95 %)."
     if reliability.binning == "equal-width":
         layers.insert(0, _diagonal())

@@ -104,8 +104,8 @@ SAID = {"description": {"field": "says"}}
 """An encoding: what a value's `says` holds is shown beside the pointer."""
 
 
-def picture(layers: Iterable[Mapping[str, Any]], across: Any, up: Any, **more: Any) -> Any:
-    """A figure of several layers over each other, by its axes."""
+def picture(layers: Iterable[Mapping[str, Any]], across: Any, up: Any) -> Any:
+    """A figure for `Chart`: layers over each other, with what its axes are as Vega-Lite says it."""
     return {
         "width": WIDTH,
         "height": HEIGHT,
@@ -114,7 +114,6 @@ def picture(layers: Iterable[Mapping[str, Any]], across: Any, up: Any, **more: A
             "x": {"field": "x", "type": "quantitative", **across},
             "y": {"field": "y", "type": "quantitative", **up},
         },
-        **more,
     }
 
 
@@ -142,5 +141,5 @@ def thinned(count: int, most: int) -> list[int]:
 
 
 def drawable(value: float) -> float:
-    """A number as near to another as can be drawn."""
+    """A score, or the nearest number that can be drawn."""
     return min(max(value, -_LARGEST), _LARGEST)

@@ -178,7 +178,8 @@
       find(`told-${at}`).textContent = `${said}.`;
       // Halves, since the range itself may be more than a number can hold.
       const place = (threshold() / 2 - low / 2) / (high / 2 - low / 2);
-      line.setAttribute("transform", `translate(${place * chart.dataset.width},0)`);
+      const within = Math.min(Math.max(place, 0), 1) || 0;
+      line.setAttribute("transform", `translate(${within * chart.dataset.width},0)`);
     };
     const changed = () => {
       tell();
