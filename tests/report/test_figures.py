@@ -115,7 +115,7 @@ def test_of_many_answers_some_are_drawn_and_the_page_says_so() -> None:
     labels = (True, False, None)
     chart = over_time(_scores([(at / 5000, labels[at % 3]) for at in range(5000)]))
     assert len(_values(chart, "point")) == MOST_POINTS
-    assert len(_values(chart, "line")) <= 400
+    assert len(_values(chart, "line")) <= 200
     assert "1,000 of the 5,000 answers" in chart.caption
     assert sum(_number(row[2]) for row in chart.rows) == 5000
     assert len(chart.svg) < 250_000

@@ -23,7 +23,7 @@ from demur.report.words import interval, percent, score
 _FEW_POINTS = 20
 """So many are marked on their line."""
 _LINE = {"stroke": POINT, "strokeWidth": 2}
-_MARK = {"fill": POINT, "size": 50, "opacity": 1}
+_MARK = {"fill": POINT, "strokeWidth": 0, "size": 60, "opacity": 1}
 _SHARES = {
     "scale": {"domain": [-0.02, 1.02], "nice": False},
     "axis": {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]},

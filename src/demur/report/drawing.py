@@ -18,7 +18,7 @@ POINT, QUIET = "var(--demur-good-line)", "var(--demur-open-line)"
 
 WIDTH, HEIGHT = 400, 230
 """Of the space between the axes, in units of the SVG."""
-MOST_ON_A_LINE = 400
+MOST_ON_A_LINE = 200
 """Points of a line."""
 MOST_ROWS = 24
 """Rows of a table of numbers."""

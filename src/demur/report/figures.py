@@ -54,17 +54,18 @@ _SIGNS = {
     _NAMES[True]: "M-1,-1L1,1M-1,1L1,-1",
     _MEDIAN: "M-1.5,0L1.5,0",
 }
-# A day at midnight, else the time, from small to large as far as it differs.
+_DAY = "%b %d"
+# As Vega names what a tick begins: by default it writes the hours of half a day.
 _DATES = {
     "milliseconds": ".%L",
     "seconds": ":%S",
     "minutes": "%H:%M",
     "hours": "%H:%M",
-    "day": "%b %d",
-    "date": "%b %d",
-    "week": "%b %d",
-    "month": "%b",
-    "quarter": "%b",
+    "day": _DAY,
+    "date": _DAY,
+    "week": _DAY,
+    "month": _DAY,
+    "quarter": _DAY,
     "year": "%Y",
 }
 
