@@ -125,7 +125,7 @@ def _open(page: Any, path: Path) -> Iterator[tuple[str, float, float]]:
     page.goto(path.as_uri(), wait_until="commit")
     page.wait_for_selector("#rows tbody tr")
     yield "the table is there", time.perf_counter() - before, _OPEN_GOAL
-    page.wait_for_selector(".chart .main-svg")
+    page.wait_for_selector(".chart svg")
     page.wait_for_function("document.readyState === 'complete'")
     yield "all is there", time.perf_counter() - before, _OPEN_GOAL
     page.wait_for_timeout(500)

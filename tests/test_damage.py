@@ -40,8 +40,8 @@ LAST = scored(at=50)
 
 
 @pytest.fixture(autouse=True)
-def _no_plotly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("plotly.offline.get_plotlyjs", lambda: "")
+def _nothing_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vl_convert.vegalite_to_svg", lambda picture: "")
 
 
 def _read(file: Path, reader: tuple[str, ...], capsys: Any) -> tuple[int, str, str]:

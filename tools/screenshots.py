@@ -154,7 +154,7 @@ def shoot(page: Path) -> None:
             size = {"width": width, "height": height}
             shown = chromium.new_page(viewport=size, color_scheme=scheme)
             shown.goto(page.as_uri())
-            shown.wait_for_selector(".js-plotly-plot .main-svg")
+            shown.wait_for_selector(".chart svg")
             return shown
 
         wide = opened(1280, 1000, "light")

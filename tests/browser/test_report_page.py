@@ -31,7 +31,8 @@ def report(tmp_path_factory: Any) -> Path:
 def _colours(page: Any) -> tuple[str, str]:
     """Of the page, and of a figure's text."""
     paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    text = page.locator("#chart-0-scores .xtitle").evaluate("one => getComputedStyle(one).fill")
+    title = page.locator("#chart-0-scores .role-axis-title text").first
+    text = title.evaluate("one => getComputedStyle(one).fill")
     return paper, text
 
 
@@ -114,7 +115,6 @@ def test_it_can_be_read(size: Any, report: Path, chromium: Any) -> None:
 CONTROLS = """() => [
         ...document.querySelectorAll("input, select, button, summary, a, table, dialog")
     ]
-    .filter((one) => !one.closest(".js-plotly-plot"))
     .filter((one) => !(one.labels?.[0] ?? one.getAttribute("aria-label")
         ?? document.getElementById(one.getAttribute("aria-labelledby"))?.textContent
         ?? (one.caption?.textContent || one.innerText || one.textContent).trim()))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-import json
+import re
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from demur.calibration import reliability, roc
 from demur.report.curves import reliability_curve, roc_curve
-from demur.report.drawing import thinned
+from demur.report.drawing import Chart, thinned
 from demur.report.embedding import as_data
 from demur.report.figures import BINS, MOST_POINTS, Scores, distribution, over_time
 
+SVG = "{http://www.w3.org/2000/svg}"
 ANY = st.floats(allow_nan=False, allow_infinity=False)
 SHARES = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.05, 0.3, 0.95, 1.0]))
 LABELS = st.sampled_from([True, False, None])
@@ -36,23 +37,38 @@ def _number(cell: str) -> int:
     return int(cell.replace(",", ""))
 
 
+def _values(chart: Chart, mark: str) -> list[dict[str, Any]]:
+    """What marks of one kind are drawn of."""
+    assert chart.picture is not None
+    as_data(chart.picture)  # finite
+    layers = [one for one in chart.picture["layer"] if one["mark"]["type"] == mark]
+    return [value for one in layers for value in one["data"]["values"]]
+
+
+def _column(values: list[dict[str, Any]], name: str) -> list[Any]:
+    return [value[name] for value in values]
+
+
+def _drawable(value: float) -> float:
+    return min(max(value, -1e300), 1e300)
+
+
 @given(SCORES)
 def test_every_score_is_in_one_bin_under_its_label(given: list[tuple[float, bool | None]]) -> None:
     scores = _scores(given)
     chart = distribution(scores, given[0][0])
-    as_data(chart.figure)  # finite
-    traces = chart.figure["data"]
-    assert len(traces) == len(scores.kinds) == len({label for _, label in given})
-    for kind, trace in zip(scores.kinds, traces, strict=True):
+    bars = _values(chart, "bar")
+    names = {False: "not hallucinated", True: "hallucinated", None: "no label"}
+    assert {bar["kind"] for bar in bars} == {names[label] for _, label in given}
+    for kind in scores.kinds:
         mine = [value for value, label in given if label is kind]
-        assert sum(trace["y"]) == len(mine)
+        drawn = [bar for bar in bars if bar["kind"] == names[kind]]
+        assert sum(_column(drawn, "y")) == len(mine)
         if min(scores.values) >= 0 and max(scores.values) <= 1:
+            for bar in drawn:
+                assert bar["y"] == sum(bar["x"] <= one < bar["x2"] for one in mine)
             bins = BINS + (max(scores.values) == 1)  # of 1, one of its own
-            edges = [at / BINS for at in range(bins + 1)]
-            inside = [
-                sum(low <= one < high for one in mine) for low, high in itertools.pairwise(edges)
-            ]
-            assert trace["y"] == inside
+            assert len(chart.rows) == bins
             assert (chart.rows[-1][0] == "1") == (bins > BINS)
     for row in chart.rows:
         assert len(row) == len(chart.heads)
@@ -61,49 +77,48 @@ def test_every_score_is_in_one_bin_under_its_label(given: list[tuple[float, bool
 
 def test_a_given_threshold_is_marked_beside_the_one_that_moves() -> None:
     scores = _scores([(0.2, None), (0.7, None)])
-    assert len(distribution(scores, 0.7).figure["layout"]["shapes"]) == 1
-    first, second = distribution(scores, 0.7, 0.4).figure["layout"]["shapes"]
-    assert (first["x0"], second["x0"]) == (0.7, 0.4)
-    assert first["line"]["dash"] != second["line"]["dash"]
+    assert _column(_values(distribution(scores, 0.7), "rule"), "x") == [0.7]
+    both = distribution(scores, 0.7, 0.4)
+    assert _column(_values(both, "rule"), "x") == [0.7, 0.4]
+    assert both.svg.count("stroke-dasharray") == 1
 
 
 @given(SCORES)
 def test_scores_over_time_are_the_scores(given: list[tuple[float, bool | None]]) -> None:
     chart = over_time(_scores(given))
-    as_data(chart.figure)
-    points = [one for one in chart.figure["data"] if one["mode"] == "markers"]
-    assert sorted(value for one in points for value in one["y"]) == sorted(v for v, _ in given)
+    drawn = _column(_values(chart, "point"), "y")
+    assert drawn == [_drawable(value) for value, _ in given]
     assert sum(_number(row[2]) for row in chart.rows) == len(given)
 
 
 def test_equal_times_are_drawn_in_order() -> None:
     given: list[tuple[float, bool | None]] = [(at / 40, None) for at in range(40)]
-    (points, line) = over_time(_scores(given, apart=0)).figure["data"]
-    assert points["x"] == list(range(1, 41))
-    assert line["x"][0] == 1
+    chart = over_time(_scores(given, apart=0))
+    assert _column(_values(chart, "point"), "x") == list(range(1, 41))
+    assert _values(chart, "line")[0]["x"] == 1
+    assert "answers in order" in chart.svg
     chart = over_time(_scores(given))
-    assert chart.figure["data"][0]["x"][1] == "1970-01-01T00:00:01.000"
-    assert chart.figure["layout"]["xaxis"]["type"] == "date"
+    assert _values(chart, "point")[1]["x"] == 1000
+    assert "1970-01-01" in chart.svg
 
 
 def test_the_line_is_the_median_of_the_neighbours() -> None:
     values = [float(at % 7) / 7 for at in range(200)]
-    (_, line) = over_time(_scores([(one, None) for one in values])).figure["data"]
+    line = _values(over_time(_scores([(one, None) for one in values])), "line")
     for at in (0, 3, 100, 199):
         around = values[max(0, at - 5) : at + 6]
-        assert line["y"][at] == pytest.approx(np.median(around))
-    few = over_time(_scores([(one, None) for one in values[:10]]))
-    assert len(few.figure["data"]) == 1
+        assert line[at]["y"] == pytest.approx(np.median(around))
+    assert not _values(over_time(_scores([(one, None) for one in values[:10]])), "line")
 
 
 def test_of_many_answers_some_are_drawn_and_the_page_says_so() -> None:
-    chart = over_time(_scores([(at / 5000, None) for at in range(5000)]))
-    points, line = chart.figure["data"]
-    assert len(points["x"]) == MOST_POINTS
-    assert len(line["x"]) <= 400
-    assert "1,500 of the 5,000 answers" in chart.caption
+    labels = (True, False, None)
+    chart = over_time(_scores([(at / 5000, labels[at % 3]) for at in range(5000)]))
+    assert len(_values(chart, "point")) == MOST_POINTS
+    assert len(_values(chart, "line")) <= 200
+    assert "1,000 of the 5,000 answers" in chart.caption
     assert sum(_number(row[2]) for row in chart.rows) == 5000
-    assert len(json.dumps(chart.figure)) < 200_000
+    assert len(chart.svg) < 250_000
 
 
 @given(st.integers(1, 5000), st.integers(2, 600))
@@ -125,19 +140,49 @@ def _both(draw: Any) -> tuple[list[float], list[bool]]:
 def test_curves_are_those_of_the_calibration(given: tuple[list[float], list[bool]]) -> None:
     curve, binned = roc(*given), reliability(*given)
     chart = roc_curve(curve)
-    as_data(chart.figure)
-    _, line = chart.figure["data"]
-    assert line["y"] == curve.true_positive_rate.tolist()
-    assert line["x"] == curve.false_positive_rate.tolist()
+    line = _values(chart, "line")[2:]  # after the diagonal
+    assert _column(line, "y") == curve.true_positive_rate.tolist()
+    assert _column(line, "x") == curve.false_positive_rate.tolist()
     assert f"{curve.auc:.2f}" in chart.caption
     chart = reliability_curve(binned)
-    as_data(chart.figure)
-    points = chart.figure["data"][-1]
-    assert points["y"] == [one.right.value for one in binned.bins]
-    for at, low, high in zip(
-        points["y"], points["error_y"]["arrayminus"], points["error_y"]["array"], strict=True
-    ):
-        assert -1e-9 <= at - low <= at + high <= 1 + 1e-9
+    points = _values(chart, "point")
+    assert _column(points, "y") == [one.right.value for one in binned.bins]
+    for bar in _values(chart, "errorbar"):
+        assert 0 <= bar["low"] <= bar["y"] + 1e-9
+        assert bar["y"] - 1e-9 <= bar["high"] <= 1
     # Only a score that is a share could be a probability.
-    assert (len(chart.figure["data"]) == 2) == (binned.binning == "equal-width")
+    diagonal = len(_values(chart, "line")) > len(points)
+    assert diagonal == (binned.binning == "equal-width")
     assert ("probability" in chart.caption) == (binned.binning == "equal-width")
+
+
+# -- as SVG ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0.2, 0.7, 0.7, 1.0],
+        [-3.0],
+        [5e-324, 0.0],
+        [-1e308, 1e308],
+        [at / 300 for at in range(300)],
+    ],
+    ids=["shares", "one", "tiny", "huge", "many"],
+)
+def test_every_value_is_drawn_within_the_axes_and_says_what_it_is(values: list[float]) -> None:
+    labels = [(True, False, None)[at % 3] for at in range(len(values))]
+    scores = Scores(values, labels, [at * 1000 for at in range(len(values))])
+    for chart, mark in ((distribution(scores, 0.5), "bar"), (over_time(scores), "point")):
+        drawn = ElementTree.fromstring(chart.svg)
+        titles = [one.text for one in drawn.iter(f"{SVG}title")]
+        assert sorted(titles) == sorted(_column(_values(chart, mark), "says"))
+        assert "NaN" not in chart.svg
+        assert "Infinity" not in chart.svg
+        assert "url(#hatched)" in chart.svg or mark == "point" or len(values) < 2
+
+
+def test_figures_have_the_colours_of_the_page() -> None:
+    svg = distribution(_scores([(0.2, True), (0.7, False), (0.7, None)]), 0.5, 0.4).svg
+    colours = set(re.findall(r' (?:fill|stroke)="([^"]*)"', svg)) - {"none"}
+    assert {one for one in colours if not one.startswith("var(--demur-")} == {"url(#hatched)"}

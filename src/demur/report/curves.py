@@ -11,94 +11,86 @@ from demur.report.drawing import (
     MOST_ROWS,
     POINT,
     QUIET,
+    SAID,
     Chart,
-    figure,
-    layout,
+    drawable,
+    layer,
+    picture,
     thinned,
 )
 from demur.report.words import interval, percent, score
 
-_SHARE = {"range": [-0.02, 1.02], "tickformat": ".0%", "dtick": 0.25}
 _FEW_POINTS = 20
 """So many are marked on their line."""
+_LINE = {"stroke": POINT, "strokeWidth": 2}
+_MARK = {"fill": POINT, "strokeWidth": 0, "size": 60, "opacity": 1}
+_SHARES = {
+    "scale": {"domain": [-0.02, 1.02], "nice": False},
+    "axis": {"format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]},
+}
 
 
 def roc_curve(roc: Roc) -> Chart:
     """How well low scores find hallucinated answers."""
-    at = thinned(len(roc.thresholds), MOST_ON_A_LINE)
-    across, up = (
-        [float(rates[place]) for place in at]
-        for rates in (roc.false_positive_rate, roc.true_positive_rate)
-    )
-    values = [float(roc.thresholds[place]) for place in at]
-    names = [score(value) if math.isfinite(value) else "none" for value in values]
-    traces: list[dict[str, Any]] = [
+    points = list[dict[str, Any]]()
+    for at in thinned(len(roc.thresholds), MOST_ON_A_LINE):
+        value = float(roc.thresholds[at])
+        name = score(value) if math.isfinite(value) else "none"
+        x, y = float(roc.false_positive_rate[at]), float(roc.true_positive_rate[at])
+        says = f"threshold {name}: {percent(y)} of the hallucinated, {percent(x)} of the others"
+        points.append({"x": x, "y": y, "at": at, "name": name, "says": says})
+    # Of many, none is seen, and each is told under the pointer.
+    marks = {**_MARK, "opacity": int(len(points) <= _FEW_POINTS)}
+    layers = [
         _diagonal(),
-        {
-            "type": "scatter",
-            "mode": "lines" if len(at) > _FEW_POINTS else "lines+markers",
-            "x": across,
-            "y": up,
-            "customdata": names,
-            "line": {"color": POINT, "width": 2},
-            "hovertemplate": "threshold %{customdata}: %{y:.1%} of the hallucinated, "
-            "%{x:.1%} of the others<extra></extra>",
-        },
+        layer("line", points, _LINE, order={"field": "at"}),
+        layer("point", points, marks, **SAID),
     ]
-    look = layout("others held back", "hallucinated held back", showlegend=False)
-    for axis in ("xaxis", "yaxis"):
-        look[axis] |= _SHARE
     caption = (
         "Each threshold holds back some of the hallucinated answers, and some of the others with "
         f"them. The area under the curve is {roc.auc:.2f}: so often does a hallucinated answer "
         "score lower than another one. 0.5, the dotted line, would be chance."
     )
-    if "none" in names:
+    if any(point["name"] == "none" for point in points):
         caption += (
             " No threshold decides about answers that state nothing to check: they are one end."
         )
     rows = [
-        (names[place], percent(up[place]), percent(across[place]))
-        for place in thinned(len(at), MOST_ROWS)
+        (points[at]["name"], percent(points[at]["y"]), percent(points[at]["x"]))
+        for at in thinned(len(points), MOST_ROWS)
     ]
     heads = ("threshold", "hallucinated held back", "others held back")
-    return Chart("roc", "ROC curve", caption, heads, rows, figure(traces, look))
+    across, up = {"title": heads[2], **_SHARES}, {"title": heads[1], **_SHARES}
+    return Chart("roc", "ROC curve", caption, heads, rows, picture(layers, across, up))
 
 
 def reliability_curve(reliability: Reliability) -> Chart:
     """Whether a score can be read as the probability that an answer is not hallucinated."""
-    shares = [bin_.right for bin_ in reliability.bins]
-    right, means = (
-        [share.count / share.total for share in shares],
-        [bin_.mean for bin_ in reliability.bins],
-    )
-    intervals = [share.interval or (0.0, 1.0) for share in shares]
-    points = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "x": means,
-        "y": right,
-        "customdata": [f"{share.count:,} of {share.total:,}" for share in shares],
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": [high - at for at, (_, high) in zip(right, intervals, strict=True)],
-            "arrayminus": [at - low for at, (low, _) in zip(right, intervals, strict=True)],
-            "color": POINT,
-            "thickness": 1,
-            "width": 3,
-        },
-        "line": {"color": POINT, "width": 2},
-        "marker": {"size": 8},
-        "hovertemplate": "score %{x:.3f}: %{y:.1%} not hallucinated, %{customdata}<extra></extra>",
-    }
-    look = layout("mean score", "not hallucinated", showlegend=False)
-    look["yaxis"] |= _SHARE
-    traces = [points]
+    points = list[dict[str, Any]]()
+    for bin_ in reliability.bins:
+        low, high = bin_.right.interval or (0.0, 1.0)
+        mean, right = score(bin_.mean), percent(bin_.right.value)
+        of = f"{bin_.right.count:,} of {bin_.right.total:,}"
+        points.append(
+            {
+                "x": drawable(bin_.mean),
+                "y": bin_.right.count / bin_.right.total,
+                "low": low,
+                "high": high,
+                "says": f"score {mean}: {right} not hallucinated, {of}",
+            }
+        )
+    bars = {"y": {"field": "low"}, "y2": {"field": "high"}}
+    layers = [
+        layer("errorbar", points, {"color": POINT, "ticks": True}, **bars),
+        layer("line", points, _LINE),
+        layer("point", points, _MARK, **SAID),
+    ]
+    scale: Any = {"zero": False}
     caption = "Of the answers with about this score, so many are not hallucinated (bars: 95 %)."
     if reliability.binning == "equal-width":
-        traces.insert(0, _diagonal())
-        look["xaxis"]["range"] = [-0.02, 1.02]
+        layers.insert(0, _diagonal())
+        scale = _SHARES["scale"]
         caption += " On the dotted line, a score could be read as that probability."
     rows = [
         (
@@ -111,15 +103,11 @@ def reliability_curve(reliability: Reliability) -> Chart:
         for bin_ in reliability.bins
     ]
     heads = ("scores", "mean score", "answers", "not hallucinated", "95 % interval")
-    return Chart("reliability", "Reliability", caption, heads, rows, figure(traces, look))
+    across = {"title": "mean score", "scale": scale}
+    drawn = picture(layers, across, {"title": "not hallucinated", **_SHARES})
+    return Chart("reliability", "Reliability", caption, heads, rows, drawn)
 
 
-def _diagonal() -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [0, 1],
-        "y": [0, 1],
-        "line": {"color": QUIET, "width": 1, "dash": "dot"},
-        "hoverinfo": "skip",
-    }
+def _diagonal() -> Any:
+    ends = [{"x": 0, "y": 0}, {"x": 1, "y": 1}]
+    return layer("line", ends, {"stroke": QUIET, "strokeWidth": 1.5, "strokeDash": [2, 3]})

@@ -1,21 +1,59 @@
-"""What all figures have in common: their form, their look, and which points are drawn."""
+"""What all figures have in common: their form, their look, and how they become SVG."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
-# Variables of demur.views's style, which the page's script turns into colours.
+from demur.errors import MissingExtraError
+
+# Variables of demur.views's style: a figure changes its colours with the page.
 INK, GRID, PAPER = "var(--demur-ink)", "var(--demur-line)", "var(--demur-page)"
 POINT, QUIET = "var(--demur-good-line)", "var(--demur-open-line)"
 
-MOST_ON_A_LINE = 400
+WIDTH, HEIGHT = 400, 230
+"""Of the space between the axes, in units of the SVG."""
+MOST_ON_A_LINE = 200
 """Points of a line."""
 MOST_ROWS = 24
 """Rows of a table of numbers."""
+_LARGEST = 1e300
+"""Differences of larger numbers overflow."""
+
+_LOOK = {
+    "aria": False,
+    "background": None,
+    "font": "sans-serif",  # the page's style says which one; this one is measured
+    "view": {"stroke": None},
+    "axis": {
+        "domainColor": GRID,
+        "gridColor": GRID,
+        "labelColor": INK,
+        "labelFontSize": 12,
+        "ticks": False,
+        "labelPadding": 6,
+        "titleColor": INK,
+        "titleFontSize": 12.5,
+        "titleFontWeight": "normal",
+    },
+    "axisX": {"grid": False, "tickCount": 5, "titlePadding": 8},
+    # As wide for any labels, so that all figures of a page have one scale.
+    "axisY": {"domain": False, "tickCount": 5, "minExtent": 44, "maxExtent": 44},
+    "legend": {
+        "orient": "top",
+        "title": None,
+        "labelColor": INK,
+        "labelFontSize": 12,
+        "offset": 16,
+        "columnPadding": 24,  # the page's letters may be wider than the ones measured
+        "symbolOpacity": 1,
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -30,8 +68,69 @@ class Chart:
     heads: tuple[str, ...]
     """Of the table of its numbers."""
     rows: Sequence[tuple[str, ...]]
-    figure: dict[str, Any] = field(repr=False)
-    """For Plotly, as JSON values."""
+    picture: Mapping[str, Any] | None = field(default=None, repr=False)
+    """As Vega-Lite describes it; None of what is a table alone."""
+
+    @property
+    def svg(self) -> Markup:
+        """The figure, drawn.
+
+        Raises:
+            MissingExtraError: vl-convert is not installed.
+        """
+        try:
+            import vl_convert
+        except ImportError as error:
+            raise MissingExtraError("vl-convert-python", "cli", "a report") from error
+        drawn = vl_convert.vegalite_to_svg({**(self.picture or {}), "config": _LOOK})
+        return Markup(_smaller(drawn))  # made of numbers, and of words in this package
+
+
+def _smaller(svg: str) -> str:
+    """An SVG without what a picture does not need: most digits, and roles.
+
+    Browsers show a title beside the pointer, and no other description.
+    """
+    svg = re.sub(r' (?:role|aria-(?:hidden|roledescription))="[^"]*"', "", svg)
+    svg = re.sub(r' (?:d|transform)="[^"]*"', lambda found: _DIGITS.sub(r"\1", found[0]), svg)
+    return _DESCRIBED.sub(r"<\1\3><title>\2</title></\1>", svg)
+
+
+_DIGITS = re.compile(r"(\.\d)\d+")
+_DESCRIBED = re.compile(r'<(path|line) aria-label="([^"]*)"([^>]*)/>')
+
+
+SAID = {"description": {"field": "says"}}
+"""An encoding: what a value's `says` holds is shown beside the pointer."""
+
+
+def picture(layers: Iterable[Mapping[str, Any]], across: Any, up: Any) -> Any:
+    """A figure for `Chart`: layers over each other, with what its axes are as Vega-Lite says it."""
+    return {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "layer": [*layers],
+        "encoding": {
+            "x": {"field": "x", "type": "quantitative", **across},
+            "y": {"field": "y", "type": "quantitative", **up},
+        },
+    }
+
+
+def layer(mark: str, values: Iterable[Mapping[str, Any]], look: Any, **encoding: Any) -> Any:
+    """Marks of one kind: one for each value, or a line through all of them.
+
+    Args:
+        mark: The kind, as Vega-Lite calls it.
+        values: `x` and `y` are their places.
+        look: What all these marks look like.
+        encoding: How the marks differ by their values; see `SAID`.
+    """
+    return {
+        "data": {"values": [*values]},
+        "mark": {"type": mark, **look},
+        "encoding": encoding,
+    }
 
 
 def thinned(count: int, most: int) -> list[int]:
@@ -41,40 +140,6 @@ def thinned(count: int, most: int) -> list[int]:
     return sorted({round(at) for at in np.linspace(0, count - 1, most)})
 
 
-def figure(traces: list[dict[str, Any]], layout: dict[str, Any]) -> dict[str, Any]:
-    """A figure as JSON values; Plotly checks that there is such a thing."""
-    import plotly.graph_objects as go
-
-    drawn: dict[str, Any] = go.Figure(data=traces, layout=layout).to_plotly_json()
-    return drawn
-
-
-def layout(across: str, up: str, **more: Any) -> dict[str, Any]:
-    """The look of a figure, with what its axes are called."""
-    axis = {
-        "gridcolor": GRID,
-        "linecolor": GRID,
-        "zeroline": False,
-        "ticks": "",
-        "automargin": True,
-        "fixedrange": True,
-    }
-    return {
-        "template": "none",
-        "autosize": True,
-        "margin": {"l": 8, "r": 20, "t": 28, "b": 8},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"color": INK, "size": 13, "family": "system-ui, sans-serif"},
-        "hoverlabel": {"bgcolor": PAPER, "font": {"color": INK}},
-        "legend": {
-            "orientation": "h",
-            "x": 0,
-            "y": 1.02,
-            "yanchor": "bottom",
-            "traceorder": "normal",
-        },
-        "xaxis": {**axis, "showgrid": False, "title": {"text": across}},
-        "yaxis": {**axis, "title": {"text": up}},
-        **more,
-    }
+def drawable(value: float) -> float:
+    """A score, or the nearest number that can be drawn."""
+    return min(max(value, -_LARGEST), _LARGEST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -12,39 +12,62 @@ from typing import Any
 import numpy as np
 
 from demur.report.drawing import (
+    HEIGHT,
     INK,
     MOST_ON_A_LINE,
     MOST_ROWS,
     PAPER,
     POINT,
     QUIET,
+    SAID,
     Chart,
-    figure,
-    layout,
+    drawable,
+    layer,
+    picture,
     thinned,
 )
 from demur.report.words import score
 
 BINS = 20
 """Of the distribution."""
-MOST_POINTS = 1500
+MOST_POINTS = 1000
 """Drawn one by one; more would be slow, and a blot."""
 _LEAST_FOR_MEDIAN = 15
 
-_BY_LABEL = {
-    False: ("not hallucinated", POINT, "circle"),
-    True: ("hallucinated", "var(--demur-bad-line)", "x"),
-    None: ("no label", QUIET, "circle-open"),
+_NAMES: dict[bool | None, str] = {
+    False: "not hallucinated",
+    True: "hallucinated",
+    None: "no label",
 }
-_HATCHED = {
-    "shape": "/",
-    "fillmode": "overlay",
-    "fgcolor": PAPER,
-    "fgopacity": 0.7,
-    "size": 7,
-    "solidity": 0.25,
+_MEDIAN = "median"
+_COLOURS = {
+    _NAMES[False]: POINT,
+    _NAMES[True]: "var(--demur-bad-line)",
+    _NAMES[None]: QUIET,
+    _MEDIAN: INK,
 }
-"""Told apart without a colour."""
+# Told apart without a colour.
+_FILLS = {**_COLOURS, _NAMES[True]: "url(#hatched)"}
+_INSIDES = {**dict.fromkeys(_COLOURS, "transparent"), _NAMES[False]: POINT}
+_SIGNS = {
+    **dict.fromkeys(_COLOURS, "circle"),
+    _NAMES[True]: "M-1,-1L1,1M-1,1L1,-1",
+    _MEDIAN: "M-1.5,0L1.5,0",
+}
+_DAY = "%b %d"
+# As Vega names what a tick begins: by default it writes the hours of half a day.
+_DATES = {
+    "milliseconds": ".%L",
+    "seconds": ":%S",
+    "minutes": "%H:%M",
+    "hours": "%H:%M",
+    "day": _DAY,
+    "date": _DAY,
+    "week": _DAY,
+    "month": _DAY,
+    "quarter": _DAY,
+    "year": "%Y",
+}
 
 
 @dataclass(frozen=True)
@@ -67,7 +90,7 @@ class Scores:
     def kinds(self) -> list[bool | None]:
         """The labels that there are; none tells nothing apart."""
         kinds = set(self.labels)
-        return [kind for kind in _BY_LABEL if kind in kinds]
+        return [kind for kind in _NAMES if kind in kinds]
 
 
 def distribution(scores: Scores, line: float, marked: float | None = None) -> Chart:
@@ -88,58 +111,70 @@ def distribution(scores: Scores, line: float, marked: float | None = None) -> Ch
         )
         for kind in scores.kinds
     }
-    middles, widths = edges[:-1] / 2 + edges[1:] / 2, np.diff(edges)
     names = [
         score(a) if a == values.max() else f"{score(a)} to {score(b)}"
         for a, b in itertools.pairwise(edges)
     ]
     apart = scores.kinds != [None]
-    traces = [
+    ends = [drawable(edge) for edge in edges.tolist()]
+    bars = [
         {
-            "type": "bar",
-            "name": _BY_LABEL[kind][0],
-            "x": middles.tolist(),
-            "y": numbers.tolist(),
-            "width": (widths * 0.92).tolist(),
-            "customdata": names,
-            "hovertemplate": "%{customdata}: %{y}<extra></extra>",
-            "marker": {
-                "color": _BY_LABEL[kind][1] if apart else POINT,
-                "pattern": _HATCHED if kind else {},
-                "line": {"width": 0},
-            },
+            "kind": _NAMES[kind],
+            "place": place,
+            "x": low,
+            "x2": high,
+            "y": int(number),
+            "says": f"{name}: {number:,}",
         }
-        for kind, numbers in counts.items()
+        for place, (kind, numbers) in enumerate(counts.items())
+        for (low, high), name, number in zip(itertools.pairwise(ends), names, numbers, strict=True)
+        if number
     ]
-    look = layout("score", "answers", barmode="stack", showlegend=apart, bargap=0)
-    look["yaxis"]["rangemode"] = "tozero"
-    look["shapes"] = [_upright(line, "solid")]
+    kinds = [_NAMES[kind] for kind in counts]
+    layers = [
+        layer(
+            "bar",
+            bars,
+            {"stroke": PAPER, "strokeWidth": 1.5},
+            x={"field": "x", "bin": "binned"},
+            x2={"field": "x2"},
+            **SAID,
+            order={"field": "place"},
+            fill=_told_apart(_FILLS, kinds) if apart else {"value": POINT},
+        ),
+        {"name": "chosen", **_upright(line, {})},
+    ]
     if marked is not None:
-        look["shapes"].append(_upright(marked, "dot"))
-        look["legend"]["y"] = 1.1  # above the word
-        look["margin"]["t"] += 16
-        look["annotations"] = [
-            {
-                "text": "given",
-                "x": marked,
-                "y": 1,
-                "yref": "paper",
-                "yanchor": "bottom",
-                "showarrow": False,
-            }
-        ]
-    heads = ("score", *(_BY_LABEL[kind][0] if apart else "answers" for kind in counts))
+        layers.append({"name": "given", **_upright(marked, {"strokeDash": [2, 3]})})
+        word = {"text": "given", "baseline": "bottom", "color": INK, "fontSize": 12, "dy": -2}
+        layers.append(layer("text", [{"x": drawable(marked)}], word, y={"value": 0}))
+    # Thresholds may be beside all bars.
+    shown = [*ends, drawable(line), *([] if marked is None else [drawable(marked)])]
+    across = {"title": "score", "scale": {"domain": [min(shown), max(shown)], "nice": False}}
+    up = {"title": "answers", "stack": "zero", "axis": {"tickMinStep": 1, "format": ",d"}}
+    heads = ("score", *(_NAMES[kind] if apart else "answers" for kind in counts))
     rows = [
         (name, *(f"{numbers[at]:,}" for numbers in counts.values()))
         for at, name in enumerate(names)
     ]
-    caption = "How many answers have which score. The line is the threshold chosen above"
-    return Chart("scores", "Scores", f"{caption}.", heads, rows, figure(traces, look))
+    caption = "How many answers have which score. The line is the threshold chosen above."
+    return Chart("scores", "Scores", caption, heads, rows, picture(layers, across, up))
 
 
-def _upright(at: float, dash: str) -> dict[str, Any]:
-    line = {"color": INK, "width": 2, "dash": dash}
-    return {"type": "line", "x0": at, "x1": at, "y0": 0, "y1": 1, "yref": "paper", "line": line}
+def _told_apart(range_: Mapping[str, str], kinds: Sequence[str]) -> dict[str, Any]:
+    """An encoding of labels; all of a figure's make one legend."""
+    scale = {"domain": kinds, "range": [range_[kind] for kind in kinds]}
+    return {"field": "kind", "type": "nominal", "scale": scale}
+
+
+def _upright(at: float, look: dict[str, Any]) -> Any:
+    return layer(
+        "rule",
+        [{"x": drawable(at)}],
+        {"color": INK, "strokeWidth": 2, **look},
+        y={"value": 0},
+        y2={"value": HEIGHT},
+    )
 
 
 def _edges(values: Any) -> Any:
@@ -158,63 +193,63 @@ def over_time(scores: Scores) -> Chart:
     """How scores change from answer to answer."""
     values, count = np.asarray(scores.values, dtype=float), len(scores.values)
     dated = scores.times[0] != scores.times[-1]
-    places: Sequence[Any] = [_iso(time) for time in scores.times] if dated else range(1, count + 1)
+    places: Sequence[int] = scores.times if dated else range(1, count + 1)
     drawn = thinned(count, MOST_POINTS)
     apart = scores.kinds != [None]
-    traces: list[dict[str, Any]] = []
-    for kind in scores.kinds:
-        name, colour, sign = _BY_LABEL[kind]
-        chosen = [at for at in drawn if scores.labels[at] is kind]
-        traces.append(
+
+    points = []
+    for at in drawn:
+        name = _when(scores.times[at]) if dated else f"answer {at + 1:,}"
+        points.append(
             {
-                "type": "scatter",
-                "mode": "markers",
-                "name": name,
-                "x": [places[at] for at in chosen],
-                "y": values[chosen].tolist(),
-                "marker": {
-                    "color": colour if apart else POINT,
-                    "symbol": sign if apart else "circle",
-                    "size": 6 if count < 300 else 4,
-                    "opacity": 0.6,
-                },
-                "hovertemplate": "%{x}: %{y:.3f}<extra></extra>",
+                "kind": _NAMES[scores.labels[at]],
+                "x": places[at],
+                "y": drawable(float(values[at])),
+                "says": f"{name}: {score(values[at])}",
             }
         )
+    around = _around(count)
+    line = [
+        {"x": places[at], "y": drawable(_median(values, at, around))}
+        for at in (thinned(count, MOST_ON_A_LINE) if around else ())
+    ]
+    kinds = [*(_NAMES[kind] for kind in scores.kinds), *([_MEDIAN] if line else [])]
+    size = 30 if count < 300 else 14
+    look = {"size": size, "strokeWidth": 1.5, "opacity": 0.6}
+    if apart:
+        signs = {
+            "stroke": _told_apart(_COLOURS, kinds),
+            "fill": _told_apart(_INSIDES, kinds),
+            "shape": _told_apart(_SIGNS, kinds),
+        }
+    else:
+        signs = {"fill": {"value": POINT}}
+    layers = [layer("point", points, look, **SAID, **signs)]
     caption = "Each point is an answer" + (", by the time it was given (UTC)." if dated else ".")
     if len(drawn) < count:
         caption = f"Points are {len(drawn):,} of the {count:,} answers, evenly chosen."
-    around = _around(count)
-    if around:
-        at = thinned(count, MOST_ON_A_LINE)
-        traces.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": "median",
-                "x": [places[place] for place in at],
-                "y": [_median(values, place, around) for place in at],
-                "line": {"color": INK, "width": 2},
-                "hovertemplate": "%{x}: median %{y:.3f}<extra></extra>",
-            }
-        )
+    if line:
+        layers.append(layer("line", line, {"stroke": INK, "strokeWidth": 2}))
         caption += f" The line is the median of {2 * around + 1} answers around."
-    look = layout("", "score", showlegend=apart)
+    across: dict[str, Any] = {"title": "answers in order"}
     if dated:
-        look["xaxis"]["type"] = "date"
-    else:
-        look["xaxis"]["title"] = {"text": "answers in order"}
+        days = sorted({_when(scores.times[at])[:10] for at in (0, -1)})
+        axis = {"format": _DATES, "labelOverlap": True}
+        across = {
+            "title": " to ".join(days),
+            "type": "temporal",
+            "scale": {"type": "utc"},
+            "axis": axis,
+        }
+    up = {"title": "score", "scale": {"zero": False}}
     heads = ("from" if dated else "from answer", "to", "answers", "lowest", "median", "highest")
     rows = []
     for part in np.array_split(np.arange(count), min(count, MOST_ROWS)):
         first, last, some = int(part[0]), int(part[-1]), values[part]
         figures = (float(some.min()), _middle(some), float(some.max()))
-        ends = [
-            _iso(scores.times[at])[:16].replace("T", " ") if dated else f"{at + 1:,}"
-            for at in (first, last)
-        ]
+        ends = [_when(scores.times[at]) if dated else f"{at + 1:,}" for at in (first, last)]
         rows.append((*ends, f"{len(part):,}", *map(score, figures)))
-    return Chart("time", "Scores over time", caption, heads, rows, figure(traces, look))
+    return Chart("time", "Scores over time", caption, heads, rows, picture(layers, across, up))
 
 
 def _around(count: int) -> int:
@@ -230,6 +265,5 @@ def _middle(values: Any) -> float:
     return float(np.median(values / 2)) * 2  # the sum of two may be more than a number can hold
 
 
-def _iso(time: int) -> str:
-    moment = datetime.fromtimestamp(time / 1000, timezone.utc).replace(tzinfo=None)
-    return moment.isoformat(timespec="milliseconds")
+def _when(time: int) -> str:
+    return f"{datetime.fromtimestamp(time / 1000, timezone.utc):%Y-%m-%d %H:%M}"

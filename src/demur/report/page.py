@@ -96,7 +96,7 @@ def write_report(
         ValueError: An argument is out of its range; `out` is the log itself, or no ordinary file.
         OSError: The file cannot be written.
         LogError: The log is damaged.
-        MissingExtraError: Jinja or Plotly is not installed.
+        MissingExtraError: Jinja or vl-convert is not installed.
     """
     if last is not None and last < 1:
         raise ValueError(f"last: expected at least 1, got {last}")
@@ -118,8 +118,7 @@ def write_report(
             values = _context(
                 chosen, read, threshold, runs=runs, cut=cut, title=title, prices=prices
             )
-            drawn = any(chart.figure for one in values["evaluators"] for chart in one.charts)
-            context = {**_static(charts=drawn), **values}
+            context = {**_static(), **values}
         with details.open("rb") as parts:
             parts_of_page = template.generate(**context, details=map(_markup, parts))
             written = _put(page, parts_of_page)
@@ -221,22 +220,14 @@ def _shown(value: Any) -> Any:
     return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _static(charts: bool) -> dict[str, Any]:
-    """The page's style and scripts, and the policy that lets no other script run."""
+def _static() -> dict[str, Any]:
+    """The page's style and script, and the policy that lets no other script run."""
     files = resources.files("demur.report") / "templates"
     style = stylesheet() + (files / "page.css").read_text(encoding="utf-8")
-    scripts = [(files / "page.js").read_text(encoding="utf-8")]
-    if charts:
-        try:
-            from plotly.offline import get_plotlyjs
-        except ImportError as error:
-            raise MissingExtraError("plotly", "cli", "a report") from error
-        scripts.append(get_plotlyjs())
-    code, *more = map(as_code, scripts)
+    code = (files / "page.js").read_text(encoding="utf-8")
     return {
         "style": Markup(style),
-        "code": code,
-        "plotly": more[0] if more else None,
-        "policy": " ".join(map(digest, scripts)),
+        "code": as_code(code),
+        "policy": digest(code),
         "columns": _COLUMNS,
     }

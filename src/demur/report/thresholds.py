@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from demur.calibration import (
@@ -298,7 +298,7 @@ def _numbers(points: Sequence[_Point], shown: Sequence[str]) -> Chart:
             )
         rows.append(row)
     caption = "What some thresholds would let pass; the last one nothing."
-    return Chart("thresholds", "Thresholds", caption, heads, rows, {})
+    return Chart("thresholds", "Thresholds", caption, heads, rows)
 
 
 # --- Curves ---------------------------------------------------------------------------------------
@@ -316,14 +316,11 @@ def _curves(judged: _Judged) -> list[Chart]:
             f"All {plural(right or wrong, 'answer')} with a label and a finding are "
             f"{'' if wrong else 'not '}hallucinated. ROC and reliability curves need both kinds."
         )
-        return [Chart("curves", "ROC curve and reliability", caption, (), [], {})]
+        return [Chart("curves", "ROC curve and reliability", caption, (), [])]
     charts = [
         roc_curve(roc(values, labels, on_abstain=judged.on_abstain)),
         reliability_curve(reliability(values, labels)),
     ]
     if min(wrong, right) >= FEW:
         return charts
-    return [
-        Chart(chart.key, chart.title, few + chart.caption, chart.heads, chart.rows, chart.figure)
-        for chart in charts
-    ]
+    return [replace(chart, caption=few + chart.caption) for chart in charts]

@@ -160,6 +160,9 @@
     const points = read(`points-${at}`);
     const [range, number] = [find(`range-${at}`), find(`number-${at}`)];
     const figures = sections[at].querySelectorAll("[data-figure]");
+    const chart = find(`chart-${at}-scores`);
+    const line = chart.querySelector(".chosen_marks line");
+    const [low, high] = JSON.parse(chart.dataset.across);
     const threshold = () => points.thresholds[range.value];
     const tell = () => {
       const point = Number(range.value);
@@ -173,9 +176,10 @@
       range.setAttribute("aria-valuetext", `${least}: ${percent(rate)} pass`);
       const said = `${count(passed)} of ${count(points.total)} answers pass a threshold of ${least}`;
       find(`told-${at}`).textContent = `${said}.`;
-      const chart = find(`chart-${at}-scores`);
-      const line = { "shapes[0].x0": threshold(), "shapes[0].x1": threshold() };
-      if (chart.data) Plotly.relayout(chart, line);
+      // Halves, since the range itself may be more than a number can hold.
+      const place = (threshold() / 2 - low / 2) / (high / 2 - low / 2);
+      const within = Math.min(Math.max(place, 0), 1) || 0;
+      line.setAttribute("transform", `translate(${within * chart.dataset.width},0)`);
     };
     const changed = () => {
       tell();
@@ -200,38 +204,6 @@
     shown = Number(event.target.value);
     for (const [at, section] of sections.entries()) section.hidden = at !== shown;
     choose();
-    draw();
-  });
-
-  // --- Charts ------------------------------------------------------------------------------------
-
-  let printing = false;
-
-  function draw() {
-    if (!window.Plotly) return; // it comes after this script
-    const style = getComputedStyle(printing ? find("paper") : root); // paper is never dark
-    const colour = (_, name) => style.getPropertyValue(name).trim();
-    const coloured = (text) => text.replace(/var\((--[\w-]+)\)/g, colour);
-    for (const chart of sections[shown]?.querySelectorAll(".chart") ?? []) {
-      const figure = JSON.parse(coloured(find(chart.id.replace("chart", "figure")).textContent));
-      const size = { width: chart.clientWidth, height: chart.clientHeight };
-      Plotly.react(chart, figure.data, { ...figure.layout, ...size }, { displayModeBar: false });
-    }
-    sliders[shown]?.tell?.();
-  }
-  const print = (now) => {
-    printing = now;
-    root.classList.toggle("printing", now); // as wide as paper
-    draw();
-  };
-  addEventListener("beforeprint", () => print(true));
-  addEventListener("afterprint", () => print(false));
-  matchMedia("print").addEventListener("change", (media) => print(media.matches));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-  let width = innerWidth;
-  addEventListener("resize", () => {
-    if (width !== innerWidth) requestAnimationFrame(draw);
-    width = innerWidth;
   });
 
   // --- One run -----------------------------------------------------------------------------------
@@ -331,8 +303,5 @@
   for (const [at, section] of sections.entries()) section.hidden = at !== shown;
   choose();
   for (const one of sliders) one.tell?.();
-  addEventListener("DOMContentLoaded", () => {
-    follow();
-    requestAnimationFrame(() => setTimeout(draw)); // the table is there first
-  });
+  addEventListener("DOMContentLoaded", follow); // the details come after this script
 })();
