@@ -7,12 +7,12 @@ import stat
 from pathlib import Path
 
 import pytest
+from demur.observe.fallback import FallbackFile
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from demur import Evaluation, ExampleStore
 from demur.demo.play import save
 from demur.observe import JSONLSink, SQLiteSink
-from demur.observe.fallback import FallbackFile
 from demur.observe.log import export, open_log
 from demur.report import write_report
 from support.evaluators import Scripted
