@@ -143,7 +143,8 @@ class Chroma:
             DemurError: As `use`.
         """
         for part in _requests(rows):
-            vectors = vectors_of(self._lacking(collection, list(part)))
+            lacking = self._lacking(collection, list(part))
+            vectors = vectors_of(lacking) if lacking else {}
             with _writing:
                 # Asked again: another thread may have written some of them meanwhile.
                 new = self._lacking(collection, list(vectors))
