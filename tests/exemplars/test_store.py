@@ -404,7 +404,7 @@ def test_an_entry_that_is_not_ours_is_told() -> None:
         lambda: list(store.entries()),
     ]
     for use in uses:
-        with pytest.raises(DemurError, match=r"keeps as .* cannot be read: .* Delete that"):
+        with pytest.raises(DemurError, match=r"a record in .* cannot be read: .* Delete that"):
             use()
 
 

@@ -292,7 +292,7 @@ class ExampleStore:
             there = known.get(self._id(offer, answer))
             if there is None or offer.scores is None:
                 return there is None
-            return bool(there.get("score") != offer.scores[answer])
+            return self._candidate(there)[1].score != offer.scores[answer]
 
         return [
             replace(
@@ -462,14 +462,16 @@ class ExampleStore:
         while True:
             scorer = self._reading()
             exemplars, is_all = self._search(vector, wide, scorer, vectors)
-            texts, fitting = {normalized_text(question)}, []
+            texts, fitting = {normalized_text(question)}, list[Exemplar]()
             for exemplar in exemplars:
+                if not exemplar.fits(max_similarity, min_score):
+                    continue
                 text = normalized_text(exemplar.question)
-                if text not in texts and exemplar.fits(max_similarity, min_score):
+                if text not in texts:
                     texts.add(text)
                     fitting.append(exemplar)
-            if len(fitting) >= k:
-                return fitting[:k]
+                if len(fitting) == k:
+                    return fitting
             if not is_all:
                 wide *= 4
             elif self._header().get(_COUNTS, scorer) == scorer:
@@ -496,39 +498,33 @@ class ExampleStore:
         edge = math.inf if is_all else max(distances)
         best: dict[str, Exemplar] = {}
         for metadata, distance, its_vector in zip(metadatas, distances, found, strict=True):
-            if metadata is None:
-                continue  # it was removed meanwhile
-            try:
-                group, answer, score = (metadata[key] for key in ("group", "answer", "score"))
-                if distance >= edge or metadata["scorer"] != scorer:
-                    continue
-                known = best.get(group)
-                if known is None or (-score, answer) < (-known.score, known.answer):
-                    best[group] = Exemplar(
-                        *(group, metadata["question"], answer, score, 1.0 - distance, its_vector)
-                    )
-            except (KeyError, TypeError) as error:
-                raise self._unreadable(metadata, error) from error
+            if metadata is None or distance >= edge:
+                continue  # of the first kind: it was removed meanwhile
+            question, candidate = self._candidate(metadata)
+            answer, score, known = candidate.answer, candidate.score, best.get(metadata["group"])
+            if candidate.scorer == scorer and (
+                known is None or (-score, answer) < (-known.score, known.answer)
+            ):
+                group = metadata["group"]
+                best[group] = Exemplar(group, question, answer, score, 1.0 - distance, its_vector)
         ranked = sorted(best.values(), key=lambda exemplar: (-exemplar.similarity, exemplar.id))
         return ranked, is_all
 
     def _entries(self, rows: Mapping[str, Mapping[str, Any]]) -> Iterator[Entry]:
         """The entries of candidates' records, of which each question has all."""
         for _, ids in groupby(sorted(rows), _group):
-            kept = []
-            for id_ in ids:
-                try:
-                    kept.append(from_metadata(rows[id_]))
-                except (KeyError, TypeError, ValueError) as error:
-                    raise self._unreadable(id_, error) from error
+            kept = [self._candidate(rows[id_]) for id_ in ids]
             candidates = (candidate for _, candidate in kept)
             yield entry_of(kept[0][0], candidates, self._counts or self._scorer.name)
 
-    def _unreadable(self, what: object, error: Exception) -> DemurError:
-        return DemurError(
-            f"what {self._questions} keeps as {what} cannot be read: {error!r}. Delete that "
-            "record, or give another collection"
-        )
+    def _candidate(self, metadata: Mapping[str, Any]) -> Kept:
+        try:
+            return from_metadata(metadata)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DemurError(
+                f"a record in {self._questions} cannot be read: {error!r} in {metadata!r:.200}. "
+                "Delete that record, or give another collection"
+            ) from error
 
     def remove(self, question: str, answer: str | None = None) -> int:
         """Take an answer of a question away, or all of them; how many records that was.
@@ -538,7 +534,11 @@ class ExampleStore:
         """
         rows = self._questions.where({"group": group_of(question)})
         wanted = None if answer is None else replace_surrogates(answer)
-        doomed = [id_ for id_, row in rows.items() if wanted in (None, row.get("answer"))]
+        doomed = [
+            id_
+            for id_, row in rows.items()
+            if wanted is None or self._candidate(row)[1].answer == wanted
+        ]
         self._questions.delete(doomed)
         return len(doomed)
 

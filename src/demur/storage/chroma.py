@@ -22,7 +22,7 @@ from demur._forks import in_child, leave, lock
 from demur.errors import DemurError, MissingExtraError
 
 T = TypeVar("T")
-Row: TypeAlias = Mapping[str, str | float]
+Row: TypeAlias = Mapping[str, str]
 """Metadata of a record."""
 
 AT_ONCE = 200
@@ -273,7 +273,7 @@ def _requests(rows: Mapping[str, Row]) -> Iterator[dict[str, Row]]:
     part: dict[str, Row] = {}
     size = 0
     for id_, row in rows.items():
-        more = sum(len(str(value)) for value in row.values())
+        more = sum(map(len, row.values()))
         if part and (len(part) == AT_ONCE or size + more > _WRITTEN):
             yield part
             part, size = {}, 0
