@@ -15,7 +15,7 @@ from demur import FEWL, ExampleStore
 from demur.errors import DemurError
 from demur.evaluators import Fitted
 from exemplars.conftest import Open
-from support.exemplars import answers, best, contrary, scored, scorer
+from support.exemplars import answers, best, contrary, scored, scorer, stale
 from support.fakes import isolated
 from support.fewl import ANSWERS, model
 from support.vectors import Told
@@ -91,7 +91,7 @@ async def test_scored_ones_and_others_may_be_mixed(mode: str) -> None:
     ]
     found = await add_many(mode, store, offers, progress=told.append)
     assert (found.questions, found.done, found.failed, found.usage.calls) == (458, 458, (), 8)
-    assert [one.done for one in told] == [200, 400, 450, 450, *range(451, 459)]
+    assert [one.done for one in told] == [450, *range(451, 459)]
     assert {one.questions for one in told} == {458}
     assert (len(store), asked.stages) == (458, ["reference"] * 8)
     assert answers(store.get(QUESTIONS[0])) == ["by hand", "0.8 yes", "0.2 no"]
@@ -159,19 +159,6 @@ async def test_an_interrupt_keeps_what_was_scored(mode: str) -> None:
     # What was on its way and not kept is all that is scored again.
     assert settled(given) <= (8 + 2) * 4
     assert {best(store, question) for question in QUESTIONS} == {"0.8 yes"}
-
-
-async def test_an_interrupt_between_given_scores_keeps_whole_parts(mode: str) -> None:
-    def interrupt(now: Fitted) -> None:
-        raise KeyboardInterrupt if mode == "sync" else RuntimeError("enough")
-
-    store = made()
-    offers = [(f"1 {at} | {at}", ["a"], [at]) for at in range(300)]
-    with pytest.raises((KeyboardInterrupt, RuntimeError)):
-        await add_many(mode, store, offers, progress=interrupt)
-    assert len(store) == 200
-    assert (await add_many(mode, store, offers)).done == 300
-    assert len(store) == 300
 
 
 async def test_bad_offers_are_refused_before_anything_is_added(mode: str) -> None:
@@ -254,7 +241,7 @@ async def test_scores_that_were_given_are_scored_anew(mode: str, tmp_path: Path)
     entry = store.get(QUESTIONS[0])
     assert entry is not None
     assert entry.best is not None
-    assert store.stats().scorers == {entry.best.scorer: 2}
+    assert {one.scorer for one in entry.all} == {entry.best.scorer}
     by_hand.close()
     store.close()
 
@@ -285,10 +272,11 @@ async def test_a_rescore_that_is_interrupted_mixes_no_scores_and_goes_on(
     settled(given)
     reader = ExampleStore(tmp_path, embedding=Told())
     for one in (store, reader):
-        stats = one.stats()
-        done = stats.questions - stats.without_best
+        entries = list(one.entries())
+        done = sum(entry.best is not None for entry in entries)
         assert 3 <= done <= 4
-        assert (stats.candidates, stats.stale) == (2 * done, 2 * (8 - done))
+        assert sum(len(entry.candidates) for entry in entries) == 2 * done
+        assert stale(one) == 2 * (8 - done)
         near = one.nearest("0 1 | q", 9)
         assert len(near) == done
         assert {found.answer for found in near} == {"0.2 no"}
@@ -300,7 +288,7 @@ async def test_a_rescore_that_is_interrupted_mixes_no_scores_and_goes_on(
         first.add(waiting, ["0.6"])
     found = await rescore(mode, store)
     assert (found.questions, found.done) == (8 - done, 8 - done)
-    assert store.stats().stale == 0
+    assert stale(store) == 0
     assert answers(store.get(waiting)) == ["0.2 no", "0.5 may be", "0.8 yes"]
     for one in (first, store, reader):
         one.close()
@@ -320,22 +308,21 @@ async def test_what_cannot_be_scored_anew_stays_and_does_not_compete(
     assert [one.answer for one in entry.candidates] == ["0.5 yes"]
     assert [one.answer for one in entry.stale] == ["no grade"]
     assert [one.question for one in store.nearest("0 1 | r", 9)] == ["1 0 | p"]
-    assert store.evict(below=1) == 1  # of those whose scores count
-    assert store.stats().stale == 2
+    assert stale(store) == 2
     by_hand.close()
     store.close()
 
 
-async def test_what_is_evicted_during_a_rescore_is_no_failure(mode: str, tmp_path: Path) -> None:
+async def test_what_is_removed_during_a_rescore_is_no_failure(mode: str, tmp_path: Path) -> None:
     ExampleStore(tmp_path, embedding=Told(), scorer=scorer()).add_many(OFFERS)
     store = ExampleStore(tmp_path, embedding=Told(), scorer=scorer(contrary))
 
-    def evict(now: Fitted) -> None:
+    def remove(now: Fitted) -> None:
         if now.done == 0:
             for question in QUESTIONS[:4]:
-                store.evict(question)
+                store.remove(question)
 
-    found = await rescore(mode, store, at_once=1, progress=evict)
+    found = await rescore(mode, store, at_once=1, progress=remove)
     assert (found.done, found.failed) == (8, ())
-    assert (len(store), store.stats().stale) == (4, 0)
+    assert (len(store), stale(store)) == (4, 0)
     store.close()

@@ -13,7 +13,7 @@ import pytest
 from demur import ExampleStore
 from demur.errors import DemurError
 from demur.exemplars import Candidate
-from support.exemplars import answers, contrary, interrupted, scorer
+from support.exemplars import answers, contrary, interrupted, scorer, stale
 from support.fewl import QUESTION
 from support.vectors import Told
 
@@ -32,33 +32,11 @@ def test_a_file_holds_all_of_a_store(name: str, tmp_path: Path, store: ExampleSt
     again = ExampleStore(embedding=Told("another"))
     assert again.load(str(tmp_path / name)) == 450
     assert list(again.entries()) == list(store.entries())
-    again.export(tmp_path / f"again-{name}")
-    assert (tmp_path / f"again-{name}").read_bytes() == (tmp_path / name).read_bytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [f"again-{name}", name]
     # Over what is there already, too.
     again.add("7 1 | q", ["7"], [99])
     again.load(tmp_path / name)
     assert list(again.entries()) == list(store.entries())
     assert again.nearest("1 1 | q", 1) == store.nearest("1 1 | q", 1)
-
-
-def test_the_same_content_gives_the_same_bytes_whatever_came_first(
-    tmp_path: Path, store: ExampleStore
-) -> None:
-    given = [Candidate(f"a{at}", at % 3, "given", NOW) for at in range(9)]
-    lines = [
-        {"question": f"1 {at} | q", "candidates": [asdict(one) for one in given]}
-        for at in range(20)
-    ]
-    turned = [{**one, "candidates": one["candidates"][::-1]} for one in reversed(lines)]
-    head = {"kind": "exemplars-1", "scorer": "given", "scorer-given": "{}"}
-    other = ExampleStore(embedding=Told())
-    for made, told in ((store, lines), (other, turned)):
-        write(tmp_path / "x", dict(sorted(head.items(), reverse=made is other)), *told)
-        assert made.load(tmp_path / "x") == 20
-    store.export(tmp_path / "first")
-    other.export(tmp_path / "second")
-    assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
 
 
 def write(path: Path, *lines: Any) -> None:
@@ -102,7 +80,7 @@ def test_scores_keep_their_scorer(tmp_path: Path) -> None:
     # Where others count already it is refused.
     taken = ExampleStore(embedding=Told())
     taken.add("q", ["a"], [1])
-    message = "in the file the scores of [0-9a-f]{12} count, and in the collection .* of given"
+    message = r"in the collection .* the scores of given count, and in the file .* [0-9a-f]{12}"
     with pytest.raises(DemurError, match=message):
         taken.load(tmp_path / "x")
     assert len(taken) == 1
@@ -120,12 +98,12 @@ def test_an_interrupted_rescore_is_exported_as_it_is(tmp_path: Path) -> None:
     again = ExampleStore(embedding=Told(), scorer=scorer(contrary))
     again.load(tmp_path / "y")
     assert list(again.entries()) == list(other.entries())
-    assert again.stats().stale == 2
+    assert stale(again) == 2
     assert again.rescore().done == 1
-    assert again.stats().stale == 0
+    assert stale(again) == 0
 
 
-HEAD = '{"kind": "exemplars-1", "scorer": "given"}\n'
+HEAD = '{"kind": "exemplars-2", "scorer": "given"}\n'
 GOOD = json.dumps({"question": "q", "candidates": [asdict(Candidate("a", 1.0, "given", NOW))]})
 
 
@@ -136,7 +114,7 @@ GOOD = json.dumps({"question": "q", "candidates": [asdict(Candidate("a", 1.0, "g
         ('{"kind": "fewl-neighbors-1"}\n', "holds no exported exemplars"),
         ("[1]\n", "holds no exported exemplars"),
         ("hello\n", "is damaged at line 1"),
-        ('{"kind": "exemplars-1", "scorer": 7}\n', "line 1: expected texts that say whose"),
+        ('{"kind": "exemplars-2", "scorer": 7}\n', "line 1: expected texts that say whose"),
         (f'{HEAD}{GOOD}\n{{"ques', "is damaged at line 3"),
         (f"{HEAD}{GOOD}\n{GOOD.replace('1.0', 'NaN')}\n", "line 3: expected a finite number as s"),
         (f"{HEAD}{GOOD}\n{GOOD.replace('1.0', 'null')}\n", "line 3: expected a finite number"),

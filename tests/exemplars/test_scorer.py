@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from demur.errors import DemurError
-from demur.exemplars.entries import candidate_key
 from demur.exemplars.offers import read_offer
 from demur.exemplars.scorer import Scorer
 from demur.runtime import adrive, drive
@@ -28,8 +27,7 @@ def test_answers_are_scored_side_by_side_and_the_references_asked_once() -> None
     assert asked.stages == ["reference"]
     assert set(ledger.usage) == {"exemplar"}
     assert (found.failed, found.usage.calls) == ((), 1)
-    assert list(found.candidates) == [candidate_key("0.2 no"), candidate_key("0.8 yes")]
-    low, high = found.candidates.values()
+    low, high = found.candidates
     assert [low.score, high.score] == [pytest.approx(scored(0.2)), pytest.approx(scored(0.8))]
     assert (high.answer, high.scorer, high.source) == ("0.8 yes", given.name, "run 7")
     assert high.parts == {
@@ -49,7 +47,7 @@ async def test_what_cannot_be_scored_is_told_and_the_others_are_kept() -> None:
     sync, _ = drive(Scorer(scorer()).score(offer), {}, None)
     native, _ = await adrive(Scorer(scorer()).score(offer), {}, None)
     for found in (sync, native):
-        assert [one.answer for one in found.candidates.values()] == ["0.2 no", "0.8 yes"]
+        assert [one.answer for one in found.candidates] == ["0.2 no", "0.8 yes"]
         (failed,) = found.failed
         why = "the answer 'nobody knows' could not be scored: the similarity failed: "
         assert re.match(re.escape(why) + ".*could not convert", failed)
@@ -58,7 +56,7 @@ async def test_what_cannot_be_scored_is_told_and_the_others_are_kept() -> None:
 async def test_references_that_fail_are_told_for_each_answer() -> None:
     away = Scorer(scorer(reference_models=model(reference=ValueError("no such model"))))
     found, _ = drive(away.score(read_offer((QUESTION, ["0.2", "0.3"]), None, "add")), {}, None)
-    assert (dict(found.candidates), len(found.failed)) == ({}, 2)
+    assert (list(found.candidates), len(found.failed)) == ([], 2)
     assert all("no such model" in failed for failed in found.failed)
 
 
@@ -67,11 +65,11 @@ def test_scores_that_come_with_answers_are_taken() -> None:
     offer = read_offer((QUESTION, ["a", "b"], [1, -3]), "by hand", "add")
     for given in (Scorer(None), Scorer(scorer(reference_models=asked))):
         found, ledger = drive(given.score(offer), {}, None)
-        assert list(found.candidates) == list(offer.answers)
-        assert [one.score for one in found.candidates.values()] == [1.0, -3.0]
-        assert {one.scorer for one in found.candidates.values()} == {given.name}
-        assert {one.source for one in found.candidates.values()} == {"by hand"}
-        assert all(one.parts == {} for one in found.candidates.values())
+        assert [one.answer for one in found.candidates] == list(offer.answers)
+        assert [one.score for one in found.candidates] == [1.0, -3.0]
+        assert {one.scorer for one in found.candidates} == {given.name}
+        assert {one.source for one in found.candidates} == {"by hand"}
+        assert all(one.parts == {} for one in found.candidates)
         assert ledger.usage == {}
     assert asked.stages == []
 

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from langchain_core.example_selectors import BaseExampleSelector
 from langchain_core.messages import BaseMessage
@@ -111,12 +112,13 @@ async def test_options_decide(mode: str, options: dict[str, Any], expected: list
 
 def test_with_shares_it_chooses_from_the_nearest_as_choose_does() -> None:
     store = fan()
-    found = store.nearest(ASKED["question"], 6)
+    found = store.nearest(ASKED["question"], 6, vectors=True)
     for weight, diversity in [(0.3, 0.0), (0.0, 0.4), (0.5, 0.5)]:
         selector = FEWLExampleSelector(
             store, k=4, score_weight=weight, diversity=diversity, fetch_k=6
         )
-        chosen = choose(found, 4, weight, diversity, store.vectors(found))
+        vectors = np.array([one.vector for one in found], np.float32)
+        chosen = choose(found, 4, weight, diversity, vectors)
         expected = [{"question": one.question, "answer": one.answer} for one in chosen]
         assert selector.select_examples(ASKED) == expected
 
@@ -436,7 +438,7 @@ def test_a_pickled_selector_selects_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"diversity": 0.5, "min_score": 0.5}], ids=str)
-def test_threads_add_evict_and_select_at_once(options: dict[str, Any]) -> None:
+def test_threads_add_remove_and_select_at_once(options: dict[str, Any]) -> None:
     store = fan()
     store.add("1 -1 | stays", ["a"], [1])
     selector = FEWLExampleSelector(store, k=12, **options)
@@ -450,7 +452,7 @@ def test_threads_add_evict_and_select_at_once(options: dict[str, Any]) -> None:
             assert "1 -1 | stays" in {one["question"] for one in found} or len(found) == 12
             assert {one["answer"] for one in found} <= {"a", "b", *(f"to {n}" for n in NINE)}
             if at % 2:
-                assert store.evict(question) == 2
+                assert store.remove(question) == 2
 
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(use, range(6)))

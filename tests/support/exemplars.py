@@ -51,3 +51,8 @@ def answers(entry: Entry | None) -> list[str]:
 def interrupted(now: Fitted) -> None:
     """What a scoring anew reports to, which ends it before the first question."""
     raise KeyboardInterrupt
+
+
+def stale(store: ExampleStore) -> int:
+    """How many candidates wait to be scored anew."""
+    return sum(len(entry.stale) for entry in store.entries())

@@ -6,7 +6,6 @@ from demur.exemplars.judge import Comparison, PairwiseJudge, PairwiseVerdict
 from demur.exemplars.prompts import few_shot_prompt
 from demur.exemplars.rates import WinRates, win_rates
 from demur.exemplars.selector import FEWLExampleSelector
-from demur.exemplars.statistics import Statistics
 from demur.exemplars.store import ExampleStore
 
 __all__ = [
@@ -18,7 +17,6 @@ __all__ = [
     "FEWLExampleSelector",
     "PairwiseJudge",
     "PairwiseVerdict",
-    "Statistics",
     "WinRates",
     "export_finetuning",
     "few_shot_prompt",

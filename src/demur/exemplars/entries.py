@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
@@ -14,13 +14,10 @@ import numpy as np
 
 from demur._jsonl import as_json
 from demur._text import replace_surrogates
+from demur.storage import question_id
 
-KIND = "exemplars-1"
-"""Changes when entries take another form."""
-
-_WRITER = "candidates-"
-"""Under keys that begin so stands what a writer put there."""
-_QUESTION = "question"
+KIND = "exemplars-2"
+"""Changes when candidates take another form."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +62,9 @@ class Entry:
 
     question: str
     candidates: tuple[Candidate, ...]
-    """Those of the store's scorer, best first; equal ones in an order that stays."""
+    """Those of the scorer whose scores count, best first; equal ones in an order that stays."""
     stale: tuple[Candidate, ...] = ()
-    """Scored by another scorer than the store's: they do not compete until `rescore`."""
+    """Scored by another scorer: they do not compete until `rescore`."""
 
     @property
     def all(self) -> tuple[Candidate, ...]:
@@ -78,6 +75,16 @@ class Entry:
     def best(self) -> Candidate | None:
         """The one with the highest score; None where all are stale."""
         return self.candidates[0] if self.candidates else None
+
+
+def entry_of(question: str, candidates: Iterable[Candidate], scorer: str) -> Entry:
+    """The entry of a question, for the scorer whose scores count."""
+    ranked = sorted(candidates, key=lambda candidate: (-candidate.score, candidate.answer))
+    return Entry(
+        question,
+        tuple(candidate for candidate in ranked if candidate.scorer == scorer),
+        tuple(candidate for candidate in ranked if candidate.scorer != scorer),
+    )
 
 
 def is_text(text: object) -> bool:
@@ -95,105 +102,37 @@ def is_score(score: object) -> bool:
         return False
 
 
-def candidate_key(answer: str) -> str:
-    """The key by which an answer is known among those to its question: the hash of its text."""
-    return hashlib.sha256(replace_surrogates(answer).encode()).hexdigest()[:32]
+# --- As a record of Chroma's ----------------------------------------------------------------------
+# One for each candidate, with the question's vector. Its metadata are two texts, since a search
+# takes time by the number of values that it brings: of 42 records with six each it took 4.6 ms,
+# with two 2.5 ms.
 
 
-# --- As Chroma's metadata -------------------------------------------------------------------------
-# A question's metadata have one value for each writer, with all candidates that it put there.
-# Chroma leaves the values that an update does not give, so of processes that add to one question
-# at once none takes another's away. A value for each candidate would do that too, but every request
-# to a collection takes time by the number of different keys that were ever used in it.
+def candidate_id(question: str, answer: str, scorer: str) -> str:
+    """The id of a candidate's record: it begins with its question's part."""
+    text = "\0".join((replace_surrogates(answer), scorer))
+    return f"{group_of(question)}-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
-def to_metadata(
-    question: str, candidates: Mapping[str, Candidate], writer: str, there: Mapping[str, Any]
-) -> dict[str, str]:
-    """What a writer has to put where metadata are, for these candidates to be kept.
-
-    Args:
-        question: The question.
-        candidates: By their keys; they take the place of what the writer put there before.
-        writer: Its name.
-        there: The question's metadata; empty where there are none.
-
-    Raises:
-        ValueError: What the writer put there before cannot be read.
-    """
-    name = f"{_WRITER}{writer}"
-    kept = _read(there, name) if name in there else {}
-    kept |= {key: asdict(candidate) for key, candidate in candidates.items()}
-    return {_QUESTION: replace_surrogates(question), name: as_json(kept)}
+def group_of(question: str) -> str:
+    """What the ids of all candidates of a question begin with, and what they have as "group"."""
+    return question_id(question)[:32]
 
 
-def without(metadata: Mapping[str, Any], keys: Collection[str]) -> dict[str, str | None]:
-    """What has to be changed for candidates to be gone, whoever wrote them; None: the whole value.
-
-    Raises:
-        ValueError: The metadata cannot be read.
-    """
-    changed: dict[str, str | None] = {}
-    for name in _names(metadata):
-        kept = _read(metadata, name)
-        left = {key: candidate for key, candidate in kept.items() if key not in keys}
-        if len(left) < len(kept):
-            changed[name] = as_json(left) if left else None
-    return changed
+def to_metadata(question: str, candidate: Candidate) -> dict[str, str]:
+    """A candidate as Chroma's metadata."""
+    kept = {"question": question, **asdict(candidate)}
+    return {"group": group_of(question), "kept": replace_surrogates(as_json(kept))}
 
 
-def keys_of(metadata: Mapping[str, Any]) -> set[str]:
-    """The keys of the candidates that metadata hold.
-
-    Raises:
-        ValueError: The metadata cannot be read.
-    """
-    return {key for name in _names(metadata) for key in _read(metadata, name)}
-
-
-def from_metadata(metadata: Mapping[str, Any], scorer: str | None) -> tuple[Entry, bool]:
-    """The entry that metadata hold, for the scorer whose scores count.
-
-    Of a candidate that several writers put there the scorer's own counts, and then the latest.
-
-    Returns:
-        The entry, and whether the latest score of some candidate is another scorer's: then other
-        scores may count by now.
+def from_metadata(metadata: Mapping[str, Any]) -> tuple[str, Candidate]:
+    """The question and the candidate that Chroma's metadata hold.
 
     Raises:
         KeyError, TypeError, ValueError: They hold none.
     """
-    candidates: dict[str, Candidate] = {}
-    latest: dict[str, tuple[datetime, bool]] = {}
-    for name in _names(metadata):
-        for key, fields in _read(metadata, name).items():
-            candidate = Candidate(**fields)
-            own, time = candidate.scorer == scorer, datetime.fromisoformat(candidate.scored_at)
-            if key not in candidates or (own, time) > _weight(candidates[key], scorer):
-                candidates[key] = candidate
-            latest[key] = max(latest.get(key, (time, own)), (time, own))
-    ranked = sorted(candidates.items(), key=lambda kept: (-kept[1].score, kept[0]))
-    entry = Entry(
-        metadata[_QUESTION],
-        tuple(candidate for _, candidate in ranked if candidate.scorer == scorer),
-        tuple(candidate for _, candidate in ranked if candidate.scorer != scorer),
-    )
-    return entry, not all(own for _, own in latest.values())
-
-
-def _names(metadata: Mapping[str, Any]) -> list[str]:
-    return sorted(name for name in metadata if name.startswith(_WRITER))
-
-
-def _read(metadata: Mapping[str, Any], name: str) -> dict[str, Any]:
-    kept = json.loads(metadata[name])
-    if not isinstance(kept, dict):
-        raise ValueError(f"expected candidates by their keys under {name}, got {kept!r}")
-    return kept
-
-
-def _weight(candidate: Candidate, scorer: str | None) -> tuple[bool, datetime]:
-    return candidate.scorer == scorer, datetime.fromisoformat(candidate.scored_at)
+    fields = json.loads(metadata["kept"])
+    return fields.pop("question"), Candidate(**fields)
 
 
 # --- As a line of a file --------------------------------------------------------------------------
@@ -201,19 +140,20 @@ def _weight(candidate: Candidate, scorer: str | None) -> tuple[bool, datetime]:
 
 def as_line(entry: Entry) -> dict[str, Any]:
     """The entry as a JSON object."""
-    return {_QUESTION: entry.question, "candidates": [asdict(candidate) for candidate in entry.all]}
+    return {"question": entry.question, "candidates": [asdict(one) for one in entry.all]}
 
 
-def from_line(line: Any) -> tuple[str, dict[str, Candidate]]:
-    """The question of `as_line`'s object, and the candidates by their keys.
+def from_line(line: Any) -> list[tuple[str, Candidate]]:
+    """The candidates in `as_line`'s object, each with the question.
 
     Raises:
-        ValueError: It is none.
+        ValueError: There are none.
     """
     try:
-        question, candidates = line[_QUESTION], [Candidate(**row) for row in line["candidates"]]
+        question, rows = line["question"], line["candidates"]
+        candidates = [(question, Candidate(**row)) for row in rows]
     except (KeyError, TypeError) as error:
         raise ValueError(f"expected a question with its candidates: {error!r}") from error
     if not is_text(question) or not candidates:
         raise ValueError(f"expected a question with its candidates, got {line!r}")
-    return question, {candidate_key(candidate.answer): candidate for candidate in candidates}
+    return candidates

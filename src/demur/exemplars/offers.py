@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
-from demur.exemplars.entries import Entry, candidate_key, is_score, is_text
+from demur.exemplars.entries import is_score, is_text
 from demur.storage import question_id
 
 Offered = (
@@ -20,29 +20,13 @@ Offered = (
 
 @dataclass(frozen=True)
 class Offer:
-    """Answers to a question, by the keys under which they are kept."""
+    """Answers to a question."""
 
     question: str
-    answers: Mapping[str, str]
+    answers: Mapping[str, str | None]
+    """Each with where it comes from."""
     scores: Mapping[str, float] | None = None
-    """None: the scorer is to be asked."""
-    sources: Mapping[str, str | None] = field(default_factory=dict)
-    """Where each answer comes from."""
-
-    def beside(self, known: Entry | None) -> Offer:
-        """What of it changes what is known: new answers, and other scores."""
-        scores = (
-            {candidate_key(candidate.answer): candidate.score for candidate in known.candidates}
-            if known
-            else {}
-        )
-        own = self.scores or scores
-        answers = {
-            key: answer
-            for key, answer in self.answers.items()
-            if key not in scores or scores[key] != own[key]
-        }
-        return replace(self, answers=answers)
+    """By the answer; None: the scorer is to be asked."""
 
 
 def read_offer(offered: Offered, source: str | None, place: str) -> Offer:
@@ -54,9 +38,9 @@ def read_offer(offered: Offered, source: str | None, place: str) -> Offer:
         place: Where, in an error's words.
 
     Raises:
-        ValueError: It is no question with answers, or the scores do not fit.
+        ValueError: It is no question with answers, something is blank, or the numbers do not fit.
     """
-    ordered = hasattr(offered, "__getitem__") and not isinstance(offered, str | Mapping)
+    ordered = not isinstance(offered, str | bytes) and isinstance(offered, Sequence)
     if not ordered or len(offered) not in (2, 3):
         raise ValueError(
             f"{place}: expected (question, answers) or (question, answers, scores), got {offered!r}"
@@ -74,27 +58,19 @@ def read_offer(offered: Offered, source: str | None, place: str) -> Offer:
             )
     if not isinstance(source, str | None):
         raise ValueError(f"{place}: expected a text as source, got {source!r}")
-    keys = [candidate_key(answer) for answer in answers]
-    kept = None
-    if scores is not None:
-        if (
-            not isinstance(scores, list)
-            or len(scores) != len(answers)
-            or not all(map(is_score, scores))
-        ):
-            raise ValueError(
-                f"{place}: expected {len(answers)} finite numbers, one per answer to "
-                f"{question!r}, got scores={scores!r}"
-            )
-        kept = dict(zip(keys, map(float, scores), strict=True))
-    answers_by_key = dict(zip(keys, answers, strict=True))
-    return Offer(question, answers_by_key, kept, dict.fromkeys(keys, source))
+    if scores is not None and not (
+        isinstance(scores, list) and len(scores) == len(answers) and all(map(is_score, scores))
+    ):
+        raise ValueError(
+            f"{place}: expected {len(answers)} finite numbers, one per answer to {question!r}, got "
+            f"scores={scores!r}"
+        )
+    given = None if scores is None else dict(zip(answers, map(float, scores), strict=True))
+    return Offer(question, dict.fromkeys(answers, source), given)
 
 
-def read_offers(
-    offered: Iterable[Offered], source: str | None
-) -> tuple[dict[str, Offer], dict[str, Offer]]:
-    """Those with scores and those without, by the question's id, each question once in each.
+def read_offers(offered: Iterable[Offered], source: str | None) -> tuple[list[Offer], list[Offer]]:
+    """Those with scores and those without, each question once in each.
 
     Raises:
         ValueError: As `read_offer`.
@@ -105,22 +81,12 @@ def read_offers(
     open_: dict[str, Offer] = {}
     for at, value in enumerate(offered):
         offer = read_offer(value, source, f"offer {at}")
-        side = open_ if offer.scores is None else scored
-        id_ = question_id(offer.question)
-        side[id_] = _both(side[id_], offer) if id_ in side else offer
-    return scored, open_
-
-
-def _both(first: Offer, second: Offer) -> Offer:
-    scores = None
-    if second.scores is not None:
-        scores = {**(first.scores or {}), **second.scores}
-    return replace(
-        first,
-        answers={**first.answers, **second.answers},
-        scores=scores,
-        sources={**first.sources, **second.sources},
-    )
+        side, id_ = open_ if offer.scores is None else scored, question_id(offer.question)
+        if before := side.get(id_):
+            scores = None if offer.scores is None else {**(before.scores or {}), **offer.scores}
+            offer = Offer(before.question, {**before.answers, **offer.answers}, scores)
+        side[id_] = offer
+    return [*scored.values()], [*open_.values()]
 
 
 def _listed(values: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from functools import cached_property
@@ -27,7 +27,7 @@ _PARTS = ("weights", "similarities", "penalties", "expertise", "pairs_used", "ne
 class Scored:
     """Candidates, and what became of the answers that are none."""
 
-    candidates: Mapping[str, Candidate]
+    candidates: Sequence[Candidate]
     failed: tuple[str, ...] = ()
     """Of each answer without a score, which and why."""
     usage: Usage = field(default_factory=Usage)
@@ -72,15 +72,13 @@ class Scorer:
                 "open the store with a scorer, ExampleStore(..., scorer=FEWL(...))"
             )
 
-    def given(self, offer: Offer) -> Scored:
+    def given(self, offer: Offer) -> list[Candidate]:
         """Candidates with the scores that are offered with them."""
         now, scores = _now(), offer.scores or {}
-        return Scored(
-            {
-                key: Candidate(answer, scores[key], self.name, now, offer.sources.get(key))
-                for key, answer in offer.answers.items()
-            }
-        )
+        return [
+            Candidate(answer, scores[answer], self.name, now, source)
+            for answer, source in offer.answers.items()
+        ]
 
     def score(self, offer: Offer) -> Steps[Scored]:
         """Have answers to a question scored, unless they come with scores.
@@ -92,14 +90,13 @@ class Scorer:
         """
         self.check(offer)
         if self.fewl is None or offer.scores is not None or not offer.answers:
-            return self.given(offer)
-        answers = offer.answers.items()
-        samples = [Sample(question=offer.question, answer=answer) for _, answer in answers]
+            return Scored(self.given(offer))
+        samples = [Sample(question=offer.question, answer=answer) for answer in offer.answers]
         outcomes = yield from ask_all(
             [RunnableCall(self.fewl, sample, "exemplar") for sample in samples]
         )
-        candidates, failed, usage = {}, [], Usage()
-        for (key, answer), outcome in zip(answers, outcomes, strict=True):
+        candidates, failed, usage = [], [], Usage()
+        for (answer, source), outcome in zip(offer.answers.items(), outcomes, strict=True):
             evaluation = None if outcome.error is not None else outcome.value
             if evaluation is not None:
                 usage += evaluation.usage
@@ -107,15 +104,9 @@ class Scorer:
                 why = outcome.error if evaluation is None else evaluation.error
                 failed.append(f"the answer {answer[:60]!r} could not be scored: {why}")
             else:
-                details = evaluation.details
-                candidates[key] = Candidate(
-                    answer,
-                    evaluation.score,
-                    self.name,
-                    _now(),
-                    offer.sources.get(key),
-                    {part: details[part] for part in _PARTS if part in details},
-                )
+                details, score = evaluation.details, evaluation.score
+                parts = {part: details[part] for part in _PARTS if part in details}
+                candidates.append(Candidate(answer, score, self.name, _now(), source, parts))
         return Scored(candidates, tuple(failed), usage)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 
 import numpy as np
@@ -22,6 +22,13 @@ class Exemplar:
     score: float
     similarity: float
     """The cosine of the two questions' vectors."""
+    vector: NDArray[np.float32] | None = field(default=None, repr=False, compare=False)
+    """The question's vector, where it was asked for."""
+
+    def fits(self, max_similarity: float | None, min_score: float | None) -> bool:
+        """Whether the similarity is below its ceiling, and the score not below its floor."""
+        near = max_similarity is None or self.similarity < max_similarity
+        return near and (min_score is None or self.score >= min_score)
 
 
 def check_limits(k: int, max_similarity: float | None, min_score: float | None) -> None:

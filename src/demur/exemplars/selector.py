@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, Literal
 
+import numpy as np
 from langchain_core.example_selectors import BaseExampleSelector
 
 from demur.errors import DemurError
@@ -102,7 +103,9 @@ class FEWLExampleSelector(BaseExampleSelector):
             min_score=self.min_score,
             vectors=bool(self.diversity),
         )
-        vectors = self.store.vectors(exemplars) if self.diversity and len(exemplars) > 1 else None
+        vectors = None
+        if self.diversity and len(exemplars) > 1:
+            vectors = np.array([exemplar.vector for exemplar in exemplars], np.float32)
         chosen = choose(exemplars, self.k, self.score_weight, self.diversity, vectors)
         if not chosen and self.on_empty == "raise":
             raise DemurError(self._nothing(question))

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -22,6 +22,8 @@ from demur._forks import in_child, leave, lock
 from demur.errors import DemurError, MissingExtraError
 
 T = TypeVar("T")
+Row: TypeAlias = Mapping[str, str]
+"""Metadata of a record."""
 
 AT_ONCE = 200
 """Entries that one request writes or reads at most."""
@@ -48,6 +50,7 @@ _AFTER_A_FORK = (
 # The folders that this process uses, with how often each is open.
 _locks: dict[Path, tuple[Any, int]] = {}
 _locks_guard = lock()
+_writing = lock()
 
 # Whether this process, and whether the one that it was forked from, has opened a Chroma of its own.
 _opened = _parent_opened = False
@@ -123,7 +126,7 @@ class Chroma:
     def write(
         self,
         collection: Any,
-        rows: Mapping[str, Mapping[str, str]],
+        rows: Mapping[str, Row],
         vectors_of: Callable[[list[str]], Mapping[str, NDArray[np.float32]]],
     ) -> None:
         """Write rows of metadata by id, and vectors where there are none yet.
@@ -140,19 +143,28 @@ class Chroma:
             DemurError: As `use`.
         """
         for part in _requests(rows):
-            with self.use():
-                there = set(collection.get(ids=list(part), include=[])["ids"])
-            if new := [id_ for id_ in part if id_ not in there]:
-                vectors = vectors_of(new)
+            lacking = self._lacking(collection, list(part))
+            vectors = vectors_of(lacking) if lacking else {}
+            with _writing:
+                # Asked again: another thread may have written some of them meanwhile.
+                new = self._lacking(collection, list(vectors))
                 with self.use():
-                    collection.upsert(
-                        new,
-                        embeddings=[vectors[id_] for id_ in new],
-                        metadatas=[part[id_] for id_ in new],
-                    )
-            if old := [id_ for id_ in part if id_ in there]:
-                with self.use():
-                    collection.update(old, metadatas=[part[id_] for id_ in old])
+                    if new:
+                        collection.upsert(
+                            new,
+                            embeddings=[vectors[id_] for id_ in new],
+                            metadatas=[part[id_] for id_ in new],
+                        )
+                    if old := [id_ for id_ in part if id_ not in new]:
+                        collection.update(old, metadatas=[part[id_] for id_ in old])
+
+    def _lacking(self, collection: Any, ids: list[str]) -> list[str]:
+        """Which of these are not there."""
+        if not ids:
+            return []
+        with self.use():
+            there = set(collection.get(ids=ids, include=[])["ids"])
+        return [id_ for id_ in ids if id_ not in there]
 
     def search(self, ask: Callable[[], T]) -> T:
         """What a request that reads vectors returns.
@@ -251,14 +263,14 @@ def _settings() -> Any:
 # --- Writing and searching ------------------------------------------------------------------------
 
 
-def parts(ids: Sequence[str], size: int = AT_ONCE) -> Iterator[list[str]]:
+def parts(ids: Sequence[T], size: int = AT_ONCE) -> Iterator[list[T]]:
     """Ids in parts that one request can read."""
     return (list(ids[start : start + size]) for start in range(0, len(ids), size))
 
 
-def _requests(rows: Mapping[str, Mapping[str, str]]) -> Iterator[dict[str, Mapping[str, str]]]:
+def _requests(rows: Mapping[str, Row]) -> Iterator[dict[str, Row]]:
     """Rows of metadata in parts that one request can write."""
-    part: dict[str, Mapping[str, str]] = {}
+    part: dict[str, Row] = {}
     size = 0
     for id_, row in rows.items():
         more = sum(map(len, row.values()))

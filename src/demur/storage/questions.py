@@ -1,4 +1,4 @@
-"""Questions in Chroma, each with what is kept of it, found by their exact text or by likeness."""
+"""What is kept of questions in Chroma, found by their exact text or by likeness."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import unicodedata
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +20,7 @@ from demur._forks import lock
 from demur._recent import Recent
 from demur._text import replace_surrogates
 from demur.local import MiniLM
-from demur.storage.chroma import nearest, open_client, parts
+from demur.storage.chroma import Row, nearest, open_client, parts
 
 T = TypeVar("T")
 Vector = NDArray[np.float32]
@@ -36,7 +36,7 @@ def question_id(question: str) -> str:
 
 
 class Questions:
-    """A collection of questions with their vectors and metadata: what demur's stores stand on.
+    """A collection of records with questions' vectors: what demur's stores stand on.
 
     Safe in threads. A folder belongs to one process at a time, until `close` or its end; several
     share a server.
@@ -84,11 +84,6 @@ class Questions:
         self._vectors: Recent[Vector] = Recent(_VECTORS)
         self._ids: NDArray[np.str_] = np.array([], dtype=np.str_)
         self._claiming = lock()
-
-    @property
-    def alone(self) -> bool:
-        """Whether no other process can write here."""
-        return self._private or self.chroma.folder is not None
 
     def __str__(self) -> str:
         return f"the collection {self.name!r} in {self.chroma.name}"
@@ -167,27 +162,29 @@ class Questions:
             metadata_by_id |= dict(zip(rows["ids"], metadatas, strict=True))
         return metadata_by_id
 
-    def write(self, rows: Mapping[str, Mapping[str, str]], texts: Mapping[str, str]) -> None:
+    def where(self, fields: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
+        """The metadata of all that have these fields, by id."""
+        with self.chroma.use():
+            rows = self.collection.get(where=dict(fields), include=["metadatas"])
+        return dict(zip(rows["ids"], rows["metadatas"], strict=True))
+
+    def write(self, rows: Mapping[str, Row], texts: Mapping[str, str]) -> None:
         """Write metadata by id, and the vectors of what is new; see `Chroma.write`.
 
         Args:
             rows: The metadata. Of what is there, the keys that are not given stay.
-            texts: The questions by their ids.
+            texts: The questions by the same ids.
         """
-        self.chroma.write(
-            self.collection,
-            rows,
-            lambda new: self.new_vectors({id_: texts[id_] for id_ in new}),
-        )
+        questions = {id_: question_id(text) for id_, text in texts.items()}
 
-    def amend(self, rows: Mapping[str, Mapping[str, str | None]]) -> None:
-        """Change metadata of questions that are there; None takes a key out."""
-        for part in parts([id_ for id_, row in rows.items() if row]):
-            with self.chroma.use():
-                self.collection.update(part, metadatas=[dict(rows[id_]) for id_ in part])
+        def vectors_of(new: Sequence[str]) -> dict[str, Vector]:
+            vectors = self.new_vectors({questions[id_]: texts[id_] for id_ in new})
+            return {id_: vectors[questions[id_]] for id_ in new}
+
+        self.chroma.write(self.collection, rows, vectors_of)
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Forget questions; those that are not there count for nothing."""
+        """Forget what has these ids; what is not there counts for nothing."""
         for part in parts(ids):
             with self.chroma.use():
                 self.collection.delete(part)
@@ -200,41 +197,6 @@ class Questions:
         """The ids of the `k` questions nearest to each, with the cosine; see `chroma.nearest`."""
         vectors = self.vectors_of(texts)
         return self.chroma.search(partial(nearest, self.collection, vectors, k, ceiling))
-
-    def by_nearness(
-        self, vector: Vector, first: int, with_vectors: bool = False
-    ) -> Iterator[tuple[str, float, Mapping[str, Any]]]:
-        """Ids from the nearest to a vector on, with the cosine and the metadata, as they are read.
-
-        Equal ones come in the order of their ids. The first request is for one more than `first`,
-        with their metadata; each further one is for four times as many, so that who stops early
-        pays for no more. `with_vectors` has the first request bring these too, for `vectors_of`.
-        """
-        wide, known = first + 1, set[str]()
-        while True:
-            wanted = ["metadatas", "embeddings"] if with_vectors else ["metadatas"]
-            include = ["distances", *([] if known else wanted)]
-            ask = partial(
-                self.collection.query, query_embeddings=[vector], n_results=wide, include=include
-            )
-            reply = self.chroma.search(ask)
-            ids, metadatas = reply["ids"][0], reply["metadatas"]
-            if reply["embeddings"] is not None:
-                self._used(
-                    dict(zip(ids, np.asarray(reply["embeddings"][0], np.float32), strict=True))
-                )
-            cosines = {id_: 1.0 - far for id_, far in zip(ids, reply["distances"][0], strict=True)}
-            # Which of equal ones a request still brings is chance: they wait for the next.
-            edge = min(cosines.values()) if len(ids) == wide else -np.inf
-            near = [id_ for id_, cosine in cosines.items() if cosine > edge and id_ not in known]
-            ranked = sorted(near, key=lambda id_: (-cosines[id_], id_))
-            for part in parts(ranked):
-                rows = self.read(part) if known else dict(zip(ids, metadatas[0], strict=True))
-                yield from ((id_, cosines[id_], rows[id_]) for id_ in part if id_ in rows)
-            if len(ids) < wide:
-                return
-            known.update(ranked)
-            wide *= 4
 
     def vectors_of(self, texts: Mapping[str, str]) -> dict[str, Vector]:
         """The vectors of questions by their ids: used lately, else stored, else computed."""
