@@ -139,7 +139,7 @@ class ExampleStore:
             source: Where the answers come from, as you name it: a run, a model, a file.
 
         Returns:
-            What is kept of the question now.
+            These answers as they are kept, best first; `get` tells all of the question's.
 
         Raises:
             ValueError: Something is blank, or the numbers do not fit.
@@ -147,7 +147,7 @@ class ExampleStore:
                 be scored (the others are kept); or Chroma failed.
         """
         offer = read_offer((question, answers, scores), source, "add")
-        return self._whole(question, self._add(offer))
+        return self._kept(offer, self._add(offer))
 
     async def aadd(
         self,
@@ -160,7 +160,7 @@ class ExampleStore:
         """As `add`, natively asynchronous."""
         offer = read_offer((question, answers, scores), source, "aadd")
         scored = await self._aadd(offer)
-        return await asyncio.to_thread(self._whole, question, scored)
+        return await asyncio.to_thread(self._kept, offer, scored)
 
     def add_many(
         self,
@@ -320,15 +320,17 @@ class ExampleStore:
         self._questions.write(rows, questions)
         self._questions.delete(replaced)
 
-    def _whole(self, question: str, scored: Scored) -> Entry:
-        """What is kept of a question.
+    def _kept(self, offer: Offer, scored: Scored) -> Entry:
+        """The answers that were offered, as they are kept.
 
         Raises:
             DemurError: An answer could not be scored.
         """
         if scored.failed:
-            raise DemurError(f"of the answers to {question!r} {'; '.join(scored.failed)}")
-        return self.get(question) or Entry(question, ())
+            raise DemurError(f"of the answers to {offer.question!r} {'; '.join(scored.failed)}")
+        rows = self._questions.read([self._id(offer, answer) for answer in offer.answers])
+        kept = [self._candidate(row)[1] for row in rows.values()]
+        return entry_of(offer.question, kept, self._scorer.name)
 
     # --- Whose scores count -----------------------------------------------------------------------
 
