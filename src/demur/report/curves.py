@@ -69,16 +69,11 @@ def reliability_curve(reliability: Reliability) -> Chart:
     points = list[dict[str, Any]]()
     for bin_ in reliability.bins:
         low, high = bin_.right.interval or (0.0, 1.0)
-        mean, right = score(bin_.mean), percent(bin_.right.value)
-        of = f"{bin_.right.count:,} of {bin_.right.total:,}"
+        share = f"{bin_.right.count:,} of {bin_.right.total:,}"
+        says = f"score {score(bin_.mean)}: {percent(bin_.right.value)} not hallucinated, {share}"
+        right = bin_.right.count / bin_.right.total
         points.append(
-            {
-                "x": drawable(bin_.mean),
-                "y": bin_.right.count / bin_.right.total,
-                "low": low,
-                "high": high,
-                "says": f"score {mean}: {right} not hallucinated, {of}",
-            }
+            {"x": drawable(bin_.mean), "y": right, "low": low, "high": high, "says": says}
         )
     bars = {"y": {"field": "low"}, "y2": {"field": "high"}}
     layers = [

@@ -14,7 +14,7 @@ from demur.errors import MissingExtraError
 
 # Variables of demur.views's style: a figure changes its colours with the page.
 INK, GRID, PAPER = "var(--demur-ink)", "var(--demur-line)", "var(--demur-page)"
-POINT, QUIET = "var(--demur-good-line)", "var(--demur-open-line)"
+POINT, BAD, QUIET = "var(--demur-good-line)", "var(--demur-bad-line)", "var(--demur-open-line)"
 
 WIDTH, HEIGHT = 400, 230
 """Of the space between the axes, in units of the SVG."""
@@ -25,30 +25,30 @@ MOST_ROWS = 24
 _LARGEST = 1e300
 """Differences of larger numbers overflow."""
 
+_LABELS = {"labelColor": INK, "labelFontSize": 12}
 _LOOK = {
     "aria": False,
     "background": None,
     "font": "sans-serif",  # the page's style says which one; this one is measured
     "view": {"stroke": None},
     "axis": {
-        "domainColor": GRID,
-        "gridColor": GRID,
-        "labelColor": INK,
-        "labelFontSize": 12,
-        "ticks": False,
+        **_LABELS,
         "labelPadding": 6,
         "titleColor": INK,
         "titleFontSize": 12.5,
         "titleFontWeight": "normal",
+        "domainColor": GRID,
+        "gridColor": GRID,
+        "ticks": False,
+        "tickCount": 5,
     },
-    "axisX": {"grid": False, "tickCount": 5, "titlePadding": 8},
+    "axisX": {"grid": False, "titlePadding": 8},
     # As wide for any labels, so that all figures of a page have one scale.
-    "axisY": {"domain": False, "tickCount": 5, "minExtent": 44, "maxExtent": 44},
+    "axisY": {"domain": False, "minExtent": 44, "maxExtent": 44},
     "legend": {
+        **_LABELS,
         "orient": "top",
         "title": None,
-        "labelColor": INK,
-        "labelFontSize": 12,
         "offset": 16,
         "columnPadding": 24,  # the page's letters may be wider than the ones measured
         "symbolOpacity": 1,
@@ -106,15 +106,11 @@ SAID = {"description": {"field": "says"}}
 
 def picture(layers: Iterable[Mapping[str, Any]], across: Any, up: Any) -> Any:
     """A figure for `Chart`: layers over each other, with what its axes are as Vega-Lite says it."""
-    return {
-        "width": WIDTH,
-        "height": HEIGHT,
-        "layer": [*layers],
-        "encoding": {
-            "x": {"field": "x", "type": "quantitative", **across},
-            "y": {"field": "y", "type": "quantitative", **up},
-        },
+    axes = {
+        "x": {"field": "x", "type": "quantitative", **across},
+        "y": {"field": "y", "type": "quantitative", **up},
     }
+    return {"width": WIDTH, "height": HEIGHT, "layer": [*layers], "encoding": axes}
 
 
 def layer(mark: str, values: Iterable[Mapping[str, Any]], look: Any, **encoding: Any) -> Any:
@@ -126,11 +122,8 @@ def layer(mark: str, values: Iterable[Mapping[str, Any]], look: Any, **encoding:
         look: What all these marks look like.
         encoding: How the marks differ by their values; see `SAID`.
     """
-    return {
-        "data": {"values": [*values]},
-        "mark": {"type": mark, **look},
-        "encoding": encoding,
-    }
+    drawn = {"type": mark, **look}
+    return {"data": {"values": [*values]}, "mark": drawn, "encoding": encoding}
 
 
 def thinned(count: int, most: int) -> list[int]:

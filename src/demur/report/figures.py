@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from demur.report.drawing import (
+    BAD,
     HEIGHT,
     INK,
     MOST_ON_A_LINE,
@@ -40,34 +41,17 @@ _NAMES: dict[bool | None, str] = {
     None: "no label",
 }
 _MEDIAN = "median"
-_COLOURS = {
-    _NAMES[False]: POINT,
-    _NAMES[True]: "var(--demur-bad-line)",
-    _NAMES[None]: QUIET,
-    _MEDIAN: INK,
-}
-# Told apart without a colour.
-_FILLS = {**_COLOURS, _NAMES[True]: "url(#hatched)"}
-_INSIDES = {**dict.fromkeys(_COLOURS, "transparent"), _NAMES[False]: POINT}
+# By name; labels are told apart without their colours too.
+_COLOURS = dict(zip((*_NAMES.values(), _MEDIAN), (POINT, BAD, QUIET, INK), strict=True))
+_BARS = {**_COLOURS, "hallucinated": "url(#hatched)"}
+_INSIDES = {**dict.fromkeys(_COLOURS, "transparent"), "not hallucinated": POINT}
 _SIGNS = {
     **dict.fromkeys(_COLOURS, "circle"),
-    _NAMES[True]: "M-1,-1L1,1M-1,1L1,-1",
+    "hallucinated": "M-1,-1L1,1M-1,1L1,-1",
     _MEDIAN: "M-1.5,0L1.5,0",
 }
-_DAY = "%b %d"
-# As Vega names what a tick begins: by default it writes the hours of half a day.
-_DATES = {
-    "milliseconds": ".%L",
-    "seconds": ":%S",
-    "minutes": "%H:%M",
-    "hours": "%H:%M",
-    "day": _DAY,
-    "date": _DAY,
-    "week": _DAY,
-    "month": _DAY,
-    "quarter": _DAY,
-    "year": "%Y",
-}
+_DATES = {"hours": "%H:%M", "minutes": "%H:%M"}
+"""Instead of the hours of half a day."""
 
 
 @dataclass(frozen=True)
@@ -131,21 +115,16 @@ def distribution(scores: Scores, line: float, marked: float | None = None) -> Ch
         if number
     ]
     kinds = [_NAMES[kind] for kind in counts]
+    signs = {"fill": _told_apart(_BARS, kinds) if apart else {"value": POINT}, **SAID}
+    places = {"x": {"field": "x", "bin": "binned"}, "x2": {"field": "x2"}}
+    stacked = {"order": {"field": "place"}}
+    gaps = {"stroke": PAPER, "strokeWidth": 1.5}
     layers = [
-        layer(
-            "bar",
-            bars,
-            {"stroke": PAPER, "strokeWidth": 1.5},
-            x={"field": "x", "bin": "binned"},
-            x2={"field": "x2"},
-            **SAID,
-            order={"field": "place"},
-            fill=_told_apart(_FILLS, kinds) if apart else {"value": POINT},
-        ),
-        {"name": "chosen", **_upright(line, {})},
+        layer("bar", bars, gaps, **places, **stacked, **signs),
+        {"name": "chosen", **_upright(line)},
     ]
     if marked is not None:
-        layers.append({"name": "given", **_upright(marked, {"strokeDash": [2, 3]})})
+        layers.append({"name": "given", **_upright(marked, strokeDash=[2, 3])})
         word = {"text": "given", "baseline": "bottom", "color": INK, "fontSize": 12, "dy": -2}
         layers.append(layer("text", [{"x": drawable(marked)}], word, y={"value": 0}))
     # Thresholds may be beside all bars.
@@ -167,14 +146,10 @@ def _told_apart(range_: Mapping[str, str], kinds: Sequence[str]) -> dict[str, An
     return {"field": "kind", "type": "nominal", "scale": scale}
 
 
-def _upright(at: float, look: dict[str, Any]) -> Any:
-    return layer(
-        "rule",
-        [{"x": drawable(at)}],
-        {"color": INK, "strokeWidth": 2, **look},
-        y={"value": 0},
-        y2={"value": HEIGHT},
-    )
+def _upright(at: float, **look: Any) -> Any:
+    ends = {"y": {"value": 0}, "y2": {"value": HEIGHT}}
+    look = {"color": INK, "strokeWidth": 2, **look}
+    return layer("rule", [{"x": drawable(at)}], look, **ends)
 
 
 def _edges(values: Any) -> Any:
@@ -197,33 +172,26 @@ def over_time(scores: Scores) -> Chart:
     drawn = thinned(count, MOST_POINTS)
     apart = scores.kinds != [None]
 
-    points = []
-    for at in drawn:
-        name = _when(scores.times[at]) if dated else f"answer {at + 1:,}"
-        points.append(
-            {
-                "kind": _NAMES[scores.labels[at]],
-                "x": places[at],
-                "y": drawable(float(values[at])),
-                "says": f"{name}: {score(values[at])}",
-            }
-        )
+    points = [
+        {
+            "kind": _NAMES[scores.labels[at]],
+            "x": places[at],
+            "y": drawable(float(values[at])),
+            "says": f"{_when(scores.times[at]) if dated else f'{at + 1:,}'}: {score(values[at])}",
+        }
+        for at in drawn
+    ]
     around = _around(count)
     line = [
         {"x": places[at], "y": drawable(_median(values, at, around))}
         for at in (thinned(count, MOST_ON_A_LINE) if around else ())
     ]
     kinds = [*(_NAMES[kind] for kind in scores.kinds), *([_MEDIAN] if line else [])]
-    size = 30 if count < 300 else 14
-    look = {"size": size, "strokeWidth": 1.5, "opacity": 0.6}
+    look = {"size": 30 if count < 300 else 14, "strokeWidth": 1.5, "opacity": 0.6}
+    signs: dict[str, Any] = {"fill": {"value": POINT}}
     if apart:
-        signs = {
-            "stroke": _told_apart(_COLOURS, kinds),
-            "fill": _told_apart(_INSIDES, kinds),
-            "shape": _told_apart(_SIGNS, kinds),
-        }
-    else:
-        signs = {"fill": {"value": POINT}}
+        ways = {"stroke": _COLOURS, "fill": _INSIDES, "shape": _SIGNS}
+        signs = {way: _told_apart(range_, kinds) for way, range_ in ways.items()}
     layers = [layer("point", points, look, **SAID, **signs)]
     caption = "Each point is an answer" + (", by the time it was given (UTC)." if dated else ".")
     if len(drawn) < count:
@@ -234,13 +202,8 @@ def over_time(scores: Scores) -> Chart:
     across: dict[str, Any] = {"title": "answers in order"}
     if dated:
         days = sorted({_when(scores.times[at])[:10] for at in (0, -1)})
-        axis = {"format": _DATES, "labelOverlap": True}
-        across = {
-            "title": " to ".join(days),
-            "type": "temporal",
-            "scale": {"type": "utc"},
-            "axis": axis,
-        }
+        across = {"title": " to ".join(days), "type": "temporal", "scale": {"type": "utc"}}
+        across["axis"] = {"format": _DATES, "labelOverlap": True}
     up = {"title": "score", "scale": {"zero": False}}
     heads = ("from" if dated else "from answer", "to", "answers", "lowest", "median", "highest")
     rows = []
