@@ -17,7 +17,7 @@ help:
 	@echo 'make check   lint, types, which room imports which, the quick tests'
 	@echo 'make documentation  run the notebooks, the demonstration, the long examples of the README and the page on fine-tuning'
 	@echo 'make packaging  build the distributions and install them into environments of their own'
-	@echo 'make bench   measure how long the import takes, how the calls are scheduled, what a guard and a handler add, what a report of 10,000 runs takes, what FEWL, selecting examples and Reverse Validation cost'
+	@echo 'make bench   measure how long the import takes, how the calls are scheduled, what a guard and a handler add, what a log of 20,000 runs and a report of 10,000 take, what FEWL, selecting examples and Reverse Validation cost'
 	@echo 'make clean   remove .venv and what tools left behind (the model stays)'
 
 demo: env-run
@@ -49,6 +49,7 @@ bench: env-dev
 	$(IN_VENV) bench.scheduling
 	$(IN_VENV) bench.guard
 	$(IN_VENV) bench.observe
+	$(IN_VENV) bench.log
 	$(IN_VENV) bench.report
 	$(IN_VENV) bench.fewl
 	$(IN_VENV) bench.fewl_inline

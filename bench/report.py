@@ -41,7 +41,8 @@ _PASSAGE = (
 )
 
 
-def _record(at: int, draw: random.Random) -> Record:
+def record(at: int, draw: random.Random) -> Record:
+    """A run about a river, with its claims and their evidence."""
     river, length = draw.choice(_RIVERS), draw.randrange(40, 900)
     passage = _PASSAGE.format(river=river, length=length) * 3
     wrong = draw.random() < 0.3
@@ -83,7 +84,7 @@ def _write(folder: Path, runs: int) -> Path:
     draw = random.Random(9)
     sink = SQLiteSink(folder / "log.sqlite")
     for at in range(runs):
-        sink.write(_record(at, draw))
+        sink.write(record(at, draw))
     sink.close()
     page = folder / "report.html"
     before = time.perf_counter()

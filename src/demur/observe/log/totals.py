@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timezone
+from statistics import fmean
 from typing import Any, Literal, get_args
 
-from pydantic import ValidationError
 from pydantic.dataclasses import dataclass
 
 from demur._share import Share
 from demur.guard import TraceOutcome, Verdict
 from demur.observe.log.opening import Log
 from demur.observe.log.reading import Damaged, LogError
-from demur.observe.log.selection import EVERY, MERGED, Filters, as_text, conditions
+from demur.observe.log.selection import EVERY, Filters, as_text, conditions
+from demur.observe.records import WORST_FIRST
 from demur.schema import Finding, Usage
 
 By = Literal["evaluator", "model", "day"]
 
-_USAGE = ("calls", "cached", "input_tokens", "output_tokens", "call_seconds")
-_SUMS = ", ".join(f"sum({column})" for column in _USAGE)
+_USAGE = "calls, cached, input_tokens, output_tokens, call_seconds"
+_Key = tuple[str | None, str, str | None]
+"""A day, an evaluator and a model."""
 
 
 @dataclass(frozen=True)
@@ -88,82 +91,116 @@ def summarise(log: Log, filters: Filters = EVERY, by: Collection[By] = ()) -> To
     if unknown := [part for part in by if part not in get_args(By)]:
         known = ", ".join(get_args(By))
         raise ValueError(f"by: expected some of {known}, got {', '.join(map(repr, unknown))}")
-    where, values = conditions(filters)
-    chosen = f"runs r where {where}"
-    broken = f"select id from records r where {where} and not json_valid(record)"
     try:
-        ((runs, first, last, *spent),) = log.rows(
-            f"select count(*), min(time), max(time), {_SUMS} from {chosen}", *values
-        )
-        judging = log.rows(
-            f"select {_SUMS} from evaluations where run in (select r.id from {chosen})", *values
-        )
-        judged = _usage(*judging)
-        totals = Totals(
-            runs=runs,
-            first=_time(first),
-            last=_time(last),
-            verdicts=_counts(log, "first_verdict", chosen, values),
-            outcomes=_counts(log, "outcome", chosen, values),
-            groups=_groups(log, filters, by),
-            answering=_less(_usage(spent), judged),
-            judging=judged,
-        )
-    except (ValidationError, ValueError) as error:
+        return _summed(log, filters, by)
+    except (TypeError, ValueError) as error:  # a value that no sink wrote
         raise LogError(f"{log.path} is damaged: {' '.join(str(error).split())[:200]}") from error
+
+
+def _summed(log: Log, filters: Filters, by: Collection[By]) -> Totals:
+    where, values = conditions(filters)
+    told_apart: dict[str, tuple[str | None, str | None]] = {}
+    """Day and model of each run, where they are asked for."""
+    times: list[str] = []
+    verdicts, outcomes = Counter[Verdict](), Counter[TraceOutcome]()
+    spent = _Cost()
+    of_runs = f"select id, time, model, first_verdict, outcome, {_USAGE} from runs r where {where}"
+    for id, time, model, verdict, outcome, *usage in log.rows(of_runs, *values):
+        if verdict is None:
+            log.damaged.append(Damaged(f"run {id}", "it has no answer"))
+            continue
+        told_apart[id] = (time[:10] if "day" in by else None, model if "model" in by else None)
+        times.append(time)
+        verdicts[verdict] += 1
+        if outcome is not None:
+            outcomes[outcome] += 1
+        spent.add(usage)
+    judging, groups = _judged(log, filters, told_apart)
+    broken = f"select id from records r where {where} and not json_valid(record)"
     ids = [id for (id,) in log.rows(broken, *values)]
     log.damaged += [Damaged(f"run {id}", "it is no JSON") for id in ids]
-    return totals
-
-
-def _groups(log: Log, filters: Filters, by: Collection[By]) -> tuple[Group, ...]:
-    where, values = conditions(filters)
-    if filters.evaluator is not None:
-        where += " and e.evaluator = ?"
-        values.append(as_text(filters.evaluator))
-    model = "r.model" if "model" in by else "null"
-    day = "substr(r.time, 1, 10)" if "day" in by else "null"
-    named = ", ".join(f"sum(e.{column}) as {column}" for column in _USAGE)
-    counts = ", ".join(
-        f"sum(attempt = 1 and finding = '{finding}')" for finding in get_args(Finding)
+    return Totals(
+        runs=len(told_apart),
+        first=_time(min(times, default=None)),
+        last=_time(max(times, default=None)),
+        verdicts=_ordered(verdicts),
+        outcomes=_ordered(outcomes),
+        groups=groups,
+        answering=_less(spent.usage, judging),
+        judging=judging,
     )
-    query = f"""
-        with each as (
-            select e.evaluator, {model} as model, {day} as day, e.attempt, {MERGED} as finding,
-                min(e.score) as score, {named}
-            from runs r join evaluations e on e.run = r.id where {where}
-            group by e.run, e.attempt, e.evaluator
+
+
+class _Cost:
+    """What calls cost, as the views tell it."""
+
+    def __init__(self) -> None:
+        self.sums = [0.0] * 5
+
+    def add(self, usage: Sequence[float | None]) -> None:
+        self.sums = [total + (part or 0) for total, part in zip(self.sums, usage, strict=True)]
+
+    @property
+    def usage(self) -> Usage:
+        calls, cached, read, written = map(int, self.sums[:4])
+        return Usage(
+            calls=calls,
+            cached=cached,
+            input_tokens=read,
+            output_tokens=written,
+            seconds=self.sums[4],
         )
-        select evaluator, model, day, {counts}, avg(case when attempt = 1 then score end), {_SUMS}
-        from each group by evaluator, model, day order by day, evaluator, model"""
-    groups = []
-    for evaluator, model_of, day_of, *rest in log.rows(query, *values):
-        number = len(get_args(Finding))
-        findings = dict(zip(get_args(Finding), rest[:number], strict=True))
-        mean, *spent = rest[number:]
-        groups.append(Group(evaluator, model_of, day_of, findings, mean, _usage(spent)))
-    return tuple(groups)
 
 
-def _counts(log: Log, column: str, chosen: str, values: Sequence[Any]) -> dict[Any, int]:
-    query = (
-        f"select {column}, count(*) as number from {chosen} and {column} is not null "
-        "group by 1 order by number desc, 1"
+def _judged(
+    log: Log, filters: Filters, told_apart: Mapping[str, tuple[str | None, str | None]]
+) -> tuple[Usage, tuple[Group, ...]]:
+    """What judging these runs cost, and the groups by day, evaluator and model."""
+    where, values = conditions(filters)
+    asked = (
+        f"select run, attempt, evaluator, finding, score, {_USAGE} from evaluations "
+        f"where run in (select id from records r where {where})"
     )
-    return dict(log.rows(query, *values))
+    wanted = None if filters.evaluator is None else as_text(filters.evaluator)
+    judging, costs = _Cost(), defaultdict[_Key, _Cost](_Cost)
+    # Of an answer that was judged sentence by sentence the worst finding and the lowest score.
+    merged: dict[tuple[str, str], tuple[Finding, float | None]] = {}
+    for run, attempt, evaluator, finding, score, *usage in log.rows(asked, *values):
+        judging.add(usage)
+        if run not in told_apart or wanted not in (None, evaluator):
+            continue
+        day, model = told_apart[run]
+        costs[day, evaluator, model].add(usage)
+        if attempt == 1:
+            known, least = merged.get((run, evaluator), (finding, None))
+            scores = [one for one in (score, least) if one is not None]
+            worse = min(known, finding, key=WORST_FIRST.index)
+            merged[run, evaluator] = (worse, min(scores, default=None))
+    findings = defaultdict[_Key, Counter[Finding]](Counter)
+    scored = defaultdict[_Key, list[float]](list)
+    for (run, evaluator), (finding, least) in merged.items():
+        day, model = told_apart[run]
+        findings[day, evaluator, model][finding] += 1
+        if least is not None:
+            scored[day, evaluator, model].append(least)
+    groups = []
+    for key in sorted(costs, key=lambda key: tuple(part or "" for part in key)):
+        counts = {finding: findings[key][finding] for finding in get_args(Finding)}
+        mean = fmean(scored[key]) if scored[key] else None
+        day, evaluator, model = key
+        groups.append(Group(evaluator, model, day, counts, mean, costs[key].usage))
+    return judging.usage, tuple(groups)
+
+
+def _ordered(counts: Counter[Any]) -> dict[Any, int]:
+    """The most frequent first."""
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _time(text: str | None) -> datetime | None:
     if text is None:
         return None
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
-
-
-def _usage(sums: Sequence[Any]) -> Usage:
-    calls, cached, read, written, seconds = (total or 0 for total in sums)
-    return Usage(
-        calls=calls, cached=cached, input_tokens=read, output_tokens=written, seconds=seconds
-    )
 
 
 def _less(whole: Usage, part: Usage) -> Usage:
