@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur import _secret_names as secret_names
-from demur._secret_names import EnvironmentSecrets, is_secret_name, secrets_of
+
+from demur._secret_names import is_secret_name
 
 
 @pytest.mark.parametrize(
