@@ -1,8 +1,7 @@
 """Credentials in texts: known values, and what stands where a credential stands by rule.
 
-The rules are those of formats: assignments, headers, URLs, tokens and keys of a standard form.
-A key of some vendor that stands bare in prose is no such thing. Each takes time in proportion to
-the text, whatever that is.
+The rules are those of form, and know no vendor: assignments, headers, URLs, standard tokens, and
+words that only a machine writes. Each takes time in proportion to the text, whatever that is.
 """
 
 from __future__ import annotations
@@ -30,6 +29,12 @@ _FORMS = {
     # A bearer's token; what has no digit may be prose.
     "bearer ": re.compile(r"(?<=bearer )(?=[a-z.~+/_-]*\d)[\w.~+/-]{8,}=*", re.ASCII | re.I),
 }
+# Behind a short prefix 20 letters of both cases with digits in between: nobody writes so by hand.
+_KEY = re.compile(
+    r"(?<![\w-])(?=[a-z]{2,8}[-_])[\w-]*(?<![A-Za-z0-9])(?=[A-Z0-9]*[a-z])(?=[a-z0-9]*[A-Z])"
+    r"(?=[A-Za-z]*\d+[A-Za-z]+\d)[A-Za-z0-9]{20,}[\w-]*",
+    re.ASCII,
+)
 
 _NAMED = re.compile(
     r"""(?<![\w.-])(?P<name>[\w.-]+)
@@ -56,16 +61,18 @@ _IN_QUERIES = re.compile("key|sig|.*signature")
 _AFTER_VALUE = ".:!?)]}"
 
 
-def without_secrets(text: str, known: Iterable[str] = ()) -> str:
+def without_secrets(text: str, known: Iterable[str] = (), *, is_id: bool = False) -> str:
     """The text with `SECRET` in the place of each credential in it.
 
     These are: `known`; what is assigned to a name that says secret ("api_key=...", '"password":
     "..."', headers, parameters of a URL, of which `key`, `sig` and `...signature` say so too); the
-    user's part of a URL; JSON web tokens, private keys in PEM, and "Bearer ..." with a digit.
+    user's part of a URL; JSON web tokens, private keys in PEM, "Bearer ..." with a digit; and words
+    that look like a key: "sk-" or another short prefix, and 20 letters and digits in a muddle.
 
     Args:
         text: Any text.
         known: Values that are secret wherever they stand.
+        is_id: Whether it is an id. Those may look like a key, and stay if they do.
     """
     for value in sorted(known, key=len, reverse=True):
         text = text.replace(value, SECRET)
@@ -73,6 +80,8 @@ def without_secrets(text: str, known: Iterable[str] = ()) -> str:
     for mark, form in _FORMS.items():
         if mark in lower:
             text = form.sub(SECRET, text)
+    if not is_id:
+        text = _KEY.sub(SECRET, text)
     return _without_named(text) if _SEPARATOR.search(text) else text
 
 

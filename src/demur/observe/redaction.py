@@ -148,6 +148,8 @@ def _guarded(redact: Callable[[str], str]) -> Callable[[str], str]:
 
 _FIXED = "fixed"
 """Made by machine or from a closed list: stays to the letter."""
+_ID = "id"
+"""Made elsewhere, and may look like a key: stays, without other credentials."""
 _NAME = "name"
 """A name, or names by their names: stays, without credentials."""
 _TAG = "tag"
@@ -155,12 +157,14 @@ _TAG = "tag"
 _Fields = Mapping[str, "str | _Fields"]
 
 
-def _listed(fixed: str = "", name: str = "", tag: str = "", **within: _Fields) -> _Fields:
-    said = {_FIXED: fixed, _NAME: name, _TAG: tag}
+def _listed(
+    fixed: str = "", id: str = "", name: str = "", tag: str = "", **within: _Fields
+) -> _Fields:
+    said = {_FIXED: fixed, _ID: id, _NAME: name, _TAG: tag}
     return within | {field: how for how, fields in said.items() for field in fields.split()}
 
 
-_DOCUMENT = _listed(fixed="type", name="id")
+_DOCUMENT = _listed(fixed="type", id="id")
 _EVALUATION = _listed(
     fixed="failure usage",
     # Fingerprints are of models, prompts and options, and compared to the letter.
@@ -176,7 +180,8 @@ _ATTEMPT = _listed(
 )
 _RECORD = _listed(
     fixed="id root time trace_id span_id outcome limit usage",
-    name="name model response",
+    id="response",
+    name="name model",
     tag="tags",
     attempts=_ATTEMPT,
 )
@@ -198,8 +203,10 @@ class _Walk:
             return [self.kept(entry, listed) for entry in value]
         if isinstance(value, dict) and isinstance(listed, Mapping):
             return {name: self.kept(entry, listed.get(name)) for name, entry in value.items()}
+        if listed == _ID:
+            return without_secrets(value, self._known, is_id=True)
         if listed == _TAG:
-            return self._namelike(value)
+            return self._namelike(value, self._change)
         return self._free(value, None if listed == _NAME else self._change)
 
     def _free(self, value: Any, change: _Change) -> Any:
@@ -223,7 +230,7 @@ class _Walk:
         for key, entry in value.items():
             if is_secret_name(key) or (named and key == "value"):
                 continue
-            name, number = self._namelike(key), 1
+            name, number = self._namelike(key, change), 1
             shown = name
             while shown in kept:
                 number += 1
@@ -231,5 +238,5 @@ class _Walk:
             kept[shown] = self._free(entry, change)
         return kept
 
-    def _namelike(self, name: str) -> Any:
-        return self._free(name, None if _NAMELIKE.fullmatch(name) else self._change)
+    def _namelike(self, name: str, change: _Change) -> Any:
+        return self._free(name, None if _NAMELIKE.fullmatch(name) else change)
