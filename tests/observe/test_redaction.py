@@ -212,9 +212,7 @@ def test_a_function_gets_every_text_without_credentials() -> None:
         seen.append(text)
         return text.upper()
 
-    record = records.scored(
-        records.refuted(), answer="It is sk-abcD1234efGh5678ijKl, she said"
-    )
+    record = records.scored(records.refuted(), answer="It is sk-abcD1234efGh5678ijKl, she said")
     kept = redaction(note)(record)
     assert kept.answer == "IT IS [SECRET], SHE SAID"
     assert {records.QUESTION, records.PASSAGE, "1 of 3 claims holds.", "rivers.txt"} <= set(seen)
