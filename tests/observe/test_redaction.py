@@ -25,6 +25,7 @@ from demur import (
     ReverseValidation,
     Span,
 )
+from demur._known_secrets import learn
 from demur.errors import DemurError
 from demur.evaluators import LMvsLM, NeighborStore, SelfCheck, ZeroShot
 from demur.local import MINILM
@@ -329,6 +330,41 @@ def test_no_planted_credential_is_in_a_record(
     kept = redaction(redact)(record)
     assert "planted" not in kept.as_json().lower()
     assert Record.model_validate_json(kept.as_json()) == kept
+
+
+_FILLED = _Filled()
+_SECRETS = st.tuples(
+    st.text("aZ09-_.:/+=&?@%# é水", min_size=7, max_size=40), st.sampled_from("1%é")
+)
+_TEXTS = st.text("aZ09-_.:/+=&?@%# \né水\"'", max_size=20)
+
+
+@given(
+    st.sampled_from(sorted(_FILLED.texts)),
+    _SECRETS.map(lambda parts: parts[1] + "".join(parts).strip() + parts[1]),
+    _TEXTS,
+    _TEXTS,
+    st.sampled_from([*REDACTS, lambda text: text]),
+)
+def test_no_known_secret_comes_out_of_any_place(
+    place: str, secret: str, before: str, after: str, redact: Redact
+) -> None:
+    held = json.dumps(before + secret + after)[1:-1]
+    filled = _FILLED.record.as_json().replace(_FILLED.texts[place], held)
+    record = Record.model_validate_json(filled)
+    assert secret in str(record.model_dump())
+    learn({"api_key": secret})
+    kept = redaction(redact)(record)
+    assert secret not in str(kept.model_dump())
+    assert Record.model_validate_json(kept.as_json()) == kept
+
+
+def test_what_stands_under_a_secret_name_goes_wherever_it_stands_in_its_record() -> None:
+    told = records.found(explanation="They use swordfish-of-1999 there.")
+    record = records.scored(told, metadata={"config": {"password": "swordfish-of-1999"}})
+    assert redaction()(record).evaluations[0].explanation == "They use [secret] there."
+    other = records.scored(told)
+    assert redaction()(other) is other
 
 
 def test_what_is_no_credential_stays_beside_them() -> None:

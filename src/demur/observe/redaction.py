@@ -149,7 +149,7 @@ def _guarded(redact: Callable[[str], str]) -> Callable[[str], str]:
 _FIXED = "fixed"
 """Made by machine or from a closed list: stays to the letter."""
 _ID = "id"
-"""Made elsewhere, and may look like a key: stays, without other credentials."""
+"""An id, which may look like a key: stays, without other credentials."""
 _NAME = "name"
 """A name, or names by their names: stays, without credentials."""
 _TAG = "tag"
@@ -179,8 +179,8 @@ _ATTEMPT = _listed(
     evaluations=_EVALUATION,
 )
 _RECORD = _listed(
-    fixed="id root time trace_id span_id outcome limit usage",
-    id="response",
+    fixed="time outcome limit usage",
+    id="id root response trace_id span_id",
     name="name model",
     tag="tags",
     attempts=_ATTEMPT,
