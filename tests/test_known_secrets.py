@@ -41,6 +41,7 @@ class _Model(BaseModel):
         ([{"name": "Authorization", "value": f"Basic {TOKEN}"}], {TOKEN}),
         ([["x-api-key", TOKEN], [b"cookie", b"a=b; c=d"]], {TOKEN, "a=b; c=d"}),
         ({"a": SecretStr(KEY), "b": SecretStr("")}, {KEY}),
+        ((["access token", "is", "what a session begins with"],), set()),
         # No text can be told from these.
         ({"api_key": "EMPTY", "token": "not-needed", "password": "postgres"}, set()),
         ({"credentials": "/etc/keys/google.json", "tls_key": "~/keys/tls.pem"}, set()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 from types import ModuleType
@@ -14,6 +15,7 @@ from demur._secret_names import is_secret_name
 
 _MOST_OBJECTS = 5_000
 _MOST_VALUES = 1_000
+_HOLD_NOTHING = (type, ModuleType, int, float, type(None))
 _SHORTEST = 8
 _SHORT_WORDS = re.compile(r"(?=.{1,15}$)[A-Za-z]+(?:[-_ ][A-Za-z]+)*")
 _SCHEME = re.compile(r"(?:bearer|basic|token)\s+", re.IGNORECASE)
@@ -51,41 +53,43 @@ def secrets_in(owner: object) -> frozenset[str]:
     """
     found: set[str] = set()
     seen: dict[int, object] = {}  # holds what it has seen, so that no id comes twice
-    level: list[tuple[str, object]] = [("", owner)]
-    while level and len(seen) < _MOST_OBJECTS:
-        further: list[tuple[str, object]] = []
-        for name, value in level:
-            if isinstance(value, SecretStr | SecretBytes):
-                name, value = "secret", value.get_secret_value()
-            if isinstance(value, bytes):
-                value = value.decode(errors="replace")
-            if isinstance(value, str):
-                if is_secret_name(name):
-                    found.add(_SCHEME.sub("", value.strip(), count=1))
-            elif id(value) not in seen and not isinstance(value, type | ModuleType | int | float):
-                seen[id(value)] = value
-                further += islice(_held(name, value), _MOST_OBJECTS)
-        level = further[:_MOST_OBJECTS]
+    queue: deque[tuple[str, object]] = deque([("", owner)])
+    while queue and len(seen) < _MOST_OBJECTS:
+        name, value = queue.popleft()
+        if isinstance(value, (SecretStr, SecretBytes)):
+            name, value = "secret", value.get_secret_value()
+        if isinstance(value, (str, bytes)):
+            if is_secret_name(name):
+                found.add(_SCHEME.sub("", _text(value).strip(), count=1))
+        elif id(value) not in seen and not isinstance(value, _HOLD_NOTHING):
+            seen[id(value)] = value
+            queue.extend(islice(_held(name, value), _MOST_OBJECTS))
     return frozenset(filter(_tells, found))
 
 
 def _held(name: str, value: object) -> Iterator[tuple[str, object]]:
     """What an object holds, each with the name under which it does."""
     if isinstance(value, dict):
-        yield from ((str(key), held) for key, held in value.items() if isinstance(key, str))
-        if "value" in value:  # {"name": "Authorization", "value": ...}
-            yield str(value.get("name", value.get("key"))), value["value"]
-    elif isinstance(value, list | tuple | set | frozenset):
-        yield from ((name, held) for held in list(value))
-        if isinstance(value, list | tuple) and len(value) > 1 and isinstance(value[0], str | bytes):
-            first = value[0]
-            yield first if isinstance(first, str) else first.decode(errors="replace"), value[-1]
+        yield from ((key, held) for key, held in [*value.items()] if isinstance(key, str))
+        said = value.get("name", value.get("key"))
+        if isinstance(said, str):  # {"name": "Authorization", "value": ...}
+            yield said, value.get("value")
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        yield from ((name, held) for held in [*value])
+        # A pair, or as httpx has it: (b"Authorization", b"authorization", b"...").
+        first = next(iter(value), None)
+        if isinstance(first, bytes) or (isinstance(first, str) and len(value) == 2):
+            yield _text(first), [*value][-1]
     else:
         fields = [getattr(value, "__dict__", None)]
         if isinstance(value, BaseModel):
             fields += [value.__pydantic_private__, value.__pydantic_extra__]
         for held in fields:
-            yield from list(held.items()) if isinstance(held, dict) else ()
+            yield from [*held.items()] if isinstance(held, dict) else ()
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode(errors="replace")
 
 
 def _tells(value: str) -> bool:

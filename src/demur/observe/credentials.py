@@ -38,9 +38,9 @@ _KEY = re.compile(
 
 _NAMED = re.compile(
     r"""(?<![\w.-])(?P<name>[\w.-]+)
-    (?:(?P<closed>\\{0,3}["'`])\s{0,3}(?::|,|=>?)      # 'name': or ('name',
+    (?:(?P<closed>\\{0,3}["'`])\s{0,3}(?:(?P<pair>,)|:|=>?)  # ('name', or 'name':
       |\s{0,3}(?:=>|:?=(?!=))                         # name=
-      |(?P<colon>:)(?=[\s"'`]))                       # name: of a header, or in YAML
+      |(?P<colon>:)(?=[\s"'`]))                       # name: as in a header or YAML
     \s{0,3}""",
     re.ASCII | re.VERBOSE,
 )
@@ -107,9 +107,12 @@ def _value(text: str, named: re.Match[str]) -> tuple[int, int] | None:
         return line and (start, min(line.end(), quoted) if quoted > start else line.end())
     if named["colon"] and not ("-" in name or "_" in name):  # "The password: ..." is prose
         return None
-    value = _VALUE.match(text, start)
-    if value is None or not value.lastgroup:
+    opened = text[max(0, named.start() - 4) : named.start()].rstrip("bru\\\"'`")
+    if named["pair"] and not opened.endswith(("(", "[")):
         return None
-    group = next(one for one in ("quoted", "inner", "bare") if value[one])
+    value = _VALUE.match(text, start)
+    if value is None or (named["closed"] and value["bare"]):
+        return None
+    group = next((one for one in ("quoted", "inner") if value[one]), "bare")
     start, end = value.span(group)
     return start, start + len(value[group].rstrip(_AFTER_VALUE)) if group == "bare" else end
