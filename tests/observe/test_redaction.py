@@ -25,6 +25,7 @@ from demur import (
     ReverseValidation,
     Span,
 )
+from demur._known_secrets import learn
 from demur.errors import DemurError
 from demur.evaluators import LMvsLM, NeighborStore, SelfCheck, ZeroShot
 from demur.local import MINILM
@@ -212,11 +213,11 @@ def test_a_function_gets_every_text_without_credentials() -> None:
         seen.append(text)
         return text.upper()
 
-    record = records.scored(records.refuted(), answer="It is sk-proj-abcD1234efGh5678, she said")
+    record = records.scored(records.refuted(), answer="It is sk-abcD1234efGh5678ijKl, she said")
     kept = redaction(note)(record)
     assert kept.answer == "IT IS [SECRET], SHE SAID"
     assert {records.QUESTION, records.PASSAGE, "1 of 3 claims holds.", "rivers.txt"} <= set(seen)
-    assert not any("sk-proj" in text for text in seen)
+    assert not any("sk-abc" in text for text in seen)
 
 
 def _raises(text: str) -> str:
@@ -272,21 +273,23 @@ NESTED = {
     "clients": [{"password": "PLANTED5"}, {"name": "Cookie", "value": "PLANTED6"}],
     "raw": [["authorization", "PLANTED7"], ["accept", "*/*"]],
     "url": "https://me:PLANTED8@example.org/?key=PLANTED9&page=1",
-    "note with sk-proj-PLANTED10aaaaaaaa in it": "session_token=PLANTED11",
+    "note with sk-proj-aB3dE5PLANTED10gH7jK9 in it": "session_token=PLANTED11",
     "usage": {"input_tokens": 7, "token": "PLANTED12"},
 }
-TOLD = (
-    "AuthenticationError: Error code: 401 - {'error': {'message': 'Incorrect API key provided: "
-    "sk-proj-PLANTED13aaaaaa. You can find yours in the settings.', 'code': 'invalid_api_key'}}; "
+OF_AN_ID = (
     "request headers were Headers({'authorization': 'Bearer PLANTED14aaaa', 'x-api-key': "
     "'PLANTED15', 'cookie': 'sid=PLANTED16; b=PLANTED17'}), body {\"api_key\": \"PLANTED18\"}, "
     "proxy http://u:PLANTED19@proxy:8080, environment PLANTED20-of-the-environment, " + PEM
+)
+TOLD = (
+    "AuthenticationError: Error code: 401 - {'error': {'message': 'Incorrect API key provided: "
+    "sk-proj-aB3dE5PLANTED13gH7jK9. You can find yours in the settings.'}}; " + OF_AN_ID
 )
 
 
 def _planted() -> Record:
     """A record with credentials in every place where a text can stand."""
-    document = Document(page_content=f"text {TOLD}", metadata=NESTED, id=f"id {TOLD}")
+    document = Document(page_content=f"text {TOLD}", metadata=NESTED, id=f"id {OF_AN_ID}")
     place = Span(start=0, end=4)
     evidence = Evidence(context=0, span=place, text=TOLD, label="Contradiction")
     claim = Claim(
@@ -313,7 +316,7 @@ def _planted() -> Record:
     assert feedback is not None
     told = {"errors": (TOLD,), "documents": (document,), "instruction": TOLD}
     attempts[1] = attempts[1].model_copy(update={"feedback": feedback.model_copy(update=told)})
-    last = {"reason": TOLD, "model": TOLD, "response": f"chatcmpl {TOLD}"}
+    last = {"reason": TOLD, "model": TOLD, "response": f"chatcmpl {OF_AN_ID}"}
     return record.model_copy(update={"attempts": tuple(attempts), **last})
 
 
@@ -327,6 +330,41 @@ def test_no_planted_credential_is_in_a_record(
     kept = redaction(redact)(record)
     assert "planted" not in kept.as_json().lower()
     assert Record.model_validate_json(kept.as_json()) == kept
+
+
+_FILLED = _Filled()
+_SECRETS = st.tuples(
+    st.text("aZ09-_.:/+=&?@%# é水", min_size=7, max_size=40), st.sampled_from("1%é")
+)
+_TEXTS = st.text("aZ09-_.:/+=&?@%# \né水\"'", max_size=20)
+
+
+@given(
+    st.sampled_from(sorted(_FILLED.texts)),
+    _SECRETS.map(lambda parts: parts[1] + "".join(parts).strip() + parts[1]),
+    _TEXTS,
+    _TEXTS,
+    st.sampled_from([*REDACTS, lambda text: text]),
+)
+def test_no_known_secret_comes_out_of_any_place(
+    place: str, secret: str, before: str, after: str, redact: Redact
+) -> None:
+    held = json.dumps(before + secret + after)[1:-1]
+    filled = _FILLED.record.as_json().replace(_FILLED.texts[place], held)
+    record = Record.model_validate_json(filled)
+    assert secret in str(record.model_dump())
+    learn({"api_key": secret})
+    kept = redaction(redact)(record)
+    assert secret not in str(kept.model_dump())
+    assert Record.model_validate_json(kept.as_json()) == kept
+
+
+def test_what_stands_under_a_secret_name_goes_wherever_it_stands_in_its_record() -> None:
+    told = records.found(explanation="They use swordfish-of-1999 there.")
+    record = records.scored(told, metadata={"config": {"password": "swordfish-of-1999"}})
+    assert redaction()(record).evaluations[0].explanation == "They use [secret] there."
+    other = records.scored(told)
+    assert redaction()(other) is other
 
 
 def test_what_is_no_credential_stays_beside_them() -> None:
@@ -371,35 +409,42 @@ def test_a_record_without_credentials_is_left_as_it_is() -> None:
 # --- What JSON cannot hold ----------------------------------------------------------------------
 
 
-class _Mute:
-    def __str__(self) -> str:
-        raise RuntimeError("says nothing")
+def _holding(metadata: dict[str, Any]) -> Record:
+    document = Document(page_content="a \ud800 text", metadata=metadata)
+    given = records.attempt(records.found()).model_copy(update={"contexts": (document,)})
+    return records.run(given)
 
 
 @pytest.mark.parametrize("redact", REDACTS)
-def test_documents_may_hold_anything(redact: Redact) -> None:
-    circle: dict[str, Any] = {"api_key": "PLANTED1"}
-    circle["self"] = [circle]
-    deep: Any = "sk-proj-PLANTED2aaaaaaaaaa"
-    for _ in range(400):
-        deep = [deep]
+def test_documents_may_hold_what_json_cannot(redact: Redact) -> None:
     odd = {
         "bytes": b"\xff api_key=PLANTED3",
-        "circle": circle,
-        "deep": deep,
-        "mute": _Mute(),
         "nan": float("nan"),
         "surrogate": "\ud800 password=PLANTED4",
         ("a", "pair"): {"PLANTED"} - {"PLANTED"},
         "number": 3,
+        "object": object(),
     }
-    document = Document(page_content="a \ud800 text", metadata=odd)
-    given_ = records.attempt(records.found()).model_copy(update={"contexts": (document,)})
-    kept = redaction(redact)(records.run(given_))
+    kept = redaction(redact)(_holding(odd))
     assert Record.model_validate_json(kept.as_json()) == kept
-    assert "PLANTED" not in kept.as_json().upper().replace("[SECRET]", "")
+    assert "PLANTED" not in kept.as_json().upper()
     assert kept.contexts[0].metadata["number"] == 3
     assert "NaN" not in kept.as_json()
+
+
+class _Mute:
+    def __str__(self) -> str:
+        raise RuntimeError("kept back")
+
+
+def test_a_record_that_no_json_can_be_made_of_is_told_without_its_texts() -> None:
+    circle: dict[str, Any] = {"note": "a text to be kept back"}
+    circle["self"] = [circle]
+    for odd in (circle, {"note": "to be kept back", "mute": _Mute()}):
+        with pytest.raises(DemurError, match="cannot be written as JSON") as told:
+            redaction()(_holding(odd))
+        assert "kept back" not in str(told.value)
+        assert told.value.__suppress_context__
 
 
 def test_a_record_that_is_not_valid_is_told_without_its_texts() -> None:

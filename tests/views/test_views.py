@@ -396,7 +396,7 @@ def test_of_a_redacted_record_no_place_is_believed() -> None:
 
 
 def test_places_behind_a_credential_that_was_taken_out_are_not_believed() -> None:
-    answer = "It is 7 km long. The key is sk-proj-abcdefghijklmnop1234567890ABCD, says Ulm."
+    answer = "It is 7 km long. The key is sk-proj-abCD1234efGH5678ijKL9, says Ulm."
     claims = (claim(GOOD, "7 km", answer), claim(GOOD, "says Ulm", answer))
     record = redaction()(scored(found(claims=claims), answer=answer))
     assert SECRET in record.answer

@@ -133,9 +133,8 @@ def summary(
     filters = _filters(evaluator, finding, model, since, until, text)
     told_apart = _by(by)
     with _opened(file) as opened:
-        before = len(opened.damaged)
         totals = summarise(opened, filters, told_apart)
-        say_left_out(opened.path, opened.damaged[before:])
+        say_left_out(opened.path, totals.damaged)
         if as_json:
             whole = {"log": str(file), **logged.as_json(totals, told_apart)}
             typer.echo(escaped(json.dumps(whole)))
@@ -189,9 +188,8 @@ def export(
     filters = _filters(evaluator, finding, model, since, until, text)
     with _opened(file) as opened:
         try:
-            before = len(opened.damaged)
-            rows = export_csv(opened, out, filters)
-            say_left_out(opened.path, opened.damaged[before:])
+            rows, damaged = export_csv(opened, out, filters)
+            say_left_out(opened.path, damaged)
         except FileExistsError as error:
             message = terminal.one_line(f"{out} is there already: give a new file")
             raise typer.BadParameter(message, param_hint="OUT.csv") from error

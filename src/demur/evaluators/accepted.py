@@ -16,6 +16,7 @@ from langchain_core.runnables.base import RunnableBindingBase, coerce_to_runnabl
 from pydantic import PrivateAttr
 
 from demur._frozen import FrozenRunnable
+from demur._known_secrets import learn
 from demur.errors import DemurError
 from demur.evaluators.base import Evaluator, Learnt, as_sample
 from demur.evaluators.peers import Metric, Opinion, peer
@@ -173,6 +174,7 @@ def as_evaluators(
             evaluator = evaluator.model_copy(update={"name": f"{name} {number}"})
         taken.add(evaluator.get_name())
         evaluators.append(evaluator)
+    learn(evaluators)  # their models' keys, which no record is to hold
     return tuple(evaluators)
 
 

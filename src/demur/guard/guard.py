@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from typing_extensions import Self
 
 from demur._frozen import fields_of
+from demur._known_secrets import learn
 from demur.evaluators import EvaluatorLike, as_evaluators, decides_nothing
 from demur.guard.call import GuardArguments, GuardedCall, OnError, Streaming
 from demur.guard.chain import refuse_agent, refuse_memory, streams_steps
@@ -127,6 +128,7 @@ class Guard(GuardArguments[Input, Output]):
             "budget": budget or Budget(),
         }
         super().__init__(**{**fields, **made})
+        learn(self.chain, self.on_fail)  # models' keys, which no record is to hold
         refuse_memory(self.chain)
         if self.answer is None:
             refuse_agent(self.chain)

@@ -17,7 +17,7 @@ from demur.observe.recorder import Recorder as Recorder
 from demur.observe.recorder import RunCounts
 from demur.observe.records import Record
 from demur.observe.redaction import Redact
-from demur.observe.redaction import evaluation_redaction as evaluation_redaction
+from demur.observe.redaction import redacted_evaluation as redacted_evaluation
 from demur.observe.runs import Tally as Tally
 from demur.observe.sinks import JSONLSink, OpenTelemetrySink, Sink, SinkLike, SQLiteSink
 from demur.observe.spans import current_span_ids as current_span_ids

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import logging
-import math
 import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from langchain_core.documents import Document
 from pydantic import ValidationError
 
-from demur._secret_names import EnvironmentSecrets, is_secret_name
+from demur._known_secrets import known_secrets, secrets_in
+from demur._secret_names import is_secret_name
 from demur._text import replace_surrogates
 from demur.errors import DemurError
-from demur.guard import Attempt
 from demur.observe.credentials import SECRET, without_secrets
 from demur.observe.records import Record
+from demur.observe.writing import as_json
 from demur.schema import Evaluation
 
 _log = logging.getLogger("demur.observe")
@@ -35,23 +35,23 @@ def redaction(redact: Redact = None) -> Callable[[Record], Record]:
     """Make the function that every record goes through before it leaves.
 
     Whatever `redact` is, credentials go. In metadata and details an entry whose name says that it
-    is secret (keys, tokens that are no counts, passwords, cookies, headers) is left out. In every
-    text, what looks like a credential, and the values of variables of the environment whose names
-    say so, become "[secret]"; see `demur.observe.credentials.without_secrets`.
+    is secret is left out. In every text "[secret]" stands in the place of what is known to be
+    secret, which is the values of such entries, keys of models that demur was given, and variables
+    of the environment (`demur._known_secrets`), and of what stands where a credential does
+    (`demur.observe.credentials`).
 
-    Then texts are redacted: questions, answers, documents with their metadata, claims, evidence,
-    explanations, errors, reasons, feedback, the run's metadata, strings in details; and tags and
-    keys of mappings that are more than a name without spaces. What stays is listed: ids, times,
-    numbers, names, labels, verdicts, evaluators' fingerprints. A field that is not listed is
-    redacted, so new ones are too. Offsets stay those in the original texts; empty texts stay empty.
+    Then texts are redacted, with tags and keys of mappings that are more than a name without
+    spaces. What stays is listed: ids, times, numbers, names, labels, verdicts, fingerprints. A
+    field that is not listed is redacted, so new ones are too. Offsets stay those in the original
+    texts; empty texts stay empty.
 
     Args:
         redact: None leaves texts as they are. "remove" puts a note with their length in their
             place. "hash" puts "sha256:" and 64 hexadecimal digits there, the same for the same
-            text, so that records can be joined. The key of the hashes is in the environment,
-            `DEMUR_HASH_KEY`, when this is called; without one they are plain, and short texts
-            can be guessed from them. A function gets each text and returns what is kept; what it
-            raises, or a result that is no string, removes the text, and is logged once.
+            text. The key of the hashes is in the environment, `DEMUR_HASH_KEY`, when this is
+            called; without one they are plain, and short texts can be guessed from them. A
+            function gets each text and returns what is kept; if it raises, or returns no string,
+            the text is removed, and that is logged once.
 
     Returns:
         A function from record to record, safe in threads. With a `redact`, what it returns has
@@ -61,46 +61,44 @@ def redaction(redact: Redact = None) -> Callable[[Record], Record]:
     Raises:
         ValueError: `redact` is none of these.
     """
-    environment = EnvironmentSecrets()
     change = _changing(redact)
 
     def redacted(record: Record) -> Record:
-        walk = _Walk(environment(), change)
-        plain = _plain(record)
-        kept = walk.fields(plain, _RECORD)
-        if change is None and kept == plain:
-            return record
         try:
+            plain = json.loads(as_json(record))
+            kept = _Walk(plain, change).kept(plain, _RECORD)
+            if change is None and kept == plain:
+                return record
             return Record.model_validate({**kept, "redacted": change is not None})
-        except ValidationError as error:
-            # Its own words quote the record.
-            where = {
-                ".".join(map(str, detail["loc"])) for detail in error.errors(include_input=False)
-            }
+        except Exception as error:  # whose words may quote the record
             raise DemurError(
-                f"run {record.id} could not be redacted, and is not kept: its fields "
-                f"{', '.join(sorted(where))} did not stay valid"
+                f"run {record.id} could not be redacted, and is not kept: {_why(error)}"
             ) from None
 
     return redacted
 
 
-def evaluation_redaction() -> Callable[[Evaluation], dict[str, Any]]:
-    """As `redaction()`, of single evaluations: what leaves of one, in values of JSON."""
-    environment = EnvironmentSecrets()
+def _why(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return f"it cannot be written as JSON ({type(error).__name__})"
+    where = {".".join(map(str, one["loc"])) for one in error.errors(include_input=False)}
+    return f"its fields {', '.join(sorted(where))} did not stay valid"
 
-    def redacted(evaluation: Evaluation) -> dict[str, Any]:
-        walk = _Walk(environment(), None)
-        kept: dict[str, Any] = walk.fields(evaluation.model_dump(mode="json"), _EVALUATION)
-        return kept
 
-    return redacted
+def redacted_evaluation(evaluation: Evaluation) -> dict[str, Any]:
+    """As `redaction()`, of a single evaluation: what leaves of it, in values of JSON."""
+    plain = evaluation.model_dump(mode="json")
+    kept: dict[str, Any] = _Walk(plain, None).kept(plain, _EVALUATION)
+    return kept
 
 
 # --- What becomes of a text ---------------------------------------------------------------------
 
 
-def _changing(redact: Redact) -> Callable[[str], str] | None:
+_Change = Callable[[str], str] | None
+
+
+def _changing(redact: Redact) -> _Change:
     if redact is None:
         return None
     if redact == "remove":
@@ -150,183 +148,95 @@ def _guarded(redact: Callable[[str], str]) -> Callable[[str], str]:
 
 _FIXED = "fixed"
 """Made by machine or from a closed list: stays to the letter."""
+_ID = "id"
+"""An id, which may look like a key: stays, without other credentials."""
 _NAME = "name"
-"""A name: stays, without credentials."""
-_NAMES = "names"
-"""Names by their names: all of them stay, without credentials."""
-_TAGS = "tags"
-"""Names that may be texts: those stay that look like names."""
+"""A name, or names by their names: stays, without credentials."""
+_TAG = "tag"
+"""A name that may be a text: stays if it looks like a name, without credentials."""
 _Fields = Mapping[str, "str | _Fields"]
 
-_DOCUMENT: _Fields = {"id": _NAME, "type": _FIXED}
-_CLAIM: _Fields = {
-    "span": _FIXED,
-    "label": _FIXED,
-    "probabilities": _FIXED,
-    "evidence": {"span": _FIXED, "label": _FIXED},
-}
-_EVALUATION: _Fields = {
-    "name": _NAME,
-    "label": _NAME,
-    "failure": _FIXED,
-    "cause": _NAME,
-    "claims": _CLAIM,
-    "usage": _FIXED,
-    # Of models, prompts and options, and compared to the letter: see `Evaluator.fingerprints`.
-    "fingerprints": _NAMES,
-}
-_FEEDBACK: _Fields = {"evaluations": _EVALUATION, "documents": _DOCUMENT}
-_ATTEMPT: _Fields = {
-    "origin": _FIXED,
-    "recovery": _NAME,
-    "feedback": _FEEDBACK,
-    "contexts": _DOCUMENT,
-    "evaluations": _EVALUATION,
-    "verdict": _FIXED,
-    "usage": _FIXED,
-}
-_RECORD: _Fields = {
-    "id": _FIXED,
-    "root": _FIXED,
-    "time": _FIXED,
-    "name": _NAME,
-    "tags": _TAGS,
-    "model": _NAME,
-    "response": _NAME,
-    "trace_id": _FIXED,
-    "span_id": _FIXED,
-    "attempts": _ATTEMPT,
-    "outcome": _FIXED,
-    "limit": _FIXED,
-    "usage": _FIXED,
-}
+
+def _listed(
+    fixed: str = "", id: str = "", name: str = "", tag: str = "", **within: _Fields
+) -> _Fields:
+    said = {_FIXED: fixed, _ID: id, _NAME: name, _TAG: tag}
+    return within | {field: how for how, fields in said.items() for field in fields.split()}
+
+
+_DOCUMENT = _listed(fixed="type", id="id")
+_EVALUATION = _listed(
+    fixed="failure usage",
+    # Fingerprints are of models, prompts and options, and compared to the letter.
+    name="name label cause fingerprints",
+    claims=_listed(fixed="span label probabilities", evidence=_listed(fixed="span label")),
+)
+_ATTEMPT = _listed(
+    fixed="origin verdict usage",
+    name="recovery",
+    feedback=_listed(evaluations=_EVALUATION, documents=_DOCUMENT),
+    contexts=_DOCUMENT,
+    evaluations=_EVALUATION,
+)
+_RECORD = _listed(
+    fixed="time outcome limit usage",
+    id="id root response trace_id span_id",
+    name="name model",
+    tag="tags",
+    attempts=_ATTEMPT,
+)
 _NAMELIKE = re.compile(r"[^\W\d][\w.:/-]{0,63}")
 
 
 class _Walk:
     """One record on its way: secrets out, texts changed."""
 
-    def __init__(self, known: frozenset[str], change: Callable[[str], str] | None) -> None:
-        self._known = known
+    def __init__(self, plain: Any, change: _Change) -> None:
+        self._known = known_secrets() | secrets_in(plain)
         self._change = change
 
-    def fields(self, value: Any, fields: _Fields) -> Any:
-        """A model's values, or a list of them, as what is listed of them says."""
-        if isinstance(value, list):
-            return [self.fields(entry, fields) for entry in value]
-        if not isinstance(value, dict):
-            return self._free(value)
-        return {name: self._field(entry, fields.get(name)) for name, entry in value.items()}
-
-    def _field(self, value: Any, kept: str | _Fields | None) -> Any:
-        if value is None or kept == _FIXED:
+    def kept(self, value: Any, listed: str | _Fields | None) -> Any:
+        """What is left of a field, or of a list of such, by what is listed of it."""
+        if value is None or listed == _FIXED:
             return value
-        if isinstance(kept, Mapping):
-            return self.fields(value, kept)
-        if kept == _NAME and isinstance(value, str):
-            return self._clean(value)
-        if kept == _NAMES and isinstance(value, dict):
-            named = {key: entry for key, entry in value.items() if not is_secret_name(key)}
-            return {self._clean(key): self._clean(entry) for key, entry in named.items()}
-        if kept == _TAGS and isinstance(value, list):
-            return [self._namelike(tag) for tag in value]
-        return self._free(value)
+        if isinstance(value, list) and listed is not None:
+            return [self.kept(entry, listed) for entry in value]
+        if isinstance(value, dict) and isinstance(listed, Mapping):
+            return {name: self.kept(entry, listed.get(name)) for name, entry in value.items()}
+        if listed == _ID:
+            return without_secrets(value, self._known, is_id=True)
+        if listed == _TAG:
+            return self._namelike(value, self._change)
+        return self._free(value, None if listed == _NAME else self._change)
 
-    def _free(self, value: Any) -> Any:
-        """Whatever is not listed: strings are changed, entries that are secret left out."""
+    def _free(self, value: Any, change: _Change) -> Any:
+        """Any value: its strings are changed, and entries that are secret left out."""
         if isinstance(value, str):
-            return self._text(value)
-        if isinstance(value, dict):
-            return self._mapping(value)
+            text = without_secrets(value, self._known)
+            return change(text) if change and text else text
         if isinstance(value, list):
-            if _are_pairs(value):
-                value = [
-                    [entry[0], SECRET] if is_secret_name(entry[0]) else entry for entry in value
-                ]
-            return [self._free(entry) for entry in value]
-        if isinstance(value, float) and not math.isfinite(value):
-            return str(value)  # JSON has no such number
-        return value
-
-    def _mapping(self, entries: dict[str, Any]) -> dict[str, Any]:
+            # A pair of a name and a value is how headers are often written.
+            secret = len(value) == 2 and isinstance(value[0], str) and is_secret_name(value[0])
+            return (
+                [self._free(value[0], change), SECRET]
+                if secret
+                else [self._free(entry, change) for entry in value]
+            )
+        if not isinstance(value, dict):
+            return value
         kept: dict[str, Any] = {}
         # {"name": "Authorization", "value": ...}, as archives of requests have it.
-        name_entry = entries.get("name", entries.get("key"))
-        named = isinstance(name_entry, str) and "value" in entries and is_secret_name(name_entry)
-        for key, value in entries.items():
+        named = is_secret_name(str(value.get("name", value.get("key"))))
+        for key, entry in value.items():
             if is_secret_name(key) or (named and key == "value"):
                 continue
-            name = shown = self._namelike(key)
-            number = 1
+            name, number = self._namelike(key, change), 1
+            shown = name
             while shown in kept:
                 number += 1
                 shown = f"{name} ({number})"
-            kept[shown] = self._free(value)
+            kept[shown] = self._free(entry, change)
         return kept
 
-    def _namelike(self, name: str) -> str:
-        return self._clean(name) if _NAMELIKE.fullmatch(name) else self._text(name)
-
-    def _text(self, text: str) -> str:
-        text = self._clean(text)
-        return text if self._change is None or not text else self._change(text)
-
-    def _clean(self, text: str) -> str:
-        return without_secrets(replace_surrogates(text), self._known)
-
-
-def _are_pairs(values: list[Any]) -> bool:
-    """Whether this is a list of names with values, as headers often are."""
-    return all(
-        isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
-        for value in values
-    )
-
-
-# --- A record in plain values -------------------------------------------------------------------
-
-_DEEPEST = 32
-
-
-def _plain(record: Record) -> dict[str, Any]:
-    """A record in values of JSON; what JSON cannot hold as a string."""
-    try:
-        # A warning would quote the value.
-        return record.model_dump(mode="json", fallback=str, warnings=False)
-    except Exception:  # documents may hold anything: bytes that are no text, values in themselves
-        attempts = tuple(map(_with_plain_documents, record.attempts))
-        changed = record.model_copy(update={"attempts": attempts})
-        return changed.model_dump(mode="json", warnings=False)
-
-
-def _with_plain_documents(attempt: Attempt) -> Attempt:
-    feedback = attempt.feedback
-    if feedback:
-        documents = tuple(map(_plain_document, feedback.documents))
-        feedback = feedback.model_copy(update={"documents": documents})
-    contexts = tuple(map(_plain_document, attempt.contexts))
-    return attempt.model_copy(update={"contexts": contexts, "feedback": feedback})
-
-
-def _plain_document(document: Document) -> Document:
-    return document.model_copy(update={"metadata": _plain_value(document.metadata, 0)})
-
-
-def _plain_value(value: Any, depth: int) -> Any:
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    if depth < _DEEPEST:
-        if isinstance(value, Mapping):
-            return {_as_text(key): _plain_value(entry, depth + 1) for key, entry in value.items()}
-        if isinstance(value, (list, tuple, set, frozenset)):
-            return [_plain_value(entry, depth + 1) for entry in value]
-    return _as_text(value)
-
-
-def _as_text(value: object) -> str:
-    try:
-        return str(value)
-    except Exception:  # a value that cannot say what it is
-        return f"<{type(value).__name__}>"
+    def _namelike(self, name: str, change: _Change) -> Any:
+        return self._free(name, None if _NAMELIKE.fullmatch(name) else change)

@@ -19,10 +19,11 @@ from queue import Empty, SimpleQueue
 from threading import Event
 from typing import Any, TypeAlias
 
+from demur._known_secrets import learn
 from demur.calibration import answer_key
 from demur.errors import DemurError
 from demur.evaluators import Evaluator
-from demur.observe import evaluation_redaction
+from demur.observe import redacted_evaluation
 from demur.runtime import cause_of, describe, in_background, take
 from demur.schema import Evaluation, Sample, Usage
 from demur.scoring.ledger import Ledger
@@ -77,10 +78,6 @@ class Run:
     evaluators: Mapping[str, Evaluator]
     results: Results
     rows_at_once: int
-    _redacted: Callable[[Evaluation], dict[str, Any]] = field(
-        init=False, default_factory=evaluation_redaction
-    )
-    """What is written of an evaluation: a provider's words may hold a credential."""
     _finished: SimpleQueue[_Event] = field(init=False, default_factory=SimpleQueue)
     _stopped: Event = field(init=False, default_factory=Event)
 
@@ -189,7 +186,7 @@ class Run:
                 "evaluator": finding.evaluator,
                 "time": _now(),
                 "same": answer_key(sample.question, sample.answer),
-                "evaluation": self._redacted(finding.evaluation),
+                "evaluation": redacted_evaluation(finding.evaluation),
             }
         )
         self.ledger.note(key, finding.evaluator, finding.evaluation)
@@ -259,6 +256,7 @@ def open_run(
     Raises:
         ScoringError: The results are not of this run.
     """
+    learn(evaluators)  # their models' keys, which no result is to hold
     data = input.data
     if out.exists() and out.samefile(data.path):
         raise ScoringError(f"{out} is the input itself: -o names another file")

@@ -19,7 +19,9 @@ from support.records import HOSTILE, attempt, found, hostile, jsonl, run, scored
 
 def _export(source: Path, out: Path, filters: Filters = EVERY) -> int:
     with open_log(source) as log:
-        return export_csv(log, out, filters)
+        rows, damaged = export_csv(log, out, filters)
+        assert damaged == ()
+        return rows
 
 
 def _table(path: Path) -> list[dict[str, str]]:

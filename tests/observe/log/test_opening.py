@@ -247,7 +247,8 @@ def test_a_record_that_is_no_json_is_told_by_a_summary_and_stops_no_view(tmp_pat
         database.execute("update records set record = 'x' where id = ?", (RUNS[0].id,))
     database.close()
     with open_log(path) as log:
-        assert summarise(log).runs == len(RUNS) - 1
-        assert [one.place for one in log.damaged] == [f"run {RUNS[0].id}"]
+        totals = summarise(log)
+        assert totals.runs == len(RUNS) - 1
+        assert [one.place for one in totals.damaged] == [f"run {RUNS[0].id}"]
         views = ("runs", "answers", "evaluations", "claims")
         assert all([*log.rows(f"select count(*) from {view}")] for view in views)

@@ -25,11 +25,13 @@ COLUMNS = (
 """Of a CSV file: those of the run, of one of its answers, and of one evaluation of that."""
 
 
-def export_csv(log: Log, out: Path, filters: Filters = EVERY) -> int:
-    """Write a row for each evaluation, oldest run first; how many rows there are.
+def export_csv(log: Log, out: Path, filters: Filters = EVERY) -> tuple[int, tuple[Damaged, ...]]:
+    """Write a row for each evaluation, oldest run first.
 
-    An answer that nobody judged has a row too. What begins like a formula has ' before it. Records
-    that cannot be read are named in the log's `damaged` then.
+    An answer that nobody judged has a row too. What begins like a formula has ' before it.
+
+    Returns:
+        How many rows there are, and which records were left out.
 
     Raises:
         FileExistsError: The file is there already.
@@ -44,17 +46,17 @@ def export_csv(log: Log, out: Path, filters: Filters = EVERY) -> int:
             raise
 
 
-def _write(log: Log, table: Any, filters: Filters) -> int:
+def _write(log: Log, table: Any, filters: Filters) -> tuple[int, tuple[Damaged, ...]]:
     table.writerow(COLUMNS)
-    count = 0
+    count, damaged = 0, list[Damaged]()
     for record in records(log, filters):
         if isinstance(record, Damaged):
-            log.damaged.append(record)
+            damaged.append(record)
             continue
         for row in _rows(record):
             table.writerow(map(_cell, row))
             count += 1
-    return count
+    return count, tuple(damaged)
 
 
 def _rows(record: Record) -> Iterator[tuple[Any, ...]]:

@@ -74,13 +74,15 @@ class Totals:
     """What answering cost, later attempts included."""
     judging: Usage
     """What judging cost, of all evaluators."""
+    damaged: tuple[Damaged, ...] = ()
+    """Records that cannot be summed up, and are in none of these numbers."""
 
 
 def summarise(log: Log, filters: Filters = EVERY, by: Collection[By] = ()) -> Totals:
     """What the runs of a log come to.
 
     Args:
-        log: The log. Records in it that are no JSON are named in its `damaged` then.
+        log: The log.
         filters: Which runs; with `evaluator`, the groups are of that one only.
         by: What to tell apart besides evaluators, which always are: "model", "day".
 
@@ -101,13 +103,13 @@ def _summed(log: Log, filters: Filters, by: Collection[By]) -> Totals:
     where, values = conditions(filters)
     told_apart: dict[str, tuple[str | None, str | None]] = {}
     """Day and model of each run, where they are asked for."""
-    times: list[str] = []
+    times, damaged = list[str](), list[Damaged]()
     verdicts, outcomes = Counter[Verdict](), Counter[TraceOutcome]()
     spent = _Cost()
     of_runs = f"select id, time, model, first_verdict, outcome, {_USAGE} from runs r where {where}"
     for id, time, model, verdict, outcome, *usage in log.rows(of_runs, *values):
         if verdict is None:
-            log.damaged.append(Damaged(f"run {id}", "it has no answer"))
+            damaged.append(Damaged(f"run {id}", "it has no answer"))
             continue
         told_apart[id] = (time[:10] if "day" in by else None, model if "model" in by else None)
         times.append(time)
@@ -117,8 +119,7 @@ def _summed(log: Log, filters: Filters, by: Collection[By]) -> Totals:
         spent.add(usage)
     judging, groups = _judged(log, filters, told_apart)
     broken = f"select id from records r where {where} and not json_valid(record)"
-    ids = [id for (id,) in log.rows(broken, *values)]
-    log.damaged += [Damaged(f"run {id}", "it is no JSON") for id in ids]
+    damaged += [Damaged(f"run {id}", "it is no JSON") for (id,) in log.rows(broken, *values)]
     return Totals(
         runs=len(told_apart),
         first=_time(min(times, default=None)),
@@ -128,6 +129,7 @@ def _summed(log: Log, filters: Filters, by: Collection[By]) -> Totals:
         groups=groups,
         answering=_less(spent.usage, judging),
         judging=judging,
+        damaged=tuple(damaged),
     )
 
 
