@@ -229,7 +229,7 @@ def test_a_store_that_was_opened_before_a_fork_is_refused_in_the_child(
             lambda: store.get("1 0 | who?"),
             lambda: store.nearest("1 1 | why?", 1),
             lambda: store.add("0 1 | why?", ["Bo"], [0.5]),
-            lambda: store.evict("1 0 | who?"),
+            lambda: store.remove("1 0 | who?"),
         ):
             with pytest.raises(DemurError) as caught:
                 use()

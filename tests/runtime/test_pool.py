@@ -261,7 +261,7 @@ def test_work_under_way_does_not_hold_up_the_interpreters_end() -> None:
 
 def test_a_coroutine_function_runs_in_a_loop_of_its_own_wherever_it_is_called() -> None:
     seen: list[object] = []
-    told: contextvars.ContextVar[str] = contextvars.ContextVar("told")
+    told: contextvars.ContextVar[str] = contextvars.ContextVar("told", default="nobody")
 
     async def work() -> str:
         seen.append(asyncio.get_running_loop())
@@ -274,7 +274,15 @@ def test_a_coroutine_function_runs_in_a_loop_of_its_own_wherever_it_is_called() 
     token = told.set("by the caller")
     assert in_own_loop(work) == asyncio.run(called_by()) == "by the caller"
     told.reset(token)
-    assert len(set(map(id, seen))) == 3
+    first, asking, again = seen
+    assert first is again  # one for all, so that a client can be used again
+    assert asking is not first
+
+    async def inside() -> str:
+        return in_own_loop(work)
+
+    assert in_own_loop(inside) == "nobody"  # it would wait for itself in the same one
+    assert seen[-1] is not first
 
     async def broken() -> None:
         raise KeyError("x")

@@ -159,9 +159,8 @@ CHUNKS = st.lists(
     st.one_of(
         st.text(max_size=3),
         st.dictionaries(st.sampled_from("ab"), st.text(max_size=2) | st.integers(), max_size=2),
-        st.dictionaries(st.sampled_from("ab"), st.text(max_size=2) | st.integers(), max_size=2).map(
-            AddableDict
-        ),
+        # Of texts alone: LangChain gives up a whole mapping where a key's values do not add up.
+        st.dictionaries(st.sampled_from("ab"), st.text(max_size=2), max_size=2).map(AddableDict),
         st.text(max_size=3).map(lambda text: AIMessageChunk(text, id="1")),
         st.integers(),
         st.lists(st.integers(), max_size=2),

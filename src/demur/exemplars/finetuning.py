@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import math
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal, get_args
 
 from demur import _owner_only as private
 from demur._jsonl import new_files
 from demur._text import replace_surrogates, words
-from demur.exemplars.entries import Candidate, Entry, is_text
+from demur.exemplars.entries import Entry, is_text
 
 Form = Literal["prompt-completion", "messages", "text-prompt-completion"]
 """What a line holds, in TRL's terms: a conversation cut before the answer, a whole conversation, or
@@ -108,15 +109,21 @@ def export_finetuning(
     if path.exists() and not path.is_dir():
         raise ValueError(f"folder: expected a folder to write to, but {path} is a file")
     private.make_folder(path)
-    line, tally = _LINES[form], _Tally(min_score)
+    line, written, unscored, below = _LINES[form], list[_Written](), 0, 0
     with new_files(path / _TRAIN, path / _TEST) as (train, test):
         for entry in entries:
-            best = tally.keeps(entry)
-            if best is not None:
-                held_out = in_test(entry.question, test_share)
-                (test if held_out else train)(line(entry.question, best.answer, system))
-                tally.add(entry, held_out)
-        return tally.exported(test_share)
+            _check(entry)
+            best = entry.best
+            if best is None:
+                unscored += 1
+            elif min_score is not None and best.score < min_score:
+                below += 1
+            else:
+                one = _Written.of(entry, in_test(entry.question, test_share))
+                _check_scorer(one, written, entry.question)
+                (test if one.held_out else train)(line(entry.question, best.answer, system))
+                written.append(one)
+        return _exported(written, unscored, below, min_score, test_share)
 
 
 def in_test(question: str, test_share: float = 0.2) -> bool:
@@ -181,86 +188,75 @@ _LINES: Mapping[str, Callable[[str, str, str | None], dict[str, Any]]] = {
 # --- Figures --------------------------------------------------------------------------------------
 
 
-class _Tally:
-    """What was written and what left out, counted as the entries pass."""
+@dataclass(frozen=True)
+class _Written:
+    """What is counted of a question that was written."""
 
-    def __init__(self, min_score: float | None) -> None:
-        self._min_score = min_score
-        self._scorer: str | None = None
-        self._train = self._test = self._unscored = self._below = self._single = self._tied = 0
-        self._lowest, self._highest = math.inf, -math.inf
-        self._scores = self._margins = 0.0
-        self._characters = self._longest = 0
+    held_out: bool
+    scorer: str
+    score: float
+    margin: float | None
+    """Best score less second best; None where there is one only."""
+    characters: int
 
-    def keeps(self, entry: Entry) -> Candidate | None:
-        """The answer to be written; None, and counted, if the question is left out."""
-        _check(entry)
-        best = entry.best
-        if best is None:
-            self._unscored += 1
-            return None
-        self._scorer = self._scorer or best.scorer
-        if best.scorer != self._scorer:
-            raise ValueError(
-                f"entries: expected scores of one scorer, got {self._scorer} and, for "
-                f"{entry.question[:80]!r}, {best.scorer}, which cannot be compared: export each "
-                "store to a folder of its own, or rescore one of them"
-            )
-        if self._min_score is not None and best.score < self._min_score:
-            self._below += 1
-            return None
-        return best
+    @classmethod
+    def of(cls, entry: Entry, held_out: bool) -> _Written:
+        """Of an entry with a best answer."""
+        best, *others = entry.candidates
+        margin = float(best.score) - float(others[0].score) if others else None
+        return cls(held_out, best.scorer, float(best.score), margin, len(best.answer))
 
-    def add(self, entry: Entry, held_out: bool) -> None:
-        """Count a question that was written."""
-        best, *others = (float(candidate.score) for candidate in entry.candidates)
-        size = len(entry.candidates[0].answer)
-        self._test += held_out
-        self._train += not held_out
-        self._lowest, self._highest = min(self._lowest, best), max(self._highest, best)
-        self._scores += best
-        self._characters += size
-        self._longest = max(self._longest, size)
-        if others:
-            self._tied += best == others[0]
-            self._margins += best - others[0]
-        else:
-            self._single += 1
 
-    def exported(self, test_share: float) -> Exported:
-        """The figures.
-
-        Raises:
-            ValueError: A file would be empty.
-        """
-        written = self._train + self._test
-        if not written:
-            left_out = (
-                f"{self._unscored} without a score of the store's scorer (rescore gives them one), "
-                f"{self._below} below min_score={self._min_score}"
-            )
-            raise ValueError(f"entries: expected a question with a scored answer, got {left_out}")
-        if not self._train or not self._test:
-            empty, change = (_TRAIN, "smaller") if self._test else (_TEST, "larger")
-            raise ValueError(
-                f"{empty} would be empty: by their hashes, all of {written} questions fall to the "
-                f"other side with test_share={test_share}. Give a {change} share, or more questions"
-            )
-        chosen = written - self._single
-        return Exported(
-            train=self._train,
-            test=self._test,
-            unscored=self._unscored,
-            below=self._below,
-            single=self._single,
-            tied=self._tied,
-            lowest=self._lowest,
-            mean=self._scores / written,
-            highest=self._highest,
-            margin=self._margins / chosen if chosen else None,
-            characters=self._characters,
-            longest=self._longest,
+def _check_scorer(one: _Written, written: Sequence[_Written], question: str) -> None:
+    if written and one.scorer != written[0].scorer:
+        raise ValueError(
+            f"entries: expected scores of one scorer, got {written[0].scorer} and, for "
+            f"{question[:80]!r}, {one.scorer}, which cannot be compared: export each store to a "
+            "folder of its own, or rescore one of them"
         )
+
+
+def _exported(
+    written: Sequence[_Written],
+    unscored: int,
+    below: int,
+    min_score: float | None,
+    test_share: float,
+) -> Exported:
+    """The figures.
+
+    Raises:
+        ValueError: A file would be empty.
+    """
+    if not written:
+        left_out = (
+            f"{unscored} without a score of the store's scorer (rescore gives them one), "
+            f"{below} below min_score={min_score}"
+        )
+        raise ValueError(f"entries: expected a question with a scored answer, got {left_out}")
+    held_out = sum(one.held_out for one in written)
+    if held_out in (0, len(written)):
+        empty, change = (_TRAIN, "smaller") if held_out else (_TEST, "larger")
+        raise ValueError(
+            f"{empty} would be empty: by their hashes, all of {len(written)} questions fall to the "
+            f"other side with test_share={test_share}. Give a {change} share, or more questions"
+        )
+    scores = [one.score for one in written]
+    margins = [one.margin for one in written if one.margin is not None]
+    return Exported(
+        train=len(written) - held_out,
+        test=held_out,
+        unscored=unscored,
+        below=below,
+        single=len(written) - len(margins),
+        tied=margins.count(0.0),
+        lowest=min(scores),
+        mean=fmean(scores),
+        highest=max(scores),
+        margin=fmean(margins) if margins else None,
+        characters=sum(one.characters for one in written),
+        longest=max(one.characters for one in written),
+    )
 
 
 def _check(entry: Entry) -> None:
