@@ -192,9 +192,7 @@ def test_scores_from_0_on_have_buckets_of_a_tenth(pipeline: Pipeline) -> None:
         (0.9, 1.0): 1,
         (1.0, 2.0): 1,
     }
-    values = [
-        attributes_of(event)["gen_ai.evaluation.score.value"] for event in pipeline.receiver.logs()
-    ]
+    values = [attributes_of(event)["gen_ai.evaluation.score.value"] for event in pipeline.receiver.logs()]
     assert sorted(values) == sorted(scores)  # the events have those below 0 too
 
 
