@@ -31,7 +31,7 @@ PEM = "-----BEGIN {0}PRIVATE KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0B=\n-----END {0}
         ("Cookie: a=b; session=c\nHost: x", "Cookie: [secret]\nHost: x"),
         ("Set-Cookie: sid=31d4d96e407aad42; Path=/", "Set-Cookie: [secret]"),
         ("x-api-key: swordfish\nHost: x", "x-api-key: [secret]\nHost: x"),
-        ("we sent Bearer a1b2c3d4.", "we sent Bearer [secret]"),
+        ("we sent Bearer a1b2c3d4e5f6g7h8.", "we sent Bearer [secret]"),
         # Assignments.
         ("api_key=swordfish", "api_key=[secret]"),
         ("export OPENAI_API_KEY=swordfish; ls", "OPENAI_API_KEY=[secret]; ls"),

@@ -419,6 +419,28 @@ def test_keys_and_headers_are_in_no_record(tmp_path: Path, monkeypatch: pytest.M
     )
 
 
+def test_a_judges_key_is_in_no_record_whoever_judges_and_whatever_it_looks_like() -> None:
+    from demur import Guard, RefChecker
+    from support.openai_server import Answer, openai_server
+
+    keys = ["plain password of judge one, 1", "plain password of judge two, 2"]
+    told = json.dumps({"error": {"message": f"wrong: {', '.join(keys)}"}}).encode()
+    records: list[Record] = []
+    with openai_server(lambda request, number: Answer(status=401, body=told)) as server:
+        first, second = (RefChecker(server.model(api_key=key)) for key in keys)
+        chain = RunnableLambda(lambda question: "The tower is 84 metres tall.")
+        guard = Guard(chain, second, on_error="open")
+        with_contexts = {"question": "How tall?", "contexts": ["A tower."]}
+        for runnable, evaluators in ((chain, [first]), (guard, [])):
+            handler = ScoreCallbackHandler(*evaluators, sink=records.append)
+            runnable.invoke(with_contexts, {"callbacks": [handler]})
+            assert handler.close(60)
+    assert len(records) == 2
+    for record in records:
+        assert "wrong: [secret], [secret]" in str(record.evaluations[0].error)
+        assert not [key for key in keys if key in record.as_json()]
+
+
 def test_evaluators_run_where_what_they_do_is_nobodys_run() -> None:
     found: list[bool] = []
 

@@ -26,8 +26,8 @@ _FORMS = {
     "eyj": re.compile(r"(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)*", re.ASCII),
     # The user's part of a URL.
     "://": re.compile(r"""(?<=://)[^\s/?#"'<>]+(?=@)"""),
-    # A bearer's token; what has no digit may be prose.
-    "bearer ": re.compile(r"(?<=bearer )(?=[a-z.~+/_-]*\d)[\w.~+/-]{8,}=*", re.ASCII | re.I),
+    # A bearer's token; what is short or has no digit may be prose.
+    "bearer ": re.compile(r"(?<=bearer )(?=[a-z.~+/_-]*\d)[\w.~+/-]{16,}=*", re.ASCII | re.I),
 }
 # Behind a short prefix 20 letters of both cases with digits in between: nobody writes so by hand.
 _KEY = re.compile(
@@ -53,7 +53,7 @@ _VALUE = re.compile(
 )
 _OF_LINE = re.compile(
     r"""(?:(?:bearer|basic|digest|negotiate|ntlm|hawk|aws4-hmac-sha256)\s{1,3}\S
-    |[^\s=]{1,128}=|(?=\S{0,99}\d)\S{8})[^\n]*""",
+    |[^\s=]{1,128}=|(?=\S{0,99}\d)\S{16})[^\n]*""",
     re.IGNORECASE | re.VERBOSE,
 )
 _WHOLE_LINES = ("authorization", "cookie")
@@ -107,8 +107,10 @@ def _value(text: str, named: re.Match[str]) -> tuple[int, int] | None:
         return line and (start, min(line.end(), quoted) if quoted > start else line.end())
     if named["colon"] and not ("-" in name or "_" in name):  # "The password: ..." is prose
         return None
-    opened = text[max(0, named.start() - 4) : named.start()].rstrip("bru\\\"'`")
-    if named["pair"] and not opened.endswith(("(", "[")):
+    if named["closed"] and before != named["closed"][-1]:
+        return None
+    within = text[max(0, named.start() - 4) : named.start()].rstrip("bru\\\"'`")
+    if named["pair"] and not within.endswith(("(", "[")):
         return None
     value = _VALUE.match(text, start)
     if value is None or (named["closed"] and value["bare"]):
