@@ -43,7 +43,7 @@ from demur.storage import AT_ONCE, Questions, parts, question_id
 _AT_ONCE = 16
 _PER_QUESTION = 3
 """Candidates that a search expects of each question: it goes on where there are more."""
-_SPARE = 4
+_SPARE = 8
 """Questions asked for beyond the number wanted, where some may not do."""
 _COUNTS, _SCORER = "scorer", "scorer-"
 """Under this key the collection says whose scores count; under keys that begin so, who that is."""
