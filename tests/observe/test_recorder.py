@@ -608,7 +608,8 @@ def test_when_no_thread_can_be_started_the_next_to_come_tries_again(
         patched.setattr(threading.Thread, "start", no_more)
         patched.setattr("demur.runtime.pool._idle", deque())
         echoing.invoke("a", {"callbacks": [handler]})
-    assert handler.counts.waiting == 1
+        assert not handler.flush(0.01)
+        assert handler.counts.waiting == 1
     echoing.invoke("b", {"callbacks": [handler]})
     assert handler.flush(30)
     assert sorted(held.judged) == ["a", "b"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import math
 import threading
@@ -87,7 +88,8 @@ class Backlog(Generic[Job]):
         Returns:
             Whether it is; False when `timeout` seconds were not enough.
         """
-        self._start()
+        with contextlib.suppress(RuntimeError):  # no thread starts: those at work do the rest
+            self._start()
         with self._changed:
             last = self._count
             return self._wait_for(lambda: next(iter(self._open), last + 1) > last, timeout)
