@@ -103,6 +103,24 @@ def test_an_interrupted_rescore_is_exported_as_it_is(tmp_path: Path) -> None:
     assert stale(again) == 0
 
 
+def test_what_waits_to_be_scored_anew_is_loaded_where_its_scorer_counts_no_more(
+    tmp_path: Path,
+) -> None:
+    first = ExampleStore(embedding=Told(), scorer=scorer())
+    first.add(QUESTION, ["0.2 no"])
+    first.export(tmp_path / "x")
+    store = ExampleStore(embedding=Told(), scorer=scorer(contrary))
+    store.load(tmp_path / "x")
+    with pytest.raises(KeyboardInterrupt):
+        store.rescore(progress=interrupted)
+    store.add(QUESTION, ["0.9 surely"])  # another scorer's are known to be there
+    store.export(tmp_path / "y")
+    before = list(store.entries())
+    assert stale(store) == 1
+    store.load(tmp_path / "y")
+    assert list(store.entries()) == before
+
+
 HEAD = '{"kind": "exemplars-2", "scorer": "given"}\n'
 GOOD = json.dumps({"question": "q", "candidates": [asdict(Candidate("a", 1.0, "given", NOW))]})
 
