@@ -76,7 +76,7 @@ def _database(count: int, draw: random.Random, folder: Path) -> Tally:
             spoiled = draw.choice(runs)
             text = damaged_line(spoiled.as_json().encode(), draw).decode(errors="replace")
             with contextlib.closing(sqlite3.connect(path)) as database, database:
-                database.execute("update runs set record = ? where id = ?", (text, spoiled.id))
+                database.execute("update records set record = ? where id = ?", (text, spoiled.id))
             left = {one.id for one in runs} - {spoiled.id}
         with tally:
             _read(path, left, draw, tally)
