@@ -68,6 +68,7 @@ def test_while_all_is_scored_anew_each_reads_scores_of_one_scorer(tmp_path: Path
     first.add_many([(f"1 {at} | q{at}", pairs[at % 2]) for at in range(30)])
     reader = ExampleStore(tmp_path, embedding=Told())
     other = ExampleStore(tmp_path, embedding=Told(), scorer=scorer(contrary))
+    seen = set[float]()
 
     def read(now: Fitted) -> None:
         found = reader.nearest("0 1 | q", 10)
@@ -75,8 +76,10 @@ def test_while_all_is_scored_anew_each_reads_scores_of_one_scorer(tmp_path: Path
         old = all(one in [("0.8 yes", scored(0.8)), ("0.1 bad", scored(0.1))] for one in told)
         new = all(one in [("0.2 no", scored(0.8)), ("0.1 bad", scored(0.9))] for one in told)
         assert old or new, told
+        seen.update(one.score for one in found)
 
     other.rescore(at_once=1, progress=read)
+    assert len(seen) == 3  # those of the first scorer, and the contrary's one of its own
     for one in (first, other, reader):
         one.close()
 

@@ -468,6 +468,21 @@ def test_evaluators_run_where_what_they_do_is_nobodys_run() -> None:
     assert not is_scoring()
 
 
+def test_what_a_run_was_lost_by_is_told_without_its_words(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(**fields: object) -> None:
+        raise ValueError(f"cannot take {SECRETS[0]}")
+
+    handler = ScoreCallbackHandler(lambda sample: True, sink=lambda record: None)
+    monkeypatch.setattr("demur.observe.scoring.Record", fails)
+    RunnableLambda(str).invoke("an answer", {"callbacks": [handler]})
+    assert handler.flush(30)
+    assert handler.counts.lost == 1
+    assert "demur lost a run: ValueError, at test_recorder.py:" in caplog.text
+    assert SECRETS[0] not in caplog.text
+
+
 # --- The queue ------------------------------------------------------------------------------------
 
 

@@ -129,7 +129,9 @@ class Candidates:
 
     def header(self) -> dict[str, str]:
         """Whose scores count, and who that is and was, read anew."""
-        known = self.questions.metadata()
+        return self._noted(self.questions.metadata())
+
+    def _noted(self, known: Mapping[str, str]) -> dict[str, str]:
         header = {key: known[key] for key in sorted(known) if key.startswith(_COUNTS)}
         self._counts = header.get(_COUNTS)
         return header
@@ -143,8 +145,8 @@ class Candidates:
         Raises:
             DemurError: Another scorer's do.
         """
-        self.questions.claim(self._own_header())
-        header = self.header()  # asked each time: another process may have had all scored anew
+        # Asked each time: another process may have had all scored anew.
+        header = self._noted(self.questions.claim(self._own_header()))
         if self._counts != self._scorer.name:
             raise self._refusal(header)
         own = f"{_SCORER}{self._scorer.name}"

@@ -106,7 +106,7 @@ class _Route:
             try:
                 finish(work)
             except BaseException as error:
-                _log.warning("%s failed to %s: %s", self._name, how, _without_words(error))
+                _log.warning("%s failed to %s: %s", self._name, how, without_words(error))
 
     def _offer(self, record: Record) -> None:
         write = partial(finish, self._sink.write, record)
@@ -128,15 +128,15 @@ class _Route:
             if self.lost == 1 or not self._down:
                 _log.error(
                     "records are lost: %s does not take them (%s), and %s cannot be written (%s)",
-                    *(self._name, _without_words(error)),
-                    *(self._fallback, _without_words(second)),
+                    *(self._name, without_words(error)),
+                    *(self._fallback, without_words(second)),
                 )
             return
         self.to_fallback += 1
         if not self._down:
             _log.warning(
                 "%s does not take records (%s): until it does, they go to %s",
-                *(self._name, _without_words(error), self._fallback),
+                *(self._name, without_words(error), self._fallback),
             )
 
     @property
@@ -163,7 +163,7 @@ def _beside(sink: Writer) -> Path:
     return Path(tempfile.gettempdir(), f"demur-fallback-{uuid.uuid4().hex[:12]}.jsonl")
 
 
-def _without_words(error: BaseException) -> str:
+def without_words(error: BaseException) -> str:
     """What an error is and where it came from, without what it says."""
     words = type(error).__name__
     if isinstance(error, OSError) and error.strerror:

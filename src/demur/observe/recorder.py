@@ -19,13 +19,13 @@ from langchain_core.runnables import RunnableConfig
 from demur._forks import lock
 from demur.evaluators import EvaluatorLike, as_evaluators
 from demur.observe.backlog import Backlog, OnFull
-from demur.observe.delivery import Delivery
+from demur.observe.delivery import Delivery, without_words
 from demur.observe.finished import Finished
 from demur.observe.redaction import Redact, redaction
 from demur.observe.runs import Tally
 from demur.observe.scoring import score
 from demur.observe.sinks import SinkLike, as_sinks
-from demur.runtime import JUDGE, describe, drive, within
+from demur.runtime import JUDGE, drive, within
 
 _log = logging.getLogger("demur.observe")
 
@@ -83,7 +83,7 @@ class Recorder:
         except BaseException as error:  # nobody is there to be told
             with self._counting:
                 self._failed += 1
-            _log.error("demur lost a run: %s", describe(error))
+            _log.error("demur lost a run: %s", without_words(error))
         else:
             with self._counting:
                 self._recorded += 1
