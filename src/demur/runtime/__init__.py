@@ -18,7 +18,7 @@ from demur.runtime.calls import (
 )
 from demur.runtime.in_process import bounded, is_local
 from demur.runtime.limits import PerModel, ashare, share
-from demur.runtime.pool import as_completed, in_background, in_own_loop, settle, take, within
+from demur.runtime.pool import as_completed, in_background, in_own_loop, take, within
 from demur.runtime.retry import (
     CallPolicy,
     cause_of,
@@ -81,7 +81,6 @@ __all__ = [
     "is_retryable",
     "policy_for",
     "reported_usage",
-    "settle",
     "share",
     "side_by_side",
     "take",
