@@ -8,6 +8,8 @@ import typer
 
 from demur.cli.console import need_subcommand, run_app
 from demur_research.commands import checking, detecting, referring
+from demur_research.commands import tables as of_tables
+from demur_research.tables import TABLES
 
 app = typer.Typer(
     name="demur-bench",
@@ -23,6 +25,9 @@ for command in (
     *(checking.long_contexts, checking.windows, checking.quantities),
 ):
     app.command()(command)
+app.command()(of_tables.tables)
+for table in TABLES.values():
+    app.command(table.name)(of_tables.command(table))
 
 
 @app.callback(invoke_without_command=True)

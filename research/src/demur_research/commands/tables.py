@@ -1,0 +1,173 @@
+"""A command for each table: where its data, its recording and its model are, and how it is shown.
+
+What a table asks a model for goes into a recording. The same command goes on where it was stopped,
+and with --replay it works the table out again without a model.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from demur.cli import progress
+from demur.cli.console import errors, escaped, output, pipe_may_close
+from demur.cli.console import table as print_table
+from demur.views import terminal
+from demur_research import showing
+from demur_research.bench import Bench, Result, Table
+from demur_research.commands.options import attempt
+from demur_research.datasets import DATA_SETS, read
+from demur_research.datasets.rows import Reading
+from demur_research.recording import Recording, open_recording
+from demur_research.tables import NOT_RUN, TABLES
+
+
+class Format(str, Enum):
+    """How a table is printed."""
+
+    table = "table"
+    markdown = "markdown"
+    csv = "csv"
+    json = "json"
+
+
+def command(table: Table) -> Callable[..., None]:
+    """The function that typer makes a command of."""
+
+    def run(
+        data: Annotated[
+            Path | None,
+            typer.Option(
+                help="The folder of the data sets, or the set's own. [default: DEMUR_DATA]"
+            ),
+        ] = None,
+        recording: Annotated[
+            Path, typer.Option("-r", "--recording", dir_okay=False, help="Replies and vectors.")
+        ] = Path("demur-bench.jsonl"),
+        replay: Annotated[
+            bool, typer.Option("--replay", help="Ask no model: work it out from the recording.")
+        ] = False,
+        model: Annotated[
+            str, typer.Option(help="local, local:FILE.gguf, openai:NAME or ollama:NAME.")
+        ] = "local",
+        limit: Annotated[int | None, typer.Option(min=1, help="So many items.")] = None,
+        at_once: Annotated[int, typer.Option(min=1, help="So many at a time.")] = 1,
+        seed: Annotated[int, typer.Option(help="Of every choice and bootstrap.")] = 0,
+        option: Annotated[
+            list[str] | None,
+            typer.Option("-O", "--option", metavar="NAME=VALUE", help=_options_help(table)),
+        ] = None,
+        form: Annotated[Format, typer.Option("--format", help="How it is printed.")] = Format.table,
+    ) -> None:
+        options = attempt(lambda: _options(table, option or ()), "--option")
+        readings: dict[str, Reading] = {}
+
+        @cache
+        def reading(name: str) -> Reading:
+            found = attempt(lambda: read(name, data), "--data")
+            readings[name] = found
+            return found
+
+        with _recording(table, recording, replay) as opened, progress.counts() as report:
+            bench = Bench(
+                reading,
+                opened,
+                model,
+                limit,
+                at_once,
+                seed,
+                options,
+                lambda what, done, of: report(what, table.name, done, of),
+            )
+            result = attempt(lambda: table.make(bench), table.name)
+        with pipe_may_close():
+            _show(table, result, readings, form)
+
+    run.__doc__ = f"{table.what}\n\n{table.source}."
+    return run
+
+
+def _options_help(table: Table) -> str:
+    if not table.options:
+        return "It has none."
+    return "; ".join(f"{name}: {meaning}" for name, meaning in table.options.items())
+
+
+def _options(table: Table, given: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or name not in table.options:
+            known = ", ".join(table.options) or "none"
+            raise ValueError(f"expected NAME=VALUE with a name of {known}, got {text!r}")
+        found[name] = value
+    return found
+
+
+@contextmanager
+def _recording(table: Table, path: Path, replay: bool) -> Iterator[Recording]:
+    if not table.asks:
+        yield Recording(path, writes=False)
+        return
+    with open_recording(path, replay) as opened:
+        if opened.cut:
+            what = f"{path} ended in a line that was not whole: {opened.cut} bytes cut"
+            terminal.say(errors(), what)
+        yield opened
+
+
+def _show(table: Table, result: Result, readings: Mapping[str, Reading], form: Format) -> None:
+    if form is Format.json:
+        typer.echo(escaped(showing.as_json(table.name, result)))
+    elif form is Format.csv:
+        typer.echo(showing.as_csv(result), nl=False)
+    elif form is Format.markdown:
+        typer.echo("\n".join(_markdown(table, result, readings)))
+    else:
+        terminal.say(output(), f"{table.source}: {table.what}")
+        print_table(output(), ["row"], showing.heads(result)[1:], showing.cells(result))
+        for note in [*result.notes, *_of_data(readings)]:
+            terminal.say(output(), terminal.one_line(note))
+
+
+def _markdown(table: Table, result: Result, readings: Mapping[str, Reading]) -> Iterator[str]:
+    today = datetime.now(timezone.utc).date().isoformat()
+    yield f"{table.what} ({table.source}; {today})"
+    yield ""
+    yield f"    {shlex.join(['demur-bench', *sys.argv[1:]])}"
+    yield ""
+    yield showing.as_markdown(result)
+    for note in _of_data(readings):
+        yield f"- {note}"
+
+
+def _of_data(readings: Mapping[str, Reading]) -> Iterator[str]:
+    """What stands beside figures: how many rows there were, and what the set cannot show."""
+    for name, found in readings.items():
+        known = DATA_SETS[name]
+        left = ", ".join(f"{count:,} {why}" for why, count in found.left_out.items() if count)
+        of = f" of {known.published_rows:,}" if known.published_rows else ""
+        yield (
+            f"{known.title}: {len(found):,} rows{of}{f', left out: {left}' if left else ''}. "
+            f"{known.cannot_show}"
+        )
+
+
+def tables() -> None:
+    """List every table and figure of the sources: what can be run, and why the others cannot."""
+    rows = [
+        [table.name, table.source, table.what, ", ".join(table.sets) or "-"]
+        for table in TABLES.values()
+    ]
+    rows += [["-", one.source, f"{one.what} Not run: {one.why}", "-"] for one in NOT_RUN]
+    with pipe_may_close():
+        print_table(output(), ["command", "source"], ["what it shows", "data"], rows)

@@ -1,0 +1,379 @@
+"""A recording: every call of a model and what came of it, in one file that grows.
+
+A recording is of JSON lines: the models that were asked, each under the name that the user gives
+it; the calls, with prompt, options, reply and seconds; and the vectors of an embedding model. What
+is in it is not asked again, so a table goes on where it was stopped, and is worked out without any
+model from a recording that is whole. A file whose name ends in ".gz" is only read.
+
+A line is in the file as soon as its reply is there. One process writes at a time; a last line that
+a killed one left torn is cut off by the next.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from filelock import FileLock, Timeout
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.embeddings import Embeddings
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from demur import DemurError
+from demur._fingerprints import model_fingerprint
+from demur._jsonl import as_json, read_lines
+from demur.runtime import CallPolicy
+
+T = TypeVar("T")
+
+SECONDS = "recorded_seconds"
+"""Where a reply's `response_metadata` says how long it took when it was recorded."""
+_BEGINNING = b'{"line":'
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ModelLine(_Line):
+    """A chat model that is asked."""
+
+    line: Literal["model"] = "model"
+    name: str
+    """What the user calls it."""
+    fingerprint: str
+    kind: str
+    """LangChain's word for its class, by which demur knows a local model."""
+
+
+class CallLine(_Line):
+    """One call of a chat model."""
+
+    line: Literal["call"] = "call"
+    key: str
+    """A hash of the model's fingerprint, the prompt and the options."""
+    model: str
+    """The model's name in this recording."""
+    prompt: tuple[tuple[str, Any], ...]
+    """Role and content of each message."""
+    options: dict[str, Any]
+    reply: dict[str, Any]
+    """The message, as LangChain writes it."""
+    seconds: float
+
+
+class VectorLine(_Line):
+    """The vector of one text."""
+
+    line: Literal["vector"] = "vector"
+    key: str
+    """A hash of the embedding's fingerprint and the text."""
+    vector: str
+    """Numbers of 32 bits, little-endian, in base64."""
+
+
+AnyLine = ModelLine | CallLine | VectorLine
+_LINES: dict[str, type[ModelLine | CallLine | VectorLine]] = {
+    "model": ModelLine,
+    "call": CallLine,
+    "vector": VectorLine,
+}
+
+
+class Recording:
+    """The lines of a recording in memory, and its file. Made by `open_recording`."""
+
+    def __init__(self, path: Path, writes: bool) -> None:
+        self.path, self.writes = path, writes
+        self.cut = 0
+        """Bytes of a torn last line that were cut off."""
+        self.models: dict[str, ModelLine] = {}
+        self.calls: dict[str, CallLine] = {}
+        self.vectors: dict[str, VectorLine] = {}
+        self._lock = threading.Lock()
+
+    def note(self, line: AnyLine) -> None:
+        """Take a line into memory."""
+        if isinstance(line, ModelLine):
+            self.models[line.name] = line
+        elif isinstance(line, CallLine):
+            self.calls[line.key] = line
+        else:
+            self.vectors[line.key] = line
+
+    def append(self, *lines: AnyLine) -> None:
+        """Write lines, and take them into memory.
+
+        Raises:
+            DemurError: They could not be written.
+        """
+        text = "".join(as_json(line.model_dump(mode="json")) + "\n" for line in lines)
+        with self._lock:
+            try:
+                with self.path.open("ab") as out:
+                    out.write(text.encode())
+            except OSError as error:
+                why = _cannot("write", self.path, error)
+                raise DemurError(f"{why}; what is there is kept, and the same goes on") from error
+            for line in lines:
+                self.note(line)
+
+    def model(self, name: str, made: Callable[[str], BaseChatModel] | None) -> RecordedChat:
+        """The chat model of a name: the recorded replies, and where they end the model itself.
+
+        Args:
+            name: What the user calls it.
+            made: Makes the model of a name. None: only recorded replies are given.
+
+        Raises:
+            ValueError: Another model is recorded under the name, or, without `made`, none.
+        """
+        known = self.models.get(name)
+        if made is None or not self.writes:
+            if known is None:
+                names = ", ".join(self.models) or "none"
+                raise ValueError(
+                    f"{self.path} holds no replies of the model {name!r} (it holds: {names}): "
+                    "--model names one of these, or record first, without --replay"
+                )
+            return RecordedChat(recording=self, told=known)
+        inner = made(name)
+        told = ModelLine(name=name, fingerprint=model_fingerprint(inner), kind=inner._llm_type)
+        if known is not None and known != told:
+            raise ValueError(
+                f"{self.path} holds replies of {known.fingerprint} under the name {name!r}, which "
+                f"is {told.fingerprint} now: name another file, or give the model another name"
+            )
+        if known is None:
+            self.append(told)
+        return RecordedChat(recording=self, told=told, inner=inner)
+
+    def embedding(self, inner: Callable[[], Embeddings], name: str) -> RecordedEmbeddings:
+        """An embedding model whose vectors are recorded.
+
+        Args:
+            inner: Makes the model; only called for a text whose vector is missing.
+            name: What tells its vectors from others'.
+        """
+        return RecordedEmbeddings(self, inner, name)
+
+
+class RecordedChat(BaseChatModel):
+    """A chat model that gives the recorded reply to a prompt, and asks and records otherwise."""
+
+    recording: Any
+    told: ModelLine
+    inner: Any = None
+
+    @property
+    def call_policy(self) -> CallPolicy:
+        """The model's own; recorded replies take no time."""
+        own = getattr(self.inner, "call_policy", None)
+        return own if isinstance(own, CallPolicy) else CallPolicy()
+
+    @property
+    def fingerprint(self) -> str:
+        """The model's: its replies are those of the model."""
+        return self.told.fingerprint
+
+    @property
+    def _llm_type(self) -> str:
+        return self.told.kind
+
+    @property
+    def _identifying_params(self) -> Mapping[str, Any]:
+        return {"fingerprint": self.told.fingerprint}
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        options = {**kwargs, **({"stop": stop} if stop else {})}
+        key = _key(self.told.fingerprint, messages, options)
+        kept = self.recording.calls.get(key)
+        if kept is None:
+            kept = self._asked(key, messages, options)
+            self.recording.append(kept)
+        (reply,) = messages_from_dict([kept.reply])
+        reply.response_metadata[SECONDS] = kept.seconds
+        return ChatResult(generations=[ChatGeneration(message=reply)])
+
+    def _asked(self, key: str, messages: list[BaseMessage], options: dict[str, Any]) -> CallLine:
+        if self.inner is None:
+            raise DemurError(
+                f"{self.recording.path} holds no reply of {self.told.name} to this prompt: record "
+                "it, without --replay, with the data, the options and the version of demur that "
+                "are meant"
+            )
+        started = time.monotonic()
+        # A run of its own would be counted beside this one.
+        reply = self.inner.invoke(messages, {"callbacks": []}, **options)
+        return CallLine(
+            key=key,
+            model=self.told.name,
+            prompt=tuple((message.type, message.content) for message in messages),
+            options=_plain(options),
+            reply=_plain(messages_to_dict([reply])[0]),
+            seconds=time.monotonic() - started,
+        )
+
+
+class RecordedEmbeddings(Embeddings):
+    """Vectors from a recording; of texts that it lacks, from the model, which are then recorded."""
+
+    def __init__(self, recording: Recording, inner: Callable[[], Embeddings], name: str) -> None:
+        self._recording, self._make, self._name = recording, inner, name
+        self._inner: Embeddings | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells the vectors from others'."""
+        return self._name
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """One vector per text.
+
+        Raises:
+            DemurError: One is not recorded, and the recording is only read.
+        """
+        keys = [_hash(self._name, text) for text in texts]
+        known = self._recording.vectors
+        lacking = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        if lacking:
+            with self._lock:
+                self._embed({key: text for key, text in lacking.items() if key not in known})
+        return [_numbers(known[key].vector) for key in keys]
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a text, which is embedded as any other."""
+        return self.embed_documents([text])[0]
+
+    def _embed(self, lacking: Mapping[str, str]) -> None:
+        if lacking and not self._recording.writes:
+            raise DemurError(
+                f"{self._recording.path} lacks the vectors of {len(lacking)} texts: record them, "
+                "without --replay"
+            )
+        if self._inner is None and lacking:
+            self._inner = self._make()
+        if self._inner is not None and lacking:
+            vectors = self._inner.embed_documents([*lacking.values()])
+            packed = (np.asarray(vector, dtype="<f4").tobytes() for vector in vectors)
+            self._recording.append(
+                *(
+                    VectorLine(key=key, vector=base64.b64encode(raw).decode())
+                    for key, raw in zip(lacking, packed, strict=True)
+                )
+            )
+
+
+def _numbers(vector: str) -> list[float]:
+    return [float(number) for number in np.frombuffer(base64.b64decode(vector), dtype="<f4")]
+
+
+@contextmanager
+def open_recording(path: Path, replay: bool = False) -> Iterator[Recording]:
+    """Open a recording, or begin one.
+
+    Args:
+        path: The file.
+        replay: Whether it is only read.
+
+    Raises:
+        ValueError: It cannot be read or written, is no recording, or is being written by another
+            process.
+    """
+    if path.suffix == ".gz" and not replay:
+        raise ValueError(f"{path}: a compressed recording is only read: give --replay as well")
+    if replay and not path.is_file():
+        raise ValueError(f"there is no recording {path}: record first, without --replay")
+    with nullcontext() if replay else _locked(path):
+        recording = Recording(path, writes=not replay)
+        if not replay:
+            recording.cut = _mend(path)
+        for line in _lines(path):
+            recording.note(line)
+        yield recording
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    if not path.parent.is_dir():  # the lock would make one
+        raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
+    try:
+        locked = FileLock(path.with_name(f".{path.name}.lock")).acquire(timeout=0)
+    except Timeout as error:
+        raise ValueError(f"another run writes {path} at this moment: wait for its end") from error
+    except OSError as error:
+        raise _cannot("write beside", path, error) from error
+    with locked:
+        yield
+
+
+def _lines(path: Path) -> Iterator[AnyLine]:
+    try:
+        for number, value in read_lines(path):
+            form = _LINES.get(str(value.get("line"))) if isinstance(value, dict) else None
+            if form is None:
+                raise ValueError(f"{path}, line {number}: no line of a recording")
+            try:
+                yield TypeAdapter(form).validate_python(value)
+            except ValidationError as error:
+                first = error.errors()[0]
+                why = ": ".join([*map(str, first["loc"][:1]), first["msg"]])
+                raise ValueError(f"{path}, line {number}: no line of a recording: {why}") from error
+    except OSError as error:
+        raise _cannot("read", path, error) from error
+
+
+def _mend(path: Path) -> int:
+    """Cut off a last line that is not whole; how many bytes it had."""
+    try:
+        with path.open("a+b") as file:
+            file.seek(0)
+            held = file.read()
+            if not (held.startswith(_BEGINNING) or _BEGINNING.startswith(held)):
+                raise ValueError(f"{path} is there and is no recording: name another file")
+            whole = held.rfind(b"\n") + 1
+            file.truncate(whole)
+    except OSError as error:
+        raise _cannot("write", path, error) from error
+    return len(held) - whole
+
+
+def _key(model: str, messages: Sequence[BaseMessage], options: Mapping[str, Any]) -> str:
+    """What a call is known by. Several samples of one prompt are told apart by their numbers."""
+    prompt = [
+        (message.type, message.content, message.response_metadata.get("sample"))
+        for message in messages
+    ]
+    return _hash(model, json.dumps([prompt, options], sort_keys=True, default=repr))
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _plain(value: T) -> T:
+    """As JSON has it."""
+    plain: T = json.loads(json.dumps(value, default=repr))
+    return plain
+
+
+def _cannot(do: str, path: Path, error: OSError) -> ValueError:
+    return ValueError(f"cannot {do} {path}: {error.strerror or error}")
