@@ -15,6 +15,7 @@ from demur.cli.console import errors
 from demur.views import terminal
 from demur_research.datasets import (
     chale,
+    haltt4llm,
     halueval,
     phd,
     refchecker,
@@ -35,6 +36,7 @@ DATA_SETS: Mapping[str, DataSet] = {
         phd.DATA_SET,
         wikibio.DATA_SET,
         refchecker.DATA_SET,
+        haltt4llm.DATA_SET,
     )
 }
 """By name, in the order in which they are listed."""
