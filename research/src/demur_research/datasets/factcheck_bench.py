@@ -56,6 +56,7 @@ DATA_SET = DataSet(
             "subtask3_claim_evidence_stance.jsonl",
         ),
     ),
+    other_forms=("nli/factcheckbench_stance.jsonl",),
     published_rows=3_305,
     level="claim",
     shows="Whether a checker tells support from passages that are merely about the same thing, "

@@ -70,6 +70,7 @@ DATA_SET = DataSet(
         File(f"fever_symmetric/fever_symmetric_{part}.jsonl", f"{_AT}fever_symmetric_{part}.jsonl")
         for part in ("dev", "test")
     ),
+    other_forms=("nli/fever_symmetric_v02.jsonl",),
     published_rows=1_420,
     level="claim",
     shows="Whether a checker reads the evidence: each claim is supported by one sentence and "

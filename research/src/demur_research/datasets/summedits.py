@@ -75,9 +75,14 @@ DATA_SET = DataSet(
     home="https://github.com/salesforce/factualNLG",
     licence="Apache-2.0 (annotations); the documents are under their sources' own licences",
     files=tuple(
-        File(f"summedits/summedits_{domain}.json", f"{_AT}summedits_{domain}.json")
+        File(
+            f"summedits/summedits_{domain}.json",
+            f"{_AT}summedits_{domain}.json",
+            needed=False,
+        )
         for domain in DOMAINS
     ),
+    other_forms=("summedits/summedits.json",),
     published_rows=6_348,
     level="answer",
     shows="Whether a detector sees a changed word, number or name in a summary of a document.",
