@@ -117,12 +117,15 @@ def test_every_half_wrong_answer_is_half_wrong(sources: list[Source], seed: int)
         assert 0.2 <= one.similarity <= 0.8
 
 
-def test_answers_are_the_short_one_and_a_sentence_from_the_middle_of_the_long_one() -> None:
-    built = build([source(0), source(60)], Angles())
+@pytest.mark.parametrize("seed", range(6))
+def test_answers_are_the_short_one_and_a_sentence_from_the_middle_of_the_long_one(
+    seed: int,
+) -> None:
+    built = build([source(0), source(60)], Angles(), seed)
     for one, other in zip(built.triples, (60, 0), strict=True):
-        angle = 60 - other
-        middle = [f"{which} of {angle} here." for which in ("Second", "Third")]
-        assert one.right in [f"Thing {angle}. {sentence}" for sentence in middle]
+        for answer, angle in ((one.right, 60 - other), (one.wrong, other)):
+            middle = [f"{which} of {angle} here." for which in ("Second", "Third")]
+            assert answer in [f"Thing {angle}. {sentence}" for sentence in middle]
         assert one.neighbour == f"what is at {other}"
         assert one.similarity == pytest.approx(0.5)
 
