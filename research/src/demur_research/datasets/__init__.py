@@ -14,12 +14,20 @@ from demur.cli import progress
 from demur.cli.console import errors
 from demur.views import terminal
 from demur_research.datasets import (
+    aggrefact,
     chale,
+    factcheck_bench,
+    faithbench,
+    fever_symmetric,
+    fool_me_twice,
     haltt4llm,
     halueval,
     phd,
+    ragtruth,
     refchecker,
+    summedits,
     truthfulqa,
+    wice,
     wikibio,
 )
 from demur_research.datasets.catalogue import DataSet
@@ -37,6 +45,14 @@ DATA_SETS: Mapping[str, DataSet] = {
         wikibio.DATA_SET,
         refchecker.DATA_SET,
         haltt4llm.DATA_SET,
+        wice.DATA_SET,
+        fever_symmetric.DATA_SET,
+        factcheck_bench.DATA_SET,
+        summedits.DATA_SET,
+        fool_me_twice.DATA_SET,
+        faithbench.DATA_SET,
+        ragtruth.DATA_SET,
+        aggrefact.DATA_SET,
     )
 }
 """By name, in the order in which they are listed."""
