@@ -6,11 +6,8 @@ and with --replay it works the table out again without a model.
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import datetime, timezone
+from contextlib import ExitStack, contextmanager
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -62,10 +59,7 @@ def command(table: Table) -> Callable[..., None]:
         limit: Annotated[int | None, typer.Option(min=1, help="So many items.")] = None,
         at_once: Annotated[int, typer.Option(min=1, help="So many at a time.")] = 1,
         seed: Annotated[int, typer.Option(help="Of every choice and bootstrap.")] = 0,
-        option: Annotated[
-            list[str] | None,
-            typer.Option("-O", "--option", metavar="NAME=VALUE", help=_options_help(table)),
-        ] = None,
+        option: list[str] | None = None,
         form: Annotated[Format, typer.Option("--format", help="How it is printed.")] = Format.table,
     ) -> None:
         options = attempt(lambda: _options(table, option or ()), "--option")
@@ -89,10 +83,13 @@ def command(table: Table) -> Callable[..., None]:
                 options,
                 lambda what, done, of: report(what, table.name, done, of),
             )
-            result = attempt(lambda: table.make(bench), table.name)
+            result = attempt(lambda: table.make(bench), f"demur-bench {table.name}")
         with pipe_may_close():
             _show(table, result, readings, form)
 
+    # Annotations are evaluated later, where `table` is not known.
+    typer_option = typer.Option("-O", "--option", metavar="NAME=VALUE", help=_options_help(table))
+    run.__annotations__["option"] = Annotated[list[str] | None, typer_option]
     run.__doc__ = f"{table.what}\n\n{table.source}."
     return run
 
@@ -119,7 +116,8 @@ def _recording(table: Table, path: Path, replay: bool) -> Iterator[Recording]:
     if not table.asks:
         yield Recording(path, writes=False)
         return
-    with open_recording(path, replay) as opened:
+    with ExitStack() as stack:
+        opened = attempt(lambda: stack.enter_context(open_recording(path, replay)), "--recording")
         if opened.cut:
             what = f"{path} ended in a line that was not whole: {opened.cut} bytes cut"
             terminal.say(errors(), what)
@@ -141,10 +139,7 @@ def _show(table: Table, result: Result, readings: Mapping[str, Reading], form: F
 
 
 def _markdown(table: Table, result: Result, readings: Mapping[str, Reading]) -> Iterator[str]:
-    today = datetime.now(timezone.utc).date().isoformat()
-    yield f"{table.what} ({table.source}; {today})"
-    yield ""
-    yield f"    {shlex.join(['demur-bench', *sys.argv[1:]])}"
+    yield f"{table.what} ({table.source})"
     yield ""
     yield showing.as_markdown(result)
     for note in _of_data(readings):

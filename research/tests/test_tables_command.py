@@ -1,0 +1,178 @@
+"""A table is a command: it records, goes on, is made again without a model, and is shown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from demur import Sample
+from demur._share import Share
+from demur.cli.console import run_app
+from demur.evaluators import AllFalse, ZeroShot
+from demur_research.bench import Bench, Column, Figure, Result, Row, Table, mean_cost
+from demur_research.commands import run
+from demur_research.commands.tables import command
+from demur_research.datasets import DATA_SETS
+from demur_research.tables import TABLES
+from publishers import as_lines
+from support.fakes import ScriptedModel
+
+
+def _make(bench: Bench) -> Result:
+    rows = list(bench.read("phd"))[: bench.limit]
+    samples = [Sample(answer=row.answers[0].text) for row in rows]
+    done = bench.judged("judging", ZeroShot(bench.model), samples)
+    decided = [one.value for one in done if not one.value.undetermined]
+    rejected = Share(sum(one.passed is False for one in decided), len(decided))
+    floor = [AllFalse().invoke(sample) for sample in samples]
+    return Result(
+        (Column("rejected, %"), Column("nothing", 3)),
+        (
+            Row(
+                "zero-shot",
+                (Figure.of_share(rejected, bench.options.get("paper", "")), None),
+                items=len(rows),
+                undetermined=len(done) - len(decided),
+                spent=mean_cost(done),
+            ),
+            Row("all | false", (Figure(100.0 * len(floor) / len(rows)), Figure(0.5)), floor=True),
+        ),
+        ("A note.",),
+    )
+
+
+TABLE = Table(
+    "small", "the paper, Table 9", "How many are rejected.", ("phd",), _make, options={"paper": "x"}
+)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
+    def script(stage: str, messages: Any) -> str:
+        return "non-factual" if "Iron" in str(messages[-1].content) else "factual"
+
+    made = ScriptedModel(script=script)
+    monkeypatch.setattr("demur_research.bench.resolve_model", lambda name: made)
+    return made
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    (tmp_path / "phd").mkdir()
+    as_lines(tmp_path / "phd")
+    return tmp_path
+
+
+def _run(data: Path, *options: str) -> int:
+    app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
+    app.command("small")(command(TABLE))
+    app.command("other")(lambda: None)
+    recording = str(data / "calls.jsonl")
+    return run_app(app, "demur-bench", ["small", "--data", str(data), "-r", recording, *options])
+
+
+def test_a_table_is_made_once_with_a_model_and_then_without(
+    data: Path,
+    model: ScriptedModel,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert _run(data, "--format", "json") == 0
+    first = json.loads(capsys.readouterr().out)
+    assert first["rows"][0]["figures"][0]["value"] == 20.0
+    assert first["rows"][0]["items"] == 5
+    assert first["rows"][0]["spent"]["calls"] == 1.0
+    asked = len(model.requests)
+
+    def no_model(name: str) -> Any:
+        raise AssertionError("no model is made")
+
+    monkeypatch.setattr("demur_research.bench.resolve_model", no_model)
+    assert _run(data, "--replay", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out) == first
+    assert len(model.requests) == asked
+
+
+def test_a_limit_is_part_of_the_whole(data: Path, model: ScriptedModel) -> None:
+    assert _run(data, "--limit", "2") == 0
+    assert _run(data) == 0
+    assert len(model.requests) == 5
+
+
+def test_markdown_has_the_paper_beside_the_floor_marked_and_what_the_data_cannot_show(
+    data: Path, model: ScriptedModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(data, "--format", "markdown", "-O", "paper=26.0") == 0
+    out = capsys.readouterr().out
+    head, _, *lines = (line for line in out.splitlines() if line.startswith("|"))
+    assert head == (
+        "| row | rejected, % | the paper | nothing | items | calls an item | tokens an item | "
+        "seconds an item |"
+    )
+    assert lines[0].startswith("| zero-shot | 20.0 [3.6, 62.4] | 26.0 | - | 5 | 1.0 | 0 | ")
+    assert lines[1] == "| all \\| false (floor) | 100.0 | - | 0.500 | - | - | - | - |"
+    assert "- A note." in out
+    assert DATA_SETS["phd"].cannot_show in out
+    assert "(the paper, Table 9)" in out
+
+
+def test_comma_separated_values_hold_each_bound_by_itself(
+    data: Path, model: ScriptedModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(data, "--format", "csv") == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["row"] for row in rows] == ["zero-shot", "all | false"]
+    assert float(rows[0]["rejected, %"]) == 20.0
+    assert float(rows[0]["rejected, %, low"]) < 20.0 < float(rows[0]["rejected, %, high"])
+    assert rows[1]["floor"] == "True"
+    assert rows[1]["rejected, %, low"] == ""
+
+
+def test_what_is_undetermined_is_told_and_not_counted(
+    data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def script(stage: str, messages: Any) -> str:
+        return "?" if "Iron" in str(messages) else "factual"
+
+    made = ScriptedModel(script=script)
+    monkeypatch.setattr("demur_research.bench.resolve_model", lambda name: made)
+    assert _run(data, "--format", "json") == 0
+    row = json.loads(capsys.readouterr().out)["rows"][0]
+    assert row["undetermined"] == 1
+    assert row["figures"][0]["value"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--option", "other=1"), "expected NAME=VALUE with a name of paper, got 'other=1'"),
+        (("--replay",), "there is no recording"),
+        (("--data", "nowhere"), "nowhere"),
+    ],
+)
+def test_what_cannot_be_is_wrong_usage_and_told(
+    data: Path,
+    model: ScriptedModel,
+    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...],
+    why: str,
+) -> None:
+    assert _run(data, *options) == 64
+    assert why in " ".join(capsys.readouterr().err.replace("│", " ").split())
+
+
+def test_every_table_is_listed_with_its_command_and_a_known_data_set(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["tables"]) == 0
+    out = capsys.readouterr().out
+    for name, table in TABLES.items():
+        assert f"\n{name}\t" in out
+        assert {*table.sets} <= {*DATA_SETS}
+        assert table.name == name
