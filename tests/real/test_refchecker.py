@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from demur_research.claims import Labelled, judge
 from langchain_core.language_models import BaseChatModel
 
 from demur import ClaimLabel, RefChecker, Sample
-from demur_research.claims import Labelled, judge
 
 pytestmark = pytest.mark.real
 
