@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -125,24 +125,20 @@ def models_ranked(setting: str, responses: Sequence[Response], standing: Standin
         name: summarize(one.evaluation for one in responses if one.model == name)
         for name in standing.responses
     }
-    draws = {
-        label: standing.means(lambda r, of=label: getattr(r.summary, of))[1] for label in LABELS
-    }
-    order = sorted(summaries, key=lambda name: summaries[name].entailment or 0, reverse=True)
-    above = [summary.entailment or 0 for summary in summaries.values()]
+    draws = {label: standing.means(share_of(label))[1] for label in LABELS}
+    every = [summary.entailment or 0 for summary in summaries.values()]
     rows = []
-    for name in order:
-        summary, at = summaries[name], [*summaries].index(name)
+    for at, (name, summary) in enumerate(summaries.items()):
+        own = summary.entailment
+        rank = None if own is None else Figure(1 + sum(other > own for other in every))
         shares = [
-            figure(
-                None if (value := getattr(summary, label)) is None else 100 * value, 100 * of[:, at]
-            )
+            figure(None if own is None else 100 * getattr(summary, label), 100 * of[:, at])
             for label, of in draws.items()
         ]
-        rank = Figure(1 + sum(other > (summary.entailment or 0) for other in above))
         abstained = Figure.of_share(Share(summary.nothing_to_check, summary.answers))
         figures = (rank, *shares, abstained, None)
         rows.append(Row(f"{setting}: {name}", figures, items=summary.answers))
+    rows.sort(key=lambda row: (row.figures[0] and row.figures[0].value) or len(rows) + 1)
     return rows
 
 
@@ -260,13 +256,25 @@ def compared(name: str, pairs: Sequence[Pair], seed: int, **of_row: Any) -> Row:
     """How often labels are the people's, and the F1 of what is supported and of what is not."""
     times = drawn([group for group, _, _ in pairs], seed)
     same = [people is other for _, people, other in pairs]
-    figures = [figure(100 * np.mean(same) if pairs else None, 100 * mean(same, times))]
+    figures = [figure(100 * float(np.mean(same)) if pairs else None, 100 * mean(same, times))]
     for wanted in (True, False):
         sides = np.array(
             [[(label is ClaimLabel.ENTAILMENT) is wanted for label in of[1:]] for of in pairs]
         ).reshape(-1, 2)
         figures.append(figure(*_f1(sides, times)))
     return Row(name, tuple(figures), items=len(pairs), **of_row)
+
+
+def beside(
+    responses: Sequence[Response], labels: Sequence[Sequence[ClaimLabel | None]]
+) -> list[Pair]:
+    """The people's label of each claim beside another one, where there is one."""
+    return [
+        (one.group, claim.label, label)
+        for one, found in zip(responses, labels, strict=True)
+        for claim, label in zip(one.claims, found, strict=False)  # none, if it all failed
+        if claim.label is not None and label is not None
+    ]
 
 
 def _f1(sides: NDArray[np.bool_], times: Floats) -> tuple[float, Floats]:
@@ -301,14 +309,6 @@ def _checkers(bench: Bench) -> Result:
     responses.sort(key=lambda one: _place(bench.seed, one))
     responses = responses[: bench.limit]
 
-    def beside(labels: Callable[[Response], Iterable[ClaimLabel | None]]) -> list[Pair]:
-        return [
-            (one.group, claim.label, label)
-            for one in responses
-            for claim, label in zip(one.claims, labels(one), strict=True)
-            if claim.label is not None and label is not None
-        ]
-
     every = sum(len(one.claims) for one in responses)
     samples = [
         sample(
@@ -322,15 +322,16 @@ def _checkers(bench: Bench) -> Result:
     ]
     for name in bench.names("checkers", CHECKERS) if known else ():
         done = bench.judged(name, checker(name, bench.model), samples)
-        found = {id(one): of.value.claims for one, of in zip(responses, done, strict=True)}
-        pairs = beside(lambda one, found=found: _labels(one, found[id(one)]))
-        cost = mean_cost(done)
-        rows.append(compared(name, pairs, bench.seed, undetermined=every - len(pairs), spent=cost))
+        pairs = beside(responses, [[claim.label for claim in one.value.claims] for one in done])
+        lacking = every - len(pairs)
+        cost = None if (spent := mean_cost(done)) is None else spent / (every / len(done))
+        rows.append(compared(name, pairs, bench.seed, undetermined=lacking, spent=cost))
     for label in ClaimLabel:
-        pairs = beside(lambda one, label=label: [label] * len(one.claims))
+        pairs = beside(responses, [[label] * len(one.claims) for one in responses])
         rows.append(compared(f"always {label.value}", pairs, bench.seed, floor=True))
     if known:
-        pairs = beside(lambda one: _overlapping(one, known[one.group].context))
+        overlaps = [[*_overlapping(one, known[one.group].context)] for one in responses]
+        pairs = beside(responses, overlaps)
         rows.append(compared("every word in the reference", pairs, bench.seed, floor=True))
     return Result(
         (
@@ -341,11 +342,6 @@ def _checkers(bench: Bench) -> Result:
         tuple(rows),
         tuple(notes),
     )
-
-
-def _labels(one: Response, found: Sequence[Claim]) -> list[ClaimLabel | None]:
-    """The labels of a response's claims; none where the checker was not asked."""
-    return [claim.label for claim in found] or [None] * len(one.claims)
 
 
 def _place(seed: int, one: Response) -> bytes:
