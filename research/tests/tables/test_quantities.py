@@ -73,14 +73,14 @@ def test_the_quantities_of_public_claims_are_those_of_the_results() -> None:
 
     def counts(name: str) -> list[int]:
         row = row_of(found, name)
-        stating, flagged, planted, caught = [figure.value for figure in row.figures]  # type: ignore[union-attr]
+        stating, flagged, planted, caught = [figure.value for figure in row.figures]
         assert row.items is not None
         return [
             row.items,
-            round(stating),  # type: ignore[arg-type]
-            round(flagged * row.items / 100),  # type: ignore[operator]
-            round(planted),  # type: ignore[arg-type]
-            round(caught * planted / 100),  # type: ignore[operator]
+            round(stating),
+            round(flagged * row.items / 100),
+            round(planted),
+            round(caught * planted / 100),
         ]
 
     assert counts("wice") == [57, 37, 1, 35, 35]

@@ -45,7 +45,7 @@ def test_claims_whose_support_is_read_are_counted_by_the_number_of_windows(tmp_p
 
 def test_support_that_stands_in_no_passage_that_is_read_is_not_found(tmp_path: Path) -> None:
     rows = cites(6)
-    rows[3].metadata["evidence"][41] = "Elsewhere. " * 20_000  # type: ignore[index]
+    rows[3].metadata["evidence"][41] = "Elsewhere. " * 20_000
     with benched(tmp_path / "r", scripted(""), {"wice": rows}, options={"pages": "6"}) as bench:
         found = windows.WINDOWS.make(bench)
     assert values(found, "3,000 tokens, one claim") == [80] * 4
