@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -194,3 +195,17 @@ def test_the_publishers_rows_are_read(
     assert left_out.keys() <= known.filters.keys()
     assert all(row.contexts and row.group for row in found)
     assert sum(left_out.values()) + rows <= (known.published_rows or 0)
+
+
+def test_only_what_was_read_in_its_publishers_own_form_says_so() -> None:
+    sets = [wice, fever_symmetric, factcheck_bench, summedits, fool_me_twice]
+    told = {one.DATA_SET.name: one.DATA_SET.read_here for one in sets}
+    assert [name for name, here in told.items() if here] == ["wice", "summedits", "fool-me-twice"]
+    known = {file.path: file.sha256 for one in sets for file in one.DATA_SET.files if file.sha256}
+    assert known.keys() == {"wice/claim_dev.jsonl"}
+
+
+def test_the_checksum_is_that_of_the_copy_at_hand() -> None:
+    (file,) = wice.DATA_SET.files
+    held = shared(*Path(file.path).parts).read_bytes()
+    assert hashlib.sha256(held).hexdigest() == file.sha256

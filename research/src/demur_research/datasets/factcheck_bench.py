@@ -67,4 +67,5 @@ DATA_SET = DataSet(
     "A claim stands with about five passages, which are drawn together.",
     read=read,
     filters=FILTERS,
+    read_here=False,
 )

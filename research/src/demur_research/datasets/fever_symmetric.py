@@ -81,4 +81,5 @@ DATA_SET = DataSet(
     "claim or a sentence of evidence are drawn together.",
     read=read,
     filters=FILTERS,
+    read_here=False,
 )

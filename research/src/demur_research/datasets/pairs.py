@@ -12,10 +12,10 @@ from demur_research.datasets.rows import LabelledRow, Reading
 REPEATED = "repeated pairs"
 CONTRADICTED = "pairs with two labels"
 FILTERS = {
-    REPEATED: "the same claim with the same texts and the same label, after the first: a second "
-    "copy would count twice",
-    CONTRADICTED: "the same claim with the same texts under different labels, all of them: the "
-    "set does not say which label holds",
+    REPEATED: "The same claim with the same texts and the same label, after the first: it would "
+    "count twice.",
+    CONTRADICTED: "The same claim with the same texts under different labels, all of them: the set "
+    "does not say which label holds.",
 }
 """What `each_once` leaves out."""
 

@@ -1,0 +1,157 @@
+"""`demur-bench build`: data sets built anew, as the papers built theirs."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from demur.cli import progress
+from demur.cli.console import need_subcommand, output
+from demur.cli.console import table as print_table
+from demur.local import MiniLM
+from demur.views import terminal
+from demur_research.bench import Bench
+from demur_research.building import chale as of_chale
+from demur_research.building import phd as of_phd
+from demur_research.building.writing import refuse_if_there, write_new
+from demur_research.commands.options import attempt
+from demur_research.datasets import read
+from demur_research.recording import open_recording
+
+app = typer.Typer(help="Build data sets anew, as the papers built theirs.", rich_markup_mode=None)
+
+Out = Annotated[Path, typer.Option("-o", "--out", dir_okay=False, help="The file to write.")]
+Seed = Annotated[int, typer.Option(help="Of every choice.")]
+
+
+@app.callback(invoke_without_command=True)
+def _top(context: typer.Context) -> None:
+    need_subcommand(context)
+
+
+@app.command()
+def chale(
+    questions: Annotated[
+        Path,
+        typer.Argument(
+            metavar="QUESTIONS.jsonl", help="Lines of question, short_answer and long_answer."
+        ),
+    ],
+    out: Out,
+    seed: Seed = 0,
+) -> None:
+    """Right, half wrong and wrong answers, by mismatch with questions that are alike.
+
+    As FEWL, version 1, section C.2 describes it. The file is read by `--data` of CHALE's tables.
+    """
+    attempt(lambda: refuse_if_there(out), "--out")
+    sources = attempt(lambda: of_chale.read_sources(questions), "QUESTIONS.jsonl")
+    with progress.counts() as report:
+        built = attempt(
+            lambda: of_chale.build(
+                sources, MiniLM(), seed, lambda what, done, of: report(what, "chale", done, of)
+            ),
+            "QUESTIONS.jsonl",
+        )
+    attempt(lambda: write_new(out, built.as_published()), "--out")
+    left = [[f"left out: {why}", f"{count:,}"] for why, count in built.left_out.items()]
+    print_table(
+        output(),
+        ["questions"],
+        ["number"],
+        [["in the file", f"{len(sources):,}"], ["built", f"{len(built.triples):,}"], *left],
+    )
+    _say(f"fit neighbours of a question on the mean: {built.fit:.2f}")
+
+
+@app.command()
+def phd(
+    entities: Annotated[
+        Path,
+        typer.Argument(metavar="ENTITIES.jsonl", help="Lines of entity, count and perhaps url."),
+    ],
+    out: Out,
+    recording: Annotated[
+        Path, typer.Option("-r", "--recording", dir_okay=False, help="The model's passages.")
+    ] = Path("demur-bench.jsonl"),
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Ask no model: take passages from the recording.")
+    ] = False,
+    model: Annotated[
+        str, typer.Option(help="local, local:FILE.gguf, openai:NAME or ollama:NAME.")
+    ] = "local",
+    each: Annotated[int, typer.Option(min=1, help="So many entities of each domain.")] = 100,
+    low_below: Annotated[float, typer.Option(help="A rarer entity is of the domain low.")] = 1e5,
+    high_above: Annotated[
+        float, typer.Option(help="A more common entity is of the domain high.")
+    ] = 1e6,
+    at_once: Annotated[int, typer.Option(min=1, help="So many passages at a time.")] = 1,
+    seed: Seed = 0,
+) -> None:
+    """Passages about rare, known and common entities, for people to label.
+
+    As Reverse Validation, section 3 describes it. Fill in label_1, label_2, label and wrong_part in
+    the file, and check them with `build phd-labels`.
+    """
+    attempt(lambda: refuse_if_there(out), "--out")
+    bounds = attempt(lambda: of_phd.Bounds(low_below, high_above), "--low-below, --high-above")
+    known = attempt(lambda: of_phd.read_entities(entities), "ENTITIES.jsonl")
+    drawn = of_phd.draw(known, each, bounds, seed)
+    with ExitStack() as stack:
+        opened = attempt(
+            lambda: stack.enter_context(open_recording(recording, replay)), "--recording"
+        )
+        report = stack.enter_context(progress.counts())
+        bench = Bench(
+            read,
+            opened,
+            model,
+            at_once=at_once,
+            report=lambda what, done, of: report(what, str(recording), done, of),
+        )
+        attempt(lambda: bench.model, "--model")
+        written = of_phd.write(bench, drawn)
+    attempt(lambda: write_new(out, written.lists), "--out")
+    print_table(
+        output(),
+        ["domain"],
+        ["drawn", "written"],
+        [
+            [domain, str(len(found)), str(len(written.lists[of_phd.LISTS[domain]]))]
+            for domain, found in drawn.items()
+        ],
+    )
+    for why, count in written.left_out.items():
+        _say(f"left out: {count:,} {why}")
+    spent = written.spent
+    _say(f"{spent.calls:,.0f} calls, {spent.tokens:,.0f} tokens, {spent.seconds:,.0f} seconds")
+
+
+@app.command()
+def phd_labels(
+    labelled: Annotated[
+        Path, typer.Argument(metavar="LABELLED.json", help="A file of `build phd`, filled in.")
+    ],
+) -> None:
+    """Check the labels that people filled in, and count how far the two stages agree."""
+    found = attempt(lambda: of_phd.read_labels(labelled), "LABELLED.json")
+    print_table(
+        output(),
+        ["domain"],
+        [*of_phd.LABELS],
+        [
+            [domain, *(str(counts[label]) for label in of_phd.LABELS)]
+            for domain, counts in found.per_domain.items()
+        ],
+    )
+    kappa = "undefined" if found.kappa is None else f"{found.kappa:.2f}"
+    _say(f"unverifiable by the first stage: {found.unverifiable}")
+    _say(f"decided by both stages: {found.both}, alike: {found.alike}, Cohen's kappa: {kappa}")
+    _say(f"wrong parts that are not in their passage's words: {found.unquoted}")
+
+
+def _say(text: str) -> None:
+    terminal.say(output(), terminal.one_line(text))
