@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
 import pytest
 
 from benches import benched, row_of, values
 from demur_research.bench import Bench, Result
-from demur_research.datasets import read_set
+from demur_research.datasets import read
 from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.recording import Recording
 from demur_research.tables import quantities
@@ -59,16 +58,9 @@ def test_a_set_that_is_not_there_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_quantities_of_public_claims_are_those_of_the_results() -> None:
     """Factcheck-Bench is without its pairs that stand there twice, FEVER is halved otherwise."""
-    modules = {"wice": "wice", "fool-me-twice": "fool_me_twice", "summedits": "summedits"}
-    modules |= {"factcheck-bench": "factcheck_bench", "fever-symmetric": "fever_symmetric"}
-    known = {
-        name: importlib.import_module(f"demur_research.datasets.{module}").DATA_SET
-        for name, module in modules.items()
-    }
-    known["halueval-qa"] = importlib.import_module("demur_research.datasets.halueval").QA
     for folder in ("wice", "fool_me_twice", "summedits", "nli", "halueval"):
         shared(folder)
-    bench = Bench(lambda name: read_set(known[name], SHARED), Recording(Path("none"), writes=False))
+    bench = Bench(lambda name: read(name, SHARED), Recording(Path("none"), writes=False))
     found = quantities.QUANTITIES.make(bench)
 
     def counts(name: str) -> list[int]:

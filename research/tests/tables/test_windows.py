@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benches import benched, values
-from demur_research.datasets import read_set, wice
+from demur_research.datasets import read
 from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.tables import windows
 from support.fakes import scripted
@@ -62,7 +62,7 @@ def test_too_few_pages_are_told(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_windows_of_wice_are_those_of_the_results() -> None:
     shared("wice", "claim_dev.jsonl")
-    claims = [windows.cited(row) for row in read_set(wice.DATA_SET, SHARED)]
+    claims = [windows.cited(row) for row in read("wice", SHARED)]
     name, shares = next(windows.measure(claims, 200, seed=1))
     assert name == "3,000 tokens, one claim"
     assert {share.total for share in shares} == {306}

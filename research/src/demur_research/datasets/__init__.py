@@ -15,11 +15,16 @@ from demur.cli.console import errors
 from demur.views import terminal
 from demur_research.datasets import (
     chale,
+    factcheck_bench,
+    fever_symmetric,
+    fool_me_twice,
     haltt4llm,
     halueval,
     phd,
     refchecker,
+    summedits,
     truthfulqa,
+    wice,
     wikibio,
 )
 from demur_research.datasets.catalogue import DataSet
@@ -37,6 +42,11 @@ DATA_SETS: Mapping[str, DataSet] = {
         wikibio.DATA_SET,
         refchecker.DATA_SET,
         haltt4llm.DATA_SET,
+        wice.DATA_SET,
+        fever_symmetric.DATA_SET,
+        factcheck_bench.DATA_SET,
+        summedits.DATA_SET,
+        fool_me_twice.DATA_SET,
     )
 }
 """By name, in the order in which they are listed."""
