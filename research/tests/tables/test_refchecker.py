@@ -85,6 +85,20 @@ def test_a_model_that_always_abstains_has_no_rank(tmp_path: Path) -> None:
     assert values(found, "zero_context: mute") == [None, None, None, None, 100, None]
 
 
+def test_so_many_questions_of_each_setting_are_taken_with_all_models() -> None:
+    every = [
+        refchecker.response(row(model, at, "E", setting))
+        for model in "ab"
+        for at in range(9)
+        for setting in ("zero_context", "noisy_context")
+    ]
+    few = refchecker.chosen(every, 3, seed=0)
+    assert len(few) == 12
+    assert len({one.group for one in few}) == 6
+    assert refchecker.chosen(every, 3, seed=1) != few
+    assert refchecker.chosen(every, None, seed=0) == every
+
+
 RESPONSES = st.lists(st.text("ENC", max_size=5), min_size=1, max_size=8)
 
 
@@ -209,10 +223,13 @@ def test_the_published_labels_rank_the_models(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.slow
-def test_people_agree_about_the_same_published_claim(capsys: pytest.CaptureFixture[str]) -> None:
+def test_people_agree_about_the_same_published_claim(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shared("refchecker", "refchecker.jsonl")
-    path = SHARED / "refchecker"
-    assert run(["refchecker-checker", "--data", str(path), "--format", "json"]) == 0
+    arguments = ["--data", str(SHARED / "refchecker"), "--format", "json"]
+    arguments += ["--recording", str(tmp_path / "r.jsonl")]
+    assert run(["refchecker-checker", *arguments]) == 0
     people, always, *_ = json.loads(capsys.readouterr().out)["rows"]
     assert (people["items"], round(people["figures"][0]["value"], 1)) == (984, 94.0)
     assert (always["row"], always["items"]) == ("always Entailment", 6607)

@@ -80,6 +80,19 @@ def response(row: LabelledRow) -> Response:
     return Response(row.group, setting, source, model, row.answers[0].text, tuple(claims))
 
 
+def chosen(responses: Sequence[Response], limit: int | None, seed: int) -> list[Response]:
+    """The responses to so many questions of each setting, which the seed decides; None: to all."""
+
+    def place(group: str) -> bytes:
+        return hashlib.sha256(f"{seed}:{group}".encode()).digest()
+
+    of_setting: dict[str, set[str]] = defaultdict(set)
+    for one in responses:
+        of_setting[one.setting].add(one.group)
+    kept = {name: sorted(groups, key=place)[:limit] for name, groups in of_setting.items()}
+    return [one for one in responses if one.group in kept[one.setting]]
+
+
 # --- The ranking ----------------------------------------------------------------------------------
 
 _EVERY = "all settings"
@@ -155,7 +168,7 @@ def agreement(first: Means, second: Means) -> Figure:
 
 
 def _ranking(bench: Bench) -> Result:
-    responses = [response(row) for row in bench.read("refchecker")]
+    responses = chosen([*map(response, bench.read("refchecker"))], bench.limit, bench.seed)
     models = [*dict.fromkeys(one.model for one in responses)]
     of_setting = {name: [r for r in responses if r.setting == name] for name in SETTINGS}
     parts = {name: found for name, found in of_setting.items() if found} | {_EVERY: responses}
@@ -303,11 +316,10 @@ def _checkers(bench: Bench) -> Result:
         notes.append(f"{len(known)} references, of {len(responses)} responses with claims")
     else:
         notes.append(
-            "no checker was asked: the publisher gives no references; -O references=FOLDER names "
-            "the folder that its script gathers them in"
+            "no checker was asked: the publisher gives no references (its three examples have "
+            "them, and no labels); -O references=FOLDER names the folder that its script fills"
         )
-    responses.sort(key=lambda one: _place(bench.seed, one))
-    responses = responses[: bench.limit]
+    responses = chosen(responses, bench.limit, bench.seed)
 
     every = sum(len(one.claims) for one in responses)
     samples = [
@@ -342,10 +354,6 @@ def _checkers(bench: Bench) -> Result:
         tuple(rows),
         tuple(notes),
     )
-
-
-def _place(seed: int, one: Response) -> bytes:
-    return hashlib.sha256(f"{seed}:{one.group}:{one.model}".encode()).digest()
 
 
 CHECKER = Table(
