@@ -13,7 +13,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, HumanMessage
 
 from demur import DemurError
-from demur.evaluators import SelfCheck, ZeroShot
+from demur.evaluators import RefChecker, SelfCheck, ZeroShot
 from demur.schema import Sample
 from demur_research.bench import Bench, Done
 from demur_research.datasets.rows import Reading
@@ -102,6 +102,32 @@ def test_log_probabilities_come_back(path: Path) -> None:
     with open_recording(path, replay=True) as recording:
         reply = recording.model("one", None).invoke([HumanMessage("?")])
     assert reply.response_metadata["logprobs"] == logprobs
+
+
+def test_what_an_earlier_process_measured_is_measured_again_and_recorded(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Local(ScriptedModel):
+        fingerprint: str = "weights"
+
+    monkeypatch.setenv("DEMUR_MODELS", str(tmp_path / "models"))
+    (tmp_path / "models").mkdir()
+    logprobs = {"content": [{"token": "Neutral", "logprob": -0.5, "top_logprobs": []}]}
+    content = logprobs["content"][0]
+    content["top_logprobs"] = [
+        {"token": label, "logprob": -1.1} for label in ("Neutral", "Entailment", "Contradiction")
+    ]
+    reply = AIMessage("Neutral", response_metadata={"logprobs": logprobs})
+    sample = {"answer": "Lyon is a city.", "contexts": ["Lyon is large."]}
+    stored = []
+    for name in ("first.jsonl", "second.jsonl"):
+        with open_recording(path.with_name(name)) as recording:
+            local = Local(script=lambda stage, messages: reply)
+            chat = recording.model("one", lambda name, made=local: made)
+            checker = RefChecker(chat, checker="logprobs", claims="sentences")
+            assert not checker.invoke(sample).undetermined
+            stored.append(len(recording.calls))
+    assert stored == [10, 10]
 
 
 def test_a_failed_call_is_not_recorded(path: Path) -> None:

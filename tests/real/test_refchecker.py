@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from langchain_core.language_models import BaseChatModel
 
-from demur import ClaimLabel, RefChecker, Sample
-from demur_research.claims import Labelled, judge
+from demur import Claim, ClaimLabel, RefChecker, Sample
+from demur_research.tables.checkers import GivenClaims
 
 pytestmark = pytest.mark.real
 
@@ -63,13 +63,18 @@ def test_each_checker_can_be_read(model: BaseChatModel, checker: str) -> None:
         ("Kringla was founded in 2001.", False),
         ("Maria Lindqvist won a prize for her bread.", False),
     )
-    rows = judge(Labelled("short", "0", reference, claims), checker, model).result["rows"]
-    assert sum(row["label"] is not None for row in rows) >= 3, rows
+    asked = [Claim(text=text) for text, _ in claims]
+    checks = GivenClaims(model=model, checker=checker)
+    found = checks.invoke(
+        {"answer": "", "contexts": [reference], "metadata": {"claims": asked}}
+    ).claims
+    assert sum(claim.label is not None for claim in found) >= 3, found
     if checker == "logprobs":
-        scores = {
-            held: [r["score"] for r in rows if r["supported"] == held] for held in (False, True)
-        }
-        assert min(scores[True]) > max(scores[False]), rows
+        scores: dict[bool, list[float]] = {True: [], False: []}
+        for claim, (_, held) in zip(found, claims, strict=True):
+            assert claim.probabilities is not None
+            scores[held].append(claim.probabilities[ClaimLabel.ENTAILMENT])
+        assert min(scores[True]) > max(scores[False]), found
 
 
 def test_letters_in_another_form_hide_nothing() -> None:

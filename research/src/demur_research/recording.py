@@ -183,14 +183,12 @@ class RecordedChat(BaseChatModel):
         return own if isinstance(own, CallPolicy) else CallPolicy()
 
     @property
-    def fingerprint(self) -> str:
-        """The model's: its replies are those of the model."""
-        return self.told.fingerprint
-
-    @property
     def _llm_type(self) -> str:
         return self.told.kind
 
+    # The model's, since its replies are those of the model. It has no attribute `fingerprint`, by
+    # which demur would take what an earlier process measured of the local model, and ask nothing:
+    # the recording would lack those calls, and could be replayed on that machine only.
     @property
     def _identifying_params(self) -> Mapping[str, Any]:
         return {"fingerprint": self.told.fingerprint}

@@ -35,7 +35,7 @@ class Spent:
             self.seconds + other.seconds,
         )
 
-    def __truediv__(self, count: int) -> Spent:
+    def __truediv__(self, count: float) -> Spent:
         return Spent(
             self.calls / count,
             self.input_tokens / count,

@@ -91,6 +91,9 @@ def command(table: Table) -> Callable[..., None]:
     typer_option = typer.Option("-O", "--option", metavar="NAME=VALUE", help=_options_help(table))
     run.__annotations__["option"] = Annotated[list[str] | None, typer_option]
     run.__doc__ = f"{table.what}\n\n{table.source}."
+    # Annotations are evaluated later, where `table` is not known.
+    typer_option = typer.Option("-O", "--option", metavar="NAME=VALUE", help=_options_help(table))
+    run.__annotations__["option"] = Annotated[list[str] | None, typer_option]
     return run
 
 

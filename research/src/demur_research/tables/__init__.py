@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from demur_research.bench import NotRun, Table
+from demur_research.tables import claims, injection, quantities, refchecker, unchecked, windows
 
-TABLES: Mapping[str, Table] = {}
+TABLES: Mapping[str, Table] = {
+    table.name: table
+    for tables in (
+        refchecker.TABLES,
+        claims.TABLES,
+        unchecked.TABLES,
+        injection.TABLES,
+        windows.TABLES,
+        quantities.TABLES,
+    )
+    for table in tables
+}
 """By name, in the order in which they are listed."""
 
 NOT_RUN: tuple[NotRun, ...] = ()

@@ -9,19 +9,17 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import accumulate
-from pathlib import Path
 from typing import TypeAlias
-
-from pydantic import BaseModel
 
 from demur._share import Share
 from demur._text import words
 from demur.evaluators.refchecker.nearness import Cutting, cut, nearest
-from demur_research.datasets.files import load, rows
+from demur_research.bench import Bench, Column, Figure, Result, Row, Table
+from demur_research.datasets.rows import LabelledRow
 
 MOST = (1, 2, 4, 8)
 """How many windows a claim is held against."""
@@ -29,12 +27,6 @@ MOST = (1, 2, 4, 8)
 Spans: TypeAlias = list[tuple[int, int]]
 
 _PASSAGE_TOKENS = 180
-
-
-class _Row(BaseModel):
-    claim: str
-    evidence: list[str]
-    supporting_sentences: list[list[int]]
 
 
 @dataclass(frozen=True)
@@ -48,51 +40,50 @@ class Cited:
     found none."""
 
 
-def read(data: Path) -> list[Cited]:
-    """The claims of WiCE's development set.
-
-    Raises:
-        ValueError: There is no `wice/claim_dev.jsonl`, or it is of another form.
-    """
-    path = data / "wice" / "claim_dev.jsonl"
-    return [_cited(row) for row in rows(load(path), _Row, str(path))]
-
-
-def _cited(row: _Row) -> Cited:
-    ends = list(accumulate(len(sentence) + 1 for sentence in row.evidence))
-    places = [(end - 1 - len(text), end - 1) for end, text in zip(ends, row.evidence, strict=True)]
-    sets = row.supporting_sentences if all(row.supporting_sentences) else []
-    support = tuple([places[at] for at in one] for one in sets)
-    return Cited(row.claim, "\n".join(row.evidence), support)
+def cited(row: LabelledRow) -> Cited:
+    """The claim of a row of WiCE."""
+    sentences: list[str] = row.metadata["evidence"]  # type: ignore[assignment]
+    chosen: list[list[int]] = row.metadata["supporting_sentences"]  # type: ignore[assignment]
+    ends = list(accumulate(len(sentence) + 1 for sentence in sentences))
+    places = [(end - 1 - len(text), end - 1) for end, text in zip(ends, sentences, strict=True)]
+    support = tuple([places[at] for at in one] for one in chosen if all(chosen))
+    return Cited(row.answers[0].text, "\n".join(sentences), support)
 
 
 Place: TypeAlias = tuple[int | None, int, int]
 """A passage: the number of its page, where it begins and where it ends."""
+Sized: TypeAlias = tuple[int | None, int, int, int]
+"""A passage, with its tokens."""
 Choosing: TypeAlias = Callable[[list[str], dict[str, int | None]], list[list[list[Place]]]]
 """From claims and numbered pages to what each claim is shown with each number of `MOST`."""
 
 
-def measure(cited: Sequence[Cited], pages: int, seed: int) -> Iterator[tuple[str, list[Share]]]:
+def measure(
+    claims: Sequence[Cited], pages: int, seed: int, limit: int | None = None
+) -> Iterator[tuple[str, list[Share]]]:
     """How many claims are found, by the way of choosing and for each number of `MOST`.
 
     Args:
-        cited: The claims.
+        claims: The claims.
         pages: Against how many pages a claim is held.
         seed: Of the choice of the other pages and of the order.
+        limit: How many claims are asked about; None: all that have support.
 
     Raises:
         ValueError: There are too few pages, or no claim has support.
     """
-    asked = [one for one in cited if one.support]
-    if not asked or len(cited) < pages:
-        raise ValueError(f"expected {pages} claims, some of them with support, got {len(cited)}")
+    asked = [one for one in claims if one.support][:limit]
+    if not asked or len(claims) < pages:
+        raise ValueError(f"expected {pages} claims, some of them with support, got {len(claims)}")
     cutting: Cutting = lru_cache(maxsize=None)(cut)
+    counted = _Counted(cutting)
     ways: list[tuple[str, int, Choosing]] = [
         ("3,000 tokens, one claim", 1, partial(_by_nearness, cutting, 3000, False)),
         ("3,000 tokens, four claims at once", 4, partial(_by_nearness, cutting, 3000, False)),
         ("700 tokens, one claim", 1, partial(_by_nearness, cutting, 700, False)),
         ("a passage of 320 tokens", 1, partial(_by_nearness, cutting, 320, True)),
-        ("3,000 tokens, one claim, by BM25", 1, partial(_by_bm25, _Counted(cutting), 3000)),
+        ("3,000 tokens, one claim, by BM25", 1, partial(_by_bm25, counted, 3000)),
+        (IN_ORDER, 1, partial(_in_order, cutting, 3000)),
     ]
     for name, at_once, choosing in ways:
         draw = random.Random(seed)
@@ -100,7 +91,7 @@ def measure(cited: Sequence[Cited], pages: int, seed: int) -> Iterator[tuple[str
         found = [0] * len(MOST)
         for first in range(0, len(order), at_once):
             group = order[first : first + at_once]
-            others = [one for one in cited if one not in group]
+            others = [one for one in claims if one not in group]
             held = [*group, *draw.sample(others, pages - len(group))]
             draw.shuffle(held)
             numbers: dict[str, int | None] = {one.page: at for at, one in enumerate(held)}
@@ -112,14 +103,8 @@ def measure(cited: Sequence[Cited], pages: int, seed: int) -> Iterator[tuple[str
         yield name, [Share(count, len(asked)) for count in found]
 
 
-def table(cited: Sequence[Cited], pages: int, seed: int) -> list[str]:
-    """The lines of the table: see `measure`."""
-    head = " | ".join(f"max_windows={most}" for most in MOST)
-    lines = [f"| windows of | {head} |", "|---" * (len(MOST) + 1) + "|"]
-    for name, shares in measure(cited, pages, seed):
-        cells = (f"{share.value or 0:.1%} of {share.total}" for share in shares)
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return lines
+IN_ORDER = "3,000 tokens, as the pages come"
+"""The way that knows nothing of the claim."""
 
 
 def _hold(spans: Spans, sentences: Spans, page: str) -> bool:
@@ -151,6 +136,32 @@ def _by_nearness(
         ]
         for windows in chosen.windows
     ]
+
+
+def _first(passages: Iterable[Sized], size: int) -> list[list[Place]]:
+    """The first passages, as many as windows of a size hold, for each number of `MOST`."""
+    shown: list[list[Place]] = [[] for _ in MOST]
+    total = 0
+    for number, start, end, tokens in passages:
+        total += tokens
+        if total > max(MOST) * size:
+            break
+        for most, places in zip(MOST, shown, strict=True):
+            if total <= most * size:
+                places.append((number, start, end))
+    return shown
+
+
+def _in_order(
+    cutting: Cutting, size: int, claims: list[str], pages: dict[str, int | None]
+) -> list[list[list[Place]]]:
+    """The pages as they come, whatever the claim says."""
+    passages = (
+        (number, *span)
+        for page, number in pages.items()
+        for span in cutting(page, _PASSAGE_TOKENS).spans
+    )
+    return [_first(passages, size)] * len(claims)
 
 
 class _Counted:
@@ -193,16 +204,33 @@ def _by_bm25(
                 for word, weight in rarity.items()
             )
 
-        order = [passages[at] for at in sorted(range(len(passages)), key=score, reverse=True)]
-        sums = list(accumulate(tokens for _, _, _, tokens, _ in order))
-        shown.append(
-            [
-                [
-                    (number, start, end)
-                    for (number, start, end, _, _), total in zip(order, sums, strict=True)
-                    if total <= most * size
-                ]
-                for most in MOST
-            ]
-        )
+        order = sorted(range(len(passages)), key=score, reverse=True)
+        shown.append(_first((passages[at][:-1] for at in order), size))
     return shown
+
+
+def _make(bench: Bench) -> Result:
+    pages = bench.number("pages", 200)
+    claims = [cited(row) for row in bench.read("wice")]
+    rows = []
+    for name, shares in measure(claims, pages, bench.seed, bench.limit):
+        figures = tuple(map(Figure.of_share, shares))
+        rows.append(Row(name, figures, items=shares[0].total, floor=name == IN_ORDER))
+    return Result(
+        tuple(Column(f"max_windows={most}, %") for most in MOST),
+        tuple(rows),
+        (f"each claim is held against {pages} pages, of which it cites one",),
+    )
+
+
+WINDOWS = Table(
+    "windows",
+    "demur",
+    "How often the windows that are read of many pages hold what supports a claim.",
+    ("wice",),
+    _make,
+    asks=False,
+    options={"pages": "against how many a claim is held (200)"},
+)
+
+TABLES = (WINDOWS,)

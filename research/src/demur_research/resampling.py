@@ -1,0 +1,70 @@
+"""Bootstrap intervals: items that belong together are drawn together.
+
+A draw is told by how often each item is in it, so that a statistic of all draws is a product of
+matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from demur.evaluators.fewl.preference import RESAMPLES, percentiles
+from demur_research.bench import Figure
+
+Floats = NDArray[np.float64]
+
+
+def drawn(groups: Sequence[str], seed: int) -> Floats:
+    """How often each item is in each draw, of shape (draws, items).
+
+    Args:
+        groups: The group of each item; as many groups as there are are drawn with replacement.
+        seed: Of the draws.
+    """
+    if not groups:
+        return np.zeros((RESAMPLES, 0), np.float64)
+    names, member = np.unique(np.asarray(groups, dtype=np.str_), return_inverse=True)
+    count = len(names)
+    times = np.random.default_rng(seed).multinomial(count, [1 / count] * count, RESAMPLES)
+    return times[:, member].astype(np.float64)
+
+
+def mean(values: ArrayLike, times: Floats) -> Floats:
+    """The mean of each draw; NaN where it is empty."""
+    with np.errstate(invalid="ignore"):
+        means: Floats = times @ np.asarray(values, np.float64) / times.sum(axis=1)
+    return means
+
+
+def auroc(scores: ArrayLike, positive: Sequence[bool], times: Floats | None = None) -> Floats:
+    """How often a positive item scores above another one, ties counting half.
+
+    Args:
+        scores: One finite number for each item.
+        positive: Which items should score higher.
+        times: How often each item is in each draw; None: each once, in one draw.
+
+    Returns:
+        A number in [0, 1] for each draw; NaN where one kind is lacking.
+    """
+    values, mask = np.asarray(scores, np.float64), np.asarray(positive, np.bool_)
+    weights = np.ones((1, len(values))) if times is None else times
+    above, others = values[mask][:, None], values[~mask][None, :]
+    wins = (above > others) + (above == others) / 2
+    of_positive, of_others = weights[:, mask], weights[:, ~mask]
+    pairs = of_positive.sum(axis=1) * of_others.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        areas: Floats = np.sum(of_positive @ wins * of_others, axis=1) / pairs
+    return areas
+
+
+def figure(value: float | None, resampled: Floats, paper: str = "") -> Figure:
+    """A number with the middle 95 % of what was resampled, of the draws that have a number."""
+    if value is None or not np.isfinite(value):
+        return Figure(None, paper=paper)
+    known = resampled[np.isfinite(resampled)]
+    low, high = percentiles(known) if len(known) else (None, None)
+    return Figure(float(value), low, high, paper)

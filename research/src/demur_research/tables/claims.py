@@ -1,0 +1,258 @@
+"""How well RefChecker's checkers tell supported claims from others, on sets with references.
+
+Each claim is asked about by itself, and is given, so that only the checking is measured; beside it
+stands RefChecker as a whole, which finds the claims of the same text itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from demur import Evaluation
+from demur._text import words
+from demur.evaluators.refchecker.checking import SURE
+from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost
+from demur_research.datasets.rows import LabelledRow
+from demur_research.resampling import auroc, drawn, figure
+from demur_research.tables.checkers import CHECKERS, FLOORS, WHOLE, checker, sample, score, share
+from demur_research.texts.answers import let_through
+
+SETS = (
+    *("fever-symmetric", "halueval-qa", "factcheck-bench"),
+    *("wice", "summedits", "fool-me-twice"),
+)
+_CLAIMS = 100
+_SETS_OPTION = f"of {', '.join(SETS)}, apart by commas (all)"
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A claim with what it is held against."""
+
+    key: str
+    group: str
+    """Claims of one group are drawn together."""
+    question: str | None
+    text: str
+    contexts: tuple[str, ...]
+    supported: bool
+
+    @property
+    def alone(self) -> str:
+        """The claim as it is understood alone: many answers are a bare name."""
+        return f"{self.question} {self.text}" if self.question else self.text
+
+
+def claims(rows: Iterable[LabelledRow]) -> list[Claimed]:
+    """The claims of a set; one that is supported in part is left out."""
+    return [
+        Claimed(
+            row.key,
+            row.group or row.key,
+            row.question,
+            answer.text,
+            row.contexts,
+            not answer.hallucinated,
+        )
+        for row in rows
+        for answer in row.answers
+        if answer.hallucinated is not None and "partial" not in (answer.label or "")
+    ]
+
+
+def choose(every: Sequence[Claimed], count: int, seed: int) -> list[Claimed]:
+    """At most so many claims, as many supported as not, in an order that the seed decides.
+
+    A smaller choice is part of a larger one.
+    """
+
+    def place(one: Claimed) -> bytes:
+        return hashlib.sha256(f"{seed}:{one.key}".encode()).digest()
+
+    sides = [sorted((c for c in every if c.supported is side), key=place) for side in (True, False)]
+    each = min(count // 2, *map(len, sides))
+    return sorted((claim for side in sides for claim in side[:each]), key=place)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim, how well supported it is said to be, and whether it passes."""
+
+    claim: Claimed
+    score: float | None
+    """None where nothing could be decided."""
+    passed: bool | None
+    """None where nothing is decided."""
+
+
+def judged(of: Sequence[Claimed], found: Iterable[Evaluation]) -> list[Judged]:
+    """What was found of claims."""
+    return [
+        Judged(claim, score(one), None if one.undetermined else let_through(one))
+        for claim, one in zip(of, found, strict=True)
+    ]
+
+
+def _ask(bench: Bench, what: str, name: str, chosen: Sequence[Claimed]) -> list[Done[Evaluation]]:
+    """What a checker finds of claims, or `WHOLE` of them as answers."""
+    samples = [
+        sample(one.text, one.contexts, one.question)
+        if name == WHOLE
+        else sample(one.alone, one.contexts)
+        for one in chosen
+    ]
+    return bench.judged(what, checker(name, bench.model), samples)
+
+
+def figures(found: Sequence[Judged], seed: int) -> tuple[Figure, ...]:
+    """AUROC, accuracy, and the shares that pass of unsupported and of supported claims."""
+    scored = [(one.score, one.claim) for one in found if one.score is not None]
+    scores, kinds = [of for of, _ in scored], [claim.supported for _, claim in scored]
+    area = auroc(scores, kinds)[0]
+    resampled = auroc(scores, kinds, drawn([claim.group for _, claim in scored], seed))
+    known = [(one.passed, one.claim.supported) for one in found if one.passed is not None]
+    return (
+        figure(area, resampled),
+        share([passed is supported for passed, supported in known]),
+        share([passed for passed, supported in known if not supported]),
+        share([passed for passed, supported in known if supported]),
+    )
+
+
+_COLUMNS = (
+    Column("AUROC", 3),
+    Column("accuracy, %"),
+    Column("unsupported that pass, %"),
+    Column("supported that pass, %"),
+)
+
+
+def overlap(claim: Claimed) -> float:
+    """The share of the claim's words that stand in what it is held against, in [0, 1]."""
+    known = {word for text in claim.contexts for word, _, _ in words(text)}
+    said = [word in known for word, _, _ in words(claim.text)]
+    return float(np.mean(said)) if said else 0.0
+
+
+_RULES: dict[str, Callable[[Claimed], float]] = {
+    "overlap with the reference": overlap,
+    "longest claim": lambda claim: len(claim.text),
+    "shortest claim": lambda claim: -len(claim.text),
+}
+
+
+def floors(prefix: str, chosen: Sequence[Claimed], seed: int) -> list[Row]:
+    """The rows of what asks no model."""
+    every = {
+        name: [Judged(claim, rule(claim), None) for claim in chosen]
+        for name, rule in _RULES.items()
+    }
+    every |= {name: judged(chosen, [of] * len(chosen)) for name, of in FLOORS.items()}
+    return [
+        Row(f"{prefix}, {name}", figures(found, seed), items=len(found), floor=True)
+        for name, found in every.items()
+    ]
+
+
+def _make(bench: Bench) -> Result:
+    rows: list[Row] = []
+    names = bench.names("checkers", (*CHECKERS, WHOLE))
+    for of in bench.names("sets", SETS):
+        chosen = choose(claims(bench.read(of)), bench.limit or _CLAIMS, bench.seed)
+        for name in names:
+            done = _ask(bench, f"{of}, {name}", name, chosen)
+            found = judged(chosen, [one.value for one in done])
+            rows.append(
+                Row(
+                    f"{of}, {name}",
+                    figures(found, bench.seed),
+                    items=len(found),
+                    undetermined=sum(one.score is None for one in found),
+                    spent=mean_cost(done),
+                )
+            )
+        rows += floors(of, chosen, bench.seed)
+    return Result(
+        _COLUMNS,
+        tuple(rows),
+        (
+            "as many supported claims as others, chosen by a hash; partial support is left out",
+            "the AUROC is of the probability of Entailment where the checker gives one, and else "
+            "of the label",
+            f'"{WHOLE}" is RefChecker as a whole; the others are given the text as one claim',
+        ),
+    )
+
+
+CLAIMS = Table(
+    "claims",
+    "demur",
+    "How well each checker tells supported claims from others.",
+    SETS,
+    _make,
+    options={
+        "sets": _SETS_OPTION,
+        "checkers": f"of {', '.join((*CHECKERS, WHOLE))}, apart by commas (all)",
+    },
+)
+
+
+# --- From which probability on a claim is supported -----------------------------------------------
+
+_LEAST = (0.5, 0.75, SURE, 0.9, 0.95)
+
+
+def _thresholds(bench: Bench) -> Result:
+    names = bench.names("sets", SETS, SETS[:3])
+    found = []
+    for of in names:
+        chosen = choose(claims(bench.read(of)), bench.limit or _CLAIMS, bench.seed)
+        done = _ask(bench, f"{of}, logprobs", "logprobs", chosen)
+        found.append(judged(chosen, [one.value for one in done]))
+
+    def row(least: float, name: str, floor: bool = False) -> Row:
+        shares: list[Figure] = []
+        for of_set in found:
+            known = [
+                (one.score >= least, one.claim.supported) for one in of_set if one.score is not None
+            ]
+            shares.append(share([passed is supported for passed, supported in known]))
+            shares.append(share([passed for passed, supported in known if not supported]))
+        return Row(
+            name,
+            tuple(shares),
+            items=sum(map(len, found)),
+            undetermined=sum(one.score is None for of_set in found for one in of_set),
+            floor=floor,
+        )
+
+    rows = [
+        row(least, f"{least:.2f}{' (what RefChecker does)' if least == SURE else ''}")
+        for least in _LEAST
+    ]
+    rows += [row(0, "everything passes", floor=True), row(2, "nothing passes", floor=True)]
+    heads = ("accuracy", "unsupported that pass")
+    return Result(
+        tuple(Column(f"{of}: {head}, %") for of in names for head in heads),
+        tuple(rows),
+        (
+            f"{SURE} was chosen on other claims of the first three sets: expect less elsewhere",
+            "the calls are those of `claims` for the checker logprobs",
+        ),
+    )
+
+
+THRESHOLDS = Table(
+    "claims-thresholds",
+    "demur",
+    "What the probability from which a claim counts as supported decides, for logprobs.",
+    SETS,
+    _thresholds,
+    options={"sets": _SETS_OPTION.replace("(all)", f"({', '.join(SETS[:3])})")},
+)
+
+TABLES = (CLAIMS, THRESHOLDS)

@@ -1,0 +1,164 @@
+"""Checkers on claims with labels, from scripted replies, replayed, and by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage
+
+from benches import benched, first_token, row_of, values
+from demur.evaluators.refchecker.checking import SURE
+from demur_research.commands import run
+from demur_research.datasets.rows import Answer, LabelledRow
+from demur_research.tables import claims
+from support.fakes import ScriptedModel, isolated
+from support.shared import SHARED, shared
+
+CHECKERS = ("logprobs", "joint", "per_claim")
+
+
+def row(at: int, supported: bool, **of_row: object) -> LabelledRow:
+    text = f"Mill {at} is {'tall' if supported else 'low'}."
+    label = "SUPPORTS" if supported else "REFUTES"
+    fields = {"contexts": (f"Mill {at} is tall.",), "group": f"mill {at}", **of_row}
+    return LabelledRow(f"{at} {label}", None, (Answer(text, not supported, label=label),), **fields)
+
+
+MILLS = [row(at, supported) for at in range(6) for supported in (True, False)]
+
+
+def knows(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
+    """Sees what is low, and is as sure of each claim as its mill's number says."""
+    claim = isolated("claims" if stage == "joint" else "claim", messages)
+    label = "Contradiction" if "low" in claim else "Entailment"
+    if stage == "joint":
+        return f"1. {label}"
+    if "Mill" not in claim:  # on which the bias is measured
+        return first_token(dict.fromkeys(("Entailment", "Neutral", "Contradiction"), -1.1))
+    sure = 0.95 if "Mill 0" not in claim else 0.6
+    other = math.log((1 - sure) / 2)
+    names = ("Entailment", "Neutral", "Contradiction")
+    shares = {name: math.log(sure) if name == label else other for name in names}
+    reply = first_token(dict(sorted(shares.items(), key=lambda one: -one[1])))
+    return reply
+
+
+def test_each_checker_stands_beside_the_floors(tmp_path: Path) -> None:
+    path, sets = tmp_path / "r.jsonl", {"fever-symmetric": MILLS}
+    options = {"sets": "fever-symmetric"}
+    with benched(path, ScriptedModel(script=knows), sets, options=options) as bench:
+        found = claims.CLAIMS.make(bench)
+    assert values(found, "fever-symmetric, per_claim") == [1.0, 100.0, 0.0, 100.0]
+    assert values(found, "fever-symmetric, joint") == [1.0, 100.0, 0.0, 100.0]
+    # Of mill 0 it is too little sure to let even the right claim pass.
+    sure = values(found, "fever-symmetric, logprobs")
+    assert sure == pytest.approx([1.0, 100 * 11 / 12, 0.0, 100 * 5 / 6])
+    assert values(found, "fever-symmetric, everything passes") == [0.5, 50.0, 100.0, 100.0]
+    assert values(found, "fever-symmetric, nothing passes") == [0.5, 50.0, 0.0, 0.0]
+    assert values(found, "fever-symmetric, overlap with the reference") == [1.0, None, None, None]
+    assert values(found, "fever-symmetric, longest claim") == [1.0, None, None, None]
+    assert values(found, "fever-symmetric, shortest claim")[0] == 0.0
+    per_claim = row_of(found, "fever-symmetric, per_claim")
+    assert (per_claim.items, per_claim.undetermined) == (12, 0)
+    assert per_claim.spent is not None
+    assert per_claim.spent.calls == 1
+    with benched(path, None, sets, options=options) as bench:
+        again = claims.CLAIMS.make(bench)
+    assert again == found
+
+
+def test_refchecker_as_a_whole_is_shown_the_question_and_the_bare_answer(tmp_path: Path) -> None:
+    answers = (Answer("Lyon", False, "right"), Answer("Nice", True, "hallucinated"))
+    rows = [LabelledRow("1", "Which town?", answers, contexts=("The town is Lyon.",))]
+
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        if stage == "extraction":
+            return "No claims"
+        asked = isolated("claims" if stage == "joint" else "claim", messages)
+        assert "Which town?" in asked
+        return f"1. {'Entailment' if 'Lyon' in asked else 'Neutral'}"
+
+    options = {"sets": "halueval-qa", "checkers": "answer, joint"}
+    sets = {"halueval-qa": rows}
+    with benched(tmp_path / "r", ScriptedModel(script=script), sets, options=options) as bench:
+        found = claims.CLAIMS.make(bench)
+    assert values(found, "halueval-qa, answer") == [1.0, 100.0, 0.0, 100.0]
+    assert values(found, "halueval-qa, joint") == [1.0, 100.0, 0.0, 100.0]
+
+
+def test_what_cannot_be_decided_is_counted_and_not_scored(tmp_path: Path) -> None:
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        claim = isolated("claim", messages)
+        return "Perhaps." if "Mill 3" in claim else str(AIMessage("Neutral").content)
+
+    options = {"sets": "fever-symmetric", "checkers": "per_claim"}
+    sets = {"fever-symmetric": MILLS}
+    with benched(tmp_path / "r", ScriptedModel(script=script), sets, options=options) as bench:
+        found = row_of(claims.CLAIMS.make(bench), "fever-symmetric, per_claim")
+    assert (found.items, found.undetermined) == (12, 2)
+    assert [figure and figure.value for figure in found.figures] == [0.5, 50.0, 0.0, 0.0]
+
+
+def test_thresholds_are_read_off_the_recorded_calls_of_logprobs(tmp_path: Path) -> None:
+    path, sets = tmp_path / "r.jsonl", {"fever-symmetric": MILLS}
+    options = {"sets": "fever-symmetric", "checkers": "logprobs"}
+    with benched(path, ScriptedModel(script=knows), sets, options=options) as bench:
+        claims.CLAIMS.make(bench)
+    with benched(path, None, sets, options={"sets": "fever-symmetric"}) as bench:
+        found = claims.THRESHOLDS.make(bench)
+    assert values(found, "0.50") == [100.0, 0.0]
+    assert values(found, f"{SURE:.2f} (what RefChecker does)") == pytest.approx([1100 / 12, 0.0])
+    assert values(found, "everything passes") == [50.0, 100.0]
+    assert values(found, "nothing passes") == [50.0, 0.0]
+
+
+def test_as_many_claims_of_each_kind_are_chosen_and_a_small_choice_is_part_of_a_larger() -> None:
+    every = claims.claims([row(at, at % 4 == 0) for at in range(100)])
+    chosen = claims.choose(every, 20, seed=1)
+    assert [one.supported for one in chosen].count(True) == 10
+    assert len(chosen) == 20
+    assert claims.choose(every[::-1], 20, seed=1) == chosen
+    assert {one.key for one in claims.choose(every, 8, seed=1)} < {one.key for one in chosen}
+    assert claims.choose(every, 20, seed=2) != chosen
+    assert len(claims.choose(every, 1000, seed=1)) == 50
+
+
+def test_partial_support_is_neither() -> None:
+    partly = LabelledRow("1", None, (Answer("A.", True, label="partially_supported"),))
+    unlabelled = LabelledRow("2", None, (Answer("A.", None),))
+    assert claims.claims([partly, unlabelled]) == []
+
+
+def test_another_set_or_checker_than_there_is_is_refused(tmp_path: Path) -> None:
+    for options in ({"sets": "anli"}, {"checkers": "nli"}):
+        with (
+            benched(tmp_path / "r", ScriptedModel(script=knows), options=options) as bench,
+            pytest.raises(ValueError, match="expected one of"),
+        ):
+            claims.CLAIMS.make(bench)
+
+
+@pytest.mark.slow
+def test_the_published_claims_are_judged_and_stand_beside_floors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in ("wice", "fool_me_twice", "summedits", "nli", "halueval"):
+        shared(folder)
+
+    model = ScriptedModel(script=lambda stage, messages: "Neutral")
+    monkeypatch.setattr("demur_research.bench.resolve_model", lambda name: model)
+    arguments = ["claims", "--data", str(SHARED), "--recording", str(tmp_path / "r.jsonl")]
+    arguments += ["--limit", "10", "-O", "checkers=per_claim", "--format", "json"]
+    assert run(arguments) == 0
+    found = {one["row"]: one for one in json.loads(capsys.readouterr().out)["rows"]}
+    for of in claims.SETS:
+        judged = found[f"{of}, per_claim"]
+        assert (judged["items"], judged["undetermined"]) == (10, 0)
+        assert [figure["value"] for figure in judged["figures"]] == [0.5, 50, 0, 0]
+        assert judged["spent"]["calls"] >= 1
+    # The shorter answer of HaluEval is nearly always the right one.
+    assert found["halueval-qa, shortest claim"]["figures"][0]["value"] > 0.9

@@ -1,0 +1,235 @@
+"""RefChecker's human labels: models ranked, and checkers beside the people. All rows are ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import BaseMessage
+
+from benches import benched, row_of, values
+from demur import ClaimLabel
+from demur.evaluators.refchecker import summarize
+from demur_research.commands import run
+from demur_research.datasets.rows import Answer, LabelledRow
+from demur_research.tables import refchecker
+from support.fakes import ScriptedModel, isolated, scripted
+from support.shared import SHARED, shared
+
+LABELS = {"E": "Entailment", "N": "Neutral", "C": "Contradiction"}
+SOURCES = {"zero_context": "nq", "noisy_context": "msmarco", "accurate_context": "dolly"}
+
+
+def row(model: str, question: int, labels: str, setting: str = "zero_context") -> LabelledRow:
+    """A response of one claim for each label, of a length that its claims decide."""
+    source = SOURCES[setting]
+    told: dict[str, Any] = {
+        "setting": setting,
+        "source": source,
+        "model": model,
+        "claims": [["mill", "has number", str(at)] for at, _ in enumerate(labels)],
+        "labels": [LABELS[label] for label in labels],
+    }
+    answer = Answer("It is so. " * len(labels), any(of != "E" for of in labels) or None)
+    group = f"{source}-{question}"
+    return LabelledRow(f"{group} {model}", None, (answer,), group=group, metadata=told)
+
+
+def ranked(path: Path, rows: Sequence[LabelledRow]) -> Any:
+    with benched(path, scripted(""), {"refchecker": rows}) as bench:
+        return refchecker.RANKING.make(bench)
+
+
+def test_models_are_ranked_by_macro_averages_and_abstentions_stand_apart(tmp_path: Path) -> None:
+    rows = [
+        *(row("good", 1, "E"), row("good", 2, "EEEC"), row("good", 3, "")),
+        *(row("poor", 1, "NNNNNNNN"), row("poor", 2, "E"), row("poor", 3, "C")),
+    ]
+    found = ranked(tmp_path / "r", rows)
+    good, poor = (values(found, f"zero_context: {name}") for name in ("good", "poor"))
+    # Not 4 of 5: a response of many claims weighs no more than one of few.
+    assert good == pytest.approx([1, 87.5, 0, 12.5, 100 / 3, None], nan_ok=False)
+    assert poor == pytest.approx([2, 100 / 3, 100 / 3, 100 / 3, 0, None])
+    assert row_of(found, "zero_context: good").items == 3
+    assert values(found, "all settings: good")[:3] == good[:3]
+    entailment = row_of(found, "zero_context: good").figures[1]
+    assert entailment is not None
+    assert (entailment.low, entailment.high) == (75, 100)
+
+
+def test_settings_are_compared_and_what_knows_nothing_stands_beside_them(tmp_path: Path) -> None:
+    rows = [
+        *(row("a", 1, "EE"), row("b", 1, "EC"), row("c", 1, "CCC")),
+        *(row("a", 2, "C", "noisy_context"), row("b", 2, "EC", "noisy_context")),
+        row("c", 2, "EEE", "noisy_context"),
+    ]
+    found = ranked(tmp_path / "r", rows)
+    assert values(found, "zero_context against noisy_context")[-1] == pytest.approx(-1)
+    for what in ("length of the responses", "number of claims"):
+        floor = row_of(found, f"noisy_context: {what} against the labels")
+        assert floor.floor
+        assert floor.figures[-1] is not None
+        assert floor.figures[-1].value == pytest.approx(1)
+    assert not [one for one in found.rows if "accurate" in one.name]
+
+
+def test_a_model_that_always_abstains_has_no_rank(tmp_path: Path) -> None:
+    found = ranked(tmp_path / "r", [row("a", 1, "E"), row("mute", 1, "")])
+    assert found.rows[1].name == "zero_context: mute"
+    assert values(found, "zero_context: mute") == [None, None, None, None, 100, None]
+
+
+def test_so_many_questions_of_each_setting_are_taken_with_all_models() -> None:
+    every = [
+        refchecker.response(row(model, at, "E", setting))
+        for model in "ab"
+        for at in range(9)
+        for setting in ("zero_context", "noisy_context")
+    ]
+    few = refchecker.chosen(every, 3, seed=0)
+    assert len(few) == 12
+    assert len({one.group for one in few}) == 6
+    assert refchecker.chosen(every, 3, seed=1) != few
+    assert refchecker.chosen(every, None, seed=0) == every
+
+
+RESPONSES = st.lists(st.text("ENC", max_size=5), min_size=1, max_size=8)
+
+
+@given(RESPONSES)
+def test_the_averages_are_those_of_summarize(labels: list[str]) -> None:
+    responses = [refchecker.response(row("a", at, of)) for at, of in enumerate(labels)]
+    summary = summarize(one.evaluation for one in responses)
+    shares = [of.count("E") / len(of) for of in labels if of]
+    expected = sum(shares) / len(shares) if shares else None
+    assert summary.entailment == pytest.approx(expected)
+    assert summary.nothing_to_check == labels.count("")
+    standing = refchecker.Standing(responses, ["a"], 0)
+    (mean,), _ = standing.means(refchecker.share_of("entailment")) if shares else ([None], None)
+    assert mean == pytest.approx(summary.entailment)
+    for of, one in zip(labels, responses, strict=True):
+        assert one.evaluation.passed is (None if not of else set(of) == {"E"})
+
+
+def test_the_ranking_is_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = {"id": "nq-1", "source": "nq", "setting": "zero_context", "response": "So."}
+    line |= {"claims": [["a", "is", "b"]], "labels": ["Entailment"], "model": "gpt4"}
+    path = tmp_path / "refchecker" / "refchecker.jsonl"
+    path.parent.mkdir()
+    path.write_text(json.dumps(line) + "\n")
+    arguments = ["refchecker-ranking", "--data", str(tmp_path), "--format", "json"]
+    assert run(arguments) == 0
+    (first, *_) = json.loads(capsys.readouterr().out)["rows"]
+    assert first["row"] == "zero_context: gpt4"
+    assert [figure and figure["value"] for figure in first["figures"]] == [1, 100, 0, 0, 0, None]
+
+
+# -- checkers beside people ------------------------------------------------------------------------
+
+JUDGED = [row("a", 1, "EEN"), row("b", 1, "ENN"), row("a", 2, "C"), row("b", 3, "")]
+
+
+def checked(path: Path, model: Any, **options: str) -> Any:
+    with benched(path, model, {"refchecker": JUDGED}, options=options) as bench:
+        return refchecker.CHECKER.make(bench)
+
+
+def test_without_references_there_are_people_and_floors_and_it_is_said(tmp_path: Path) -> None:
+    found = checked(tmp_path / "r", scripted(""))
+    # Of the three claims that two models made, people labelled two alike.
+    people = values(found, "people, of the same claim again")
+    assert people == pytest.approx([200 / 3, 200 / 3, 200 / 3])
+    assert row_of(found, "people, of the same claim again").items == 3
+    assert values(found, "always Entailment") == pytest.approx([300 / 7, 60, 0])
+    assert values(found, "always Neutral")[0] == pytest.approx(300 / 7)
+    assert values(found, "always Contradiction")[0] == pytest.approx(100 / 7)
+    assert any("no checker was asked" in note for note in found.notes)
+    assert not [one for one in found.rows if one.name in ("joint", "per_claim", "logprobs")]
+
+
+def test_a_claim_that_stands_twice_in_one_response_is_not_labelled_again() -> None:
+    twice = refchecker.response(row("a", 1, "EE"))
+    (first, _), other = twice.claims, refchecker.response(row("b", 1, "N"))
+    twice = replace(twice, claims=(first, first))
+    pairs = refchecker.again([twice, other])
+    assert pairs == [("nq-1", ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL)] * 2
+
+
+def referenced(folder: Path) -> Path:
+    """References as the publisher's script writes them, of the first question only."""
+    (folder / "zero_context").mkdir(parents=True)
+    told = [{"id": 1, "question": "Which number?", "context": ["The mill has number 0."]}]
+    (folder / "zero_context" / "nq.json").write_text(json.dumps(told))
+    return folder
+
+
+def knows(stage: str, messages: Sequence[BaseMessage]) -> str:
+    """Reads what stands there, and is lost about number 2."""
+    if stage == "joint":
+        lines = isolated("claims", messages).splitlines()
+        return "\n".join(f"{at}. {_label(line)}" for at, line in enumerate(lines, 1))
+    assert "has number" in isolated("claim", messages)
+    return _label(isolated("claim", messages))
+
+
+def _label(claim: str) -> str:
+    return "Entailment" if claim.endswith("0") else "" if claim.endswith("2") else "Neutral"
+
+
+def test_with_references_checkers_stand_beside_people(tmp_path: Path) -> None:
+    path, folder = tmp_path / "r.jsonl", referenced(tmp_path / "references")
+    options = {"references": str(folder), "checkers": "joint,per_claim"}
+    found = checked(path, ScriptedModel(script=knows), **options)
+    # Number 0 is entailed for both people; number 1 for one of them; of number 2 nothing is said.
+    for name in ("joint", "per_claim"):
+        assert values(found, name) == pytest.approx([75, 80, 200 / 3])
+        assert (row_of(found, name).items, row_of(found, name).undetermined) == (4, 2)
+    spent = row_of(found, "per_claim").spent
+    assert spent is not None
+    assert spent.calls == 1
+    assert values(found, "always Entailment")[0] == 50
+    # Words: only the first claim stands wholly in the reference.
+    assert values(found, "every word in the reference")[0] == pytest.approx(500 / 6)
+    assert "1 references, of 2 responses with claims" in found.notes
+    assert checked(path, None, **options) == found
+
+
+def test_a_folder_without_references_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"references: expected one of .*nq\.json"):
+        checked(tmp_path / "r", scripted(""), references=str(tmp_path))
+
+
+# -- the published labels --------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_published_labels_rank_the_models(capsys: pytest.CaptureFixture[str]) -> None:
+    shared("refchecker", "refchecker.jsonl")
+    arguments = ["--data", str(SHARED / "refchecker"), "--format", "json"]
+    assert run(["refchecker-ranking", *arguments]) == 0
+    found = {one["row"]: one for one in json.loads(capsys.readouterr().out)["rows"]}
+    first = [name for name in found if name.startswith("all settings: ")][0:3]
+    assert first == [f"all settings: {name}" for name in ("gpt4", "chatgpt", "claude2")]
+    assert found["all settings: gpt4"]["items"] == 188
+    rank, entailment, *_ = found["all settings: gpt4"]["figures"]
+    assert (rank["value"], round(entailment["value"], 1)) == (1, 84.9)
+    assert found["zero_context: gpt4"]["figures"][4]["value"] == 0
+
+
+@pytest.mark.slow
+def test_people_agree_about_the_same_published_claim(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shared("refchecker", "refchecker.jsonl")
+    arguments = ["--data", str(SHARED / "refchecker"), "--format", "json"]
+    arguments += ["--recording", str(tmp_path / "r.jsonl")]
+    assert run(["refchecker-checker", *arguments]) == 0
+    people, always, *_ = json.loads(capsys.readouterr().out)["rows"]
+    assert (people["items"], round(people["figures"][0]["value"], 1)) == (984, 94.0)
+    assert (always["row"], always["items"]) == ("always Entailment", 6607)

@@ -1,0 +1,115 @@
+"""Answers of our own put to RefChecker: what passes unchecked, what passes amid other text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from benches import benched, row_of, values
+from demur import DemurError
+from demur_research.commands import run
+from demur_research.tables import unchecked
+from demur_research.texts.answers import ANSWERS
+from support.fakes import ScriptedModel, isolated
+
+
+def disbelieves(stage: str, messages: Sequence[BaseMessage]) -> str:
+    """Extracts nothing, and supports nothing."""
+    if stage == "extraction":
+        return "No claims"
+    lines = isolated("claims", messages).splitlines()
+    return "\n".join(f"{line.partition('.')[0]}. Neutral" for line in lines)
+
+
+def test_answers_that_no_judge_supports_do_not_pass_and_floors_do_what_they_say(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "r.jsonl"
+    options = {"claims": "triplets,sentences", "by": "language"}
+    model = ScriptedModel(script=disbelieves)
+    with benched(path, model, limit=24, options=options) as bench:
+        found = unchecked.SILENT.make(bench)
+    for form in ("triplets", "sentences"):
+        assert values(found, f"claims={form}")[:4] == [0, 0, 0, 100]
+    assert values(found, "everything passes") == [100, 100, 100, 0, 100]
+    assert values(found, "nothing passes") == [0, 0, 0, 100, 100]
+    assert row_of(found, "claims=triplets").items == 24
+    parts = [row for row in found.rows if row.name.startswith("claims=triplets, ")]
+    assert sum(row.items or 0 for row in parts) == 24
+    spent = [row_of(found, f"claims={form}").spent for form in ("triplets", "sentences")]
+    assert spent[0] is not None
+    assert spent[1] is not None
+    assert spent[0].calls > spent[1].calls
+    with benched(path, limit=24, options=options) as bench:
+        assert unchecked.SILENT.make(bench) == found
+
+
+def test_a_judge_that_fails_decides_nothing(tmp_path: Path) -> None:
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        raise DemurError("away")
+
+    with benched(tmp_path / "r", ScriptedModel(script=script), limit=24) as bench:
+        found = row_of(unchecked.SILENT.make(bench), "claims=auto")
+    stating = sum(one.states for one in unchecked.choose(24))
+    assert found.undetermined == stating
+    assert [figure and figure.value for figure in found.figures] == [None, None, None, None, 0]
+
+
+def test_a_smaller_choice_of_answers_is_part_of_a_larger_one() -> None:
+    few, many = (unchecked.choose(limit) for limit in (40, 80))
+    assert len(few) == 40
+    assert set(few) < set(many) < set(ANSWERS)
+    assert {one.states for one in few} == {True, False}
+
+
+def test_answers_are_checked_alone_and_amid_other_text(tmp_path: Path) -> None:
+    lengths: list[int] = []
+
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        lengths.append(len(str(messages[-1].content)))
+        return disbelieves(stage, messages)
+
+    path, options = tmp_path / "r.jsonl", {"length": "2000"}
+    with benched(path, ScriptedModel(script=script), limit=3, options=options) as bench:
+        found = unchecked.LONG_CONTEXTS.make(bench)
+    alone, amid = found.rows[:2]
+    assert alone.name == "their own"
+    assert amid.name.startswith("amid 2,")
+    for row in (alone, amid):
+        assert [figure and figure.value for figure in row.figures] == [100, 0]
+        assert row.items == 6
+    assert max(lengths) > min(lengths) + 2000
+    assert values(found, "everything passes") == [0, 100]
+    assert values(found, "nothing passes") == [100, 0]
+    with benched(path, limit=3, options=options) as bench:
+        assert unchecked.LONG_CONTEXTS.make(bench) == found
+
+
+def test_a_length_that_is_no_number_is_refused(tmp_path: Path) -> None:
+    options = {"length": "long"}
+    with (
+        benched(tmp_path / "r", ScriptedModel(script=disbelieves), options=options) as bench,
+        pytest.raises(ValueError, match="length: expected a whole number of at least 1"),
+    ):
+        unchecked.LONG_CONTEXTS.make(bench)
+
+
+def test_the_command_prints_the_table_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = ScriptedModel(script=disbelieves)
+    monkeypatch.setattr("demur_research.bench.resolve_model", lambda name: model)
+    arguments = ["unchecked", "--recording", str(tmp_path / "r.jsonl"), "--format", "json"]
+    assert run([*arguments, "--limit", "8"]) == 0
+    asked = len(model.stages)
+    assert run([*arguments, "--limit", "8", "--replay"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert json.loads(first) == json.loads(second)
+    assert json.loads(first)["rows"][0]["row"] == "claims=auto"
+    assert len(model.stages) == asked
+    assert run([*arguments, "-O", "claims=words"]) == 64
+    assert "expected one of auto, sentences" in " ".join(capsys.readouterr().err.split())

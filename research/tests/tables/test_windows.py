@@ -1,0 +1,70 @@
+"""Whether the windows that are read hold what supports a claim."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benches import benched, values
+from demur_research.datasets import read
+from demur_research.datasets.rows import Answer, LabelledRow
+from demur_research.tables import windows
+from support.fakes import scripted
+from support.shared import SHARED, shared
+
+
+def cites(count: int) -> list[LabelledRow]:
+    """So many claims, each with a page of which two sentences support it and many do not."""
+    rows = []
+    for at in range(count):
+        padding = [f"Street {at * 100 + number} is quiet." for number in range(40)]
+        support = [f"The mill of ward {at} is tall.", f"The mill of ward {at} burnt down."]
+        told = {
+            "evidence": [support[0], *padding, support[1]],
+            "supporting_sentences": [[0, 41], [41]] if at else [[]],
+        }
+        answer = Answer(f"The tall mill of ward {at} burnt down.", not at)
+        rows.append(LabelledRow(str(at), None, (answer,), metadata=told))
+    return rows
+
+
+def test_claims_whose_support_is_read_are_counted_by_the_number_of_windows(tmp_path: Path) -> None:
+    sets, options = {"wice": cites(60)}, {"pages": "60"}
+    with benched(tmp_path / "r", scripted(""), sets, options=options) as bench:
+        found = windows.WINDOWS.make(bench)
+    assert found.columns[0].head == "max_windows=1, %"
+    assert values(found, "3,000 tokens, one claim") == [100] * 4
+    assert [row.items for row in found.rows] == [59] * 6
+    first, *_, last = values(found, windows.IN_ORDER)
+    assert first is not None
+    assert last is not None
+    assert first < last
+    assert first < 50
+
+
+def test_support_that_stands_in_no_passage_that_is_read_is_not_found(tmp_path: Path) -> None:
+    rows = cites(6)
+    rows[3].metadata["evidence"][41] = "Elsewhere. " * 20_000
+    with benched(tmp_path / "r", scripted(""), {"wice": rows}, options={"pages": "6"}) as bench:
+        found = windows.WINDOWS.make(bench)
+    assert values(found, "3,000 tokens, one claim") == [80] * 4
+
+
+def test_too_few_pages_are_told(tmp_path: Path) -> None:
+    with (
+        benched(tmp_path / "r", scripted(""), {"wice": cites(6)}) as bench,
+        pytest.raises(ValueError, match="expected 200 claims"),
+    ):
+        windows.WINDOWS.make(bench)
+
+
+@pytest.mark.slow
+def test_the_windows_of_wice_are_those_of_the_results() -> None:
+    shared("wice", "claim_dev.jsonl")
+    claims = [windows.cited(row) for row in read("wice", SHARED)]
+    name, shares = next(windows.measure(claims, 200, seed=1))
+    assert name == "3,000 tokens, one claim"
+    assert {share.total for share in shares} == {306}
+    found = [f"{100 * (share.value or 0):.1f}" for share in shares]
+    assert found == ["95.4", "97.4", "98.7", "99.0"]

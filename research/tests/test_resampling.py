@@ -1,0 +1,60 @@
+"""Bootstrap intervals, by hand and by their properties."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demur_research.resampling import auroc, drawn, figure, mean
+
+SCORED = st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.booleans()), max_size=12)
+
+
+@given(SCORED)
+def test_auroc_is_the_share_of_pairs_in_order(rows: list[tuple[float, bool]]) -> None:
+    pairs = [(a > b) + (a == b) / 2 for a, yes in rows if yes for b, other in rows if not other]
+    (value,) = auroc([score for score, _ in rows], [kind for _, kind in rows])
+    assert value == pytest.approx(sum(pairs) / len(pairs)) if pairs else np.isnan(value)
+
+
+@given(SCORED, st.data())
+def test_an_item_that_is_drawn_twice_counts_as_two(
+    rows: list[tuple[float, bool]], data: st.DataObject
+) -> None:
+    times = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
+    repeated = [row for row, count in zip(rows, times, strict=True) for _ in range(count)]
+    plain = auroc([score for score, _ in repeated], [kind for _, kind in repeated])
+    weights = np.array([times], np.float64).reshape(1, len(rows))
+    found = auroc([score for score, _ in rows], [kind for _, kind in rows], weights)
+    assert found == pytest.approx(plain, nan_ok=True)
+    average = mean([score for score, _ in rows], weights)
+    expected = np.mean([score for score, _ in repeated]) if repeated else np.nan
+    assert average == pytest.approx([expected], nan_ok=True)
+
+
+def test_what_belongs_together_is_drawn_together_and_as_often_as_there_are_groups() -> None:
+    times = drawn(["a", "b", "a", "c"], seed=0)
+    assert np.array_equal(times[:, 0], times[:, 2])
+    assert set((times[:, 0] + times[:, 1] + times[:, 3]).tolist()) == {3.0}
+    assert np.array_equal(times, drawn(["a", "b", "a", "c"], seed=0))
+    assert not np.array_equal(times, drawn(["a", "b", "a", "c"], seed=1))
+
+
+def test_the_interval_of_a_mean_has_the_width_of_its_standard_error() -> None:
+    noise = np.random.default_rng(5).normal(0, 0.2, size=400)
+    found = figure(float(noise.mean()), mean(noise, drawn([str(at) for at in range(400)], 0)))
+    error = 1.96 * noise.std() / sqrt(400)
+    assert found.low == pytest.approx(noise.mean() - error, abs=0.003)
+    assert found.high == pytest.approx(noise.mean() + error, abs=0.003)
+
+
+def test_what_is_undefined_has_no_number_and_no_interval() -> None:
+    nothing = figure(float("nan"), np.array([np.nan]))
+    assert (nothing.value, nothing.low, nothing.high) == (None, None, None)
+    assert figure(0.5, np.array([np.nan])).low is None
+    assert figure(0.5, auroc([], [], drawn([], 0))).low is None
+    assert figure(0.5, np.array([0.4, np.nan, 0.4])).low == 0.4
