@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
@@ -80,6 +81,8 @@ class Reading:
     rows: tuple[LabelledRow, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
     """By the names of the filters that left rows out: how many rows."""
+    folder: Path | None = None
+    """Where its files lie, to look for what is published beside them."""
 
     def __iter__(self) -> Iterator[LabelledRow]:
         return iter(self.rows)
