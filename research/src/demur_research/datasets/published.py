@@ -119,22 +119,22 @@ def read_records(files: Sequence[Path], passages: Sequence[LabelledRow], ids: st
     by_text = {_spaced(row.answers[0].text): row for row in passages}
     if min(len(by_key), len(by_text)) < len(passages):
         raise ValueError("the data has a passage or a key twice: records would fit both")
-    entities = {_entity(row) for row in passages}
+    entities = {_bare(str(row.metadata["entity"])) for row in passages}
     joined: dict[str, Replies] = {}
     left_over: dict[str, None] = {}
     for file in files:
         for record in _identified(rows(load(file), _Record, str(file)), file, ids, by_key):
-            entity = record.entity and record.entity.strip()
             if record.passage is None:
                 row = by_key.get(record.id or "")
             else:
                 row = by_text.get(_spaced(record.passage))
+            entity = _bare(record.entity or "")
             if row is None and (record.passage is None or entity not in entities):
-                left_over[entity or record.id or ""] = None
-            elif row is None or entity not in (None, _entity(row)):
+                left_over[(record.entity or record.id or "").strip()] = None
+            elif row is None or entity not in ("", _bare(str(row.metadata["entity"]))):
                 raise ValueError(
-                    f"{file}: the record of {entity!r} is of another passage than the data's: "
-                    "records and data have to be of the same version"
+                    f"{file}: the record of {record.entity!r} is of another passage than the "
+                    "data's: records and data have to be of the same version"
                 )
             else:
                 joined[row.key] = _both(joined.get(row.key, Replies()), record, row.key, file)
@@ -201,8 +201,9 @@ def _spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def _entity(row: LabelledRow) -> str:
-    return str(row.metadata["entity"]).strip()
+def _bare(entity: str) -> str:
+    """The name without the blanks and stray signs around it, which not everyone keeps."""
+    return "".join(filter(str.isalnum, entity)).casefold()
 
 
 def _identified(

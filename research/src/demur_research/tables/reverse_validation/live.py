@@ -86,8 +86,7 @@ def _methods(bench: Bench) -> list[str]:
 
 
 def _evaluators(bench: Bench, method: str) -> Mapping[str, Evaluator]:
-    """By the names of their rows. Those of a method ask the same, and what is recorded once does
-    for all."""
+    """By the names of their rows; those of one method share their recorded calls."""
     if method == ZERO_SHOT:
         return {method: ZeroShot(bench.model)}
     if method == LMVSLM:

@@ -32,7 +32,6 @@ from demur_research.replay import (
 )
 from demur_research.tables.reverse_validation.judged import (
     ALL_FALSE,
-    DOMAINS,
     HALVES,
     LMVSLM,
     MATCHERS,
