@@ -41,7 +41,7 @@ def replay(
     """What a matcher makes of the recorded replies of a variant.
 
     Args:
-        entities: What each passage is about, by the key of its row.
+        entities: What each passage is about, by the key of its row, where its record has no name.
         records: What was said of the passages.
         variant: Of Reverse Validation.
         matcher: One of `matchers`.
@@ -54,8 +54,8 @@ def replay(
     if matcher == LLM and all(exchange.is_same is None for exchange in said.values()):
         return {}
     return {
-        key: rejected(entities[key], exchange, variant, matcher, percentage)
-        for key, exchange in said.items()
+        key: rejected(records[key].entity or entities[key], one, variant, matcher, percentage)
+        for key, one in said.items()
     }
 
 

@@ -47,6 +47,9 @@ class Exchange:
 class Replies:
     """What a model said about one passage; None where nothing is recorded."""
 
+    entity: str | None = None
+    """As its record has it, with what stands around it: by this the published decisions were
+    made."""
     exchanges: Mapping[Variant, Exchange] = field(default_factory=dict)
     lmvslm: str | None = None
     """The examiner's verdict."""
@@ -235,6 +238,7 @@ def _both(known: Replies, more: _Record, key: str, file: Path) -> Replies:
         raise ValueError(f"{file}: there are two records of the passage {key}")
     return replace(
         known,
+        entity=more.entity,
         exchanges={**known.exchanges, **more.exchanges},
         lmvslm=more.lmvslm_verdict,
         zero_shot=more.zero_shot_recorded_decision,

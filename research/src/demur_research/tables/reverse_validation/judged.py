@@ -33,11 +33,7 @@ MATCHERS = (
 )
 
 _COLUMNS = (
-    *(
-        Column(f"{figure}, {part}")
-        for part in ("all", *DOMAINS)
-        for figure in ("F1 %", "P %", "R %")
-    ),
+    *(Column("F1, %"), Column("precision, %"), Column("recall, %")),
     Column("F1 over the published decision"),
 )
 
@@ -59,10 +55,10 @@ class Judged:
         verdicts = ((row, self.verdicts.get(row.key)) for row in rows)
         return [(row, verdict) for row, verdict in verdicts if verdict is not None]
 
-    @property
-    def undetermined(self) -> int:
-        """How many passages it was to judge and does not decide on."""
-        return sum(verdict is None for verdict in self.verdicts.values())
+    def undetermined(self, rows: Iterable[LabelledRow]) -> int:
+        """How many of the rows it was to judge and does not decide on."""
+        keys = {row.key for row in rows}
+        return sum(key in keys and verdict is None for key, verdict in self.verdicts.items())
 
 
 def passages(bench: Bench, name: str = PHD) -> list[LabelledRow]:
@@ -153,11 +149,11 @@ def inconsistencies(
 def result(
     bench: Bench,
     rows: Sequence[LabelledRow],
-    judged: Iterable[Judged],
+    judged: Sequence[Judged],
     paper: Mapping[str, str],
     notes: Iterable[str],
 ) -> Result:
-    """A row of figures for each method.
+    """A row of figures for each method on all passages, then on those of each domain.
 
     Args:
         bench: Has the seed.
@@ -166,21 +162,29 @@ def result(
         paper: The paper's figures by the methods' names: F1, P and R of all, and of each domain.
         notes: Of the table.
     """
-    shown = tuple(_row(bench.seed, rows, one, paper.get(one.name)) for one in judged)
-    return Result(_COLUMNS, shown, tuple(notes))
+    shown = []
+    for at, part in enumerate((None, *DOMAINS)):
+        some = [row for row in rows if part in (None, row.metadata["domain"])]
+        for one in judged:
+            told = paper.get(one.name, "- " * 12).split()[3 * at : 3 * at + 3]
+            row = _row(bench.seed, some, one, told)
+            shown.append(row if part is None else _of_domain(row, part))
+    return Result(_COLUMNS, tuple(shown), tuple(notes))
 
 
-def _row(seed: int, rows: Sequence[LabelledRow], one: Judged, paper: str | None) -> Row:
+def _of_domain(row: Row, domain: str) -> Row:
+    return replace(row, name=f"PHD-{domain.title()}: {row.name}", spent=None)
+
+
+def _row(seed: int, rows: Sequence[LabelledRow], one: Judged, paper: Sequence[str]) -> Row:
     decided = one.decided(rows)
-    figures: list[Figure] = []
-    for part in (None, *DOMAINS):
-        found = [pair for pair in decided if part in (None, pair[0].metadata["domain"])]
-        figures += detection([wrong(row) for row, _ in found], [no for _, no in found], seed)
-    if paper is not None:
-        told = zip(figures, paper.split(), strict=True)
-        figures = [replace(figure, paper=theirs) for figure, theirs in told]
+    found = detection([wrong(row) for row, _ in decided], [no for _, no in decided], seed)
+    figures = (
+        replace(figure, paper=told.strip("-")) for figure, told in zip(found, paper, strict=True)
+    )
     over = None if one.published is None else _over(decided, one.published, seed)
-    return Row(one.name, (*figures, over), len(decided), one.undetermined, one.spent, one.floor)
+    undetermined = one.undetermined(rows)
+    return Row(one.name, (*figures, over), len(decided), undetermined, one.spent, one.floor)
 
 
 def _over(decided: Sequence[tuple[LabelledRow, bool]], other: Verdicts, seed: int) -> Figure:

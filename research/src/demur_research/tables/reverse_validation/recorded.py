@@ -22,6 +22,7 @@ from demur_research.datasets.published import (
 )
 from demur_research.datasets.rows import LabelledRow
 from demur_research.replay import (
+    LLM,
     PERCENTAGE,
     PUBLISHED,
     lmvslm,
@@ -49,7 +50,7 @@ from demur_research.tables.reverse_validation.judged import (
     wrong,
 )
 
-_LLM = "llm: what the recorded model said where the names differ as strings."
+_ASKED = "llm: what the recorded model said where the names differ as strings."
 _OF_WIKIBIO = "selfcheck bertscore, threshold of WikiBio"
 _LOWEST = (
     "Threshold of WikiBio, as the paper chooses it: all of its subset is wrong, so every figure is "
@@ -105,8 +106,8 @@ def _detected(bench: Bench, model: str, paper: Mapping[str, str], source: str) -
         Judged(ZERO_SHOT, zero_shot(records.by_key)),
         *_reverse_validation(bench, rows, records),
     ]
-    notes = (source, *_unmatched(rows, records), MATCHERS, _LLM, _LOWEST, HALVES)
-    return result(bench, rows, _of(rows, judged), paper, notes)
+    notes = (source, *_unmatched(rows, records), MATCHERS, _ASKED, _LOWEST, HALVES)
+    return result(bench, rows, judged, paper, notes)
 
 
 chatgpt = partial(
@@ -138,9 +139,9 @@ def wikibio(bench: Bench) -> Result:
     notes = (
         "All passages are wrong, so what rejects everything is never wrong.",
         *_unmatched(rows, records),
-        *(MATCHERS, _LLM),
+        *(MATCHERS, _ASKED),
     )
-    return Result(columns, tuple(_wikibio_row(rows, one) for one in _of(rows, judged)), notes)
+    return Result(columns, tuple(_wikibio_row(rows, one) for one in judged), notes)
 
 
 def _wikibio_row(rows: Sequence[LabelledRow], one: Judged) -> Row:
@@ -151,7 +152,7 @@ def _wikibio_row(rows: Sequence[LabelledRow], one: Judged) -> Row:
         Figure.of_share(Share(len(ratios), len(decided)), share),
         Figure(100 * min(ratios) if ratios else None, paper=least),
     )
-    return Row(one.name, figures, len(decided), one.undetermined, floor=one.floor)
+    return Row(one.name, figures, len(decided), one.undetermined(rows), floor=one.floor)
 
 
 def _reverse_validation(
@@ -166,6 +167,8 @@ def _reverse_validation(
         }
         published = found[PUBLISHED[variant]]
         for name, verdicts in found.items():
+            if name == LLM and not verdicts:  # no model was asked
+                continue
             over = None if name == PUBLISHED[variant] else published
             yield Judged(f"{variant}, {name}", verdicts, published=over)
 
@@ -208,14 +211,6 @@ def _records(bench: Bench, name: str, model: str, option: str = "records") -> Re
             f"{error}. Say where the records of {name} are: -O {option}=PATH"
         ) from error
     return read_records(files, passages(replace(bench, limit=None), name), ids)
-
-
-def _of(rows: Sequence[LabelledRow], judged: Sequence[Judged]) -> Iterator[Judged]:
-    """What was made of these rows alone."""
-    keys = {row.key for row in rows}
-    for one in judged:
-        kept = {key: verdict for key, verdict in one.verdicts.items() if key in keys}
-        yield replace(one, verdicts=kept)
 
 
 def _unmatched(rows: Sequence[LabelledRow], records: Records) -> Iterator[str]:
