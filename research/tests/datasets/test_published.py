@@ -1,16 +1,37 @@
-"""PublishedReplies are joined to the passages they are about, or it is said why they cannot be."""
+"""Records are joined to the passages that they are about, or it is said why they cannot be."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from demur_research.datasets.phd import LabelledPassage, read_passages, read_phd_records
-from demur_research.datasets.published import Exchange, PublishedReplies
+from demur_research.datasets import read
+from demur_research.datasets.published import (
+    CHATGPT,
+    LLAMA_2,
+    PHD_LISTS,
+    Exchange,
+    Records,
+    find_records,
+    first_percentage,
+    read_records,
+)
+from demur_research.datasets.rows import LabelledRow
 from publishers import PASSAGES, REPLIES, as_lines, dump, passage, published, published_list
+
+
+def read_passages(data: Path) -> tuple[LabelledRow, ...]:
+    return read("phd", data).rows
+
+
+def read_phd_records(path: Path, passages: Sequence[LabelledRow]) -> Records:
+    return read_records(find_records(path, PHD_LISTS, CHATGPT), passages, "phd.jsonl")
 
 
 def test_the_publishers_lists_are_joined_by_their_passages(tmp_path: Path) -> None:
@@ -57,9 +78,9 @@ def test_lines_say_the_same_as_lists_whatever_form_the_data_has(tmp_path: Path, 
     }
 
 
-def _replies(records: PublishedReplies, passages: tuple[LabelledPassage, ...]) -> dict[str, Any]:
+def _replies(records: Records, passages: tuple[LabelledRow, ...]) -> dict[str, Any]:
     return {
-        one.entity: {
+        str(one.metadata["entity"]): {
             variant: (exchange.reply, exchange.is_same)
             for variant, exchange in records.by_key[one.key].exchanges.items()
         }
@@ -76,7 +97,7 @@ def test_records_with_ids_alone_need_to_know_what_the_ids_mean(tmp_path: Path) -
     with pytest.raises(ValueError, match=r"the id 'phd-0' is not in .*phd\.jsonl"):
         read_phd_records(records, passages)
     beside.unlink()
-    with pytest.raises(ValueError, match=r"pass phd\.jsonl as the data, or put it beside"):
+    with pytest.raises(ValueError, match=r"put phd\.jsonl, which says what they mean, beside"):
         read_phd_records(records, passages)
 
 
@@ -95,7 +116,7 @@ def test_a_record_of_another_entity_is_refused_by_name(tmp_path: Path) -> None:
     rows = published_list("qg", REPLIES["qg"])
     rows[3]["claim"] = passage("Red Fox")
     dump(folder / "our_dataset_qg_record.json", rows)
-    with pytest.raises(ValueError, match="'Iron' is of the passage that the data has for 'Red Fox"):
+    with pytest.raises(ValueError, match="the record of 'Iron' is of another passage"):
         read_phd_records(folder, read_passages(data))
 
 
@@ -157,22 +178,50 @@ def test_an_empty_reply_and_a_null_are_read_for_what_they_are(tmp_path: Path) ->
     assert records.by_key["wiki_10w 1"].exchanges == {"qg": Exchange("", None)}
 
 
-def test_of_a_folder_it_has_to_be_clear_what_to_read(tmp_path: Path) -> None:
-    data, _ = as_lines(tmp_path)
-    passages = read_passages(data)
-    assert len(read_phd_records(tmp_path, passages).by_key) == len(PASSAGES)
-    dump(tmp_path / "records_other.jsonl", [])
-    told = r"several models: pass one of records_other\.jsonl, records_someone\.jsonl"
+def test_of_a_folder_the_records_of_the_model_are_read(tmp_path: Path) -> None:
+    _, lists = published(tmp_path)
+    _, lines = as_lines(tmp_path)
+    other = dump(tmp_path / "records_llama2_7b.jsonl", [])
+    assert find_records(tmp_path, PHD_LISTS, CHATGPT) == [lines]
+    assert find_records(tmp_path, PHD_LISTS, LLAMA_2) == [other]
+    lines.unlink()
+    assert {file.parent for file in find_records(tmp_path, PHD_LISTS, CHATGPT)} == {lists}
+    told = r"no records of llama2: expected records\*llama2\*\.jsonl$"
     with pytest.raises(ValueError, match=told):
-        read_phd_records(tmp_path, passages)
+        find_records(lists, PHD_LISTS, LLAMA_2)
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(ValueError, match=r"holds no records: expected our_dataset_qg_record\.json"):
-        read_phd_records(empty, passages)
+    with pytest.raises(ValueError, match=r"jsonl, or our_dataset_qg_record\.json and our_data"):
+        find_records(empty, PHD_LISTS, CHATGPT)
 
 
 def test_data_in_which_records_could_not_be_told_apart_is_refused(tmp_path: Path) -> None:
     data, folder = published(tmp_path)
     passages = read_passages(data)
-    with pytest.raises(ValueError, match="the data has a passage or an id twice"):
+    with pytest.raises(ValueError, match="the data has a passage or a key twice"):
         read_phd_records(folder, [*passages, passages[0]])
+
+
+@pytest.mark.parametrize(
+    ("reply", "share"),
+    [
+        ("X meets 90% of it, Y 66.67 %.", 0.9),
+        ("85,5% of it", 0.855),
+        ("80 percent, or 70 per cent", 0.8),
+        ("\uff18\uff10\uff05", 0.8),
+        ("about 80-90%", 0.9),
+        ("250%", 1.0),
+        # As the published decision has it: what is not given is not asked for.
+        ("all 8 criteria", 1.0),
+        ("5 percentages", 1.0),
+        ("9" * 500 + "%", 1.0),
+        ("", 1.0),
+    ],
+)
+def test_of_a_recorded_reply_the_first_percentage_anywhere_counts(reply: str, share: float) -> None:
+    assert first_percentage(reply) == share
+
+
+@given(st.text())
+def test_the_first_percentage_of_any_text_is_a_share(reply: str) -> None:
+    assert 0 <= first_percentage(reply) <= 1
