@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,12 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, BaseMessage
 
 from demur_research import bench as seam
-from demur_research.bench import Bench, Result, Row
+from demur_research.bench import Bench, Result
 from demur_research.datasets import read
 from demur_research.recording import open_recording
-from demur_research.tables import NOT_RUN, TABLES
-from publishers import PASSAGES, as_lines, biographies, dump, published, say, scored_biographies
+from demur_research.tables import TABLES
+from publishers import say
 from support.fakes import ScriptedModel
-from support.shared import shared
 
 USED = {"input_tokens": 30, "output_tokens": 5, "total_tokens": 35}
 # The figures of the part that the workplace has, and of the whole benchmark as published.

@@ -1,0 +1,69 @@
+"""PHD's passages, in both forms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data_sets import reading
+from demur_research.datasets.published import CHATGPT, PHD_LISTS, find_records, read_records
+from publishers import PASSAGES, as_lines, dump, passage, published
+from support.shared import shared
+
+
+@pytest.mark.parametrize("form", ["published", "lines"])
+def test_rows_have_the_passage_with_its_label_and_its_entity(tmp_path: Path, form: str) -> None:
+    path = published(tmp_path)[0] if form == "published" else as_lines(tmp_path)[0]
+    found = reading("phd", path)
+    assert [(row.metadata["entity"], row.metadata["domain"]) for row in found] == [
+        (entity, domain) for entity, domain, _ in PASSAGES
+    ]
+    assert [(row.answers[0].text, row.answers[0].hallucinated) for row in found] == [
+        (passage(entity), label == "non-factual") for entity, _, label in PASSAGES
+    ]
+    if form == "published":
+        places = ["wiki_10w 1", "wiki_10w 2", "wiki_1000w 1", "wiki_1y 1", "wiki_1y 2"]
+        assert [row.key for row in found] == places
+
+
+def test_what_is_said_of_wrong_parts_is_kept_and_what_may_mislead_is_counted(
+    tmp_path: Path,
+) -> None:
+    row = {"entity": " Iron ", "AI": "Iron melts at 6000.", "label": "non-factual"}
+    parts = [6000, "melts; at", "at", None]
+    rows = [{**row, "entity": f" Iron {at} ", "wrong_part": part} for at, part in enumerate(parts)]
+    rows[2]["label"] = "factual"
+    found = reading("phd", dump(tmp_path / "PHD_benchmark.json", {"wiki_1y": rows}))
+    assert [row.metadata["wrong_part"] for row in found] == ["6000", "melts; at", "at", None]
+    assert found.rows[0].metadata["entity"] == "Iron 0"
+    counts = {"wrong part in a factual passage": 1, "wrong part not in the passage": 1}
+    assert found.kept == counts
+
+
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        ({"wiki_2w": []}, "expected an object with the lists wiki_10w, wiki_1000w, wiki_1y"),
+        ({}, "expected an object with the lists"),
+        ("text", "expected an object with the lists"),
+        ({"wiki_10w": {}}, "wiki_10w: expected a list of objects"),
+        ({"wiki_10w": [{"entity": "A", "AI": "B", "label": "true"}]}, "wiki_10w: row 1, label: .*"),
+        ({"wiki_1y": [{"entity": "A", "label": "factual"}]}, "wiki_1y: row 1, AI: Field required"),
+        ({"wiki_10w": []}, "it holds no row of PHD"),
+        ([], "it holds no row of PHD"),
+    ],
+    ids=["key", "empty", "text", "object", "label", "passage", "none", "no lines"],
+)
+def test_a_file_of_another_form_is_refused(tmp_path: Path, held: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        reading("phd", dump(tmp_path / "data.json", held))
+
+
+def test_the_publishers_own_files_are_read() -> None:
+    rows = reading("phd", shared("official", "phd", "PHD_benchmark.json")).rows
+    files = find_records(shared("official", "phd"), PHD_LISTS, CHATGPT)
+    records = read_records(files, rows, "phd.jsonl")
+    assert records.by_key.keys() == {row.key for row in rows}
+    assert records.left_over == ()
