@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timezone
 from enum import Enum
 from functools import cache
@@ -119,7 +119,8 @@ def _recording(table: Table, path: Path, replay: bool) -> Iterator[Recording]:
     if not table.asks:
         yield Recording(path, writes=False)
         return
-    with open_recording(path, replay) as opened:
+    with ExitStack() as stack:
+        opened = attempt(lambda: stack.enter_context(open_recording(path, replay)), "--recording")
         if opened.cut:
             what = f"{path} ended in a line that was not whole: {opened.cut} bytes cut"
             terminal.say(errors(), what)
