@@ -10,7 +10,6 @@ from demur_research.datasets import read
 from demur_research.datasets.published import (
     CHATGPT,
     PHD_LISTS,
-    Exchange,
     Replies,
     Variant,
     find_records,
@@ -27,7 +26,7 @@ Said = tuple[dict[str, str], dict[str, Replies]]
 def said(tmp_path: Path) -> Said:
     data, records = as_lines(tmp_path)
     rows = read("phd", data).rows
-    found = read_records(find_records(records, PHD_LISTS, CHATGPT), rows, "phd.jsonl")
+    found = read_records(find_records(records, PHD_LISTS, CHATGPT), rows)
     return {row.key: str(row.metadata["entity"]) for row in rows}, dict(found.by_key)
 
 
@@ -76,14 +75,13 @@ def test_the_least_percentage_is_for_entity_matching_alone(said: Said) -> None:
 
 def test_where_no_model_was_asked_there_is_nothing_by_a_model(said: Said) -> None:
     entities, records = said
-    silent = {key: Replies(exchanges={"qg": Exchange("Iron.")}) for key in records}
+    silent = {key: Replies(id=key, qg_answer="Iron.") for key in records}
     assert replay(entities, silent, "qg", "llm") == {}
     assert replay(entities, silent, "qg", "exact").keys() == records.keys()
 
 
 def test_a_name_is_matched_as_its_record_has_it() -> None:
-    reply = Exchange("Bob Ray.")
-    found = {"a": Replies(entity='"Bob Ray ', exchanges={"qg": reply})}
+    found = {"a": Replies(id="a", entity='"Bob Ray ', qg_answer="Bob Ray.")}
     assert replay({"a": "Bob Ray"}, found, "qg", "published_qg") == {"a": True}
-    found = {"a": Replies(exchanges={"qg": reply})}
+    found = {"a": Replies(id="a", qg_answer="Bob Ray.")}
     assert replay({"a": "Bob Ray"}, found, "qg", "published_qg") == {"a": False}

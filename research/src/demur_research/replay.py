@@ -11,7 +11,7 @@ from demur.evaluators.reverse_validation.matching import (
     same_entity,
     with_share,
 )
-from demur_research.datasets.published import Exchange, Replies, Variant, first_percentage
+from demur_research.datasets.published import Replies, Variant, first_percentage
 
 Verdicts: TypeAlias = Mapping[str, bool | None]
 """By the key of the passage's row, whether it is rejected; None where that cannot be decided. A
@@ -50,37 +50,27 @@ def replay(
     Returns:
         The verdicts. There are none by `LLM` where no model was asked about any reply.
     """
-    said = {key: one.exchanges[variant] for key, one in records.items() if variant in one.exchanges}
-    if matcher == LLM and all(exchange.is_same is None for exchange in said.values()):
+    said = {key: one for key, one in records.items() if one.reply(variant) is not None}
+    if matcher == LLM and all(one.is_same(variant) is None for one in said.values()):
         return {}
     return {
-        key: rejected(records[key].entity or entities[key], one, variant, matcher, percentage)
+        key: _rejected(one.entity or entities[key], one, variant, matcher, percentage)
         for key, one in said.items()
     }
 
 
-def rejected(
-    entity: str, exchange: Exchange, variant: Variant, matcher: str, percentage: float
+def _rejected(
+    entity: str, said: Replies, variant: Variant, matcher: str, percentage: float
 ) -> bool | None:
-    """Whether a matcher rejects a passage; None where what was recorded decides nothing.
-
-    Args:
-        entity: What the passage is about.
-        exchange: What was said in stage 2.
-        variant: Of Reverse Validation.
-        matcher: One of `matchers`.
-        percentage: The least that entity matching has to give; "published_em" has its own.
-    """
+    """Whether a matcher rejects a passage; None where what was recorded decides nothing."""
+    reply, is_same = said.reply(variant) or "", said.is_same(variant)
     # A model was asked where the names, as strings, differ; elsewhere their equality has decided.
-    if matcher == LLM and exchange.is_same is None:
+    if matcher == LLM and is_same is None:
         matcher = PUBLISHED[variant]
     decision: Decision | None
-    if matcher == LLM:
-        decision = same_entity(exchange.is_same or "")
-    else:
-        decision = MATCHERS[matcher](entity, exchange.reply)
+    decision = same_entity(is_same or "") if matcher == LLM else MATCHERS[matcher](entity, reply)
     if decision is not None and variant == "em" and matcher != PUBLISHED[variant]:
-        decision = with_share(decision, first_percentage(exchange.reply), percentage / 100)
+        decision = with_share(decision, first_percentage(reply), percentage / 100)
     return None if decision is None else not decision.same
 
 
@@ -89,19 +79,18 @@ def lmvslm(records: Mapping[str, Replies]) -> Verdicts:
 
     As the published results have it, whatever does not call the passage correct rejects it.
     """
-    told = {key: one.lmvslm.lower() for key, one in records.items() if one.lmvslm is not None}
+    verdicts = {key: one.lmvslm_verdict for key, one in records.items()}
+    told = {key: said.lower() for key, said in verdicts.items() if said is not None}
     return {key: "incorrect" in said or "correct" not in said for key, said in told.items()}
 
 
 def zero_shot(records: Mapping[str, Replies]) -> Verdicts:
     """What was recorded of zero-shot detection, of which only decisions were kept."""
-    return {
-        key: one.zero_shot == "non-factual"
-        for key, one in records.items()
-        if one.zero_shot is not None
-    }
+    decisions = {key: one.zero_shot_recorded_decision for key, one in records.items()}
+    return {key: said == "non-factual" for key, said in decisions.items() if said is not None}
 
 
 def selfcheck(records: Mapping[str, Replies]) -> dict[str, float]:
     """The recorded inconsistencies by BERTScore; higher means less consistent."""
-    return {key: one.selfcheck for key, one in records.items() if one.selfcheck is not None}
+    scores = {key: one.selfcheck_bertscore for key, one in records.items()}
+    return {key: score for key, score in scores.items() if score is not None}

@@ -64,6 +64,6 @@ def test_a_file_of_another_form_is_refused(tmp_path: Path, held: Any, told: str)
 def test_the_publishers_own_files_are_read() -> None:
     rows = reading("phd", shared("official", "phd", "PHD_benchmark.json")).rows
     files = find_records(shared("official", "phd"), PHD_LISTS, CHATGPT)
-    records = read_records(files, rows, "phd.jsonl")
+    records = read_records(files, rows)
     assert records.by_key.keys() == {row.key for row in rows}
     assert records.left_over == ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from demur_research.datasets.published import (
     CHATGPT,
     LLAMA_2,
     PHD_LISTS,
-    Exchange,
+    VARIANTS,
     Records,
     find_records,
     first_percentage,
@@ -31,7 +30,7 @@ def read_passages(data: Path) -> tuple[LabelledRow, ...]:
 
 
 def read_phd_records(path: Path, passages: Sequence[LabelledRow]) -> Records:
-    return read_records(find_records(path, PHD_LISTS, CHATGPT), passages, "phd.jsonl")
+    return read_records(find_records(path, PHD_LISTS, CHATGPT), passages)
 
 
 def test_the_publishers_lists_are_joined_by_their_passages(tmp_path: Path) -> None:
@@ -40,11 +39,9 @@ def test_the_publishers_lists_are_joined_by_their_passages(tmp_path: Path) -> No
     assert records.left_over == ()
     assert list(records.by_key) == ["wiki_10w 1", "wiki_10w 2", "wiki_1000w 1", *_high]
     one = records.by_key["wiki_1000w 1"]
-    assert one.exchanges == {
-        "qg": Exchange("Emile Zola.", "Yes."),
-        "em": Exchange("Entity: Émile Zola\nPercentage: 100%", None),
-    }
-    assert (one.lmvslm, one.zero_shot, one.selfcheck) == (None, None, None)
+    assert (one.reply("qg"), one.is_same("qg")) == ("Emile Zola.", "Yes.")
+    assert (one.reply("em"), one.is_same("em")) == ("Entity: Émile Zola\nPercentage: 100%", None)
+    assert one.said == {"qg_answer", "em_answer"}
 
 
 _high = ["wiki_1y 1", "wiki_1y 2"]
@@ -54,51 +51,36 @@ def test_the_folder_above_the_lists_will_do_and_so_will_one_list(tmp_path: Path)
     data, folder = published(tmp_path)
     passages = read_passages(data)
     assert read_phd_records(tmp_path, passages) == read_phd_records(folder, passages)
-    (one,) = {
-        tuple(record.exchanges)
-        for record in read_phd_records(
-            folder / "our_dataset_em_record.json", passages
-        ).by_key.values()
-    }
-    assert one == ("em",)
+    alone = read_phd_records(folder / "our_dataset_em_record.json", passages)
+    assert all(one.said == {"em_answer"} for one in alone.by_key.values())
 
 
-@pytest.mark.parametrize("of", ["published", "lines"])
-def test_lines_say_the_same_as_lists_whatever_form_the_data_has(tmp_path: Path, of: str) -> None:
+def test_lines_say_the_same_as_lists(tmp_path: Path) -> None:
     lists, folder = published(tmp_path)
     lines, records = as_lines(tmp_path)
-    passages = read_passages(lists if of == "published" else lines)
-    by_lists, by_lines = (
-        _replies(read_phd_records(path, passages), passages) for path in (folder, records)
-    )
-    assert by_lines == by_lists
-    assert by_lines["Iron"] == {
-        "qg": ("Iron.", None),
-        "em": ("Entity: Copper\nPercentage: 100%", "No."),
-    }
+    of_lists, of_lines = read_passages(lists), read_passages(lines)
+    by_lists = _replies(read_phd_records(folder, of_lists), of_lists)
+    by_lines = _replies(read_phd_records(records, of_lines), of_lines)
+    assert by_lines == by_lists == _replies(read_phd_records(folder, of_lines), of_lines)
+    assert by_lines["Iron"] == [("Iron.", None), ("Entity: Copper\nPercentage: 100%", "No.")]
 
 
 def _replies(records: Records, passages: tuple[LabelledRow, ...]) -> dict[str, Any]:
     return {
-        str(one.metadata["entity"]): {
-            variant: (exchange.reply, exchange.is_same)
-            for variant, exchange in records.by_key[one.key].exchanges.items()
-        }
+        str(one.metadata["entity"]): [
+            (records.by_key[one.key].reply(variant), records.by_key[one.key].is_same(variant))
+            for variant in VARIANTS
+        ]
         for one in passages
     }
 
 
-def test_records_with_ids_alone_need_to_know_what_the_ids_mean(tmp_path: Path) -> None:
+def test_records_with_ids_alone_need_data_with_the_same_ids(tmp_path: Path) -> None:
     data, _ = published(tmp_path)
-    beside, records = as_lines(tmp_path)
-    passages = read_passages(data)
-    rows = [json.loads(line) for line in beside.read_text(encoding="utf-8").splitlines()]
-    dump(beside, rows[1:])
-    with pytest.raises(ValueError, match=r"the id 'phd-0' is not in .*phd\.jsonl"):
-        read_phd_records(records, passages)
-    beside.unlink()
-    with pytest.raises(ValueError, match=r"put phd\.jsonl, which says what they mean, beside"):
-        read_phd_records(records, passages)
+    _, records = as_lines(tmp_path)
+    with pytest.raises(ValueError, match="no record is of a passage of the data") as raised:
+        read_phd_records(records, read_passages(data))
+    assert str(records) in str(raised.value)
 
 
 def test_a_record_of_another_passage_is_refused_by_name(tmp_path: Path) -> None:
@@ -127,7 +109,7 @@ def test_a_passage_is_known_whatever_its_white_space(tmp_path: Path) -> None:
         row["claim"] = f" {row['claim']}\n".replace("\n", "  ")
     dump(folder / "our_dataset_qg_record.json", rows)
     records = read_phd_records(folder, read_passages(data))
-    assert all(len(record.exchanges) == 2 for record in records.by_key.values())
+    assert all(len(record.said) == 2 for record in records.by_key.values())
 
 
 def test_what_is_missing_and_what_is_left_over_is_told(tmp_path: Path) -> None:
@@ -175,7 +157,8 @@ def test_an_empty_reply_and_a_null_are_read_for_what_they_are(tmp_path: Path) ->
     rows = published_list("qg", REPLIES["qg"])
     dump(folder / "our_dataset_qg_record.json", [{**rows[0], "answer": "", "Is_same": None}])
     records = read_phd_records(folder / "our_dataset_qg_record.json", read_passages(data))
-    assert records.by_key["wiki_10w 1"].exchanges == {"qg": Exchange("", None)}
+    one = records.by_key["wiki_10w 1"]
+    assert (one.reply("qg"), one.is_same("qg"), one.reply("em")) == ("", None, None)
 
 
 def test_of_a_folder_the_records_of_the_model_are_read(tmp_path: Path) -> None:

@@ -109,5 +109,5 @@ def test_of_the_published_lists_those_are_joined_that_the_data_has() -> None:
     rows = reading("wikibio-gpt3", shared("wikibio_gpt3", "wikibio.jsonl"))
     passages = [row for row in rows if row.metadata["in_rv_subset"]]
     files = find_records(shared("official", "phd"), WIKIBIO_LISTS, CHATGPT)
-    records = read_records(files, passages, "wikibio.jsonl")
+    records = read_records(files, passages)
     assert (len(passages), len(records.by_key), len(records.left_over)) == (118, 98, 14)

@@ -2,7 +2,8 @@
 
 Two forms are read. The publishers' lists, in their folder Reverse_Validation, hold the replies of
 one variant of Reverse Validation by ChatGPT, each with its passage. JSON lines, in a file
-"records_MODEL.jsonl", hold the replies of every method, each line with its passage or its `id`. The
+"records_MODEL.jsonl", hold the replies of every method, each line with its passage, or with an `id`
+that is the key of its row. The
 lists' field `label`, in JSON lines `..._recorded_decision`, is an old decision of the method and
 not the truth about the passage. It is read for zero-shot alone, of which nothing else was kept.
 """
@@ -11,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from demur_research.datasets.files import load, rows
 from demur_research.datasets.rows import LabelledRow
@@ -28,36 +29,85 @@ CHATGPT, LLAMA_2 = "chatgpt", "llama2"
 PHD_LISTS = "our_dataset_{variant}_record.json"
 WIKIBIO_LISTS = "wiki_bio_{variant}_record.json"
 
+_SAID = (
+    *("qg_answer", "em_answer", "lmvslm_verdict"),
+    *("zero_shot_recorded_decision", "selfcheck_bertscore"),
+)
 # A number of more digits is no percentage, and one of hundreds of digits no float.
 _PERCENTAGE = re.compile(
     r"(?<![\d.,])(\d{1,4}(?:[.,]\d{1,9})?)\s{0,3}(?:[%\uff05\u066a]|per\s?cent\b)", re.I
 )
 
 
-@dataclass(frozen=True)
-class Exchange:
-    """The reply of stage 2 of Reverse Validation, and what was said of it."""
+class Replies(BaseModel):
+    """What a model said about one passage, in the names of the JSON lines.
 
-    reply: str
-    is_same: str | None = None
-    """What a model said on whether the reply means the entity; None where it was not asked."""
+    Of the publishers' lists, a row is read into the same names. None where nothing is recorded.
+    """
 
+    model_config = ConfigDict(frozen=True)
 
-@dataclass(frozen=True)
-class Replies:
-    """What a model said about one passage; None where nothing is recorded."""
-
+    id: str | None = None
     entity: str | None = None
-    """As its record has it, with what stands around it: by this the published decisions were
-    made."""
-    exchanges: Mapping[Variant, Exchange] = field(default_factory=dict)
-    lmvslm: str | None = None
-    """The examiner's verdict."""
-    zero_shot: Literal["factual", "non-factual"] | None = None
-    selfcheck: float | None = None
-    """By BERTScore; higher means less consistent."""
+    """With what stands around it: by this the published decisions were made."""
+    passage: str | None = None
+    qg_answer: str | None = None
+    """The reply of stage 2 to the question."""
+    qg_is_same: str | None = None
+    """What a model said on whether that reply means the entity; None where it was not asked."""
+    em_answer: str | None = None
+    em_is_same: str | None = None
+    lmvslm_verdict: str | None = None
+    zero_shot_recorded_decision: Literal["factual", "non-factual"] | None = None
+    selfcheck_bertscore: float | None = Field(None, allow_inf_nan=False)
+    """Higher means less consistent."""
     samples: tuple[str, ...] = ()
     """Other passages about the entity, which the model wrote for SelfCheck."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_list(cls, values: Any) -> Any:
+        """A row of the publishers' lists, whose variant shows in the name of its query."""
+        for query, variant in {"question": "qg", "detail": "em"}.items():
+            if isinstance(values, dict) and query in values:
+                told = {f"{variant}_answer": "answer", f"{variant}_is_same": "Is_same"}
+                names = {"entity": "entity", "passage": "claim", **told}
+                return {name: values.get(source) for name, source in names.items()}
+        return values
+
+    @field_validator("qg_is_same", "em_is_same")
+    @classmethod
+    def _none(cls, value: str | None) -> str | None:
+        return None if value in ("", "None") else value
+
+    @model_validator(mode="after")
+    def _whole(self) -> Replies:
+        if self.id is None and (self.entity is None or self.passage is None):
+            raise ValueError("expected an id, or an entity and its claim (the passage)")
+        if not self.said:
+            raise ValueError(
+                "expected a recorded reply: question or detail with answer, or "
+                f"{', '.join(_SAID[:-1])} or {_SAID[-1]}"
+            )
+        return self
+
+    @property
+    def said(self) -> set[str]:
+        """The names of the replies that are recorded."""
+        return {name for name in _SAID if getattr(self, name) is not None}
+
+    def reply(self, variant: Variant) -> str | None:
+        """Of stage 2 of a variant."""
+        return self.qg_answer if variant == "qg" else self.em_answer
+
+    def is_same(self, variant: Variant) -> str | None:
+        """What a model said of that reply."""
+        return self.qg_is_same if variant == "qg" else self.em_is_same
+
+    def and_(self, more: Replies) -> Replies:
+        """Both together: the publishers have a list for each variant."""
+        told = {name: value for name, value in more if value not in (None, ())}
+        return self.model_copy(update=told)
 
 
 @dataclass(frozen=True)
@@ -105,14 +155,12 @@ def find_records(path: Path, lists: str, model: str) -> list[Path]:
     raise ValueError(f"{path} holds no records of {model}: expected {expected}")
 
 
-def read_records(files: Sequence[Path], passages: Sequence[LabelledRow], ids: str) -> Records:
+def read_records(files: Sequence[Path], passages: Sequence[LabelledRow]) -> Records:
     """The records in files, joined to the rows that they are about.
 
     Args:
         files: As `find_records` finds them.
         passages: Rows of one answer each, with the `entity` in their metadata.
-        ids: The file beside JSON lines that says which passage an id means. It is needed only where
-            the rows have other keys.
 
     Raises:
         ValueError: A file cannot be read, a record is of another passage than the data's, or it
@@ -125,79 +173,31 @@ def read_records(files: Sequence[Path], passages: Sequence[LabelledRow], ids: st
     entities = {_bare(str(row.metadata["entity"])) for row in passages}
     joined: dict[str, Replies] = {}
     left_over: dict[str, None] = {}
-    for file in files:
-        for record in _identified(rows(load(file), _Record, str(file)), file, ids, by_key):
-            if record.passage is None:
-                row = by_key.get(record.id or "")
-            else:
-                row = by_text.get(_spaced(record.passage))
-            entity = _bare(record.entity or "")
-            if row is None and (record.passage is None or entity not in entities):
-                left_over[(record.entity or record.id or "").strip()] = None
-            elif row is None or entity not in ("", _bare(str(row.metadata["entity"]))):
-                raise ValueError(
-                    f"{file}: the record of {record.entity!r} is of another passage than the "
-                    "data's: records and data have to be of the same version"
-                )
-            else:
-                joined[row.key] = _both(joined.get(row.key, Replies()), record, row.key, file)
-    return Records(joined, tuple(left_over))
-
-
-class _Record(BaseModel):
-    """One record of either form, in the names of the JSON lines."""
-
-    id: str | None = None
-    entity: str | None = None
-    passage: str | None = None
-    qg_answer: str | None = None
-    qg_is_same: str | None = None
-    em_answer: str | None = None
-    em_is_same: str | None = None
-    lmvslm_verdict: str | None = None
-    zero_shot_recorded_decision: Literal["factual", "non-factual"] | None = None
-    selfcheck_bertscore: float | None = Field(None, allow_inf_nan=False)
-    samples: tuple[str, ...] = ()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_a_list(cls, values: Any) -> Any:
-        """A row of the publishers' lists, whose variant shows in the name of its query."""
-        for query, variant in {"question": "qg", "detail": "em"}.items():
-            if isinstance(values, dict) and query in values:
-                told = {f"{variant}_answer": "answer", f"{variant}_is_same": "Is_same"}
-                names = {"entity": "entity", "passage": "claim", **told}
-                return {name: values.get(source) for name, source in names.items()}
-        return values
-
-    @model_validator(mode="after")
-    def _whole(self) -> _Record:
-        if self.id is None and (self.entity is None or self.passage is None):
-            raise ValueError("expected an id, or an entity and its claim (the passage)")
-        if self.qg_answer is None and self.em_answer is None and self.lmvslm_verdict is None:
+    read = [(file, said) for file in files for said in rows(load(file), Replies, str(file))]
+    for file, said in read:
+        row = by_key.get(said.id or "")
+        if said.passage is not None:
+            row = by_text.get(_spaced(said.passage))
+        entity = _bare(said.entity or "")
+        if row is None and (said.passage is None or entity not in entities):
+            left_over[(said.entity or said.id or "").strip()] = None
+            continue
+        if row is None or entity not in ("", _bare(str(row.metadata["entity"]))):
             raise ValueError(
-                "expected a recorded reply: question or detail with answer, or qg_answer, "
-                "em_answer or lmvslm_verdict"
+                f"{file}: the record of {said.entity!r} is of another passage than the data's: "
+                "records and data have to be of the same version"
             )
-        return self
-
-    @property
-    def exchanges(self) -> dict[Variant, Exchange]:
-        said: dict[Variant, tuple[str | None, str | None]] = {
-            "qg": (self.qg_answer, self.qg_is_same),
-            "em": (self.em_answer, self.em_is_same),
-        }
-        return {
-            variant: Exchange(reply, None if is_same in ("", "None") else is_same)
-            for variant, (reply, is_same) in said.items()
-            if reply is not None
-        }
-
-
-class _Named(BaseModel):
-    id: str
-    entity: str | None
-    passage: str
+        known = joined.get(row.key)
+        if known is not None and known.said & said.said:
+            raise ValueError(f"{file}: there are two records of the passage {row.key}")
+        joined[row.key] = said if known is None else known.and_(said)
+    if not joined:
+        names = ", ".join(map(str, files))
+        raise ValueError(
+            f"{names}: no record is of a passage of the data. A record that has an id and no "
+            "passage needs data with the same ids"
+        )
+    return Records(joined, tuple(left_over))
 
 
 def _spaced(text: str) -> str:
@@ -207,41 +207,3 @@ def _spaced(text: str) -> str:
 def _bare(entity: str) -> str:
     """The name without the blanks and stray signs around it, which not everyone keeps."""
     return "".join(filter(str.isalnum, entity)).casefold()
-
-
-def _identified(
-    records: list[_Record], file: Path, ids: str, known: Mapping[str, Any]
-) -> list[_Record]:
-    """The records, with the passages that their ids mean where the data does not know the ids."""
-    if all(one.passage is not None for one in records) or any(one.id in known for one in records):
-        return records
-    beside = file.with_name(ids)
-    if not beside.is_file():
-        raise ValueError(
-            f"{file}: its records have ids and no passages, and the data has no such ids: put "
-            f"{ids}, which says what they mean, beside the records"
-        )
-    named = {row.id: row for row in rows(load(beside), _Named, str(beside))}
-    for one in records:
-        if one.id not in named:
-            raise ValueError(f"{file}: the id {one.id!r} is not in {beside}")
-    return [
-        one.model_copy(update=named[str(one.id)].model_dump(include={"entity", "passage"}))
-        for one in records
-    ]
-
-
-def _both(known: Replies, more: _Record, key: str, file: Path) -> Replies:
-    """The publishers have a list for each variant; JSON lines have all of a passage in one."""
-    twice = None not in (more.lmvslm_verdict, known.lmvslm)
-    if twice or more.exchanges.keys() & known.exchanges.keys():
-        raise ValueError(f"{file}: there are two records of the passage {key}")
-    return replace(
-        known,
-        entity=more.entity,
-        exchanges={**known.exchanges, **more.exchanges},
-        lmvslm=more.lmvslm_verdict,
-        zero_shot=more.zero_shot_recorded_decision,
-        selfcheck=more.selfcheck_bertscore,
-        samples=more.samples,
-    )

@@ -34,7 +34,7 @@ MATCHERS = (
 
 _COLUMNS = (
     *(Column("F1, %"), Column("precision, %"), Column("recall, %")),
-    Column("F1 over the published decision"),
+    *(Column("F1 over all false"), Column("F1 over the published decision")),
 )
 
 
@@ -153,7 +153,7 @@ def result(
     paper: Mapping[str, str],
     notes: Iterable[str],
 ) -> Result:
-    """A row of figures for each method on all passages, then on those of each domain.
+    """A row of figures for each method on all passages, then for each on those of each domain.
 
     Args:
         bench: Has the seed.
@@ -182,16 +182,22 @@ def _row(seed: int, rows: Sequence[LabelledRow], one: Judged, paper: Sequence[st
     figures = (
         replace(figure, paper=told.strip("-")) for figure, told in zip(found, paper, strict=True)
     )
-    over = None if one.published is None else _over(decided, one.published, seed)
+    over = [
+        None if other is None or one.floor else _over(decided, other, seed)
+        for other in ({row.key: True for row in rows}, one.published)
+    ]
     undetermined = one.undetermined(rows)
-    return Row(one.name, (*figures, over), len(decided), undetermined, one.spent, one.floor)
+    return Row(one.name, (*figures, *over), len(decided), undetermined, one.spent, one.floor)
 
 
 def _over(decided: Sequence[tuple[LabelledRow, bool]], other: Verdicts, seed: int) -> Figure:
+    """How much the F1 exceeds another's on the passages that both decide on."""
     both = [
-        (wrong(row), no, than) for row, no in decided if (than := other.get(row.key)) is not None
+        (wrong(row), no, bool(than))
+        for row, no in decided
+        if (than := other.get(row.key)) is not None
     ]
-    labels, first, second = ([bool(one[at]) for one in both] for at in range(3))
+    labels, first, second = ([one[at] for one in both] for at in range(3))
     return f1_difference(labels, first, second, seed)
 
 

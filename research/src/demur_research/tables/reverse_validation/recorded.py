@@ -199,7 +199,7 @@ def _lowest_of_wikibio(bench: Bench) -> float:
 
 def _records(bench: Bench, name: str, model: str, option: str = "records") -> Records:
     """The records of a set, from where the option says, or else from beside the set's files."""
-    lists, ids = {PHD: (PHD_LISTS, "phd.jsonl"), WIKIBIO: (WIKIBIO_LISTS, "wikibio.jsonl")}[name]
+    lists = {PHD: PHD_LISTS, WIKIBIO: WIKIBIO_LISTS}[name]
     given = bench.options.get(option)
     place = Path(given) if given else bench.read(name).folder
     try:
@@ -210,7 +210,7 @@ def _records(bench: Bench, name: str, model: str, option: str = "records") -> Re
         raise ValueError(
             f"{error}. Say where the records of {name} are: -O {option}=PATH"
         ) from error
-    return read_records(files, passages(replace(bench, limit=None), name), ids)
+    return read_records(files, passages(replace(bench, limit=None), name))
 
 
 def _unmatched(rows: Sequence[LabelledRow], records: Records) -> Iterator[str]:
