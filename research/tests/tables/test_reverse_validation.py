@@ -15,8 +15,10 @@ from langchain_core.messages import AIMessage, BaseMessage
 from demur_research import bench as seam
 from demur_research.bench import Bench, Result, Row
 from demur_research.datasets import read
+from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.recording import open_recording
 from demur_research.tables import TABLES
+from demur_research.tables.reverse_validation.judged import by_halves
 from publishers import PASSAGES, as_lines, biographies, dump, published, say, scored_biographies
 from support.fakes import ScriptedModel
 from support.shared import shared
@@ -189,26 +191,32 @@ def test_a_table_of_records_is_made_again_without_an_embedding(
     assert (found.items or 0) + found.undetermined == 5
 
 
-def test_a_threshold_of_the_other_half_finds_what_scores_tell(
+def test_a_threshold_is_applied_to_the_half_that_it_was_not_chosen_on() -> None:
+    # In each half the second passage is wrong, and scores 1 more than the first.
+    scores = [1.0, 11.0, 2.0, 12.0]
+    passages = [
+        LabelledRow(str(at), None, (Answer(f"{at}", hallucinated=at > 1),)) for at in range(4)
+    ]
+    found = by_halves("x", passages, {str(at): score for at, score in enumerate(scores)})
+    # More than 1 is rejected in the half of 11 and 12, more than 11 in that of 1 and 2.
+    assert found.verdicts == {"0": False, "1": True, "2": False, "3": True}
+
+
+def test_floors_by_length_reject_the_long_or_the_short_ones(
     tmp_path: Path, recording: Path
 ) -> None:
-    """Long passages are the wrong ones here: the floor that goes by length finds them."""
-    texts = [(f"Entity {at}", at % 2 == 0) for at in range(40)]
-    listed = [
-        {"id": f"p{at}", "entity": entity, "domain": "low", "label": label}
-        | {"passage": f"{entity} is {'very ' * (at + 3 if wrong else 1)}old."}
-        for at, (entity, wrong) in enumerate(texts)
-        for label in ["non-factual" if wrong else "factual"]
-    ]
+    listed = []
+    for at in range(40):
+        text = f"Entity {at} is {'very ' * (at + 3 if at % 2 else 1)}old."
+        label = "non-factual" if at % 2 else "factual"
+        row = {"id": f"p{at}", "entity": f"Entity {at}", "domain": "low", "label": label}
+        listed.append({**row, "passage": text})
     data = dump(tmp_path / "phd.jsonl", listed)
-    records = [{"id": f"p{at}", "qg_answer": entity} for at, (entity, _) in enumerate(texts)]
-    dump(tmp_path / "records_chatgpt.jsonl", records)
+    dump(tmp_path / "records_chatgpt.jsonl", [{"id": "p0", "qg_answer": "Entity 0"}])
     found = rows(made("rv-table-3", {"phd": data}, recording))
-    longest, shortest = (found[name].figures[0] for name in FLOORS[1:])
-    assert longest is not None
-    assert shortest is not None
-    assert (longest.value or 0) > 90
-    assert (shortest.value or 0) < 70
+    longest, shortest = (values(found[name])[0] or 0 for name in FLOORS[1:])
+    assert longest > 90
+    assert shortest < 70
 
 
 def test_where_no_threshold_can_be_chosen_nothing_is_decided(
@@ -363,6 +371,15 @@ def test_what_is_undetermined_is_counted_and_in_no_figure(tmp_path: Path, record
     for name in ("qg, exact", "qg, normalized"):
         assert (found[name].items, found[name].undetermined) == (4, 1)
         assert found[f"PHD-Medium: {name}"].undetermined == 1
+        spent = found[name].spent
+        assert spent is not None
+        assert spent.calls == 2
+    costs = rows(made("rv-table-5", {"phd": data}, recording, methods="qg,zero-shot"))
+    assert {name: (row.items, row.undetermined) for name, row in costs.items()} == {
+        "qg, normalized": (4, 1),
+        "zero-shot": (0, 5),
+    }
+    assert values(costs["zero-shot"]) == [None, None]
 
 
 def test_which_passages_are_drawn_depends_on_their_texts_alone(

@@ -74,8 +74,8 @@ TABLES = (
 )
 
 NOT_RUN = (
-    NotRun(f"{_SOURCE}, Table 2", "The prompts.", "demur's are worded by itself."),
-    NotRun(f"{_SOURCE}, Figure 1", "How the method goes.", "It shows no figures."),
+    NotRun(f"{_SOURCE}, Table 2", "The prompts.", "demur has prompts of its own."),
+    NotRun(f"{_SOURCE}, Figure 1", "The three stages of the method.", "It is a drawing."),
     NotRun(
         f"{_SOURCE}, Table 7",
         "Two rejected passages that are right.",

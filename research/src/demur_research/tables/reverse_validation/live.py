@@ -39,7 +39,10 @@ _TABLE_5 = {
     LMVSLM: ("5974.5", "29.48"),
     _SELFCHECK: ("435.7", "122.4"),
 }
-_COUNTED = "Seconds are the sum over the calls as they were recorded: record with --at-once 1."
+_COUNTED = (
+    "Costs are of the passages that a method decides on. Seconds are the sum over its calls, as "
+    "they were recorded: record with --at-once 1."
+)
 
 
 def detected(bench: Bench) -> Result:
@@ -61,7 +64,7 @@ def costs(bench: Bench) -> Result:
     for method in _methods(bench):
         name, evaluator = next(iter(_evaluators(bench, method).items()))
         done = _done(bench, method, name, evaluator, rows)
-        spent = [one.spent for one in done if not one.value.undetermined]
+        spent = [one.spent for one in _decided(done)]
         paper = _TABLE_5.get(method, ("", ""))
         figures = (
             mean([one.tokens for one in spent], bench.seed, paper[0]),
@@ -111,19 +114,26 @@ def _judged(bench: Bench, method: str, rows: Sequence[LabelledRow]) -> Iterator[
     }
     if method == _SELFCHECK:
         for name, done in found.items():
-            yield by_halves(name, rows, inconsistencies(rows, done), spent=mean_cost(done))
+            yield by_halves(
+                name, rows, inconsistencies(rows, done), spent=mean_cost(_decided(done))
+            )
         return
     verdicts = {name: _verdicts(rows, done) for name, done in found.items()}
     published = next((name for name in found if name.endswith(tuple(PUBLISHED.values()))), None)
     for name, done in found.items():
         over = None if published in (None, name) else verdicts[str(published)]
-        yield Judged(name, verdicts[name], mean_cost(done), published=over)
+        yield Judged(name, verdicts[name], mean_cost(_decided(done)), published=over)
 
 
 def _done(
     bench: Bench, method: str, name: str, evaluator: Evaluator, rows: Sequence[LabelledRow]
 ) -> list[Done[Evaluation]]:
     return bench.judged(name, evaluator, [_sample(row, method) for row in rows])
+
+
+def _decided(done: Sequence[Done[Evaluation]]) -> list[Done[Evaluation]]:
+    """What costs are of: a call that failed was not recorded, and would count as none."""
+    return [one for one in done if not one.value.undetermined]
 
 
 def _sample(row: LabelledRow, method: str) -> Sample:
