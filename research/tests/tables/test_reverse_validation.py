@@ -229,6 +229,15 @@ def test_where_no_threshold_can_be_chosen_nothing_is_decided(
     assert found["all false"].items == 1
 
 
+def test_a_limit_leaves_the_records_and_wikibio_whole(tmp_path: Path, recording: Path) -> None:
+    data, _ = as_lines(tmp_path)
+    wikibio, _ = scored_biographies(tmp_path / "wikibio")
+    sets = {"phd": data, "wikibio-gpt3": wikibio}
+    found = made("rv-table-3", sets, recording, limit=2)
+    assert {row.items for name, row in rows(found).items() if name.startswith("em")} == {2}
+    assert not any("records are of passages that the data lacks" in note for note in found.notes)
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -159,12 +159,10 @@ def _reverse_validation(
     bench: Bench, rows: Sequence[LabelledRow], records: Records
 ) -> Iterator[Judged]:
     entities = {row.key: str(row.metadata["entity"]) for row in rows}
+    said = {key: records.by_key[key] for key in entities if key in records.by_key}
     least = percentage(bench, PERCENTAGE)
     for variant in VARIANTS:
-        found = {
-            name: replay(entities, records.by_key, variant, name, least)
-            for name in matchers(variant)
-        }
+        found = {name: replay(entities, said, variant, name, least) for name in matchers(variant)}
         published = found[PUBLISHED[variant]]
         for name, verdicts in found.items():
             if name == LLM and not verdicts:  # no model was asked
