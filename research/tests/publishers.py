@@ -53,7 +53,7 @@ def published(folder: Path) -> tuple[Path, Path]:
         listed[_KEYS[domain]].append(row)
     data = dump(folder / "PHD_benchmark.json", listed)
     records = folder / "Reverse_Validation"
-    records.mkdir()
+    records.mkdir(exist_ok=True)
     for variant, replies in REPLIES.items():
         dump(records / f"our_dataset_{variant}_record.json", published_list(variant, replies))
     return data, records
@@ -90,12 +90,17 @@ def as_lines(folder: Path) -> tuple[Path, Path]:
         ]
         row["zero_shot_recorded_decision"] = "factual"
         row["selfcheck_bertscore"] = at / 10
+        row["samples"] = [passage(PASSAGES[at][0]), "Something else is said."]
         records.append(row)
-    return dump(folder / "phd.jsonl", data), dump(folder / "records_someone.jsonl", records)
+    return dump(folder / "phd.jsonl", data), dump(folder / "records_chatgpt.jsonl", records)
 
 
 def say(stage: str, messages: Sequence[BaseMessage]) -> str:
     """What the recorded model said: a query holds the passage's number, and its reply is known."""
+    if stage == "sample":
+        return "Nothing of it is known."
+    if stage == "matching":
+        return "Yes."
     if stage == "construction":
         at = [entity for entity, _, _ in PASSAGES].index(isolated("entity", messages))
         if str(messages[-1].content).endswith("list:"):
@@ -120,7 +125,7 @@ def dump(path: Path, rows: Any) -> Path:
 
 
 def biographies(folder: Path) -> tuple[Path, Path]:
-    """WikiBio: four passages of the subset, one that is not, and the records of three."""
+    """WikiBio: four passages of the subset, one that is not, and the records of three of them."""
     kinds = {
         "Ann Lee ": ["accurate", "minor_inaccurate"],
         '"Bob Ray ': ["major_inaccurate"] * 2,
@@ -141,7 +146,19 @@ def biographies(folder: Path) -> tuple[Path, Path]:
         {"entity": entity, "claim": passage(entity), "question": "Who?", "answer": reply}
         for reply, entity in [*replies, ("Nobody.", "Cy Dent, ")]
     ]
-    where = folder / "records"
-    where.mkdir()
+    where = folder / "Reverse_Validation"
+    where.mkdir(exist_ok=True)
     dump(where / "wiki_bio_qg_record.json", records)
     return dump(folder / "wikibio.jsonl", data), where
+
+
+def scored_biographies(folder: Path) -> tuple[Path, Path]:
+    """The same passages, of which SelfCheck's scores are recorded: the data, and the records."""
+    folder.mkdir()
+    data, _ = biographies(folder)
+    scores = {"wikibio-0": 0.4, "wikibio-1": 0.2, "wikibio-2": 0.3, "wikibio-4": 0.1}
+    records = [
+        {"id": key, "lmvslm_verdict": "Correct.", "selfcheck_bertscore": score}
+        for key, score in scores.items()
+    ]
+    return data, dump(folder / "records_chatgpt.jsonl", records)

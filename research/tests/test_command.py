@@ -1,4 +1,4 @@
-"""`demur-bench`: tables, JSON, and what it says of files that do not fit."""
+"""`demur-bench`: a table's command prints, records, replays, and says what does not fit."""
 
 from __future__ import annotations
 
@@ -12,131 +12,147 @@ import pytest
 from langchain_core.messages import convert_to_messages
 
 from demur_research.commands import run
-from publishers import as_lines, biographies, dump, published, say
+from publishers import biographies, published, say
 from support.fakes import isolated, stage_of
 from support.openai_server import Answer, OpenAIServer, openai_server
 
+Capture = pytest.CaptureFixture[str]
 
-def test_phd_prints_a_row_for_each_method_matcher_and_domain(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the data sets, with the lists of records beside each."""
+    monkeypatch.chdir(tmp_path)
+    for name, make in {"phd": published, "wikibio_gpt3": biographies}.items():
+        (tmp_path / name).mkdir()
+        make(tmp_path / name)
+    return tmp_path
+
+
+def table(capsys: Capture, *arguments: str) -> dict[str, Any]:
+    """What a command prints as JSON."""
+    capsys.readouterr()
+    assert run([*arguments, "--format", "json"]) == 0
+    told: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return told
+
+
+def row(told: dict[str, Any], name: str) -> dict[str, Any]:
+    (found,) = [row for row in told["rows"] if row["row"] == name]
+    return dict(found)
+
+
+def said(capsys: Capture) -> str:
+    """What stands on standard error, without the frame around it."""
+    return " ".join(capsys.readouterr().err.replace("│", " ").split())
+
+
+# -- from files alone ------------------------------------------------------------------------------
+
+
+def test_a_table_finds_its_data_and_the_records_beside_them(data: Path, capsys: Capture) -> None:
+    told = table(capsys, "rv-table-4", "--data", str(data))
+    assert told["columns"] == ["rejected, %", "least share of wrong sentences of those, %"]
+    found = row(told, "qg, wikibio_name")
+    assert (found["items"], found["undetermined"], found["spent"]) == (3, 0, None)
+    share, least = found["figures"]
+    assert (share["value"], least["value"]) == (pytest.approx(200 / 3), 25.0)
+    assert (share["paper"], least["paper"]) == ("74.2", "10.0")
+    assert row(told, "all false")["floor"]
+    assert "1 of 4 passages have no record." in told["notes"]
+    assert not (data / "demur-bench.jsonl").exists()
+
+
+def test_an_option_of_the_table_changes_its_figures(data: Path, capsys: Capture) -> None:
+    arguments = ["rv-table-3", "--data", str(data)]
+
+    def recall(*options: str) -> float:
+        told = table(capsys, *arguments, *options)
+        value: float = row(told, "em, exact")["figures"][1]["value"]
+        return value
+
+    assert recall("-O", "percentage=80") > recall("-O", "percentage=90") == recall()
+
+
+def test_in_a_pipe_the_table_has_tabs_and_says_what_its_data_cannot_show(
+    data: Path, capsys: Capture
 ) -> None:
-    data, records = published(tmp_path)
-    code = run(["phd", "--data", str(data), "--records", str(records), "--json"])
-    out, err = capsys.readouterr()
-    assert (code, err) == (0, "")
-    rows = json.loads(out)
-    (one,) = [
-        row
-        for row in rows
-        if (row["method"], row["matcher"], row["domain"]) == ("em", "published_em", "all")
-    ]
-    assert [one[name] for name in ("tp", "fp", "fn", "tn")] == [2, 0, 1, 2]
-    assert (one["precision"], one["f1"]) == (100.0, 80.0)
-    assert one["recall"] == pytest.approx(200 / 3)
-    assert one["f1_over_published"] is None
-    assert len({(row["method"], row["matcher"], row["domain"]) for row in rows}) == len(rows) == 44
+    assert run(["rv-table-1", "--data", str(data)]) == 0
+    title, head, *rows = capsys.readouterr().out.splitlines()
+    assert title.startswith("Reverse Validation, Table 1: ")
+    assert {line.count("\t") for line in rows[:3]} == {head.count("\t")}
+    assert rows[0].split("\t")[:5] == ["PHD-High", "0", "86", "2", "14"]
+    assert rows[-1].startswith("PHD: 5 rows of 300")
 
 
-def test_in_a_pipe_the_table_has_tabs_and_says_the_same(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_markdown_has_the_command_and_the_notes(
+    data: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data, records = published(tmp_path)
-    arguments = ["phd", "--data", str(data), "--records", str(records)]
-    assert run([*arguments, "--matcher", "exact", "--percentage", "80"]) == 0
-    head, *lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 8
-    assert {line.count("\t") for line in lines} == {head.count("\t")}
-    assert lines[4].split("\t")[:7] == ["em", "exact", "all", "2", "0", "1", "2"]
-
-
-def test_selfcheck_is_judged_where_a_threshold_is_given(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    data, records = as_lines(tmp_path)
-    arguments = ["phd", "--data", str(data), "--records", str(records), "--json"]
-    assert run([*arguments, "--selfcheck-threshold", "0.1"]) == 0
-    methods = {row["method"] for row in json.loads(capsys.readouterr().out)}
-    assert "selfcheck-bertscore" in methods
-    assert run(arguments) == 0
-    methods = {row["method"] for row in json.loads(capsys.readouterr().out)}
-    assert methods == {"qg", "em", "all-false", "lmvslm", "zero-shot"}
-
-
-def test_wikibio_prints_shares_and_tells_what_does_not_fit(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    data, records = biographies(tmp_path)
-    where = records / "wiki_bio_qg_record.json"
-    rows = json.loads(where.read_text(encoding="utf-8"))
-    dump(where, [*rows, {**rows[0], "entity": "Else ", "claim": "Else."}])
-    arguments = ["wikibio", "--data", str(data), "--records", str(records)]
-    assert run([*arguments, "--json"]) == 0
-    out, err = capsys.readouterr()
-    (one,) = [row for row in json.loads(out) if row["matcher"] == "wikibio_name"]
-    assert (one["passages"], one["rejected"], one["min_ratio"]) == (3, 2, 25.0)
-    assert "1 of 4 passages have no record" in err
-    assert "1 records are of passages that the data lacks: Else" in err
+    arguments = ["rv-table-1", "--data", "phd", "--format", "markdown"]
+    monkeypatch.setattr("sys.argv", ["demur-bench", *arguments])
     assert run(arguments) == 0
     out = capsys.readouterr().out
-    assert "qg\twikibio_name\t3\t2\t66.67\t" in out
+    assert "    demur-bench rv-table-1 --data phd --format markdown\n" in out
+    assert "| PHD-Low | 1 | 60 | 1 | 40 | 50.0 [9.5, 90.5] | 2 |" in out
+    assert "- PHD: 5 rows of 300" in out
 
 
-def test_the_table_fits_a_terminal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_the_help_of_a_table_tells_its_options(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "240")
-    data, records = published(tmp_path)
-    assert run(["phd", "--data", str(data), "--records", str(records)]) == 0
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(["rv-table-3", "--help"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "Detection on PHD and its domains, from what ChatGPT said." in out
+    assert "percentage: the least that entity matching has to give" in out
+
+
+def test_bench_alone_says_what_there_is(capsys: Capture) -> None:
+    assert run([]) == 64
+    err = capsys.readouterr().err
+    assert "rv-table-3" in err
+    assert "rv-live" in err
+
+
+def test_the_list_of_tables_says_why_one_cannot_be_run(capsys: Capture) -> None:
+    assert run(["tables"]) == 0
     out = capsys.readouterr().out
-    assert "\t" not in out
-    assert "published_qg" in out
+    assert "rv-table-3\tReverse Validation, Table 3\t" in out
+    assert "-\tReverse Validation, Table 7\t" in out
+    assert "Not run: They are cases of the tests." in out
 
 
 @pytest.mark.parametrize(
-    ("data", "records", "extra", "option", "told"),
+    ("arguments", "told"),
     [
-        ("none.json", ".", [], "--data", "cannot read"),
-        ("bad.json", ".", [], "--data", "is not JSON"),
-        ("list.json", ".", [], "--data", "row 1, id: Field required"),
-        ("PHD_benchmark.json", "none", [], "--records", "cannot read"),
-        ("PHD_benchmark.json", "empty", [], "--records", "holds no records"),
-        ("PHD_benchmark.json", "list.json", [], "--records", "expected an id, or an entity"),
-        ("PHD_benchmark.json", ".", ["--matcher", "x"], "--matcher", "expected one of exact"),
-        ("PHD_benchmark.json", ".", ["--percentage", "101"], "--percentage", "100"),
+        (["rv-table-1", "--data", "none"], "--data"),
+        (["rv-table-1", "--data", "bad.json"], "is not JSON"),
+        (["rv-table-1", "-O", "percentage=80"], "with a name of none, got 'percentage=80'"),
+        (["rv-table-4", "-O", "percentage"], "expected NAME=VALUE"),
+        (["rv-table-4", "-O", "percentage=101"], "expected a number from 0 to 100, got '101'"),
+        (["rv-table-4", "-O", "records=empty"], "holds no records of chatgpt"),
+        (["rv-live", "-O", "methods=guess"], "methods: expected"),
+        (["rv-live", "--model", "guess"], "unknown model 'guess'"),
+        (["rv-live", "--limit", "0"], "--limit"),
+        (["rv-live", "-r", "none/out.jsonl"], "there is no folder none"),
+        (["rv-live", "-r", "notes.txt"], "is no recording"),
+        (["rv-live", "--replay"], "there is no recording demur-bench.jsonl"),
     ],
-    ids=["no file", "no JSON", "form", "no records", "folder", "record", "matcher", "range"],
 )
-def test_what_is_wrong_is_told_with_the_option(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    data: str,
-    records: str,
-    extra: list[str],
-    option: str,
-    told: str,
+def test_what_is_wrong_is_told_and_nothing_printed(
+    data: Path, capsys: Capture, arguments: list[str], told: str
 ) -> None:
-    published(tmp_path)
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "bad.json").write_text("{", encoding="utf-8")
-    dump(tmp_path / "list.json", [{"entity": "A", "answer": "A"}])
-    arguments = ["--data", str(tmp_path / data), "--records", str(tmp_path / records)]
-    assert run(["phd", *arguments, *extra]) == 64
-    out, err = capsys.readouterr()
-    assert out == ""
-    said = " ".join(err.replace("│", " ").split())
-    assert option in said
-    assert told in said
+    (data / "empty").mkdir()
+    (data / "bad.json").write_text("{", encoding="utf-8")
+    (data / "notes.txt").write_text("Buy milk", encoding="utf-8")
+    assert run([arguments[0], "--data", str(data), *arguments[1:]]) == 64
+    streams = capsys.readouterr()
+    assert streams.out == ""
+    assert told in " ".join(streams.err.replace("│", " ").split())
+    assert (data / "notes.txt").read_text(encoding="utf-8") == "Buy milk"
 
 
-def test_bench_alone_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([]) == 64
-    err = capsys.readouterr().err
-    assert "phd" in err
-    assert "wikibio" in err
-
-
-# -- record ----------------------------------------------------------------------------------------
+# -- with a model ----------------------------------------------------------------------------------
 
 
 def _reply(request: dict[str, Any], number: int) -> str:
@@ -152,79 +168,41 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
         yield running
 
 
-def _record(data: Path, out: Path, *options: str) -> int:
-    told = ["--data", str(data), "-o", str(out), "--model", "openai:x", *options]
-    return run(["record", *told])
+def live(data: Path, *options: str, methods: str = "qg,zero-shot") -> list[str]:
+    told = ["--data", str(data), "--model", "openai:x", "-O", f"methods={methods}"]
+    return ["rv-live", *told, *options]
 
 
-def _rows(data: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    capsys.readouterr()
-    assert run(["phd", "--data", str(data), "--records", str(out), "--json"]) == 0
-    rows: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
-    return rows
-
-
-def test_what_is_recorded_is_put_side_by_side(
-    tmp_path: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
+def test_what_is_recorded_is_shown_again_without_a_model(
+    data: Path, server: OpenAIServer, capsys: Capture
 ) -> None:
-    (data, records), out = published(tmp_path), tmp_path / "out.jsonl"
-    assert _record(data, out) == 0
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert f"judging, {out}: 25 of 25" in " ".join(told.err.split())
-    rows = _rows(data, out, capsys)
-    assert len(rows) == 4 * (4 + 4 + 3)
-    live = {(row["method"], row["matcher"], row["domain"]): row for row in rows}
+    first = table(capsys, *live(data))
+    asked = len(server.requests)
+    assert asked > 0
+    assert table(capsys, *live(data), "--replay") == first
+    assert len(server.requests) == asked
+    spent = row(first, "zero-shot")["spent"]
+    assert (spent["calls"], spent["tokens"] > 0, spent["seconds"] > 0) == (1, True, True)
     # The same replies by the same decisions: as from the publishers' records.
-    for row in _rows(data, records, capsys):
-        key = row["method"], row["matcher"], row["domain"]
-        if row["matcher"] != "llm":
-            spent = {"tokens": row["tokens"], "seconds": row["seconds"]}
-            assert {**live[key], **spent} == row, key
-    assert live["all-false", None, "all"]["tokens"] == 0
-    assert live["qg", "exact", "low"]["seconds"] > 0
-    assert live["em", "exact", "all"]["tokens"] > live["qg", "exact", "all"]["tokens"]
-    (first,) = {row["tokens"] for row in rows if row["method"] == "zero-shot"}
-    assert first > 0
-    assert run(["phd", "--data", str(data), "--records", str(out)]) == 0
-    head, *lines = capsys.readouterr().out.splitlines()
-    cells = [dict(zip(head.split("\t"), line.split("\t"), strict=True)) for line in lines]
-    (shown,) = {one["tokens"] for one in cells if one["method"] == "zero-shot"}
-    assert shown == f"{first:.0f}"
-    arguments = ["phd", "--data", str(data), "--records", str(out)]
-    assert run([*arguments, "--selfcheck-threshold", "0.1"]) == 64
-    assert "--selfcheck-threshold" in capsys.readouterr().err
+    records = table(capsys, "rv-table-3", "--data", str(data), "-r", "vectors.jsonl")
+    own, recorded = (row(told, "qg, published_qg") for told in (first, records))
+    assert own["figures"][0]["value"] == recorded["figures"][0]["value"]
 
 
-def test_the_same_command_goes_on(
-    tmp_path: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (data, _), out = published(tmp_path), tmp_path / "out.jsonl"
-    assert _record(data, out, "--method", "zero-shot", "--passages", "3") == 0
+def test_the_same_command_goes_on(data: Path, server: OpenAIServer, capsys: Capture) -> None:
+    assert run(live(data, "--limit", "3", methods="zero-shot")) == 0
     assert len(server.requests) == 3
-    assert {row["missing"] for row in _rows(data, out, capsys)} == {0}
-    with out.open("ab") as torn:
-        torn.write(b'{"item": "')
-    assert _record(data, out, "--method", "zero-shot", "--method", "qg") == 0
-    assert "not whole: 10 bytes cut" in " ".join(capsys.readouterr().err.split())
+    with (data / "demur-bench.jsonl").open("ab") as torn:
+        torn.write(b'{"line":"ca')
+    capsys.readouterr()
+    assert run(live(data, "--limit", "4", methods="zero-shot")) == 0
+    assert "not whole: 11 bytes cut" in said(capsys)
     asked = [stage_of(convert_to_messages(one["messages"])) for one in server.requests]
-    assert Counter(asked) == {"verdict": 5, "construction": 5, "access": 5}
-    assert len(out.read_text(encoding="utf-8").splitlines()) == 10
+    assert Counter(asked) == {"verdict": 4}
 
 
-def test_passages_that_a_method_has_not_judged_are_missing_in_its_rows(
-    tmp_path: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (data, _), out = published(tmp_path), tmp_path / "out.jsonl"
-    assert _record(data, out, "--method", "all-false", "--passages", "4") == 0
-    assert _record(data, out, "--method", "zero-shot", "--passages", "1") == 0
-    rows = [row for row in _rows(data, out, capsys) if row["domain"] == "all"]
-    assert {row["method"]: row["missing"] for row in rows} == {"all-false": 0, "zero-shot": 3}
-    assert all(sum(row[one] for one in ("tp", "fp", "fn", "tn", "missing")) == 4 for row in rows)
-
-
-def test_a_model_that_was_away_is_asked_again_with_retry(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_call_that_failed_is_made_again_by_the_same_command(
+    data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     away = [True]
 
@@ -233,75 +211,29 @@ def test_a_model_that_was_away_is_asked_again_with_retry(
         return Answer("no key", status=401) if iron and away[0] else _reply(request, number)
 
     def undetermined() -> int:
-        rows = {row["domain"]: row["undetermined"] for row in _rows(data, out, capsys)}
-        assert (rows["all"], rows["low"]) == (rows["high"], 0)
-        count: int = rows["all"]
+        told = table(capsys, *live(data, methods="zero-shot"))
+        assert (
+            row(told, "PHD-High: zero-shot")["undetermined"]
+            == (row(told, "zero-shot")["undetermined"])
+        )
+        count: int = row(told, "zero-shot")["undetermined"]
         return count
 
-    (data, _), out = published(tmp_path), tmp_path / "out.jsonl"
     monkeypatch.setenv("OPENAI_API_KEY", "key")
-    with openai_server(script) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        assert _record(data, out, "--method", "zero-shot") == 0
+    with openai_server(script) as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
         assert undetermined() == 1
         away[0] = False
-        assert _record(data, out, "--method", "zero-shot") == 0
-        assert (undetermined(), len(server.requests)) == (1, 5)
-        assert _record(data, out, "--method", "zero-shot", "--retry") == 0
-        assert (undetermined(), len(server.requests)) == (0, 6)
+        assert (undetermined(), len(running.requests)) == (0, 6)
 
 
-@pytest.mark.parametrize(
-    ("options", "option", "told"),
-    [
-        (["--method", "guess"], "--method", "expected one of qg, em, zero-shot, lmvslm, all-false"),
-        (["--model", "guess"], "--model", "unknown model 'guess'"),
-        (["--data", "none.json"], "--data", "cannot read none.json"),
-        (["--passages", "0"], "--passages", "1"),
-        (["-o", "none/out.jsonl"], "--out", "cannot write none/out.jsonl"),
-        (["-o", "."], "--out", "is a directory"),
-        (["-o", "notes.txt"], "--out", "notes.txt is there and is no recording"),
-        (["-o", "other.jsonl"], "--out", "was asked, and not ChatOpenAI x"),
-    ],
-    ids=["method", "model", "data", "passages", "folder", "directory", "notes", "other"],
-)
-def test_what_is_wrong_is_told_before_anything_is_asked(
-    tmp_path: Path,
-    server: OpenAIServer,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    options: list[str],
-    option: str,
-    told: str,
+def test_a_recording_of_another_model_is_left_alone(
+    data: Path, server: OpenAIServer, capsys: Capture
 ) -> None:
-    data, _ = published(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    notes, other = Path("notes.txt"), Path("other.jsonl")
-    notes.write_text("Buy milk", encoding="utf-8")
-    assert _record(data, other, "--method", "all-false", "--model", "openai:y") == 0
-    before = other.read_bytes()
+    assert run(live(data, "--limit", "1", methods="zero-shot")) == 0
+    before = (data / "demur-bench.jsonl").read_bytes()
+    other = ["rv-live", "--data", str(data), "--model", "openai:y", "--replay"]
     capsys.readouterr()
-    assert _record(data, Path("out.jsonl"), *options) == 64
-    said = " ".join(capsys.readouterr().err.replace("│", " ").split())
-    assert option in said
-    assert told in said
-    assert server.requests == []
-    assert (notes.read_text(encoding="utf-8"), other.read_bytes()) == ("Buy milk", before)
-    assert not Path("out.jsonl").exists()
-
-
-def test_a_recording_of_other_passages_is_told(
-    tmp_path: Path, server: OpenAIServer, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (data, _), out = published(tmp_path), tmp_path / "out.jsonl"
-    assert _record(data, out, "--method", "all-false") == 0
-    row = {"id": "else", "entity": "A", "passage": "B", "domain": "low", "label": "factual"}
-    other = dump(tmp_path / "other.jsonl", [row])
-    assert run(["phd", "--data", str(other), "--records", str(out)]) == 64
-    said = " ".join(capsys.readouterr().err.replace("│", " ").split())
-    assert "nothing in it is about a passage of the data" in said
-    key = json.loads(out.read_text(encoding="utf-8").splitlines()[0])["item"]
-    dump(other, [{**row, "id": key}])
-    assert run(["phd", "--data", str(other), "--records", str(out)]) == 64
-    said = " ".join(capsys.readouterr().err.replace("│", " ").split())
-    assert f"{key} says something else in the data" in said
+    assert run(other) == 64
+    assert "no replies of the model 'openai:y' (it holds: openai:x)" in said(capsys)
+    assert (data / "demur-bench.jsonl").read_bytes() == before

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur_research.detection import Confusion, Ratio, detection, f1_difference, share
+from demur_research.bench import Figure
+from demur_research.detection import detection, f1_difference, mean
 
 DECISIONS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=30)
 PAIRS = st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), max_size=30)
@@ -19,11 +20,15 @@ def columns(rows: list[tuple[bool, ...]], n: int) -> list[list[bool]]:
     return [[row[at] for row in rows] for at in range(n)]
 
 
+def width(figure: Figure) -> float:
+    assert figure.low is not None
+    assert figure.high is not None
+    return figure.high - figure.low
+
+
 def test_figures_are_those_of_the_counts() -> None:
     rows = [(True, True)] * 38 + [(False, True)] * 56 + [(True, False)] * 11
     found = detection(*columns([*rows, *[(False, False)] * 82], 2))
-    assert found.counts == Confusion(tp=38, fp=56, fn=11, tn=82)
-    assert found.counts.total == 187
     values = (found.f1.value, found.precision.value, found.recall.value)
     assert [round(value or 0, 2) for value in values] == [53.15, 40.43, 77.55]
 
@@ -33,48 +38,43 @@ def test_ratios_are_by_their_definitions(rows: list[tuple[bool, bool]]) -> None:
     found = detection(*columns(rows, 2))
     wrong, rejected = (sum(row[at] for row in rows) for at in range(2))
     both = sum(map(all, rows))
-    assert found.counts.tp == both
-    assert (found.counts.total, found.counts.tp + found.counts.fn) == (len(rows), wrong)
     for ratio, above, below in (
         (found.precision, both, rejected),
         (found.recall, both, wrong),
         (found.f1, 2 * both, wrong + rejected),
     ):
         assert ratio.value == (pytest.approx(100 * above / below) if below else None)
-        if ratio.interval is not None:
-            low, high = ratio.interval
-            assert 0 <= low <= high <= 100
+        if ratio.low is not None and ratio.high is not None:
+            assert 0 <= ratio.low <= ratio.high <= 100
     assert not any(math.isnan(ratio.value or 0) for ratio in (found.f1, found.recall))
 
 
 def test_what_has_no_denominator_has_no_value() -> None:
     none_rejected = detection([True, False], [False, False])
-    assert none_rejected.precision == Ratio(None, None)
+    assert none_rejected.precision == Figure(None)
     assert none_rejected.f1.value == 0
-    assert detection([], []).f1 == Ratio(None, None)
-    assert detection([False], [False]).recall == Ratio(None, None)
+    assert detection([], []).f1 == Figure(None)
+    assert detection([False], [False]).recall == Figure(None)
 
 
 def test_an_interval_is_about_as_wide_as_it_should_be() -> None:
     wrong = [True] * 200 + [False] * 200
     rejected = ([True] * 100 + [False] * 100) * 2
     found = detection(wrong, rejected).recall
-    assert found.interval is not None
-    width = found.interval[1] - found.interval[0]
-    assert width == pytest.approx(2 * 1.96 * 100 * math.sqrt(0.25 / 200), rel=0.1)
+    assert width(found) == pytest.approx(2 * 1.96 * 100 * math.sqrt(0.25 / 200), rel=0.1)
 
 
 def test_a_ratio_that_resamples_often_lack_has_no_interval() -> None:
     # Of ten passages one is rejected: a third of the resamples have no precision.
     found = detection([True] * 5 + [False] * 5, [True] + [False] * 9)
-    assert found.precision == Ratio(100.0, None)
-    assert found.recall.interval is not None
+    assert found.precision == Figure(100.0)
+    assert found.recall.low is not None
 
 
 def test_the_same_seed_gives_the_same_interval() -> None:
     rows = columns([(True, True), (False, True), (True, False), (False, False)] * 5, 2)
     assert detection(*rows) == detection(*rows)
-    assert detection(*rows).f1.interval != detection(*rows, seed=1).f1.interval
+    assert detection(*rows).f1.low != detection(*rows, seed=1).f1.low
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_the_difference_is_that_of_the_two(rows: list[tuple[bool, bool, bool]]) 
     found = f1_difference(wrong, first, second)
     one, other = detection(wrong, first).f1.value, detection(wrong, second).f1.value
     if one is None or other is None:
-        assert found == Ratio(None, None)
+        assert found == Figure(None)
     else:
         assert found.value == pytest.approx(one - other, abs=1e-9)
 
@@ -94,7 +94,7 @@ def test_a_method_does_not_differ_from_itself(rows: list[tuple[bool, bool]]) -> 
     wrong, rejected = columns(rows, 2)
     found = f1_difference(wrong, rejected, rejected)
     assert found.value in (0.0, None)
-    assert found.interval in ((0.0, 0.0), None)
+    assert (found.low, found.high) in ((0.0, 0.0), (None, None))
 
 
 def test_paired_differences_are_surer_than_the_figures_themselves() -> None:
@@ -103,19 +103,18 @@ def test_paired_differences_are_surer_than_the_figures_themselves() -> None:
     first = random.random(200) < np.where(wrong, 0.8, 0.4)
     second = first.copy()
     second[:3] = ~second[:3]
-    paired = f1_difference(wrong.tolist(), first.tolist(), second.tolist()).interval
-    alone = detection(wrong.tolist(), first.tolist()).f1.interval
-    assert paired is not None
-    assert alone is not None
-    assert paired[1] - paired[0] < (alone[1] - alone[0]) / 2
+    paired = f1_difference(wrong.tolist(), first.tolist(), second.tolist())
+    alone = detection(wrong.tolist(), first.tolist()).f1
+    assert width(paired) < width(alone) / 2
 
 
 def test_as_many_decisions_as_passages_are_expected() -> None:
-    with pytest.raises(ValueError, match="expected as many decisions as passages, got 1 for 2"):
+    with pytest.raises(ValueError, match="expected as many decisions as answers, got 1 for 2"):
         detection([True, False], [True])
 
 
-def test_a_share_of_nothing_has_no_value() -> None:
-    assert share(0, 0) == Ratio(None, None)
-    assert share(3, 3) == Ratio(100.0, (100.0, 100.0))
-    assert share(1, 4).value == 25
+def test_a_mean_has_an_interval_about_as_wide_as_it_should_be() -> None:
+    found = mean([0.0, 10.0] * 50, paper="5")
+    assert (found.value, found.paper) == (5.0, "5")
+    assert width(found) == pytest.approx(2 * 1.96 * 5 / math.sqrt(100), rel=0.1)
+    assert mean([], paper="5") == Figure(None, paper="5")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from demur.evaluators.reverse_validation.matching import (
@@ -13,172 +11,86 @@ from demur.evaluators.reverse_validation.matching import (
     same_entity,
     with_share,
 )
-from demur_research.datasets.published import (
-    VARIANTS,
-    Exchange,
-    Passage,
-    PublishedReplies,
-    Replies,
-    Variant,
-)
+from demur_research.datasets.published import Replies, Variant, first_percentage
 
 Verdicts: TypeAlias = Mapping[str, bool | None]
-"""By the passage's key, whether it is rejected; None where that cannot be decided. A passage that
-is missing has no record."""
+"""By the key of the passage's row, whether it is rejected; None where that cannot be decided. A
+passage of which nothing is recorded is missing."""
 
 LLM = "llm"
 """The matcher that asks a model: here, what the recorded one said."""
-KNOWN = (*MATCHERS, LLM)
-PUBLISHED: dict[Variant, str] = {"qg": "published_qg", "em": "published_em"}
+PUBLISHED: Mapping[Variant, str] = {"qg": "published_qg", "em": "published_em"}
+"""The decision that the published results of a variant come from, on PHD."""
 PERCENTAGE = 90.0
 """The least that counts as a match, as the paper's text has it (section 4.2)."""
-# A number of more digits is no percentage, and one of hundreds of digits no float.
-_PERCENTAGE = re.compile(
-    r"(?<![\d.,])(\d{1,4}(?:[.,]\d{1,9})?)\s{0,3}(?:[%\uff05\u066a]|per\s?cent\b)", re.I
-)
-ALL_FALSE, LMVSLM, ZERO_SHOT, SELFCHECK = "all-false", "lmvslm", "zero-shot", "selfcheck-bertscore"
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What a passage cost on the mean, retries included."""
-
-    tokens: float
-    """Of prompts and replies."""
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Judging:
-    """The verdicts of one method."""
-
-    method: str
-    matcher: str | None
-    """None for methods that match no names."""
-    verdicts: Verdicts
-    cost: Cost | None = None
-    """None where that was not recorded."""
+def matchers(variant: Variant) -> list[str]:
+    """Those that decide on a variant's replies."""
+    others = set(PUBLISHED.values()) - {PUBLISHED[variant]}
+    return [name for name in (*MATCHERS, LLM) if name not in others]
 
 
 def replay(
-    passages: Sequence[Passage],
-    records: PublishedReplies,
-    percentage: float = PERCENTAGE,
-    selfcheck: float | None = None,
-) -> list[Judging]:
-    """What every method of which something is recorded decides, with every matcher.
-
-    Args:
-        passages: The data.
-        records: What was said of it.
-        percentage: The least that entity matching has to give; "published_em" has its own.
-        selfcheck: Passages that score above it are rejected; None leaves the method out.
-    """
-    found = list(_reverse_validation(passages, records, percentage))
-    return [*found, *_baselines(passages, records, selfcheck)]
-
-
-def chosen(judged: Sequence[Judging], matcher: str | None) -> list[Judging]:
-    """Those with the matcher, or all.
-
-    Raises:
-        ValueError: The matcher is not known, or there is nothing recorded that it decides on.
-    """
-    if matcher is None:
-        return list(judged)
-    if matcher not in KNOWN:
-        raise ValueError(f"unknown matcher {matcher!r}: expected one of {', '.join(KNOWN)}")
-    found = [one for one in judged if one.matcher == matcher]
-    if not found:
-        raise ValueError(f"the records hold no reply that {matcher!r} decides on")
-    return found
-
-
-def _reverse_validation(
-    passages: Sequence[Passage], records: PublishedReplies, percentage: float
-) -> Iterator[Judging]:
-    for variant in VARIANTS:
-        said = {key: one.exchanges.get(variant) for key, one in records.by_key.items()}
-        known = {key: exchange for key, exchange in said.items() if exchange is not None}
-        asked = any(exchange.is_same is not None for exchange in known.values())
-        for name in matchers(variant, asked) if known else []:
-            verdicts = {
-                passage.key: rejected(
-                    *(passage.entity, known[passage.key], variant, name, percentage),
-                    met=first_percentage(known[passage.key].reply),
-                )
-                for passage in passages
-                if passage.key in known
-            }
-            yield Judging(variant, name, verdicts)
-
-
-def matchers(variant: Variant, asked: bool = False) -> list[str]:
-    """Those that decide on a variant's replies; `llm` where a model was asked."""
-    others = set(PUBLISHED.values()) - {PUBLISHED[variant]}
-    return [name for name in KNOWN if name not in others and (asked or name != LLM)]
-
-
-def first_percentage(reply: str) -> float:
-    """Return the first percentage anywhere in a reply, as a share; 1 where it gives none.
-
-    A reading for replies to the publishers' prompts alone, which ask for no line with the figure:
-    the published decision holds no reply to a percentage that it does not give.
-    """
-    found = _PERCENTAGE.search(reply)
-    return min(float(found[1].replace(",", ".")) / 100, 1.0) if found else 1.0
-
-
-def rejected(
-    entity: str,
-    exchange: Exchange,
+    entities: Mapping[str, str],
+    records: Mapping[str, Replies],
     variant: Variant,
     matcher: str,
-    percentage: float,
-    met: float | None,
-) -> bool | None:
-    """Whether a matcher rejects a passage; None where what was recorded decides nothing.
+    percentage: float = PERCENTAGE,
+) -> dict[str, bool | None]:
+    """What a matcher makes of the recorded replies of a variant.
 
     Args:
-        entity: What the passage is about.
-        exchange: What was said in stage 2.
+        entities: What each passage is about, by the key of its row, where its record has no name.
+        records: What was said of the passages.
         variant: Of Reverse Validation.
-        matcher: Its name.
+        matcher: One of `matchers`.
         percentage: The least that entity matching has to give; "published_em" has its own.
-        met: The share of the requirements that the reply gives, in [0, 1]; None: it gives none.
+
+    Returns:
+        The verdicts. There are none by `LLM` where no model was asked about any reply.
     """
+    said = {key: one for key, one in records.items() if one.reply(variant) is not None}
+    if matcher == LLM and all(one.is_same(variant) is None for one in said.values()):
+        return {}
+    return {
+        key: _rejected(one.entity or entities[key], one, variant, matcher, percentage)
+        for key, one in said.items()
+    }
+
+
+def _rejected(
+    entity: str, said: Replies, variant: Variant, matcher: str, percentage: float
+) -> bool | None:
+    """Whether a matcher rejects a passage; None where what was recorded decides nothing."""
+    reply, is_same = said.reply(variant) or "", said.is_same(variant)
     # A model was asked where the names, as strings, differ; elsewhere their equality has decided.
-    if matcher == LLM and exchange.is_same is None:
+    if matcher == LLM and is_same is None:
         matcher = PUBLISHED[variant]
     decision: Decision | None
-    if matcher == LLM:
-        decision = same_entity(exchange.is_same or "")
-    else:
-        decision = MATCHERS[matcher](entity, exchange.reply)
+    decision = same_entity(is_same or "") if matcher == LLM else MATCHERS[matcher](entity, reply)
     if decision is not None and variant == "em" and matcher != PUBLISHED[variant]:
-        decision = with_share(decision, met, percentage / 100)
+        decision = with_share(decision, first_percentage(reply), percentage / 100)
     return None if decision is None else not decision.same
 
 
-def _baselines(
-    passages: Sequence[Passage], records: PublishedReplies, selfcheck: float | None
-) -> Iterator[Judging]:
-    yield Judging(ALL_FALSE, None, {passage.key: True for passage in passages})
-    readings: dict[str, Callable[[Replies], bool | None]] = {
-        LMVSLM: lambda one: None if one.lmvslm is None else _says_incorrect(one.lmvslm),
-        ZERO_SHOT: lambda one: None if one.zero_shot is None else one.zero_shot == "non-factual",
-        SELFCHECK: lambda one: (
-            None if one.selfcheck is None or selfcheck is None else one.selfcheck > selfcheck
-        ),
-    }
-    for method, read in readings.items():
-        told = {key: read(one) for key, one in records.by_key.items()}
-        verdicts = {key: verdict for key, verdict in told.items() if verdict is not None}
-        if verdicts:
-            yield Judging(method, None, verdicts)
+def lmvslm(records: Mapping[str, Replies]) -> Verdicts:
+    """What the recorded verdicts of LMvsLM decide.
+
+    As the published results have it, whatever does not call the passage correct rejects it.
+    """
+    verdicts = {key: one.lmvslm_verdict for key, one in records.items()}
+    told = {key: said.lower() for key, said in verdicts.items() if said is not None}
+    return {key: "incorrect" in said or "correct" not in said for key, said in told.items()}
 
 
-def _says_incorrect(verdict: str) -> bool:
-    """As the published results have it: whatever does not call the passage correct rejects it."""
-    lowered = verdict.lower()
-    return "incorrect" in lowered or "correct" not in lowered
+def zero_shot(records: Mapping[str, Replies]) -> Verdicts:
+    """What was recorded of zero-shot detection, of which only decisions were kept."""
+    decisions = {key: one.zero_shot_recorded_decision for key, one in records.items()}
+    return {key: said == "non-factual" for key, said in decisions.items() if said is not None}
+
+
+def selfcheck(records: Mapping[str, Replies]) -> dict[str, float]:
+    """The recorded inconsistencies by BERTScore; higher means less consistent."""
+    scores = {key: one.selfcheck_bertscore for key, one in records.items()}
+    return {key: score for key, score in scores.items() if score is not None}

@@ -1,16 +1,36 @@
-"""PublishedReplies are joined to the passages they are about, or it is said why they cannot be."""
+"""Records are joined to the passages that they are about, or it is said why they cannot be."""
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from demur_research.datasets.phd import LabelledPassage, read_passages, read_phd_records
-from demur_research.datasets.published import Exchange, PublishedReplies
+from demur_research.datasets import read
+from demur_research.datasets.published import (
+    CHATGPT,
+    LLAMA_2,
+    PHD_LISTS,
+    VARIANTS,
+    Records,
+    find_records,
+    first_percentage,
+    read_records,
+)
+from demur_research.datasets.rows import LabelledRow
 from publishers import PASSAGES, REPLIES, as_lines, dump, passage, published, published_list
+
+
+def read_passages(data: Path) -> tuple[LabelledRow, ...]:
+    return read("phd", data).rows
+
+
+def read_phd_records(path: Path, passages: Sequence[LabelledRow]) -> Records:
+    return read_records(find_records(path, PHD_LISTS, CHATGPT), passages)
 
 
 def test_the_publishers_lists_are_joined_by_their_passages(tmp_path: Path) -> None:
@@ -19,11 +39,9 @@ def test_the_publishers_lists_are_joined_by_their_passages(tmp_path: Path) -> No
     assert records.left_over == ()
     assert list(records.by_key) == ["wiki_10w 1", "wiki_10w 2", "wiki_1000w 1", *_high]
     one = records.by_key["wiki_1000w 1"]
-    assert one.exchanges == {
-        "qg": Exchange("Emile Zola.", "Yes."),
-        "em": Exchange("Entity: Émile Zola\nPercentage: 100%", None),
-    }
-    assert (one.lmvslm, one.zero_shot, one.selfcheck) == (None, None, None)
+    assert (one.reply("qg"), one.is_same("qg")) == ("Emile Zola.", "Yes.")
+    assert (one.reply("em"), one.is_same("em")) == ("Entity: Émile Zola\nPercentage: 100%", None)
+    assert one.said == {"qg_answer", "em_answer"}
 
 
 _high = ["wiki_1y 1", "wiki_1y 2"]
@@ -33,51 +51,36 @@ def test_the_folder_above_the_lists_will_do_and_so_will_one_list(tmp_path: Path)
     data, folder = published(tmp_path)
     passages = read_passages(data)
     assert read_phd_records(tmp_path, passages) == read_phd_records(folder, passages)
-    (one,) = {
-        tuple(record.exchanges)
-        for record in read_phd_records(
-            folder / "our_dataset_em_record.json", passages
-        ).by_key.values()
-    }
-    assert one == ("em",)
+    alone = read_phd_records(folder / "our_dataset_em_record.json", passages)
+    assert all(one.said == {"em_answer"} for one in alone.by_key.values())
 
 
-@pytest.mark.parametrize("of", ["published", "lines"])
-def test_lines_say_the_same_as_lists_whatever_form_the_data_has(tmp_path: Path, of: str) -> None:
+def test_lines_say_the_same_as_lists(tmp_path: Path) -> None:
     lists, folder = published(tmp_path)
     lines, records = as_lines(tmp_path)
-    passages = read_passages(lists if of == "published" else lines)
-    by_lists, by_lines = (
-        _replies(read_phd_records(path, passages), passages) for path in (folder, records)
-    )
-    assert by_lines == by_lists
-    assert by_lines["Iron"] == {
-        "qg": ("Iron.", None),
-        "em": ("Entity: Copper\nPercentage: 100%", "No."),
-    }
+    of_lists, of_lines = read_passages(lists), read_passages(lines)
+    by_lists = _replies(read_phd_records(folder, of_lists), of_lists)
+    by_lines = _replies(read_phd_records(records, of_lines), of_lines)
+    assert by_lines == by_lists == _replies(read_phd_records(folder, of_lines), of_lines)
+    assert by_lines["Iron"] == [("Iron.", None), ("Entity: Copper\nPercentage: 100%", "No.")]
 
 
-def _replies(records: PublishedReplies, passages: tuple[LabelledPassage, ...]) -> dict[str, Any]:
+def _replies(records: Records, passages: tuple[LabelledRow, ...]) -> dict[str, Any]:
     return {
-        one.entity: {
-            variant: (exchange.reply, exchange.is_same)
-            for variant, exchange in records.by_key[one.key].exchanges.items()
-        }
+        str(one.metadata["entity"]): [
+            (records.by_key[one.key].reply(variant), records.by_key[one.key].is_same(variant))
+            for variant in VARIANTS
+        ]
         for one in passages
     }
 
 
-def test_records_with_ids_alone_need_to_know_what_the_ids_mean(tmp_path: Path) -> None:
+def test_records_with_ids_alone_need_data_with_the_same_ids(tmp_path: Path) -> None:
     data, _ = published(tmp_path)
-    beside, records = as_lines(tmp_path)
-    passages = read_passages(data)
-    rows = [json.loads(line) for line in beside.read_text(encoding="utf-8").splitlines()]
-    dump(beside, rows[1:])
-    with pytest.raises(ValueError, match=r"the id 'phd-0' is not in .*phd\.jsonl"):
-        read_phd_records(records, passages)
-    beside.unlink()
-    with pytest.raises(ValueError, match=r"pass phd\.jsonl as the data, or put it beside"):
-        read_phd_records(records, passages)
+    _, records = as_lines(tmp_path)
+    with pytest.raises(ValueError, match="no record is of a passage of the data") as raised:
+        read_phd_records(records, read_passages(data))
+    assert str(records) in str(raised.value)
 
 
 def test_a_record_of_another_passage_is_refused_by_name(tmp_path: Path) -> None:
@@ -95,7 +98,7 @@ def test_a_record_of_another_entity_is_refused_by_name(tmp_path: Path) -> None:
     rows = published_list("qg", REPLIES["qg"])
     rows[3]["claim"] = passage("Red Fox")
     dump(folder / "our_dataset_qg_record.json", rows)
-    with pytest.raises(ValueError, match="'Iron' is of the passage that the data has for 'Red Fox"):
+    with pytest.raises(ValueError, match="the record of 'Iron' is of another passage"):
         read_phd_records(folder, read_passages(data))
 
 
@@ -106,7 +109,7 @@ def test_a_passage_is_known_whatever_its_white_space(tmp_path: Path) -> None:
         row["claim"] = f" {row['claim']}\n".replace("\n", "  ")
     dump(folder / "our_dataset_qg_record.json", rows)
     records = read_phd_records(folder, read_passages(data))
-    assert all(len(record.exchanges) == 2 for record in records.by_key.values())
+    assert all(len(record.said) == 2 for record in records.by_key.values())
 
 
 def test_what_is_missing_and_what_is_left_over_is_told(tmp_path: Path) -> None:
@@ -154,25 +157,54 @@ def test_an_empty_reply_and_a_null_are_read_for_what_they_are(tmp_path: Path) ->
     rows = published_list("qg", REPLIES["qg"])
     dump(folder / "our_dataset_qg_record.json", [{**rows[0], "answer": "", "Is_same": None}])
     records = read_phd_records(folder / "our_dataset_qg_record.json", read_passages(data))
-    assert records.by_key["wiki_10w 1"].exchanges == {"qg": Exchange("", None)}
+    one = records.by_key["wiki_10w 1"]
+    assert (one.reply("qg"), one.is_same("qg"), one.reply("em")) == ("", None, None)
 
 
-def test_of_a_folder_it_has_to_be_clear_what_to_read(tmp_path: Path) -> None:
-    data, _ = as_lines(tmp_path)
-    passages = read_passages(data)
-    assert len(read_phd_records(tmp_path, passages).by_key) == len(PASSAGES)
-    dump(tmp_path / "records_other.jsonl", [])
-    told = r"several models: pass one of records_other\.jsonl, records_someone\.jsonl"
+def test_of_a_folder_the_records_of_the_model_are_read(tmp_path: Path) -> None:
+    _, lists = published(tmp_path)
+    _, lines = as_lines(tmp_path)
+    other = dump(tmp_path / "records_llama2_7b.jsonl", [])
+    assert find_records(tmp_path, PHD_LISTS, CHATGPT) == [lines]
+    assert find_records(tmp_path, PHD_LISTS, LLAMA_2) == [other]
+    lines.unlink()
+    assert {file.parent for file in find_records(tmp_path, PHD_LISTS, CHATGPT)} == {lists}
+    told = r"no records of llama2: expected records\*llama2\*\.jsonl$"
     with pytest.raises(ValueError, match=told):
-        read_phd_records(tmp_path, passages)
+        find_records(lists, PHD_LISTS, LLAMA_2)
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(ValueError, match=r"holds no records: expected our_dataset_qg_record\.json"):
-        read_phd_records(empty, passages)
+    with pytest.raises(ValueError, match=r"jsonl, or our_dataset_qg_record\.json and our_data"):
+        find_records(empty, PHD_LISTS, CHATGPT)
 
 
 def test_data_in_which_records_could_not_be_told_apart_is_refused(tmp_path: Path) -> None:
     data, folder = published(tmp_path)
     passages = read_passages(data)
-    with pytest.raises(ValueError, match="the data has a passage or an id twice"):
+    with pytest.raises(ValueError, match="the data has a passage or a key twice"):
         read_phd_records(folder, [*passages, passages[0]])
+
+
+@pytest.mark.parametrize(
+    ("reply", "share"),
+    [
+        ("X meets 90% of it, Y 66.67 %.", 0.9),
+        ("85,5% of it", 0.855),
+        ("80 percent, or 70 per cent", 0.8),
+        ("\uff18\uff10\uff05", 0.8),
+        ("about 80-90%", 0.9),
+        ("250%", 1.0),
+        # As the published decision has it: what is not given is not asked for.
+        ("all 8 criteria", 1.0),
+        ("5 percentages", 1.0),
+        ("9" * 500 + "%", 1.0),
+        ("", 1.0),
+    ],
+)
+def test_of_a_recorded_reply_the_first_percentage_anywhere_counts(reply: str, share: float) -> None:
+    assert first_percentage(reply) == share
+
+
+@given(st.text())
+def test_the_first_percentage_of_any_text_is_a_share(reply: str) -> None:
+    assert 0 <= first_percentage(reply) <= 1

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from data_sets import reading
-from demur_research.datasets.wikibio import named, read_biographies, read_wikibio_records
+from demur_research.datasets.published import CHATGPT, WIKIBIO_LISTS, find_records, read_records
+from demur_research.datasets.wikibio import named
 from publishers import biographies, dump
 from support.shared import shared
 
@@ -91,31 +92,22 @@ def test_the_rule_of_the_subset_gives_the_subset_of_the_shared_rows() -> None:
         assert inside is row.metadata["in_rv_subset"]
 
 
-def test_the_subset_is_read_with_how_much_of_it_is_wrong(tmp_path: Path) -> None:
-    data, folder = biographies(tmp_path)
-    found = read_biographies(data)
-    assert [one.ratio for one in found] == [0.5, 1.0, 0.25, 1.0]
-    records = read_wikibio_records(folder, found)
-    assert list(records.by_key) == ["wikibio-0", "wikibio-1", "wikibio-2"]
-
-
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ({**ROW, "labels": ["accurate"]}, "row 1 has only accurate sentences, so it cannot be in"),
-        ({**ROW, "entity": None, "labels": ["major_inaccurate"]}, "row 1 has no entity"),
         ({**ROW, "labels": []}, "row 1, labels"),
         ({**ROW, "labels": ["wrong"]}, "row 1, labels.0"),
-        ({**ROW, "labels": ["accurate"], "in_rv_subset": False}, "no passage with in_rv_subset"),
     ],
-    ids=["accurate", "entity", "empty", "label", "subset"],
+    ids=["empty", "label"],
 )
 def test_a_row_of_another_form_is_refused(tmp_path: Path, row: dict[str, Any], told: str) -> None:
     with pytest.raises(ValueError, match=told):
-        read_biographies(dump(tmp_path / "wikibio.jsonl", [row]))
+        reading("wikibio-gpt3", dump(tmp_path / "wikibio.jsonl", [row]))
 
 
 def test_of_the_published_lists_those_are_joined_that_the_data_has() -> None:
-    passages = read_biographies(shared("wikibio_gpt3", "wikibio.jsonl"))
-    records = read_wikibio_records(shared("official", "phd"), passages)
+    rows = reading("wikibio-gpt3", shared("wikibio_gpt3", "wikibio.jsonl"))
+    passages = [row for row in rows if row.metadata["in_rv_subset"]]
+    files = find_records(shared("official", "phd"), WIKIBIO_LISTS, CHATGPT)
+    records = read_records(files, passages)
     assert (len(passages), len(records.by_key), len(records.left_over)) == (118, 98, 14)

@@ -91,7 +91,7 @@ def read_files(known: DataSet, files: Mapping[str, Path]) -> Reading:
     Raises:
         ValueError: They cannot be read, hold no row, or a key stands there twice.
     """
-    found = known.read(files)
+    found = replace(known.read(files), folder=next(iter(files.values())).parent)
     names = ", ".join(sorted({str(path) for path in files.values()})[:3])
     if not found.rows:
         raise ValueError(f"{names}: it holds no row of {known.title} that can be used")

@@ -7,8 +7,7 @@ domain, label and wrong_part.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,7 +15,6 @@ from pydantic import BaseModel, Field
 
 from demur_research.datasets.catalogue import DataSet, File
 from demur_research.datasets.files import load, rows
-from demur_research.datasets.published import Passage, PublishedReplies, read_records
 from demur_research.datasets.rows import Answer, LabelledRow, Reading
 
 Domain = Literal["low", "medium", "high"]
@@ -24,7 +22,6 @@ DOMAINS: tuple[Domain, ...] = ("low", "medium", "high")
 """How much there is to know of the entity, by what a search engine counted."""
 
 _KEYS: dict[str, Domain] = {"wiki_10w": "low", "wiki_1000w": "medium", "wiki_1y": "high"}
-_LISTS = ("our_dataset_qg_record.json", "our_dataset_em_record.json")
 
 
 # A number of a passage stands there as a number.
@@ -114,39 +111,3 @@ DATA_SET = DataSet(
         "are joined with semicolons.",
     },
 )
-
-
-# --- What the records of the publishers are joined to ---------------------------------------------
-
-
-@dataclass(frozen=True)
-class LabelledPassage(Passage):
-    """A passage with what people found."""
-
-    domain: Domain
-    factual: bool
-    """False if anything in it is wrong or cannot be verified."""
-
-
-def read_passages(path: Path) -> tuple[LabelledPassage, ...]:
-    """The passages in the publishers' file, an object of three lists, or in JSON lines.
-
-    Raises:
-        ValueError: The file is of neither form; the message says where.
-    """
-    judged = tuple(
-        LabelledPassage(line.id, line.entity, line.passage, line.domain, line.label == "factual")
-        for line in _lines(path)
-    )
-    if not judged:
-        raise ValueError(f"{path}: it holds no passage")
-    return judged
-
-
-def read_phd_records(path: Path, passages: Sequence[LabelledPassage]) -> PublishedReplies:
-    """What models said about the passages: see `read_records`.
-
-    Raises:
-        ValueError: They cannot be read, or do not fit the passages.
-    """
-    return read_records(path, _LISTS, passages, with_ids="phd.jsonl")

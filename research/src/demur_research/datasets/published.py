@@ -1,81 +1,68 @@
-"""What models said about the passages of a data set, joined to those passages.
+"""What models said about the passages of PHD and WikiBio-GPT3, joined to those passages.
 
-Two forms are read. The publishers' lists hold the replies of one variant of Reverse Validation,
-each with its entity and its passage. JSON lines hold the replies of all methods, each line with the
-id of its passage. The lists' field `label`, in JSON lines `..._recorded_decision`, is an old
-decision of the method and not the truth about the passage: it is not read, but for the zero-shot
-baseline, of which nothing else was kept.
+Two forms are read. The publishers' lists, in their folder Reverse_Validation, hold the replies of
+one variant of Reverse Validation by ChatGPT, each with its passage. JSON lines, in a file
+"records_MODEL.jsonl", hold the replies of every method, each line with its passage, or with an `id`
+that is the key of its row. The
+lists' field `label`, in JSON lines `..._recorded_decision`, is an old decision of the method and
+not the truth about the passage. It is read for zero-shot alone, of which nothing else was kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from demur_research.datasets.files import load, rows
+from demur_research.datasets.rows import LabelledRow
 
 Variant = Literal["qg", "em"]
 VARIANTS: tuple[Variant, ...] = ("qg", "em")
 
+CHATGPT, LLAMA_2 = "chatgpt", "llama2"
+"""The models of which there are records, as the names of their files have them."""
+PHD_LISTS = "our_dataset_{variant}_record.json"
+WIKIBIO_LISTS = "wiki_bio_{variant}_record.json"
 
-@dataclass(frozen=True)
-class Passage:
-    """A generated passage about one entity."""
-
-    key: str
-    """Its id, or its place in a file that gives none."""
-    entity: str
-    """As the data set has it, white space and all."""
-    text: str
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """The reply of stage 2 of Reverse Validation, and what was said of it."""
-
-    reply: str
-    is_same: str | None
-    """What a model said on whether the reply means the entity; None where it was not asked."""
+_SAID = (
+    *("qg_answer", "em_answer", "lmvslm_verdict"),
+    *("zero_shot_recorded_decision", "selfcheck_bertscore"),
+)
+# A number of more digits is no percentage, and one of hundreds of digits no float.
+_PERCENTAGE = re.compile(
+    r"(?<![\d.,])(\d{1,4}(?:[.,]\d{1,9})?)\s{0,3}(?:[%\uff05\u066a]|per\s?cent\b)", re.I
+)
 
 
-@dataclass(frozen=True)
-class Replies:
-    """What models said about one passage; None where nothing is recorded."""
+class Replies(BaseModel):
+    """What a model said about one passage, in the names of the JSON lines.
 
-    exchanges: Mapping[Variant, Exchange] = field(default_factory=dict)
-    lmvslm: str | None = None
-    """The examiner's verdict."""
-    zero_shot: Literal["factual", "non-factual"] | None = None
-    selfcheck: float | None = None
-    """By BERTScore; higher means less consistent."""
+    Of the publishers' lists, a row is read into the same names. None where nothing is recorded.
+    """
 
-
-@dataclass(frozen=True)
-class PublishedReplies:
-    """Replies replies, by the passage's key."""
-
-    by_key: Mapping[str, Replies]
-    left_over: tuple[str, ...]
-    """The entities, or ids, of records of passages that the data does not have."""
-
-
-class _Row(BaseModel):
-    """One row of either form, in the names of the JSON lines."""
+    model_config = ConfigDict(frozen=True)
 
     id: str | None = None
     entity: str | None = None
+    """With what stands around it: by this the published decisions were made."""
     passage: str | None = None
     qg_answer: str | None = None
+    """The reply of stage 2 to the question."""
     qg_is_same: str | None = None
+    """What a model said on whether that reply means the entity; None where it was not asked."""
     em_answer: str | None = None
     em_is_same: str | None = None
     lmvslm_verdict: str | None = None
     zero_shot_recorded_decision: Literal["factual", "non-factual"] | None = None
     selfcheck_bertscore: float | None = Field(None, allow_inf_nan=False)
+    """Higher means less consistent."""
+    samples: tuple[str, ...] = ()
+    """Other passages about the entity, which the model wrote for SelfCheck."""
 
     @model_validator(mode="before")
     @classmethod
@@ -88,151 +75,135 @@ class _Row(BaseModel):
                 return {name: values.get(source) for name, source in names.items()}
         return values
 
+    @field_validator("qg_is_same", "em_is_same")
+    @classmethod
+    def _none(cls, value: str | None) -> str | None:
+        return None if value in ("", "None") else value
+
     @model_validator(mode="after")
-    def _whole(self) -> _Row:
+    def _whole(self) -> Replies:
         if self.id is None and (self.entity is None or self.passage is None):
             raise ValueError("expected an id, or an entity and its claim (the passage)")
-        if self.qg_answer is None and self.em_answer is None and self.lmvslm_verdict is None:
+        if not self.said:
             raise ValueError(
-                "expected a recorded reply: question or detail with answer, or qg_answer, "
-                "em_answer or lmvslm_verdict"
+                "expected a recorded reply: question or detail with answer, or "
+                f"{', '.join(_SAID[:-1])} or {_SAID[-1]}"
             )
         return self
 
-    def recorded(self) -> Replies:
-        said: dict[Variant, tuple[str | None, str | None]] = {
-            "qg": (self.qg_answer, self.qg_is_same),
-            "em": (self.em_answer, self.em_is_same),
-        }
-        exchanges = {
-            variant: Exchange(reply, None if is_same in (None, "", "None") else is_same)
-            for variant, (reply, is_same) in said.items()
-            if reply is not None
-        }
-        return Replies(
-            exchanges,
-            self.lmvslm_verdict,
-            self.zero_shot_recorded_decision,
-            self.selfcheck_bertscore,
-        )
+    @property
+    def said(self) -> set[str]:
+        """The names of the replies that are recorded."""
+        return {name for name in _SAID if getattr(self, name) is not None}
+
+    def reply(self, variant: Variant) -> str | None:
+        """Of stage 2 of a variant."""
+        return self.qg_answer if variant == "qg" else self.em_answer
+
+    def is_same(self, variant: Variant) -> str | None:
+        """What a model said of that reply."""
+        return self.qg_is_same if variant == "qg" else self.em_is_same
+
+    def and_(self, more: Replies) -> Replies:
+        """Both together: the publishers have a list for each variant."""
+        told = {name: value for name, value in more if value not in (None, ())}
+        return self.model_copy(update=told)
 
 
-def read_records(
-    path: Path, lists: Sequence[str], passages: Sequence[Passage], with_ids: str
-) -> PublishedReplies:
-    """The records in a file or a folder, joined to the passages they are about.
+@dataclass(frozen=True)
+class Records:
+    """The replies, by the key of the passage's row."""
+
+    by_key: Mapping[str, Replies]
+    left_over: tuple[str, ...] = ()
+    """The entities, or ids, of records of passages that the data lacks."""
+
+
+def first_percentage(reply: str) -> float:
+    """Return the first percentage anywhere in a reply, as a share; 1 where it gives none.
+
+    A reading for replies to the publishers' prompts alone, which ask for no line with the figure:
+    the published decision holds no reply to a percentage that it does not give.
+    """
+    found = _PERCENTAGE.search(reply)
+    return min(float(found[1].replace(",", ".")) / 100, 1.0) if found else 1.0
+
+
+def find_records(path: Path, lists: str, model: str) -> list[Path]:
+    """The files of a model's records.
 
     Args:
-        path: A file, or a folder with the publishers' lists or one file of JSON lines.
-        lists: What the publishers call their lists.
-        passages: The data.
-        with_ids: The file beside JSON lines that says which passage an id means. It is needed only
-            where the data itself has no ids.
+        path: A file, or a folder that holds the records, or the publishers' folder of them.
+        lists: What the publishers call their lists, which are of ChatGPT: `PHD_LISTS` or
+            `WIKIBIO_LISTS`.
+        model: `CHATGPT` or `LLAMA_2`.
+
+    Raises:
+        ValueError: The folder holds none.
+    """
+    if not path.is_dir():
+        return [path]
+    wanted = f"records*{model}*.jsonl"
+    names = [lists.format(variant=one) for one in VARIANTS] if model == CHATGPT else []
+    for folder in (path, path / "Reverse_Validation"):
+        found = sorted(folder.glob(wanted)) or [
+            folder / name for name in names if (folder / name).is_file()
+        ]
+        if found:
+            return found
+    expected = ", or ".join([wanted, *([" and ".join(names)] if names else [])])
+    raise ValueError(f"{path} holds no records of {model}: expected {expected}")
+
+
+def read_records(files: Sequence[Path], passages: Sequence[LabelledRow]) -> Records:
+    """The records in files, joined to the rows that they are about.
+
+    Args:
+        files: As `find_records` finds them.
+        passages: Rows of one answer each, with the `entity` in their metadata.
 
     Raises:
         ValueError: A file cannot be read, a record is of another passage than the data's, or it
             cannot be told which passage it is of.
     """
+    by_key = {row.key: row for row in passages}
+    by_text = {_spaced(row.answers[0].text): row for row in passages}
+    if min(len(by_key), len(by_text)) < len(passages):
+        raise ValueError("the data has a passage or a key twice: records would fit both")
+    entities = {_bare(str(row.metadata["entity"])) for row in passages}
     joined: dict[str, Replies] = {}
     left_over: dict[str, None] = {}
-    find = _Join(passages)
-    for file in _files(path, lists):
-        for row in _identified(rows(load(file), _Row, str(file)), file, with_ids, find):
-            key = find.key(row, file)
-            if key is None:
-                left_over[(row.entity or row.id or "").strip()] = None
-            else:
-                joined[key] = _both(joined.get(key, Replies()), row.recorded(), key, file)
-    return PublishedReplies(joined, tuple(left_over))
-
-
-class _Join:
-    """From a record to the key of its passage."""
-
-    def __init__(self, passages: Sequence[Passage]) -> None:
-        self._by_key = {passage.key: passage for passage in passages}
-        self._by_text = {_spaced(passage.text): passage for passage in passages}
-        self._entities = {passage.entity.strip() for passage in passages}
-        if min(len(self._by_key), len(self._by_text)) < len(passages):
-            raise ValueError("the data has a passage or an id twice: records would fit both")
-
-    def knows_id(self, row: _Row) -> bool:
-        return row.id in self._by_key
-
-    def key(self, row: _Row, file: Path) -> str | None:
-        """None where the data has no such passage.
-
-        Raises:
-            ValueError: The data has the entity with another passage, or the passage with another
-                entity.
-        """
-        found = (
-            self._by_text.get(_spaced(row.passage))
-            if row.passage is not None
-            else self._by_key.get(row.id or "")
-        )
-        entity = row.entity and row.entity.strip()
-        if found is None:
-            if row.passage is not None and entity in self._entities:
-                raise ValueError(
-                    f"{file}: the record of {entity!r} is of another passage than the data's: "
-                    "records and data have to be of the same version"
-                )
-            return None
-        if entity is not None and entity != found.entity.strip():
+    read = [(file, said) for file in files for said in rows(load(file), Replies, str(file))]
+    for file, said in read:
+        row = by_key.get(said.id or "")
+        if said.passage is not None:
+            row = by_text.get(_spaced(said.passage))
+        entity = _bare(said.entity or "")
+        if row is None and (said.passage is None or entity not in entities):
+            left_over[(said.entity or said.id or "").strip()] = None
+            continue
+        if row is None or entity not in ("", _bare(str(row.metadata["entity"]))):
             raise ValueError(
-                f"{file}: the record of {entity!r} is of the passage that the data has for "
-                f"{found.entity.strip()!r}: records and data have to be of the same version"
+                f"{file}: the record of {said.entity!r} is of another passage than the data's: "
+                "records and data have to be of the same version"
             )
-        return found.key
+        known = joined.get(row.key)
+        if known is not None and known.said & said.said:
+            raise ValueError(f"{file}: there are two records of the passage {row.key}")
+        joined[row.key] = said if known is None else known.and_(said)
+    if not joined:
+        names = ", ".join(map(str, files))
+        raise ValueError(
+            f"{names}: no record is of a passage of the data. A record that has an id and no "
+            "passage needs data with the same ids"
+        )
+    return Records(joined, tuple(left_over))
 
 
 def _spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def _identified(found: list[_Row], file: Path, with_ids: str, find: _Join) -> Iterator[_Row]:
-    """The rows, with the passages that their ids mean where the data does not know the ids."""
-    if all(row.passage is not None for row in found) or any(map(find.knows_id, found)):
-        yield from found
-        return
-    beside = file.with_name(with_ids)
-    if not beside.is_file():
-        raise ValueError(
-            f"{file}: its records have ids and no passages, and the data has no such ids: pass "
-            f"{with_ids} as the data, or put it beside the records"
-        )
-    known = {row.id: row for row in rows(load(beside), _Named, str(beside))}
-    for row in found:
-        named = known.get(row.id or "")
-        if named is None:
-            raise ValueError(f"{file}: the id {row.id!r} is not in {beside}")
-        yield row.model_copy(update={"entity": named.entity, "passage": named.passage})
-
-
-class _Named(BaseModel):
-    id: str
-    entity: str | None
-    passage: str
-
-
-def _both(known: Replies, more: Replies, key: str, file: Path) -> Replies:
-    if more.exchanges.keys() & known.exchanges.keys():
-        raise ValueError(f"{file}: there are two records of the passage {key}")
-    return replace(more, exchanges={**known.exchanges, **more.exchanges})
-
-
-def _files(path: Path, lists: Sequence[str]) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    for folder in (path, path / "Reverse_Validation"):
-        found = [folder / name for name in lists if (folder / name).is_file()]
-        if found:
-            return found
-    lines = sorted(path.glob("records*.jsonl"))
-    if len(lines) == 1:
-        return lines
-    if lines:
-        names = ", ".join(file.name for file in lines)
-        raise ValueError(f"{path} holds the records of several models: pass one of {names}")
-    raise ValueError(f"{path} holds no records: expected {' and '.join(lists)}, or records*.jsonl")
+def _bare(entity: str) -> str:
+    """The name without the blanks and stray signs around it, which not everyone keeps."""
+    return "".join(filter(str.isalnum, entity)).casefold()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
@@ -84,6 +85,8 @@ class Reading:
     """By the names of the set's traps: how many there are among the rows."""
     missing: tuple[str, ...] = ()
     """The set's files that were not there, and without which it was read."""
+    folder: Path | None = None
+    """Where its files lie, to look for what is published beside them."""
 
     def __iter__(self) -> Iterator[LabelledRow]:
         return iter(self.rows)

@@ -11,8 +11,7 @@ is accurate (arXiv 2310.06498, section 5): so all of them are non-factual.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -20,12 +19,10 @@ from pydantic import BaseModel, Field
 
 from demur_research.datasets.catalogue import DataSet, File
 from demur_research.datasets.files import load, load_lines, rows
-from demur_research.datasets.published import Passage, PublishedReplies, read_records
 from demur_research.datasets.rows import Answer, LabelledRow, Part, Reading
 
 Label = Literal["accurate", "minor_inaccurate", "major_inaccurate"]
 
-_LISTS = ("wiki_bio_qg_record.json", "wiki_bio_em_record.json")
 _STRAY = " \t\n,\"'“”"
 _MOST_PIECES = 4
 
@@ -137,46 +134,3 @@ DATA_SET = DataSet(
     },
     read_here=False,
 )
-
-
-# --- What the records of Reverse Validation's authors are joined to -------------------------------
-
-
-@dataclass(frozen=True)
-class Biography(Passage):
-    """A passage of the subset."""
-
-    ratio: float
-    """The share of its sentences that are not accurate, in (0, 1]."""
-
-
-def read_biographies(path: Path) -> tuple[Biography, ...]:
-    """The passages of the subset that Reverse Validation was tried on.
-
-    Args:
-        path: JSON lines with id, entity, passage, labels and in_rv_subset.
-
-    Raises:
-        ValueError: The file is not of this form; the message says where.
-    """
-    found = []
-    for at, line in enumerate(rows(load(path), _Line, str(path)), start=1):
-        if not line.in_rv_subset:
-            continue
-        wrong = sum(label != "accurate" for label in line.labels)
-        if line.entity is None or not wrong:
-            what = "no entity" if line.entity is None else "only accurate sentences"
-            raise ValueError(f"{path}: row {at} has {what}, so it cannot be in the subset")
-        found.append(Biography(line.id, line.entity, line.passage, wrong / len(line.labels)))
-    if not found:
-        raise ValueError(f"{path}: it holds no passage with in_rv_subset")
-    return tuple(found)
-
-
-def read_wikibio_records(path: Path, passages: Sequence[Biography]) -> PublishedReplies:
-    """What models said about the passages: see `read_records`.
-
-    Raises:
-        ValueError: They cannot be read, or do not fit the passages.
-    """
-    return read_records(path, _LISTS, passages, with_ids="wikibio.jsonl")

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from demur_research.bench import NotRun, Table
-from demur_research.tables import claims, injection, quantities, refchecker, unchecked, windows
+from demur_research.tables import (
+    claims,
+    injection,
+    quantities,
+    refchecker,
+    reverse_validation,
+    unchecked,
+    windows,
+)
 
 TABLES: Mapping[str, Table] = {
     table.name: table
     for tables in (
+        reverse_validation.TABLES,
         refchecker.TABLES,
         claims.TABLES,
         unchecked.TABLES,
@@ -21,5 +30,5 @@ TABLES: Mapping[str, Table] = {
 }
 """By name, in the order in which they are listed."""
 
-NOT_RUN: tuple[NotRun, ...] = ()
+NOT_RUN: tuple[NotRun, ...] = (*reverse_validation.NOT_RUN,)
 """Those of the sources that cannot be run."""

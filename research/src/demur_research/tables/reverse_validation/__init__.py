@@ -1,0 +1,85 @@
+"""The tables of Reverse Validation (arXiv 2310.06498): PHD, WikiBio-GPT3, and what it costs.
+
+The publishers recorded what ChatGPT and Llama-2 said, and those replies are judged again. A model
+that is asked now has tables of its own.
+"""
+
+from __future__ import annotations
+
+from demur_research.bench import NotRun, Table
+from demur_research.replay import PERCENTAGE
+from demur_research.tables.reverse_validation import live, recorded
+from demur_research.tables.reverse_validation.judged import PHD, WIKIBIO
+
+_SOURCE = "Reverse Validation"
+_LEAST = "the least that entity matching has to give, from 0 to 100"
+_RECORDS = {
+    "records": "the recorded replies, a file or a folder [default: beside the data]",
+    "percentage": f"{_LEAST} [default: {PERCENTAGE:g}]",
+}
+_OF_PHD = {**_RECORDS, "wikibio-records": "those of WikiBio, for SelfCheck's threshold"}
+_METHODS = {"methods": f"which, with commas [default: {','.join(live.METHODS)}]"}
+_LIVE = {**_METHODS, "percentage": f"{_LEAST} [default: {live.PERCENTAGE:g}]"}
+
+TABLES = (
+    Table(
+        "rv-table-1",
+        f"{_SOURCE}, Table 1",
+        "How many passages of each domain of PHD are factual.",
+        (PHD,),
+        recorded.labels,
+        asks=False,
+    ),
+    Table(
+        "rv-table-3",
+        f"{_SOURCE}, Table 3",
+        "Detection on PHD and its domains, from what ChatGPT said.",
+        (PHD, WIKIBIO),
+        recorded.chatgpt,
+        options=_OF_PHD,
+    ),
+    Table(
+        "rv-table-4",
+        f"{_SOURCE}, Table 4",
+        "How much of WikiBio-GPT3 is rejected, where every passage is wrong.",
+        (WIKIBIO,),
+        recorded.wikibio,
+        asks=False,
+        options=_RECORDS,
+    ),
+    Table(
+        "rv-table-5",
+        f"{_SOURCE}, Table 5",
+        "Tokens and seconds of each method on a passage of PHD.",
+        (PHD,),
+        live.costs,
+        options=_METHODS,
+    ),
+    Table(
+        "rv-table-6",
+        f"{_SOURCE}, Table 6",
+        "Detection on PHD and its domains, from what Llama-2 said.",
+        (PHD, WIKIBIO),
+        recorded.llama_2,
+        options=_OF_PHD,
+    ),
+    Table(
+        "rv-live",
+        f"{_SOURCE}, Table 3 with a model that is asked now",
+        "Detection on PHD and its domains, with a model that is asked now.",
+        (PHD,),
+        live.detected,
+        options=_LIVE,
+    ),
+)
+
+NOT_RUN = (
+    NotRun(f"{_SOURCE}, Table 2", "The prompts.", "demur has prompts of its own."),
+    NotRun(f"{_SOURCE}, Figure 1", "The three stages of the method.", "It is a drawing."),
+    NotRun(
+        f"{_SOURCE}, Table 7",
+        "Two rejected passages that are right.",
+        "They are cases of the tests.",
+    ),
+    NotRun(f"{_SOURCE}, Table 8", "Two wrong passages that pass.", "They are cases of the tests."),
+)
