@@ -81,7 +81,7 @@ def command(table: Table) -> Callable[..., None]:
                 at_once,
                 seed,
                 options,
-                lambda what, done, of: report(what, table.name, done, of),
+                lambda what, done, of: None if replay else report(what, table.name, done, of),
             )
             result = attempt(lambda: table.make(bench), f"demur-bench {table.name}")
         with pipe_may_close():
