@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from demur.comparing.detectors import DETECTORS
 from demur.comparing.figures import (
     Bools,
     Estimate,
@@ -144,10 +145,11 @@ def read_comparison(
             unknown += 1
     if not known:
         raise DemurError(f"{path}: no answer has a label; --labels names a file of them")
-    # In the order of the labels, so that a run that was stopped and went on has the same figures.
+    # Not in the order of the findings, so that a run that went on has the same figures.
+    places = {name: place for place, name in enumerate(DETECTORS)}
     ordered = {
-        name: [(known[key], each[key]) for key in known if key in each]
-        for name, each in found.items()
+        name: [(known[key], found[name][key]) for key in known if key in found[name]]
+        for name in sorted(found, key=lambda name: (places.get(name, len(places)), name))
     }
     rows = [_compared(name, pairs, prices, seed) for name, pairs in ordered.items() if pairs]
     about = told.about

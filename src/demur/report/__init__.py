@@ -1,7 +1,7 @@
 """What a log holds, or a comparison, as one page to look at: figures, thresholds, every answer."""
 
-from demur.report.comparison import write_comparison
+from demur.report.comparison import write_comparison as write_comparison
 from demur.report.page import MOST, Written, write_report
 from demur.report.words import plural as plural
 
-__all__ = ["MOST", "Written", "write_comparison", "write_report"]
+__all__ = ["MOST", "Written", "write_report"]

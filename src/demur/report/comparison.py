@@ -77,8 +77,9 @@ def quality_against_cost(comparison: Comparison) -> Chart:
         if (point := one.point(cost)) is not None
     ]
     caption = (
-        "Higher is better, and further left is cheaper. The line is the best AUROC for each cost: on "
-        "it are the detectors that no other one beats. Bars are intervals of 95 %, and 0.5, the dotted line, would be chance."
+        "Higher is better, and further left is cheaper. The line is the best AUROC for each cost: "
+        "on it are the detectors that no other one beats. Bars are intervals of 95 %. The dotted "
+        "line at 0.5 would be chance."
     )
     rows = [
         (point["name"], f"{point['y']:.3f}", point["between"], f"{point['x']:,.6g}")
