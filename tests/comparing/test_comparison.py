@@ -89,11 +89,11 @@ def test_what_is_undetermined_or_states_nothing_is_counted_and_never_scored(path
 
 def test_nothing_but_undetermined_has_no_figures_and_is_on_no_line(path: Path) -> None:
     found = read_comparison(_write(path, {"none": [FAILED] * 16, "good": GOOD}, LABELS))
-    none, good = found.detectors
+    good, none = found.detectors
     assert none.quality.auroc.value is None
     assert none.quality.own_f1.value is None
     assert [none.on_line, good.on_line] == [False, True]
-    assert quality(found)[0] == ["none", "", *["–"] * 7]
+    assert quality(found)[1] == ["none", "", *["–"] * 7]
 
 
 def test_the_line_is_drawn_by_the_cost_that_is_asked_for(path: Path) -> None:
@@ -174,10 +174,10 @@ def compared(path: Path) -> Comparison:
 
 
 def test_csv_has_all_digits_and_nothing_where_nothing_is_known(compared: Comparison) -> None:
-    good, weird = csv.DictReader(io.StringIO(csv_table(compared)))
+    weird, good = csv.DictReader(io.StringIO(csv_table(compared)))
     assert (good["detector"], good["auroc"], good["on_pareto_line"]) == ("good", "1.0", "true")
-    assert float(weird["auroc"]) == compared.detectors[1].quality.auroc.value
-    low, high = compared.detectors[1].quality.auroc.interval or (None, None)
+    assert float(weird["auroc"]) == compared.detectors[0].quality.auroc.value
+    low, high = compared.detectors[0].quality.auroc.interval or (None, None)
     assert (float(weird["auroc_low"]), float(weird["auroc_high"])) == (low, high)
     assert weird["own_f1"] == weird["own_f1_low"] == ""
     assert (weird["undetermined"], weird["scored"], weird["answers"]) == ("1", "15", "16")

@@ -159,6 +159,16 @@ def test_no_threshold_is_better_than_the_best_and_no_lower_one_as_good(
         assert other >= best or value < reached
 
 
+def test_the_threshold_leaves_room_on_both_sides() -> None:
+    assert (
+        best_threshold(np.array([0.1, 0.2, 0.8]), np.array([True, True, False]), by_f1=True) == 0.5
+    )
+    close = np.array([1.0, np.nextafter(1.0, 2)])
+    for scores in (close, np.array([-1.7e308, 1.7e308])):
+        best = best_threshold(scores, np.array([True, False]), by_f1=False)
+        assert (scores < best).tolist() == [True, False]
+
+
 def test_a_detector_that_rejects_all_may_have_the_best_f1() -> None:
     labels = np.array([True, True, True, False])
     assert best_threshold(np.zeros(4), labels, by_f1=True) == math.inf

@@ -121,14 +121,18 @@ def cross_fitted(scores: Floats, hallucinated: Bools, first: Bools, *, by_f1: bo
 
 
 def best_threshold(scores: Floats, hallucinated: Bools, *, by_f1: bool) -> float:
-    """The lowest threshold of the best F1 or balanced accuracy on answers with both labels.
+    """The threshold of the best F1 or balanced accuracy on answers with both labels.
 
-    It is a score that occurs, or infinite, which flags all answers.
+    It is halfway between two neighbouring scores, since other answers will have scores between
+    them; or the lowest score, which flags no answer, or infinite, which flags all.
     """
     caught, alarms = _swept(scores, hallucinated, np.ones(len(scores)))
     measure = _f1 if by_f1 else _balanced
     values = measure(caught, alarms, caught[-1:], alarms[-1:])
-    return float(np.append(np.unique(scores), math.inf)[int(np.argmax(values))])
+    known = np.unique(scores)
+    middles = known[:-1] / 2 + known[1:] / 2
+    apart = np.where(middles > known[:-1], middles, known[1:])
+    return float(np.concatenate([known[:1], apart, [math.inf]])[int(np.argmax(values))])
 
 
 def estimates(figures: Sequence[Figure], groups: Sequence[Hashable], seed: int) -> list[Estimate]:
