@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 
 from demur import Sample
 from demur.comparing import DETECTORS
-from demur.evaluators import Evaluator
+from demur.evaluators import Evaluator, SelfCheck
 from demur.local import ChatLocal
 from support.fakes import ScriptedModel, scripted
 from support.openai_server import OpenAIServer
@@ -67,6 +68,27 @@ def test_log_probabilities_are_asked_of_models_that_give_them() -> None:
     assert detector.fits(OpenAIServer("http://127.0.0.1:1/v1").model()) is None
     assert detector.fits(ChatLocal.model_construct()) is None
     assert DETECTORS["refchecker-sentences-joint"].fits(MODEL) is None
+
+
+def test_variants_of_self_check_share_samples_and_each_counts_their_cost() -> None:
+    def script(stage: str, messages: object) -> AIMessage:
+        usage = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
+        return AIMessage("It is in France.", usage_metadata=usage)
+
+    model = ScriptedModel(script=script)
+    variants = [DETECTORS[name].make(model) for name in ("selfcheck-ngram", "selfcheck-embedding")]
+    sample = {"question": "Where is it?", "answer": "It is in Spain."}
+    first, second = (variant.invoke(sample) for variant in variants)
+    assert model.stages == ["sample"] * 5
+    assert first.details["samples"] == second.details["samples"]
+    tokens = [(one.usage.calls, one.usage.input_tokens) for one in (first, second)]
+    assert tokens == [(5, 35), (5, 35)]
+    variants[1].invoke({**sample, "question": "Where is that?"})
+    DETECTORS["selfcheck-ngram"].make(ScriptedModel(script=script)).invoke(sample)
+    assert model.stages == ["sample"] * 10
+    alone = SelfCheck(ScriptedModel(script=script), method="ngram")
+    assert variants[0].fingerprints == alone.fingerprints
+    assert alone.invoke(sample).score == first.score
 
 
 @pytest.mark.parametrize(

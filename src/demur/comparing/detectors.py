@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from langchain_core.language_models import BaseChatModel
 
 from demur.comparing.floors import Floor
+from demur.comparing.sampling import SharedSelfCheck
 from demur.evaluators import (
     FEWL,
     AllFalse,
@@ -17,7 +18,6 @@ from demur.evaluators import (
     LMvsLM,
     RefChecker,
     ReverseValidation,
-    SelfCheck,
     ZeroShot,
 )
 from demur.runtime import is_local
@@ -120,7 +120,7 @@ def _floor(measure: Any, what: str, needs: Needs = _nothing) -> Detector:
 
 
 def _self_check(method: Any, what: str, calls: int | None = 5) -> Detector:
-    make = partial(SelfCheck, method=method)
+    make = partial(SharedSelfCheck, method=method)
     return Detector(f"selfcheck-{method}", f"SelfCheck: {what}", calls, make, _samples)
 
 
