@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint, entry_points
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,29 @@ def test_it_goes_on_and_asks_nothing_twice(file: Path, detectors: Any) -> None:
     assert _run(file, "--limit", 8) == 2
     assert len(detectors["knows"].asked) == len(set(detectors["knows"].asked)) == 8
     assert len(detectors["guesses"].asked) == 8
+
+
+def test_an_interrupt_says_how_to_go_on(
+    file: Path, tmp_path: Path, detectors: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(sample: Sample) -> Evaluation:
+        if "City5 " in sample.answer:
+            raise KeyboardInterrupt
+        return _knows(sample)
+
+    known: Any = DETECTORS
+    stops = Detector("stops", "", 1, lambda model, **options: Scripted(script=interrupted))
+    monkeypatch.setitem(known, "stops", stops)
+    options = ("--method", "stops", "--max-concurrency", 1)
+    assert _run(file, *options, "--html", tmp_path / "a.html") == 130
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "stopped: 5 of 20 are in" in " ".join(err.split())
+    assert not (tmp_path / "a.html").exists()
+    works = Detector("stops", "", 1, lambda model, **options: Scripted(script=_knows))
+    monkeypatch.setitem(known, "stops", works)
+    assert _run(file, *options) == 0
+    assert "15 of 15" not in capsys.readouterr().err
 
 
 def test_expensive_detectors_are_asked_about_fewer_rows(file: Path, detectors: Any) -> None:
@@ -348,6 +372,12 @@ def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = "def nothing(name, path):\n    raise LookupError(name)\n"
     (site / "fake_sets.py").write_text(nothing + _SETS)
     monkeypatch.syspath_prepend(str(site))
+
+    def only_these(group: str) -> list[EntryPoint]:
+        found = entry_points(group=group)
+        return [one for one in found if one.dist is not None and one.dist.name == "fake-sets"]
+
+    monkeypatch.setattr("demur.cli.data_sets.entry_points", only_these)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "fake_sets", raising=False)
 
@@ -377,6 +407,15 @@ def test_a_set_that_nobody_knows_or_has_is_told(
 ) -> None:
     assert _run(name) == 64
     assert why in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_package_of_sets_that_cannot_be_loaded_is_named(
+    tmp_path: Path, sets: None, detectors: Any, capsys: Any
+) -> None:
+    (tmp_path / "site" / "fake_sets.py").write_text("import nowhere_at_all\n")
+    assert _run("cities/small") == 2
+    err = " ".join(capsys.readouterr().err.split())
+    assert "fake_sets:nothing, which offers data sets, is broken: No module named" in err
 
 
 def test_without_the_research_package_a_name_says_what_to_install(

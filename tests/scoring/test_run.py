@@ -263,3 +263,9 @@ def test_notes_stay_where_they_are_and_are_nobodys_findings(data: Data, out: Pat
     held = [*read_lines(out)]
     assert [one.value for one in held if isinstance(one, Note)] == [note]
     assert len([*read_results(out)]) == len(held) - 1 == 20
+
+
+def test_findings_that_are_not_wanted_any_more_are_not_counted(data: Data, out: Path) -> None:
+    run_on(data, out)
+    done = run_on(data, out, do=lambda run: (run.done, run.total), wants=lambda row, _: row == "q3")
+    assert done == (1, 1)

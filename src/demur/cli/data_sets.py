@@ -64,6 +64,10 @@ def _named(name: str, data: Path | None) -> Iterable[Mapping[str, Any]]:
             return chain([first] if (first := next(rows, None)) is not None else [], rows)
         except LookupError:
             continue
+        except (ImportError, AttributeError) as error:
+            raise DemurError(
+                f"{point.value}, which offers data sets, is broken: {error}"
+            ) from error
     message = (
         f"there is no file {name!r}, and no data set of this name: demur-bench datasets lists them"
         if points
