@@ -259,6 +259,15 @@ def test_what_was_found_is_enough_to_print_it_again(
     assert json.loads(capsys.readouterr().out) == first
     assert {name: len(one.asked) for name, one in detectors.items()} == asked
     assert found.read_bytes() == before
+    # A later run that names one detector forgets nothing of the others.
+    _write(file, _rows())
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    assert _run(file, "--method", "knows") == 0
+    capsys.readouterr()
+    assert _print(found, "--json") == 2
+    again = json.loads(capsys.readouterr().out)
+    assert again["left_out"] == first["left_out"]
+    assert [one["name"] for one in again["detectors"]] == ["knows", "guesses"]
     assert _print(found, "--method", "knows", "--cost", "seconds") == 0
     assert "Not beaten in AUROC and seconds an answer: knows." in capsys.readouterr().out
 

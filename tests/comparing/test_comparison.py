@@ -29,7 +29,8 @@ def _scored(score: float, passed: bool | None = None) -> Evaluation:
 def _lines(found: dict[str, list[Evaluation]], labels: list[bool]) -> Iterator[dict[str, Any]]:
     about = {"name": "set", "model": "m", "unlabelled": 3, "unknown": 0}
     yield {"demur_scores": 1, "input": {"name": "set", "sha256": "x"}, "settings": {}}
-    yield {"note": {"compared": {**about, "left_out": {"gone": "why"}}}}
+    yield {"note": {"compared": about}}
+    yield {"note": {"left_out": "gone", "why": "why"}}
     for at, label in enumerate(labels):
         yield {"note": {"answer": f"q{at}", "hallucinated": label, "group": f"g{at // 2}"}}
     for name, evaluations in found.items():

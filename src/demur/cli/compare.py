@@ -326,7 +326,6 @@ def _carry_out(
     labelled: Labelled, asked: _Asked, target: Path, prices: Prices | None, **options: bool
 ) -> bool:
     """Ask about what is missing; False after an interrupt."""
-    known = {"name": labelled.data.name, "model": asked.model, "left_out": dict(asked.left_out)}
     with (
         read_input(labelled.data) as rows,
         open_run(
@@ -341,7 +340,7 @@ def _carry_out(
     ):
         say_what_was_there(run.results)
         _say_what_is_missing(labelled, asked)
-        write_notes(run.results, labelled.notes(known))
+        write_notes(run.results, labelled.notes(asked.model, asked.left_out))
         try:
             with counts() as report:
                 run.score(partial(_report, report, prices))

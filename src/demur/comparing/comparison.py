@@ -153,7 +153,6 @@ def read_comparison(
     }
     rows = [_compared(name, pairs, prices, seed) for name, pairs in ordered.items() if pairs]
     about = told.about
-    left_out = about.get("left_out") or {}
     return Comparison(
         name=str(about.get("name") or path.name),
         model=about.get("model"),
@@ -170,7 +169,7 @@ def read_comparison(
                 rows, on_pareto_line([row.point(cost) for row in rows]), strict=True
             )
         ),
-        left_out={name: why for name, why in left_out.items() if name not in ordered},
+        left_out={name: why for name, why in told.left_out.items() if name not in ordered},
     )
 
 

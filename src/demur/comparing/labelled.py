@@ -15,7 +15,6 @@ from demur.scoring import Data, Note, Results, Row, ScoringError, read_input
 GROUP = "group"
 EXTRA = (LABEL, GROUP)
 """What a row may hold beside the fields of `demur.scoring.Data`."""
-_ABOUT = "compared"
 
 
 @dataclass(frozen=True)
@@ -52,9 +51,17 @@ class Labelled:
         """Whether a detector is asked about the answers of a row."""
         return row in self._rows[detector.needs, detector.expensive]
 
-    def notes(self, about: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """What the results are to tell of the set, so that they can be read without it."""
-        yield {_ABOUT: {"unlabelled": self.unlabelled, "unknown": self.unknown, **about}}
+    def notes(self, model: str, left_out: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        """What the results are to tell of the set, so that they can be read without it.
+
+        Args:
+            model: The name of the model that is asked.
+            left_out: Detectors that are not asked, each with why.
+        """
+        about = {"name": self.data.name, "model": model, "unlabelled": self.unlabelled}
+        yield {"compared": {**about, "unknown": self.unknown}}
+        for name, why in left_out.items():
+            yield {"left_out": name, "why": why}
         for key, label in self.labels.items():
             yield {"answer": key, LABEL: label.hallucinated, GROUP: label.group}
 
@@ -144,12 +151,14 @@ def read_labelled(
 
 def write_notes(results: Results, notes: Iterable[Mapping[str, Any]]) -> None:
     """Write down what the results do not tell yet."""
-    told = {
-        line.value.get("answer"): line.value for line in results.lines() if isinstance(line, Note)
-    }
+    told = {_subject(line.value): line.value for line in results.lines() if isinstance(line, Note)}
     for note in notes:
-        if told.get(note.get("answer")) != note:
+        if told.get(_subject(note)) != note:
             results.append({"note": note})
+
+
+def _subject(note: Mapping[str, Any]) -> tuple[Any, Any]:
+    return note.get("answer"), note.get("left_out")
 
 
 @dataclass
@@ -157,6 +166,7 @@ class Told:
     """What the notes in a file of results tell."""
 
     labels: dict[str, Label] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
 
     def take(self, note: Note) -> None:
@@ -164,6 +174,8 @@ class Told:
         match note.value:
             case {"answer": str(key), "hallucinated": bool(label), "group": str(group)}:
                 self.labels[key] = Label(label, group)
+            case {"left_out": str(name), "why": str(why)}:
+                self.left_out[name] = why
             case {"compared": dict(about)}:
                 self.about = about
 
