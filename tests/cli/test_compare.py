@@ -346,6 +346,11 @@ def test_a_page_never_replaces_what_is_read(file: Path, detectors: Any, capsys: 
     assert file.read_bytes() == before
 
 
+def test_a_folder_is_no_file_of_rows(tmp_path: Path, detectors: Any, capsys: Any) -> None:
+    assert _run(tmp_path) == 64
+    assert "is no ordinary file" in " ".join(capsys.readouterr().err.split())
+
+
 def test_the_list_names_all_detectors_of_the_house(capsys: Any) -> None:
     assert _print("--list") == 0
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]

@@ -265,6 +265,17 @@ def test_notes_stay_where_they_are_and_are_nobodys_findings(data: Data, out: Pat
     assert len([*read_results(out)]) == len(held) - 1 == 20
 
 
+def test_a_retry_forgets_nothing_that_it_does_not_score_again(data: Data, out: Path) -> None:
+    lost = {name: Scripted(script=lambda sample: undetermined("why")) for name in ("one", "two")}
+    run_on(data, out, lost)
+    again = Scripted(script=length)
+    run_on(data, out, {"one": again}, retry=True, wants=lambda row, _: row in ("q1", "q2"))
+    assert len(again.asked) == 2
+    undecided = [found for found in read_results(out) if found.evaluation.undetermined]
+    assert len(undecided) == 38
+    assert keys(out) == {(f"q{row}", name): 1 for row in range(20) for name in lost}
+
+
 def test_findings_that_are_not_wanted_any_more_are_not_counted(data: Data, out: Path) -> None:
     run_on(data, out)
     done = run_on(data, out, do=lambda run: (run.done, run.total), wants=lambda row, _: row == "q3")

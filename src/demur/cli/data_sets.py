@@ -34,12 +34,14 @@ def rows_of(file: str, data: Path | None) -> Iterator[tuple[Path, Path]]:
 
     Raises:
         typer.BadParameter: There is neither such a file nor such a set, or `data` has no effect.
-        ScoringError: The set cannot be had.
+        ScoringError: The set cannot be had, or the file is none that can be read twice.
     """
     path = Path(file)
     if path.exists():
         if data is not None:
             raise typer.BadParameter("it has no effect with a file", param_hint="--data")
+        if not path.is_file():  # a pipe can be read only once
+            raise ScoringError(f"{file} is no ordinary file: write the rows to one first")
         yield path, path
         return
     with tempfile.TemporaryDirectory(prefix="demur-") as folder:

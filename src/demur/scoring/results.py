@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -127,15 +127,15 @@ class Results:
         if time.monotonic() - self._synced > _SYNC_SECONDS:
             self._sync()
 
-    def forget_undetermined(self) -> None:
-        """Take out the findings that decide nothing, so that they are missing like any other."""
+    def forget_undetermined(self, which: Callable[[Result], bool]) -> None:
+        """Take out such findings as decide nothing, so that they are missing like any other."""
         rest = self.path.with_name(f".{self.path.name}.retry")
         rest.unlink(missing_ok=True)  # of a run that was killed
         with self.path.open("rb") as lines, open(rest, "xb", opener=private.opened) as out:
             shutil.copymode(self.path, rest)
             out.write(next(lines))
             for raw, held in zip(lines, self.lines(), strict=True):
-                if not isinstance(held, Result) or not held.evaluation.undetermined:
+                if not (isinstance(held, Result) and held.evaluation.undetermined and which(held)):
                     out.write(raw)
             out.flush()
             os.fsync(out.fileno())

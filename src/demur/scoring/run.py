@@ -271,16 +271,19 @@ def open_run(
         raise ScoringError(f"{out} is the input itself: -o names another file")
     read = {target: source for target, source in data.fields.items() if target not in data.extra}
     described = {"name": data.name, "sha256": input.sha256, "fields": read}
+
+    def wanted(found: Result) -> bool:
+        rows = ledger.select("select row from answers where key = ?", found.key)
+        return found.evaluator in evaluators and any(wants(row, found.evaluator) for (row,) in rows)
+
     with Results(out, described, settings, restart) as results:
         if retry:
-            results.forget_undetermined()
+            results.forget_undetermined(wanted)
         for line in results.lines():
             if isinstance(line, Usage):
                 ledger.spend(line)
-            elif isinstance(line, Result) and line.evaluator in evaluators:
-                query = "select row from answers where key = ?"
-                if any(wants(row, line.evaluator) for (row,) in ledger.select(query, line.key)):
-                    ledger.note(line.key, line.evaluator, line.evaluation)
+            elif isinstance(line, Result) and wanted(line):
+                ledger.note(line.key, line.evaluator, line.evaluation)
         yield Run(input, evaluators, results, rows_at_once, wants)
 
 
