@@ -157,6 +157,17 @@ def test_a_mapping_that_says_nothing_is_refused(given: list[str], said: str) -> 
         read_fields(given)
 
 
+def test_further_fields_are_read_where_they_are_asked_for(path: Path) -> None:
+    row = {"answer": "A.", "wrong": True, "other": 1}
+    (found,) = _data(path, row).rows()
+    assert found.extra == {}
+    with pytest.raises(ValueError, match="expected TARGET=FIELD"):
+        read_fields(["label=wrong"])
+    fields = read_fields(["label=wrong"], ["label", "group"])
+    (found,) = Data(path, path.name, fields, extra=("label", "group")).rows()
+    assert found.extra == {"label": True, "group": None}
+
+
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),

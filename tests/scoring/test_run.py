@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from demur import DemurError, Evaluation, Sample
-from demur.scoring import Data, Progress
+from demur.scoring import Data, Note, Progress, Row, Run, read_lines, read_results
 from support.evaluators import Scripted, undetermined
 from support.scoring import findings, keys, length, rows, run_on
 from support.words import KEY
@@ -205,3 +206,77 @@ def test_what_is_undetermined_is_scored_again_only_when_asked(data: Data, out: P
         now[key] == line for key, line in held.items() if line["evaluation"]["error"] is None
     )
     assert not any(line["evaluation"]["error"] for line in now.values())
+
+
+def test_an_evaluator_scores_the_rows_that_are_meant_for_it(data: Data, out: Path) -> None:
+    few, every = Scripted(script=length), Scripted(script=length)
+    evaluators = {"few": few, "all": every}
+    meant = {f"q{row}" for row in range(0, 20, 4)}
+    seen: list[Progress] = []
+
+    def wants(row: str, evaluator: str) -> bool:
+        return evaluator == "all" or row in meant
+
+    for _ in range(2):
+        run_on(data, out, evaluators, do=lambda run: run.score(seen.append), wants=wants)
+        assert keys(out) == {
+            **{(f"q{row}", "all"): 1 for row in range(20)},
+            **{(row, "few"): 1 for row in meant},
+        }
+    assert (len(few.asked), len(every.asked)) == (5, 20)
+    assert {now.total for now in seen} == {25}
+    assert seen[-1].done == 25
+
+
+def test_findings_of_others_in_the_file_are_not_counted_as_done(data: Data, out: Path) -> None:
+    run_on(data, out, {"first": Scripted(script=length)})
+    second = Scripted(script=length)
+    before = run_on(data, out, {"second": second}, do=lambda run: (run.done, run.score())[0])
+    assert before == 0
+    assert len(second.asked) == 20
+
+
+def test_what_is_not_selected_of_the_rows_is_not_scored(tmp_path: Path, out: Path) -> None:
+    def select(row: Row) -> Row | None:
+        if row.id == "q1":
+            return None
+        return replace(row, samples={name: row.samples[name] for name in ("n0", "n2")})
+
+    data = replace(rows(tmp_path / "rows.jsonl", 3, answers=3), select=select)
+    run_on(data, out)
+    expected = {f"q{row}:n{name}" for row in (0, 2) for name in (0, 2)}
+    assert keys(out) == {(key, "len"): 1 for key in expected}
+
+
+def test_notes_stay_where_they_are_and_are_nobodys_findings(data: Data, out: Path) -> None:
+    note = {"answer": "q0", "of": ["any", "JSON"]}
+
+    def score(run: Run) -> None:
+        run.results.append({"note": note})
+        run.score()
+
+    lost = Scripted(script=lambda sample: undetermined("why"))
+    run_on(data, out, {"len": lost}, do=score)
+    again = Scripted(script=length)
+    run_on(data, out, {"len": again}, retry=True)
+    assert len(again.asked) == 20
+    held = [*read_lines(out)]
+    assert [one.value for one in held if isinstance(one, Note)] == [note]
+    assert len([*read_results(out)]) == len(held) - 1 == 20
+
+
+def test_a_retry_forgets_nothing_that_it_does_not_score_again(data: Data, out: Path) -> None:
+    lost = {name: Scripted(script=lambda sample: undetermined("why")) for name in ("one", "two")}
+    run_on(data, out, lost)
+    again = Scripted(script=length)
+    run_on(data, out, {"one": again}, retry=True, wants=lambda row, _: row in ("q1", "q2"))
+    assert len(again.asked) == 2
+    undecided = [found for found in read_results(out) if found.evaluation.undetermined]
+    assert len(undecided) == 38
+    assert keys(out) == {(f"q{row}", name): 1 for row in range(20) for name in lost}
+
+
+def test_findings_that_are_not_wanted_any_more_are_not_counted(data: Data, out: Path) -> None:
+    run_on(data, out)
+    done = run_on(data, out, do=lambda run: (run.done, run.total), wants=lambda row, _: row == "q3")
+    assert done == (1, 1)

@@ -1,4 +1,4 @@
-"""The commands: `demur check`, `score`, `log`, `report`, `calibrate`, `demo`, `models`.
+"""The commands: `check`, `score`, `compare`, `log`, `report`, `calibrate`, `demo`, `models`.
 
 Exit codes: 0 passed, 1 failed, 2 undetermined or nothing to check, 64 wrong usage, 70 a fault in
 demur itself, 130 interrupted, 143 terminated (SIGTERM). A pipeline that asks "may this answer go
@@ -21,6 +21,7 @@ from langchain_core.language_models import BaseChatModel
 from demur import RefChecker, __version__, resolve_model
 from demur.cli import progress
 from demur.cli.calibrate import calibrate
+from demur.cli.compare import compare
 from demur.cli.console import (
     FAILED,
     PASSED,
@@ -186,6 +187,7 @@ def demo(
 
 
 app.command()(score)
+app.command()(compare)
 app.add_typer(log, name="log")
 app.command()(report)
 app.command()(calibrate)

@@ -38,6 +38,7 @@ from demur.schema import Usage
 from demur.scoring import (
     Data,
     Progress,
+    Results,
     Run,
     ScoringError,
     open_run,
@@ -272,27 +273,36 @@ def _file(file: str, out: Path | None) -> Iterator[tuple[Path, str, Path]]:
 
 def _carry_out(run: Run, method: Method, prices: Prices | None) -> bool:
     """Score what is missing; False after an interrupt."""
-    path = terminal.one_line(str(run.results.path))
-    if run.results.aside:
-        aside = terminal.one_line(str(run.results.aside))
-        terminal.say(errors(), f"the earlier results are in {aside}")
-    if run.results.cut:
-        terminal.say(
-            errors(),
-            f"{path} ended in a line that was not whole: {run.results.cut} bytes cut",
-        )
+    say_what_was_there(run.results)
     try:
         with counts() as report:
             if method.prepare is not None and run.done < run.total:
                 _prepare(run, method.prepare, report, prices)
             run.score(partial(_report, report, prices))
     except KeyboardInterrupt:
-        terminal.say(
-            errors(),
-            f"stopped: {run.done:,} of {run.total:,} are in {path}; the same command goes on",
-        )
+        say_stopped(run)
         return False
     return True
+
+
+def say_what_was_there(results: Results) -> None:
+    """Say what became of results that were there before."""
+    if results.aside:
+        aside = terminal.one_line(str(results.aside))
+        terminal.say(errors(), f"the earlier results are in {aside}")
+    if results.cut:
+        path = terminal.one_line(str(results.path))
+        terminal.say(
+            errors(), f"{path} ended in a line that was not whole: {results.cut} bytes cut"
+        )
+
+
+def say_stopped(run: Run) -> None:
+    """Say how far a run came that was interrupted."""
+    path = terminal.one_line(str(run.results.path))
+    terminal.say(
+        errors(), f"stopped: {run.done:,} of {run.total:,} are in {path}; the same command goes on"
+    )
 
 
 def _prepare(run: Run, prepare: Prepare, report: Report, prices: Prices | None) -> None:

@@ -15,8 +15,7 @@ from typing import Any
 from markupsafe import Markup
 
 from demur import _owner_only as private
-from demur._text import harmless, replace_surrogates
-from demur.errors import MissingExtraError
+from demur._text import replace_surrogates
 from demur.observe.log import (
     Damaged,
     Log,
@@ -26,9 +25,10 @@ from demur.observe.log import (
     records_in,
     summarise,
 )
-from demur.report.embedding import as_code, as_data, digest, packed
+from demur.report.embedding import as_code, digest, packed
 from demur.report.overview import overview
 from demur.report.rows import Rows, chunks
+from demur.report.templating import template
 from demur.report.thresholds import evaluator_section
 from demur.schema import Threshold
 from demur.views import record_html, stylesheet
@@ -108,7 +108,7 @@ def write_report(
         raise ValueError(f"{out} is no ordinary file")
     place = Path(os.path.realpath(out))
     runs, most = len(log), MOST if last is None else last
-    template = _template()
+    page_template = template("page.html")
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".demur-") as folder:
         page, details = Path(folder) / "page", Path(folder) / "details"
         with ExitStack() as stack:
@@ -120,7 +120,7 @@ def write_report(
             )
             context = {**_static(), **values}
         with details.open("rb") as parts:
-            parts_of_page = template.generate(**context, details=map(_markup, parts))
+            parts_of_page = page_template.generate(**context, details=map(_markup, parts))
             written = _put(page, parts_of_page)
         os.replace(page, place)
     return Written(len(read.rows.ids), runs, tuple(read.damaged), read.unknown, written)
@@ -197,27 +197,6 @@ def _put(page: Path, parts: Iterable[str]) -> int:
         out.flush()
         os.fsync(out.fileno())
         return out.tell()
-
-
-def _template() -> Any:
-    try:
-        import jinja2
-    except ImportError as error:
-        raise MissingExtraError("jinja2", "cli", "a report") from error
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("demur.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_shown,
-        trim_blocks=True,
-    )
-    environment.filters["data"] = as_data
-    return environment.get_template("page.html")
-
-
-def _shown(value: Any) -> Any:
-    """What the template writes; it is escaped after that, unless it was made here."""
-    return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _static() -> dict[str, Any]:

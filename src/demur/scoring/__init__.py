@@ -1,8 +1,10 @@
 """Data sets of answers, scored: rows of a file in, lines of results out, resumable at any point."""
 
 from demur.scoring.ledger import Ledger
+from demur.scoring.results import Note as Note
 from demur.scoring.results import Result, Results, ScoringError
 from demur.scoring.results import is_results as is_results
+from demur.scoring.results import read_lines as read_lines
 from demur.scoring.results import read_results as read_results
 from demur.scoring.rows import Data, Row, read_fields
 from demur.scoring.run import Input, Progress, Run, open_run, read_input

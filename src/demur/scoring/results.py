@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -47,6 +47,14 @@ class Result:
     evaluation: Evaluation
     same: str | None = None
     """What `demur.calibration.answer_key` says of the answer; None where it is not known."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """What a user of the results wrote down beside the findings, such as an answer's label."""
+
+    value: Mapping[str, Any]
+    """As JSON."""
 
 
 class Results:
@@ -105,7 +113,7 @@ class Results:
                 if error is None:  # one that is on its way says more
                     raise
 
-    def lines(self) -> Iterator[Result | Usage]:
+    def lines(self) -> Iterator[Result | Usage | Note]:
         """What each line holds, in the order in which it was written."""
         with self.path.open("rb") as file:
             next(file)
@@ -119,15 +127,15 @@ class Results:
         if time.monotonic() - self._synced > _SYNC_SECONDS:
             self._sync()
 
-    def forget_undetermined(self) -> None:
-        """Take out the findings that decide nothing, so that they are missing like any other."""
+    def forget_undetermined(self, which: Callable[[Result], bool]) -> None:
+        """Take out such findings as decide nothing, so that they are missing like any other."""
         rest = self.path.with_name(f".{self.path.name}.retry")
         rest.unlink(missing_ok=True)  # of a run that was killed
         with self.path.open("rb") as lines, open(rest, "xb", opener=private.opened) as out:
             shutil.copymode(self.path, rest)
             out.write(next(lines))
             for raw, held in zip(lines, self.lines(), strict=True):
-                if isinstance(held, Usage) or not held.evaluation.undetermined:
+                if not (isinstance(held, Result) and held.evaluation.undetermined and which(held)):
                     out.write(raw)
             out.flush()
             os.fsync(out.fileno())
@@ -233,6 +241,15 @@ def read_results(path: Path) -> Iterator[Result]:
     Of one answer by one evaluator the last counts. The file is not locked and not changed.
 
     Raises:
+        ScoringError: As `read_lines`.
+    """
+    return (held for held in read_lines(path) if isinstance(held, Result))
+
+
+def read_lines(path: Path) -> Iterator[Result | Usage | Note]:
+    """All that a file of results holds, as it is read. The file is not locked and not changed.
+
+    Raises:
         ScoringError: It cannot be read, is something else, or has a line that is no finding or not
             whole.
     """
@@ -252,9 +269,7 @@ def read_results(path: Path) -> Iterator[Result]:
                         f"{path}, line {number} is not whole: its writer was stopped, or is at "
                         "it. The demur score command that wrote it goes on, and mends it"
                     )
-                held = _read(path, raw, number, "mend it, or take it out")
-                if isinstance(held, Result):
-                    yield held
+                yield _read(path, raw, number, "mend it, or take it out")
     except OSError as error:
         raise ScoringError(f"cannot read {path}: {error.strerror}") from error
 
@@ -267,9 +282,11 @@ def _version(first: bytes) -> Any:
         return None
 
 
-def _read(path: Path, raw: bytes, number: int, remedy: str) -> Result | Usage:
+def _read(path: Path, raw: bytes, number: int, remedy: str) -> Result | Usage | Note:
     try:
         line = json.loads(raw)
+        if "note" in line:
+            return Note(dict(line["note"]))
         if "spent" in line:
             return Usage.model_validate(line["spent"])
         evaluation = Evaluation.model_validate(line["evaluation"])

@@ -30,6 +30,8 @@ class Row:
     line: int
     samples: Mapping[str | None, Sample]
     """The answers by name, in the line's order; None for an answer that has no name."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """The fields of `Data.extra` that the line holds, as JSON values."""
 
     def key(self, name: str | None) -> str:
         """What an answer of this row is called in the results."""
@@ -44,12 +46,17 @@ class Data:
     name: str
     """What messages call it."""
     fields: Mapping[str, str] = field(default_factory=dict)
-    """For some of `FIELDS`, or `metadata.NAME`: the field of the file that holds it, which every
-    row has to have. `answers` may name several, with commas between them."""
+    """For some of `FIELDS`, of `extra`, or `metadata.NAME`: the field of the file that holds it,
+    which every row has to have. `answers` may name several, with commas between them."""
     check: Callable[[Sample], str | None] = lambda sample: None
     """Says what a sample lacks to be scored, or None."""
     limit: int | None = None
     """Only the first rows, of which every one is nevertheless read before the first is scored."""
+    extra: Sequence[str] = ()
+    """Further fields that a row may hold. No score depends on them."""
+    select: Callable[[Row], Row | None] = lambda row: row
+    """What of a row is scored: the row, one with fewer answers, or None. It may raise ValueError,
+    which is told as a fault of the line."""
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Every line that is not blank, with its number from 1."""
@@ -79,11 +86,13 @@ class Data:
             lack = self.check(sample)
             if lack is not None:
                 raise ValueError(lack)
-        return Row(_identity(self._value(values, "id"), number, raw), number, samples)
+        extra = {name: self._value(values, name) for name in self.extra}
+        return Row(_identity(self._value(values, "id"), number, raw), number, samples, extra)
 
     def rows(self) -> Iterator[Row]:
-        """The rows up to the limit, of a file that was found to be without fault before."""
-        return islice((self.row(number, raw) for number, raw in self.lines()), self.limit)
+        """What is scored of the rows up to the limit, of a file without fault."""
+        first = islice((self.row(number, raw) for number, raw in self.lines()), self.limit)
+        return (row for row in map(self.select, first) if row is not None)
 
     def _source(self, target: str) -> str:
         return self.fields.get(target, target)
@@ -131,8 +140,12 @@ class Data:
         return [(replace_surrogates(name), answer) for name, answer in named.items()]
 
 
-def read_fields(texts: Sequence[str]) -> dict[str, str]:
+def read_fields(texts: Sequence[str], extra: Sequence[str] = ()) -> dict[str, str]:
     """The mapping that texts like `question=prompt` stand for.
+
+    Args:
+        texts: What was given.
+        extra: Names beside `FIELDS`, see `Data.extra`.
 
     Raises:
         ValueError: One names nothing that a row may hold, or says nothing of it.
@@ -140,10 +153,13 @@ def read_fields(texts: Sequence[str]) -> dict[str, str]:
     fields: dict[str, str] = {}
     for text in texts:
         target, _, source = text.partition("=")
-        known = target in FIELDS or target.removeprefix(_INTO_METADATA) not in ("", target)
+        known = target in (*FIELDS, *extra) or target.removeprefix(_INTO_METADATA) not in (
+            "",
+            target,
+        )
         if not known or not all(source.split(",")):
             raise ValueError(
-                f"expected TARGET=FIELD, where TARGET is one of {', '.join(FIELDS)} or "
+                f"expected TARGET=FIELD, where TARGET is one of {', '.join((*FIELDS, *extra))} or "
                 f"metadata.NAME and FIELD is a field of the file, got {text!r}"
             )
         if target in fields:

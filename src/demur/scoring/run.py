@@ -27,7 +27,7 @@ from demur.observe import redacted_evaluation
 from demur.runtime import cause_of, describe, in_background, take
 from demur.schema import Evaluation, Sample, Usage
 from demur.scoring.ledger import Ledger
-from demur.scoring.results import Results, ScoringError
+from demur.scoring.results import Result, Results, ScoringError
 from demur.scoring.rows import Data, Row
 
 _MOST_FAULTS_TOLD = 5
@@ -61,6 +61,10 @@ _Event: TypeAlias = _Scored | BaseException | None
 """What a row's thread tells: a finding, an error that ends the run, or None at the row's end."""
 
 
+Wants: TypeAlias = Callable[[str, str], bool]
+"""From a row's id and the name of an evaluator to whether it scores the row's answers."""
+
+
 @dataclass(frozen=True)
 class Input:
     """Rows that were found to be without fault. Made by `read_input`."""
@@ -78,6 +82,7 @@ class Run:
     evaluators: Mapping[str, Evaluator]
     results: Results
     rows_at_once: int
+    wants: Wants = lambda row, evaluator: True
     _finished: SimpleQueue[_Event] = field(init=False, default_factory=SimpleQueue)
     _stopped: Event = field(init=False, default_factory=Event)
 
@@ -89,7 +94,8 @@ class Run:
     @property
     def total(self) -> int:
         """How many findings there will be."""
-        return self.ledger.count("select count(*) from answers") * len(self.evaluators)
+        rows = self.ledger.select("select row from answers")
+        return sum(self.wants(row, evaluator) for (row,) in rows for evaluator in self.evaluators)
 
     @property
     def done(self) -> int:
@@ -115,7 +121,7 @@ class Run:
                 (name, evaluator)
                 for name in row.samples
                 for evaluator in self.evaluators
-                if self.ledger.lacks(row.key(name), evaluator)
+                if self.wants(row.id, evaluator) and self.ledger.lacks(row.key(name), evaluator)
             ]
             if pairs:
                 yield row, pairs
@@ -212,8 +218,9 @@ def _index(data: Data, ledger: Ledger) -> str:
             digest.update(raw)
             try:
                 row = data.row(number, raw)
-                if data.limit is None or rows < data.limit:
-                    ledger.add(row)
+                chosen = data.select(row)
+                if chosen is not None and (data.limit is None or rows < data.limit):
+                    ledger.add(chosen)
                 rows += 1
             except ValueError as error:
                 count += 1
@@ -240,6 +247,7 @@ def open_run(
     rows_at_once: int = 16,
     restart: bool = False,
     retry: bool = False,
+    wants: Wants = lambda row, evaluator: True,
 ) -> Iterator[Run]:
     """Read the results that are there; nothing is scored yet.
 
@@ -252,24 +260,31 @@ def open_run(
         rows_at_once: How many rows are under way at a time; at least 1.
         restart: Whether to begin anew.
         retry: Whether to score again what is undetermined.
+        wants: Which rows an evaluator scores.
 
     Raises:
         ScoringError: The results are not of this run.
     """
     learn(evaluators)  # their models' keys, which no result is to hold
-    data = input.data
+    data, ledger = input.data, input.ledger
     if out.exists() and out.samefile(data.path):
         raise ScoringError(f"{out} is the input itself: -o names another file")
-    described = {"name": data.name, "sha256": input.sha256, "fields": dict(data.fields)}
+    read = {target: source for target, source in data.fields.items() if target not in data.extra}
+    described = {"name": data.name, "sha256": input.sha256, "fields": read}
+
+    def wanted(found: Result) -> bool:
+        rows = ledger.select("select row from answers where key = ?", found.key)
+        return found.evaluator in evaluators and any(wants(row, found.evaluator) for (row,) in rows)
+
     with Results(out, described, settings, restart) as results:
         if retry:
-            results.forget_undetermined()
+            results.forget_undetermined(wanted)
         for line in results.lines():
             if isinstance(line, Usage):
-                input.ledger.spend(line)
-            else:
-                input.ledger.note(line.key, line.evaluator, line.evaluation)
-        yield Run(input, evaluators, results, rows_at_once)
+                ledger.spend(line)
+            elif isinstance(line, Result) and wanted(line):
+                ledger.note(line.key, line.evaluator, line.evaluation)
+        yield Run(input, evaluators, results, rows_at_once, wants)
 
 
 def _now() -> str:

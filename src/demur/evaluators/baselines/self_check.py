@@ -35,7 +35,7 @@ from demur.evaluators.thresholds import (
 )
 from demur.prompting import without_delimiters
 from demur.runtime import CallPolicy, ChatCall, Steps, ask_all, bounded
-from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample
+from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample, Usage
 from demur.similarity import NLI, Similarity, SimilarityLike, load_nli, resolve_similarity
 
 _SAMPLE_TOKENS = 256
@@ -212,26 +212,30 @@ class SelfCheck(Evaluator):
             raise UndeterminedError(
                 f"metadata['samples']: expected a list of texts, none empty, got {supplied!r:.200}"
             )
-        if self._chat is None or not (sample.question or "").strip():
+        question = sample.question or ""
+        if self._chat is None or not question.strip():
             lacking = "model" if self._chat is None else "question"
             raise UndeterminedError(
                 "there are no samples to compare the answer with: give some in "
                 f"metadata['samples'], or a {lacking} so that some can be asked for"
             )
-        options = bounded(self._chat, _SAMPLE_TOKENS)
+        texts, _ = yield from self._drawn(self._chat, question)
+        return texts
+
+    def _drawn(self, model: BaseChatModel, question: str) -> Steps[tuple[list[str], Usage]]:
+        """Samples that the model is asked for, and what they cost."""
+        options = bounded(model, _SAMPLE_TOKENS)
         if self.temperature is not None:
             options["temperature"] = self.temperature
-        messages = self.prompts.sample.messages(question=sample.question)
-        calls = [
-            ChatCall(self._chat, messages, "sample", options, at) for at in range(self.n_samples)
-        ]
+        messages = self.prompts.sample.messages(question=question)
+        calls = [ChatCall(model, messages, "sample", options, at) for at in range(self.n_samples)]
         outcomes = yield from ask_all(calls)
         failed = sum(outcome.error is not None for outcome in outcomes)
         failing = f"{failed} of {self.n_samples} samples cannot be had"
         replies = [without_delimiters(outcome.expect(failing).text) for outcome in outcomes]
         if not all(replies):
             raise UndeterminedError("the model's answer to the question is empty")
-        return replies
+        return replies, sum((outcome.usage for outcome in outcomes), Usage())
 
     def _conclude(
         self,

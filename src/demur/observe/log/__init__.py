@@ -6,12 +6,13 @@ The table and the views are in `demur.observe.tables`.
 from demur.observe.log.answers import JudgedAnswer, LoggedAnswer, answered, judged
 from demur.observe.log.exports import export_csv
 from demur.observe.log.labels import LABEL, read_labels
+from demur.observe.log.labels import truth as truth
 from demur.observe.log.opening import Log, in_memory, open_log, records_in
 from demur.observe.log.reading import Damaged, LogError
 from demur.observe.log.selection import EVERY, Filters, find, records, worst
 from demur.observe.log.totals import By, Group, Totals, summarise
 
-__all__ = [
+__all__ = [  # what is not named here serves other rooms, and is not promised
     "EVERY",
     "LABEL",
     "By",

@@ -64,15 +64,26 @@ def _read(row: Any) -> tuple[str, bool] | None:
         raise ValueError(f"it has no field {missing}, only {known:.300}")
     if row.get("attempt") not in (None, "", 1, "1"):
         return None
-    id, value = row[named], row[LABEL]
-    word = str(value).strip().lower()
-    if value is None or word == "":
+    id, label = row[named], truth(row[LABEL])
+    if label is None:
         return None
     if isinstance(id, bool) or not isinstance(id, (str, int)) or id == "":
         raise ValueError(f"its id is {id!r:.80}")
+    return str(id), label
+
+
+def truth(value: Any) -> bool | None:
+    """What a label says: true or false, yes or no, 1 or 0; None where it is null or empty.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    word = str(value).strip().lower()
+    if value is None or word == "":
+        return None
     if not isinstance(value, (bool, int, str)) or word not in (*_YES, *_NO):
         raise ValueError(f"{LABEL} is {value!r:.80}, which is neither true nor false")
-    return str(id), word in _YES
+    return word in _YES
 
 
 def _json_lines(text: str) -> Iterator[tuple[int, Any]]:

@@ -1,0 +1,34 @@
+"""Detectors side by side on a labelled set: which tells hallucinated answers, and at what cost."""
+
+from demur.comparing.comparison import Compared, Comparison, Quality, read_comparison
+from demur.comparing.comparison import Cost as Cost
+from demur.comparing.detectors import DETECTORS, Detector
+from demur.comparing.figures import Estimate
+from demur.comparing.labelled import EXTRA as EXTRA
+from demur.comparing.labelled import GROUP as GROUP
+from demur.comparing.labelled import Label, Labelled, read_labelled
+from demur.comparing.labelled import write_notes as write_notes
+from demur.comparing.tables import COSTS as COSTS
+from demur.comparing.tables import QUALITY as QUALITY
+from demur.comparing.tables import about as about
+from demur.comparing.tables import cost_heads as cost_heads
+from demur.comparing.tables import cost_rows as cost_rows
+from demur.comparing.tables import csv_table, markdown
+from demur.comparing.tables import interval as interval
+from demur.comparing.tables import pareto as pareto
+from demur.comparing.tables import quality_rows as quality_rows
+
+__all__ = [  # what is not named here serves other rooms, and is not promised
+    "DETECTORS",
+    "Compared",
+    "Comparison",
+    "Detector",
+    "Estimate",
+    "Label",
+    "Labelled",
+    "Quality",
+    "csv_table",
+    "markdown",
+    "read_comparison",
+    "read_labelled",
+]

@@ -1,0 +1,238 @@
+"""From findings to a comparison: what each detector is worth on one labelled set, and its price."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from demur.comparing.detectors import DETECTORS
+from demur.comparing.figures import (
+    Bools,
+    Estimate,
+    Figure,
+    auroc,
+    average_precision,
+    balanced_accuracy,
+    cross_fitted,
+    estimates,
+    f1,
+    halves,
+    on_pareto_line,
+)
+from demur.comparing.labelled import Label, Told
+from demur.errors import DemurError
+from demur.schema import Evaluation, Usage
+from demur.scoring import Note, Result, read_lines
+
+Cost: TypeAlias = Literal["tokens", "seconds", "calls", "money"]
+Prices: TypeAlias = tuple[float, float]
+"""Of a million tokens of prompts, and of replies."""
+_UNKNOWN = Estimate(None, None)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How well a detector tells hallucinated answers from the others, see `docs/compare.md`."""
+
+    auroc: Estimate = _UNKNOWN
+    auprc: Estimate = _UNKNOWN
+    balanced_accuracy: Estimate = _UNKNOWN
+    """At the threshold that was best for it on the other half."""
+    f1: Estimate = _UNKNOWN
+    """At the threshold that was best for it on the other half."""
+    own_balanced_accuracy: Estimate = _UNKNOWN
+    """By what the detector itself decided, where it decides."""
+    own_f1: Estimate = _UNKNOWN
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One detector."""
+
+    name: str
+    answers: int
+    """Labelled answers that it was asked about."""
+    scored: int
+    """Those with a score, by which `auroc`, `auprc` and what follows are worked out."""
+    hallucinated: int
+    """Of those."""
+    decided: int
+    """Answers that it passed or failed by itself."""
+    undetermined: int
+    nothing_to_check: int
+    quality: Quality
+    cost: Mapping[Cost, float | None]
+    """Per answer that it was asked about, those left undetermined too: `calls` to the model,
+    `tokens` read and written, `seconds` in calls, and `money`; None without prices."""
+    on_line: bool = False
+    """Whether no other detector beats it in AUROC and cost, see `on_pareto_line`."""
+
+    def point(self, cost: Cost) -> tuple[float, float] | None:
+        """AUROC and cost; None where one of them is not known."""
+        quality, price = self.quality.auroc.value, self.cost[cost]
+        return None if quality is None or price is None else (quality, price)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Detectors side by side."""
+
+    name: str
+    """Of the set."""
+    model: str | None
+    """Whom the detectors asked; None where it is not known."""
+    answers: int
+    """Answers with a label."""
+    hallucinated: int
+    groups: int
+    unlabelled: int
+    """Answers of the set that have no label, and are left out."""
+    unknown: int
+    """Labels that were given for answers that are not there."""
+    cost: Cost
+    """By which the Pareto line is drawn."""
+    prices: Prices | None
+    detectors: tuple[Compared, ...]
+    left_out: Mapping[str, str]
+    """Detectors that were not asked, each with why."""
+
+
+def read_comparison(
+    path: Path,
+    *,
+    given: Mapping[str, bool] | None = None,
+    only: Collection[str] | None = None,
+    labels: Mapping[str, Label] | None = None,
+    cost: Cost = "tokens",
+    prices: Prices | None = None,
+    seed: int = 0,
+) -> Comparison:
+    """Compare the detectors whose findings a file of results holds; no model is needed.
+
+    Args:
+        path: What `demur compare` wrote; or what `demur score` wrote, with labels.
+        given: Labels by the answers' keys, which count instead of those in the file. A group that
+            the file does not tell is that of the answer alone.
+        only: The detectors to compare; None: all of them.
+        labels: The answers to compare, whatever else says of them; None: all that have a label in
+            the file or in `given`.
+        cost: By what the Pareto line is drawn.
+        prices: Of a million tokens.
+        seed: Of the halves and of the bootstrap.
+
+    Raises:
+        ScoringError: The file cannot be read, or holds something else.
+        DemurError: No answer in it has a label.
+    """
+    told, found = Told(), dict[str, dict[str, Evaluation]]()
+    for line in read_lines(path):
+        if isinstance(line, Note):
+            told.take(line)
+        elif isinstance(line, Result) and (only is None or line.evaluator in only):
+            small = line.evaluation.model_copy(update={"details": {}, "claims": ()})
+            found.setdefault(line.evaluator, {})[line.key] = small  # the last one counts
+    known = dict(told.labels if labels is None else labels)
+    unknown = 0
+    for key, label in (given or {}).items() if labels is None else ():
+        if key in known or any(key in each for each in found.values()):
+            known[key] = Label(label, known[key].group if key in known else key)
+        else:
+            unknown += 1
+    if not known:
+        raise DemurError(f"{path}: no answer has a label; --labels names a file of them")
+    # Not in the order of the findings, so that a run that went on has the same figures.
+    places = {name: place for place, name in enumerate(DETECTORS)}
+    ordered = {
+        name: [(known[key], found[name][key]) for key in known if key in found[name]]
+        for name in sorted(found, key=lambda name: (places.get(name, len(places)), name))
+    }
+    rows = [_compared(name, pairs, prices, seed) for name, pairs in ordered.items() if pairs]
+    about = told.about
+    return Comparison(
+        name=str(about.get("name") or path.name),
+        model=about.get("model"),
+        answers=len(known),
+        hallucinated=sum(label.hallucinated for label in known.values()),
+        groups=len({label.group for label in known.values()}),
+        unlabelled=int(about.get("unlabelled") or 0),
+        unknown=unknown if labels is None else int(about.get("unknown") or 0),
+        cost=cost,
+        prices=prices,
+        detectors=tuple(
+            replace(row, on_line=on_line)
+            for row, on_line in zip(
+                rows, on_pareto_line([row.point(cost) for row in rows]), strict=True
+            )
+        ),
+        left_out={name: why for name, why in told.left_out.items() if name not in ordered},
+    )
+
+
+def _compared(
+    name: str, pairs: Sequence[tuple[Label, Evaluation]], prices: Prices | None, seed: int
+) -> Compared:
+    scored = [(label, found.score) for label, found in pairs if found.score is not None]
+    decided = [(label, found.passed) for label, found in pairs if found.passed is not None]
+    spent = sum((found.usage for _, found in pairs), Usage())
+    count = len(pairs)
+    return Compared(
+        name=name,
+        answers=count,
+        scored=len(scored),
+        hallucinated=sum(label.hallucinated for label, _ in scored),
+        decided=len(decided),
+        undetermined=sum(found.undetermined for _, found in pairs),
+        nothing_to_check=sum(found.nothing_to_check for _, found in pairs),
+        quality=_quality(scored, decided, seed),
+        cost={
+            "tokens": (spent.input_tokens + spent.output_tokens) / count,
+            "seconds": spent.seconds / count,
+            "calls": spent.calls / count,
+            "money": None if prices is None else spent.price(*prices) / count,
+        },
+    )
+
+
+def _quality(
+    scored: Sequence[tuple[Label, float]], decided: Sequence[tuple[Label, bool]], seed: int
+) -> Quality:
+    quality = Quality()
+    if scored:
+        scores = np.array([score for _, score in scored], dtype=np.float64)
+        wrong, groups = _columns([label for label, _ in scored])
+        figures: dict[str, Figure] = {
+            "auroc": partial(auroc, scores, wrong),
+            "auprc": partial(average_precision, scores, wrong),
+        }
+        first = halves(wrong, groups, seed)
+        by_f1, balanced = (cross_fitted(scores, wrong, first, by_f1=each) for each in (True, False))
+        if by_f1 is not None and balanced is not None:
+            figures["balanced_accuracy"] = partial(balanced_accuracy, balanced, wrong)
+            figures["f1"] = partial(f1, by_f1, wrong)
+        quality = _with(quality, figures, groups, seed)
+    if decided:
+        flagged = np.array([not passed for _, passed in decided], dtype=np.bool_)
+        wrong, groups = _columns([label for label, _ in decided])
+        own: dict[str, Figure] = {
+            "own_balanced_accuracy": partial(balanced_accuracy, flagged, wrong),
+            "own_f1": partial(f1, flagged, wrong),
+        }
+        quality = _with(quality, own, groups, seed)
+    return quality
+
+
+def _with(
+    quality: Quality, figures: Mapping[str, Figure], groups: Sequence[str], seed: int
+) -> Quality:
+    found = estimates([*figures.values()], groups, seed)
+    return replace(quality, **dict(zip(figures, found, strict=True)))
+
+
+def _columns(labels: Sequence[Label]) -> tuple[Bools, list[str]]:
+    wrong = np.array([label.hallucinated for label in labels], dtype=np.bool_)
+    return wrong, [label.group for label in labels]

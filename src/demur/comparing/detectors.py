@@ -1,0 +1,165 @@
+"""The detectors that can be compared: each a configuration of an evaluator, with a name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
+
+from langchain_core.language_models import BaseChatModel
+
+from demur.comparing.floors import Floor
+from demur.comparing.sampling import SharedSelfCheck
+from demur.evaluators import (
+    FEWL,
+    AllFalse,
+    Evaluator,
+    LMvsLM,
+    RefChecker,
+    ReverseValidation,
+    ZeroShot,
+)
+from demur.runtime import is_local
+from demur.schema import Sample
+
+Needs: TypeAlias = Callable[[Sample], "str | None"]
+"""Says what a sample lacks, or None."""
+MOST_CHEAP = 3
+"""Calls an answer of a detector that is not expensive."""
+_NLI = "cross-encoder/nli-deberta-v3-base"
+
+
+def _nothing(sample: Sample) -> str | None:
+    return None
+
+
+def _question(sample: Sample) -> str | None:
+    return None if (sample.question or "").strip() else "there is no question"
+
+
+def _sources(sample: Sample) -> str | None:
+    texts = [sample.reference, *(context.page_content for context in sample.contexts)]
+    if any(text and text.strip() for text in texts):
+        return None
+    return "there are neither contexts nor a reference"
+
+
+def _entity(sample: Sample) -> str | None:
+    """An entity that is not named is looked for in the question and the answer."""
+    entity = sample.metadata.get("entity")
+    if entity is None or (isinstance(entity, str) and any(map(str.isalnum, entity))):
+        return None
+    return f"metadata 'entity' is no name of what the answer is about: {entity!r:.60}"
+
+
+def _samples(sample: Sample) -> str | None:
+    return None if "samples" in sample.metadata else _question(sample)
+
+
+def _any_model(model: BaseChatModel) -> str | None:
+    return None
+
+
+def _gives_logprobs(model: BaseChatModel) -> str | None:
+    # By the type's name, since importing the class would import langchain-openai.
+    if is_local(model) or model._llm_type == "openai-chat":
+        return None
+    return "the model gives no log-probabilities"
+
+
+@dataclass(frozen=True)
+class Detector:
+    """A configuration of an evaluator."""
+
+    name: str
+    what: str
+    """How it judges, in a few words."""
+    calls: int | None
+    """Calls to the model that a short answer takes; None where they grow with the answer."""
+    make: Callable[..., Evaluator]
+    """From a chat model, with `name` and `call_policy`, to the evaluator. It raises DemurError or
+    ValueError where a package or weights are missing."""
+    needs: Needs = _nothing
+    """What the rows must have."""
+    fits: Callable[[BaseChatModel], str | None] = _any_model
+    """Says why a model cannot serve it, or None."""
+
+    @property
+    def expensive(self) -> bool:
+        """Whether an answer may take more than `MOST_CHEAP` calls."""
+        return self.calls is None or self.calls > MOST_CHEAP
+
+
+def _without_model(evaluator: Callable[..., Evaluator], *values: Any) -> Callable[..., Evaluator]:
+    return lambda model, **options: evaluator(*values, **options)
+
+
+def _refchecker(claims: Any, checker: str, calls: int | None) -> Detector:
+    return Detector(
+        f"refchecker-{claims}-{checker}",
+        f"RefChecker: {claims}, {_CHECKERS[checker]}",
+        calls,
+        partial(RefChecker, claims=claims, checker=_NLI if checker == "nli" else checker),
+        _sources,
+        _gives_logprobs if checker == "logprobs" else _any_model,
+    )
+
+
+_CHECKERS = {
+    "joint": "checked in one call",
+    "per_claim": "checked one by one",
+    "logprobs": "checked one by one by the labels' log-probabilities",
+    "nli": "checked by a cross-encoder for NLI, without the model",
+}
+
+
+def _floor(measure: Any, what: str, needs: Needs = _nothing) -> Detector:
+    make = _without_model(Floor, measure)
+    return Detector(f"floor-{measure}", f"no detector: {what}", 0, make, needs)
+
+
+def _self_check(method: Any, what: str, calls: int | None = 5) -> Detector:
+    make = partial(SharedSelfCheck, method=method)
+    return Detector(f"selfcheck-{method}", f"SelfCheck: {what}", calls, make, _samples)
+
+
+_EVERY = (
+    _floor("longest", "the longer, the better"),
+    _floor("shortest", "the shorter, the better"),
+    _floor("question", "the share of words that the question has", _question),
+    _floor("contexts", "the share of words that the contexts have", _sources),
+    Detector("all-false", "no detector: rejects every answer", 0, _without_model(AllFalse)),
+    _refchecker("sentences", "nli", 0),
+    Detector("zero-shot", "ZeroShot: the model is asked outright", 1, ZeroShot),
+    _refchecker("sentences", "joint", 1),
+    _refchecker("triplets", "joint", 2),
+    Detector(
+        "reverse-validation-qg",
+        "ReverseValidation: a question that leads back to the entity",
+        2,
+        partial(ReverseValidation, variant="qg"),
+        _entity,
+    ),
+    Detector(
+        "reverse-validation-em",
+        "ReverseValidation: requirements that the entity meets",
+        2,
+        partial(ReverseValidation, variant="em"),
+        _entity,
+    ),
+    Detector("fewl", "FEWL: the model's own answers as references", 2, FEWL, _question),
+    _refchecker("sentences", "logprobs", None),
+    _refchecker("triplets", "logprobs", None),
+    _refchecker("sentences", "per_claim", None),
+    _refchecker("triplets", "per_claim", None),
+    _self_check("embedding", "by embeddings of five samples"),
+    _self_check("ngram", "by n-grams of five samples"),
+    _self_check("bertscore", "by BERTScore with five samples"),
+    _self_check("nli", "by NLI with five samples"),
+    _self_check("prompt", "by asking about each sentence and sample", None),
+    Detector("lm-vs-lm", "LMvsLM: an examiner questions the model", None, LMvsLM),
+)
+
+DETECTORS: Mapping[str, Detector] = {detector.name: detector for detector in _EVERY}
+"""All of them by name, in the order in which they run: the cheap ones first."""

@@ -1,0 +1,160 @@
+"""A comparison as tables of texts, for terminals, Markdown and pages, and of numbers, for CSV."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from demur._text import one_line
+from demur.comparing.comparison import Comparison, Cost
+from demur.comparing.figures import Estimate
+
+QUALITY = (
+    *("AUROC", "95 %", "AUPRC", "balanced accuracy", "F1"),
+    *("own balanced accuracy", "own F1"),
+)
+COSTS: Mapping[Cost, str] = {
+    "tokens": "tokens an answer",
+    "seconds": "seconds an answer",
+    "calls": "calls an answer",
+    "money": "cost of an answer",
+}
+"""In words."""
+COUNTS = ("answers", "scored", "undetermined", "nothing to check", "calls", "tokens", "seconds")
+ON_LINE = "●"
+"""Marks a detector on the Pareto line."""
+
+
+def quality_rows(comparison: Comparison) -> list[list[str]]:
+    """A row for each detector: its name, whether it is on the Pareto line, and `QUALITY`."""
+    rows = []
+    for one in comparison.detectors:
+        quality = one.quality
+        others = (
+            *(quality.auprc, quality.balanced_accuracy, quality.f1),
+            *(quality.own_balanced_accuracy, quality.own_f1),
+        )
+        auroc = [_figure(quality.auroc), interval(quality.auroc)]
+        line = ON_LINE if one.on_line else ""
+        rows.append([one_line(one.name), line, *auroc, *map(_figure, others)])
+    return rows
+
+
+def cost_heads(comparison: Comparison) -> list[str]:
+    """`COUNTS`, with the cost where there are prices."""
+    return [*COUNTS, *(["cost"] if comparison.prices else [])]
+
+
+def cost_rows(comparison: Comparison) -> list[list[str]]:
+    """A row for each detector: its name and `cost_heads`, of which the costs are per answer."""
+    rows = []
+    for one in comparison.detectors:
+        counts = (one.answers, one.scored, one.undetermined, one.nothing_to_check)
+        cost = one.cost
+        money = [] if cost["money"] is None else [f"{cost['money']:.6f}"]
+        rows.append(
+            [
+                one_line(one.name),
+                *(f"{count:,}" for count in counts),
+                f"{cost['calls']:.1f}",
+                f"{cost['tokens']:,.0f}",
+                f"{cost['seconds']:,.2f}",
+                *money,
+            ]
+        )
+    return rows
+
+
+def interval(estimate: Estimate) -> str:
+    """The interval of a figure, in words."""
+    return "–" if estimate.interval is None else "{:.3f} to {:.3f}".format(*estimate.interval)
+
+
+def about(comparison: Comparison) -> list[str]:
+    """What was compared, and on what, in sentences."""
+    groups, answers = comparison.groups, comparison.answers
+    lines = [
+        f"{answers:,} labelled answers in {groups:,} groups; {comparison.hallucinated:,} of them "
+        "are hallucinated."
+    ]
+    if comparison.model is not None:
+        lines.append(f"The model is {one_line(comparison.model)}.")
+    if comparison.unlabelled:
+        lines.append(f"{comparison.unlabelled:,} more answers have no label and are left out.")
+    if comparison.unknown:
+        lines.append(f"{comparison.unknown:,} labels are of answers that are not there.")
+    return lines
+
+
+def pareto(comparison: Comparison) -> str:
+    """Which detectors are on the Pareto line, in a sentence."""
+    names = [one_line(one.name) for one in comparison.detectors if one.on_line]
+    if not names:
+        return "No detector has an AUROC, so there is no Pareto line."
+    return f"Not beaten in AUROC and {COSTS[comparison.cost]}: {', '.join(names)}."
+
+
+def markdown(comparison: Comparison) -> str:
+    """The comparison as Markdown."""
+    quality, cost = quality_rows(comparison), cost_rows(comparison)
+    parts = [
+        f"# Detectors compared on {_escaped(comparison.name)}",
+        " ".join(map(_escaped, about(comparison))),
+        _table(["detector", "line", *QUALITY], quality),
+        _escaped(pareto(comparison)),
+        _table(["per answer", *cost_heads(comparison)], cost),
+    ]
+    if comparison.left_out:
+        parts.append("Left out:")
+        parts.append(
+            "\n".join(
+                f"- {_escaped(name)}: {_escaped(why)}" for name, why in comparison.left_out.items()
+            )
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def csv_table(comparison: Comparison) -> str:
+    """The comparison as CSV with all digits: a line for each detector, empty where unknown."""
+    lines = []
+    for one in comparison.detectors:
+        line: dict[str, Any] = {
+            "detector": one_line(one.name),
+            **{
+                name: getattr(one, name)
+                for name in ("answers", "scored", "hallucinated", "decided")
+            },
+            "undetermined": one.undetermined,
+            "nothing_to_check": one.nothing_to_check,
+        }
+        for field in dataclasses.fields(one.quality):
+            estimate = getattr(one.quality, field.name)
+            low, high = estimate.interval or (None, None)
+            line[field.name] = estimate.value
+            line |= {f"{field.name}_low": low, f"{field.name}_high": high}
+        line |= {f"{name}_per_answer": value for name, value in one.cost.items()}
+        line["on_pareto_line"] = str(one.on_line).lower()
+        lines.append(line)
+    out = io.StringIO()
+    writer = csv.DictWriter(out, [*lines[0]] if lines else ["detector"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return out.getvalue()
+
+
+def _figure(estimate: Estimate) -> str:
+    return "–" if estimate.value is None else f"{estimate.value:.3f}"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(_escaped(cell) for cell in line)} |" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    """Text in which Markdown finds no marks of its own, and no HTML."""
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", one_line(text))

@@ -1,0 +1,37 @@
+"""The pages' templates, in which every value is escaped and made harmless."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from markupsafe import Markup
+
+from demur._text import harmless
+from demur.errors import MissingExtraError
+from demur.report.embedding import as_data
+
+
+def template(name: str) -> Any:
+    """A template of this package, as Jinja has it.
+
+    Raises:
+        MissingExtraError: Jinja is not installed.
+    """
+    try:
+        import jinja2
+    except ImportError as error:
+        raise MissingExtraError("jinja2", "cli", "a report") from error
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("demur.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+    )
+    environment.filters["data"] = as_data
+    return environment.get_template(name)
+
+
+def _shown(value: Any) -> Any:
+    """What the template writes; it is escaped after that, unless it was made here."""
+    return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value

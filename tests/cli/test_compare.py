@@ -1,0 +1,529 @@
+"""`demur compare`: what it asks, prints and writes, how it goes on, and where sets come from."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint, entry_points
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from demur import Evaluation, Sample, Usage, cli
+from demur.comparing import DETECTORS, Detector
+from demur.errors import DemurError
+from support.evaluators import Scripted, undetermined
+from support.openai_server import Answer, OpenAIServer, openai_server
+
+pytestmark = pytest.mark.slow
+
+COST = Usage(calls=1, input_tokens=100, output_tokens=20, seconds=0.25)
+
+
+def _rows(count: int = 20) -> list[dict[str, Any]]:
+    """Every other answer is hallucinated, and says so; two rows are of one document."""
+    return [
+        {
+            "id": f"q{at}",
+            "question": f"Where is City{at}?",
+            "answer": f"City{at} is in {'Spain' if at % 2 else 'France'}.",
+            "contexts": [f"City{at} is a city in France."],
+            "hallucinated": bool(at % 2),
+            "doc": at // 2,
+        }
+        for at in range(count)
+    ]
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return _write(tmp_path / "rows.jsonl", _rows())
+
+
+# -- with scripted detectors -----------------------------------------------------------------------
+
+
+def _knows(sample: Sample) -> Evaluation:
+    right = "France" in sample.answer
+    return Evaluation(name="x", score=0.9 if right else 0.1, passed=right)
+
+
+def _guesses(sample: Sample) -> Evaluation:
+    number = int("".join(filter(str.isdigit, sample.answer)))
+    if number % 5 == 0:
+        return undetermined("it cannot tell")
+    return Evaluation(name="x", score=(number * 7 % 20) / 20)
+
+
+def _needs_reference(sample: Sample) -> str | None:
+    return None if sample.reference else "there is no reference"
+
+
+def _cannot_be_made(model: Any, **options: Any) -> Any:
+    raise DemurError("its weights are not here")
+
+
+@pytest.fixture
+def detectors(monkeypatch: pytest.MonkeyPatch) -> dict[str, Scripted]:
+    """Four detectors of which two can be made, in place of the house's; those that were made."""
+    made: dict[str, Scripted] = {}
+
+    def maker(name: str, script: Any, cost: Usage) -> Callable[..., Scripted]:
+        return lambda model, **options: made.setdefault(name, Scripted(script=script, cost=cost))
+
+    known: Any = DETECTORS
+    for name in [*known]:
+        monkeypatch.delitem(known, name)
+    for one in (
+        Detector("knows", "it knows", 1, maker("knows", _knows, COST)),
+        Detector("guesses", "it guesses", None, maker("guesses", _guesses, Usage())),
+        Detector("reads", "it reads", 1, maker("reads", _knows, COST), _needs_reference),
+        Detector("heavy", "it weighs", 1, _cannot_be_made),
+    ):
+        monkeypatch.setitem(known, one.name, one)
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    return made
+
+
+def _run(*arguments: object) -> int:
+    return cli.run(["compare", "--model", "openai:x", *map(str, arguments)])
+
+
+def _print(*arguments: object) -> int:
+    return cli.run(["compare", *map(str, arguments)])
+
+
+def test_figures_and_costs_are_printed_a_line_for_each_detector(
+    file: Path, detectors: Any, capsys: Any
+) -> None:
+    assert _run(file, "--group", "doc", "--price-in", 2, "--price-out", 10) == 2
+    out, err = capsys.readouterr()
+    assert "20 labelled answers in 10 groups; 10 of them are hallucinated." in out
+    quality, costs = _table(out, "detector"), _table(out, "per answer")
+    assert quality["knows"]["AUROC"] == quality["knows"]["own F1"] == "1.000"
+    assert (quality["knows"]["line"], quality["guesses"]["own F1"]) == ("●", "–")
+    assert [costs["knows"][name] for name in ("answers", "calls", "tokens", "cost")] == [
+        "20",
+        "1.0",
+        "120",
+        "0.000400",
+    ]
+    assert [costs["guesses"][name] for name in ("scored", "undetermined")] == ["16", "4"]
+    for text in (out, err):
+        assert "left out: reads: there is no reference" in text
+        assert "left out: heavy: its weights are not here" in text
+    assert f"findings: {file.with_name('rows.compare.jsonl')}" in out
+    assert "40 of 40" in err
+
+
+def _table(out: str, head: str) -> dict[str, dict[str, str]]:
+    """The rows under the heads that begin like this, by their first cell."""
+    lines = [line.split("\t") for line in out.splitlines()]
+    at = next(at for at, line in enumerate(lines) if line[0] == head)
+    under = takewhile(lambda line: len(line) > 1, lines[at + 1 :])
+    rows = [line for line in under if len(line) == len(lines[at])]
+    return {row[0]: dict(zip(lines[at], row, strict=True)) for row in rows[:2]}
+
+
+def test_all_determined_is_an_exit_code_of_zero(file: Path, detectors: Any) -> None:
+    assert _run(file, "--method", "knows") == 0
+
+
+def test_the_same_is_told_as_json_csv_markdown_and_a_page(
+    file: Path, tmp_path: Path, detectors: Any, capsys: Any
+) -> None:
+    files = [tmp_path / name for name in ("a.md", "a.csv", "a.html")]
+    options = zip(("--markdown", "--csv", "--html"), files, strict=True)
+    assert _run(file, "--json", *(part for pair in options for part in pair)) == 2
+    told = json.loads(capsys.readouterr().out)
+    assert told["results"] == str(file.with_name("rows.compare.jsonl"))
+    knows, guesses = told["detectors"]
+    assert (knows["name"], knows["quality"]["auroc"]["value"], knows["on_line"]) == (
+        "knows",
+        1.0,
+        True,
+    )
+    assert told["left_out"].keys() == {"reads", "heavy"}
+    markdown, table, page = (path.read_text(encoding="utf-8") for path in files)
+    (first, second) = csv.DictReader(table.splitlines())
+    assert float(second["auroc"]) == guesses["quality"]["auroc"]["value"]
+    assert first["tokens_per_answer"] == "120.0"
+    assert "| knows | ● | 1.000 |" in markdown
+    assert "<h1>Detectors compared on rows.jsonl</h1>" in page
+    assert "guesses: AUROC" in page
+
+
+def test_it_goes_on_and_asks_nothing_twice(file: Path, detectors: Any) -> None:
+    assert _run(file, "--limit", 5, "--method", "knows") == 0
+    assert len(detectors["knows"].asked) == 5
+    assert _run(file, "--limit", 8) == 2
+    assert _run(file, "--limit", 8) == 2
+    assert len(detectors["knows"].asked) == len(set(detectors["knows"].asked)) == 8
+    assert len(detectors["guesses"].asked) == 8
+
+
+def test_an_interrupt_says_how_to_go_on(
+    file: Path, tmp_path: Path, detectors: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(sample: Sample) -> Evaluation:
+        if "City5 " in sample.answer:
+            raise KeyboardInterrupt
+        return _knows(sample)
+
+    known: Any = DETECTORS
+    stops = Detector("stops", "", 1, lambda model, **options: Scripted(script=interrupted))
+    monkeypatch.setitem(known, "stops", stops)
+    options = ("--method", "stops", "--max-concurrency", 1)
+    assert _run(file, *options, "--html", tmp_path / "a.html") == 130
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "stopped: 5 of 20 are in" in " ".join(err.split())
+    assert not (tmp_path / "a.html").exists()
+    works = Detector("stops", "", 1, lambda model, **options: Scripted(script=_knows))
+    monkeypatch.setitem(known, "stops", works)
+    assert _run(file, *options) == 0
+    assert "15 of 15" not in capsys.readouterr().err
+
+
+def test_expensive_detectors_are_asked_about_fewer_rows(file: Path, detectors: Any) -> None:
+    assert _run(file, "--limit", 12, "--limit-expensive", 4) in (0, 2)
+    assert len(detectors["knows"].asked) == 12
+    assert len(detectors["guesses"].asked) == 4
+    assert set(detectors["guesses"].asked) < set(detectors["knows"].asked)
+
+
+def test_with_retry_what_was_undetermined_is_asked_again(
+    file: Path, detectors: Any, capsys: Any
+) -> None:
+    assert _run(file) == 2
+    assert _run(file, "--retry", "--json") == 2
+    again = Counter(detectors["guesses"].asked)
+    assert Counter(again.values()) == {1: 16, 2: 4}
+    assert set(Counter(detectors["knows"].asked).values()) == {1}
+    out = capsys.readouterr().out.splitlines()[-1]
+    assert json.loads(out)["detectors"][1]["undetermined"] == 4
+
+
+def test_rows_without_a_label_are_told_and_not_asked_about(
+    tmp_path: Path, detectors: Any, capsys: Any
+) -> None:
+    bare = [{**row, "hallucinated": None} for row in _rows(6)]
+    file = _write(tmp_path / "rows.jsonl", [*bare[:3], *_rows(10)[3:]])
+    assert _run(file, "--method", "knows") == 0
+    out, err = capsys.readouterr()
+    assert len(detectors["knows"].asked) == 7
+    assert "3 more answers have no label and are left out." in out
+    assert "without a label, and left out: 3 answers" in err
+
+
+def test_labels_may_come_from_a_file(tmp_path: Path, detectors: Any, capsys: Any) -> None:
+    rows = [{name: row[name] for name in ("id", "answer")} for row in _rows(6)]
+    file = _write(tmp_path / "rows.jsonl", rows)
+    labels = tmp_path / "labels.csv"
+    labels.write_text("id,hallucinated\n" + "".join(f"q{at},{at % 2}\n" for at in range(5)))
+    assert _run(file, "--labels", labels, "--method", "knows", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["answers"], told["hallucinated"], told["unlabelled"]) == (5, 2, 1)
+    assert told["detectors"][0]["quality"]["auroc"]["value"] == 1.0
+
+
+# -- from what was found alone ---------------------------------------------------------------------
+
+
+def test_what_was_found_is_enough_to_print_it_again(
+    file: Path, detectors: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _run(file, "--group", "doc", "--json") == 2
+    first = json.loads(capsys.readouterr().out)
+    found = file.with_name("rows.compare.jsonl")
+    before = found.read_bytes()
+    file.unlink()
+    monkeypatch.delenv("OPENAI_API_KEY")
+    asked = {name: len(one.asked) for name, one in detectors.items()}
+    assert _print(found, "--json") == 2
+    assert json.loads(capsys.readouterr().out) == first
+    assert {name: len(one.asked) for name, one in detectors.items()} == asked
+    assert found.read_bytes() == before
+    # A later run that names one detector forgets nothing of the others.
+    _write(file, _rows())
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    assert _run(file, "--method", "knows") == 0
+    capsys.readouterr()
+    assert _print(found, "--json") == 2
+    again = json.loads(capsys.readouterr().out)
+    assert again["left_out"] == first["left_out"]
+    assert [one["name"] for one in again["detectors"]] == ["knows", "guesses"]
+    assert _print(found, "--method", "knows", "--cost", "seconds") == 0
+    assert "Not beaten in AUROC and seconds an answer: knows." in capsys.readouterr().out
+
+
+def test_labels_can_be_corrected_afterwards(
+    file: Path, tmp_path: Path, detectors: Any, capsys: Any
+) -> None:
+    assert _run(file, "--method", "knows") == 0
+    capsys.readouterr()
+    labels = _write(tmp_path / "labels.jsonl", [{"id": "q0", "hallucinated": True}])
+    assert _print(file.with_name("rows.compare.jsonl"), "--labels", labels, "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["hallucinated"] == 11
+    assert told["detectors"][0]["quality"]["auroc"]["value"] == pytest.approx(1 - 0.5 / 11)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--model", "openai:x"), "--model"),
+        (("--limit", "3"), "--limit"),
+        (("--limit-expensive", "3"), "--limit-expensive"),
+        (("--retry",), "--retry"),
+        (("--group", "doc"), "--group"),
+    ],
+)
+def test_what_says_how_to_ask_has_no_effect_then(
+    file: Path, detectors: Any, capsys: Any, options: tuple[str, ...], why: str
+) -> None:
+    assert _run(file, "--method", "knows") == 0
+    assert _print(file.with_name("rows.compare.jsonl"), *options) == 64
+    err = " ".join(capsys.readouterr().err.split())
+    assert f"Invalid value for {why}: it has no effect on what was found already" in err
+
+
+def test_a_file_of_findings_that_is_in_use_for_another_model_is_refused(
+    file: Path, detectors: Any, capsys: Any
+) -> None:
+    assert _run(file, "--method", "knows") == 0
+    assert cli.run(["compare", str(file), "--model", "openai:y", "--method", "knows"]) == 64
+    assert 'model was "openai:x" and is "openai:y"' in " ".join(capsys.readouterr().err.split())
+    assert _run(file, "--model", "openai:y", "--method", "knows", "--restart") == 0
+    assert file.with_name("rows.compare.jsonl.bak").exists()
+
+
+# -- wrong usage -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--method", "know"), "unknown detector 'know': did you mean knows? --list lists them"),
+        (("--method", "reads"), "Invalid value for --method: reads: there is no reference"),
+        (("--method", "heavy"), "heavy: its weights are not here"),
+        (("--cost", "beauty"), "expected one of tokens, seconds, calls, money, got 'beauty'"),
+        (("--cost", "money"), "money needs --price-in and --price-out"),
+        (("--field", "colour=x"), "expected TARGET=FIELD"),
+        (("--field", "hallucinated=wrong"), "it has no field 'wrong'"),
+        (("--model", "nobody:x"), "unknown model 'nobody:x'"),
+        (("--data", "."), "it has no effect with a file"),
+    ],
+)
+def test_wrong_usage_is_told_before_anything_is_asked(
+    file: Path, detectors: Any, capsys: Any, options: tuple[str, ...], why: str
+) -> None:
+    assert _run(file, *options) == 64
+    assert why in " ".join(capsys.readouterr().err.split())
+    assert not any(one.asked for one in detectors.values())
+    assert not file.with_name("rows.compare.jsonl").exists()
+
+
+def test_a_page_never_replaces_what_is_read(file: Path, detectors: Any, capsys: Any) -> None:
+    before = file.read_bytes()
+    assert _run(file, "--markdown", file) == 64
+    assert "would replace what is read" in " ".join(capsys.readouterr().err.split())
+    assert file.read_bytes() == before
+
+
+def test_a_folder_is_no_file_of_rows(tmp_path: Path, detectors: Any, capsys: Any) -> None:
+    assert _run(tmp_path) == 64
+    assert "is no ordinary file" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_list_names_all_detectors_of_the_house(capsys: Any) -> None:
+    assert _print("--list") == 0
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert [line[0] for line in lines] == ["detector", *DETECTORS]
+    assert next(line for line in lines if line[0] == "zero-shot")[:2] == ["zero-shot", "1"]
+
+
+# -- sets that have names --------------------------------------------------------------------------
+
+_SETS = """
+def rows(name, path):
+    if name == "broken":
+        raise ValueError("its checksum is wrong")
+    if name != "cities/small":
+        raise LookupError(name)
+    for at in range(8):
+        land = "Spain" if at % 2 else "France"
+        answer = f"City{at} is in {land}."
+        yield {"id": f"{path}-{at}", "answer": answer, "hallucinated": bool(at % 2)}
+"""
+
+
+@pytest.fixture
+def sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A distribution with two entry points, of which the first knows no set."""
+    site = tmp_path / "site"
+    info = site / "fake_sets-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fake-sets\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(
+        "[demur.data_sets]\nnone = fake_sets:nothing\nsome = fake_sets:rows\n"
+    )
+    nothing = "def nothing(name, path):\n    raise LookupError(name)\n"
+    (site / "fake_sets.py").write_text(nothing + _SETS)
+    monkeypatch.syspath_prepend(str(site))
+
+    def only_these(group: str) -> list[EntryPoint]:
+        found = entry_points(group=group)
+        return [one for one in found if one.dist is not None and one.dist.name == "fake-sets"]
+
+    monkeypatch.setattr("demur.cli.data_sets.entry_points", only_these)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "fake_sets", raising=False)
+
+
+def test_the_rows_of_a_set_come_from_whoever_knows_its_name(
+    tmp_path: Path, sets: None, detectors: Any, capsys: Any
+) -> None:
+    for _ in range(2):
+        assert _run("cities/small", "--data", "here", "--method", "knows", "--json") == 0
+        told = json.loads(capsys.readouterr().out)
+        assert (told["name"], told["answers"], told["hallucinated"]) == ("cities/small", 8, 4)
+        assert told["results"] == "cities-small.compare.jsonl"
+    assert len(detectors["knows"].asked) == 8
+    keys = (tmp_path / "cities-small.compare.jsonl").read_text()
+    assert '"key": "here-0"' in keys
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("villages", "there is no file 'villages', and no data set of this name"),
+        ("broken", "the data set 'broken' cannot be had: its checksum is wrong"),
+    ],
+)
+def test_a_set_that_nobody_knows_or_has_is_told(
+    sets: None, detectors: Any, capsys: Any, name: str, why: str
+) -> None:
+    assert _run(name) == 64
+    assert why in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_package_of_sets_that_cannot_be_loaded_is_named(
+    tmp_path: Path, sets: None, detectors: Any, capsys: Any
+) -> None:
+    (tmp_path / "site" / "fake_sets.py").write_text("import nowhere_at_all\n")
+    assert _run("cities/small") == 2
+    err = " ".join(capsys.readouterr().err.split())
+    assert "fake_sets:nothing, which offers data sets, is broken: No module named" in err
+
+
+def test_without_the_research_package_a_name_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detectors: Any, capsys: Any
+) -> None:
+    monkeypatch.setattr("demur.cli.data_sets.entry_points", lambda group: ())
+    monkeypatch.chdir(tmp_path)
+    assert _run("chale") == 64
+    err = " ".join(capsys.readouterr().err.split())
+    assert "there is no file 'chale'" in err
+    assert "pip install demur-research" in err
+
+
+# -- with the house's detectors and a model --------------------------------------------------------
+
+_METHODS = ("floor-contexts", "all-false", "zero-shot", "refchecker-sentences-joint")
+
+
+def _asked_about(request: dict[str, Any]) -> str:
+    return re.findall(r"City\d+", json.dumps(request["messages"]))[-1]
+
+
+def _reply(request: dict[str, Any]) -> str:
+    text = json.dumps(request["messages"])
+    wrong = "Spain" in text.rpartition("France")[0] + text.rpartition("France")[2]
+    if "Entailment" in text:
+        last = request["messages"][-1]["content"]
+        return "1. Contradiction" if "Spain" in last else "1. Entailment"
+    return "non-factual" if wrong else "factual"
+
+
+class _Child:
+    """`demur compare` with two methods that ask once an answer, as a process of its own."""
+
+    def __init__(self, server: OpenAIServer, file: Path, *options: str) -> None:
+        env = {**os.environ, "OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": "k", "NO_PROXY": "*"}
+        given = ("--model", "openai:x", "--max-concurrency", "2")
+        methods = [part for name in _METHODS for part in ("--method", name)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "demur", "compare", str(file), *given, *methods, *options],
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def end(self) -> tuple[int, str, str]:
+        out, err = self.process.communicate(timeout=120)
+        return self.process.returncode, out.decode(), err.decode()
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[OpenAIServer, Counter[str]]]:
+    asked: Counter[str] = Counter()
+
+    def script(request: dict[str, Any], number: int) -> Answer:
+        asked[_asked_about(request)] += 1
+        return Answer(_reply(request), delay=0.02)
+
+    with openai_server(script) as running:
+        yield running, asked
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are others on Windows")
+def test_killed_in_the_middle_it_goes_on_where_it_was(
+    file: Path, server: tuple[OpenAIServer, Counter[str]]
+) -> None:
+    running, asked = server
+    found = file.with_name("rows.compare.jsonl")
+    child = _Child(running, file)
+    ends = time.monotonic() + 120
+    while len(running.requests) < 12 and child.process.poll() is None:
+        assert time.monotonic() < ends
+        time.sleep(0.005)
+    child.process.kill()
+    assert child.end()[0] == -signal.SIGKILL
+    before = found.read_bytes()
+    code, out, err = _Child(running, file, "--json").end()
+    assert code == 0, err
+    assert found.read_bytes().startswith(before[: before.rfind(b"\n") + 1])
+    lines = [json.loads(line) for line in found.read_text().splitlines()[1:]]
+    findings = Counter((line["key"], line["evaluator"]) for line in lines if "key" in line)
+    assert set(findings.values()) == {1}
+    assert len(findings) == 20 * len(_METHODS)
+    # Of the two rows that were under way, at most the one call that was under way is repeated.
+    assert sum(asked.values()) <= 2 * 20 + 2
+    told = json.loads(out)
+    figures = {one["name"]: one for one in told["detectors"]}
+    assert {name: one["quality"]["auroc"]["value"] for name, one in figures.items()} == {
+        "floor-contexts": 1.0,
+        "all-false": 0.5,
+        "zero-shot": 1.0,
+        "refchecker-sentences-joint": 1.0,
+    }
+    assert [name for name, one in figures.items() if one["on_line"]] == ["floor-contexts"]
+    assert figures["zero-shot"]["cost"]["calls"] == 1.0
+    assert figures["zero-shot"]["cost"]["tokens"] > 0
+    assert figures["all-false"]["quality"]["own_balanced_accuracy"]["value"] == 0.5

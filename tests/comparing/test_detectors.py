@@ -1,0 +1,112 @@
+"""The list of detectors: what each needs of the rows and of the model, and what floors score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+
+from demur import Sample
+from demur.comparing import DETECTORS
+from demur.evaluators import Evaluator, SelfCheck
+from demur.local import ChatLocal
+from support.fakes import ScriptedModel, scripted
+from support.openai_server import OpenAIServer
+
+MODEL = scripted("x")
+HEAVY = {"refchecker-sentences-nli", "selfcheck-nli", "selfcheck-bertscore"}
+"""They need weights that are not here."""
+
+
+@pytest.mark.parametrize("name", [name for name in DETECTORS if name not in HEAVY])
+def test_each_is_made_for_a_model_and_named(name: str) -> None:
+    evaluator = DETECTORS[name].make(MODEL, name=name, call_policy=None)
+    assert isinstance(evaluator, Evaluator)
+    assert evaluator.get_name() == name
+    assert evaluator.fingerprints
+
+
+def test_those_without_calls_ask_nobody() -> None:
+    model = ScriptedModel(script=lambda stage, messages: "x")
+    sample = Sample(question="Where is it?", answer="It is in France.", contexts=["France."])
+    for name, detector in DETECTORS.items():
+        if detector.calls == 0 and name not in HEAVY:
+            assert detector.make(model).invoke(sample).error is None
+    assert model.stages == []
+
+
+FULL = {"question": "Q?", "answer": "a", "contexts": ["c"], "metadata": {"entity": "Bob"}}
+
+
+@pytest.mark.parametrize(
+    ("lacking", "left_out"),
+    [
+        ({"contexts": []}, {"floor-contexts", *(n for n in DETECTORS if n[:5] == "refch")}),
+        (
+            {"question": " "},
+            {"floor-question", "fewl", *(n for n in DETECTORS if n[:5] == "selfc")},
+        ),
+        ({"metadata": {"entity": 7}}, {"reverse-validation-qg", "reverse-validation-em"}),
+        ({}, set()),
+    ],
+)
+def test_what_rows_lack_leaves_detectors_out(lacking: Any, left_out: set[str]) -> None:
+    sample = Sample.model_validate({**FULL, **lacking})
+    assert {name for name, one in DETECTORS.items() if one.needs(sample)} == left_out
+
+
+def test_a_reference_serves_as_contexts_and_given_samples_as_a_question() -> None:
+    sample = Sample(answer="a", reference="r", metadata={"samples": ["s"]})
+    for name in ("refchecker-sentences-joint", "floor-contexts", "selfcheck-ngram"):
+        assert DETECTORS[name].needs(sample) is None
+
+
+def test_log_probabilities_are_asked_of_models_that_give_them() -> None:
+    detector = DETECTORS["refchecker-sentences-logprobs"]
+    assert detector.fits(MODEL) == "the model gives no log-probabilities"
+    assert detector.fits(OpenAIServer("http://127.0.0.1:1/v1").model()) is None
+    assert detector.fits(ChatLocal.model_construct()) is None
+    assert DETECTORS["refchecker-sentences-joint"].fits(MODEL) is None
+
+
+def test_variants_of_self_check_share_samples_and_each_counts_their_cost() -> None:
+    def script(stage: str, messages: object) -> AIMessage:
+        usage = {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
+        return AIMessage("It is in France.", usage_metadata=usage)
+
+    model = ScriptedModel(script=script)
+    variants = [DETECTORS[name].make(model) for name in ("selfcheck-ngram", "selfcheck-embedding")]
+    sample = {"question": "Where is it?", "answer": "It is in Spain."}
+    first, second = (variant.invoke(sample) for variant in variants)
+    assert model.stages == ["sample"] * 5
+    assert first.details["samples"] == second.details["samples"]
+    tokens = [(one.usage.calls, one.usage.input_tokens) for one in (first, second)]
+    assert tokens == [(5, 35), (5, 35)]
+    variants[1].invoke({**sample, "question": "Where is that?"})
+    DETECTORS["selfcheck-ngram"].make(ScriptedModel(script=script)).invoke(sample)
+    assert model.stages == ["sample"] * 10
+    alone = SelfCheck(ScriptedModel(script=script), method="ngram")
+    assert variants[0].fingerprints == alone.fingerprints
+    assert alone.invoke(sample).score == first.score
+
+
+@pytest.mark.parametrize(
+    ("measure", "score"),
+    [("longest", 4.0), ("shortest", -4.0), ("question", 2 / 4), ("contexts", 3 / 4)],
+)
+def test_floors_count_words(measure: str, score: float) -> None:
+    sample = Sample(
+        question="Where is Lyon?",
+        answer="Lyon is in France.",
+        contexts=["Lyon: a city."],
+        reference="France lies in Europe.",
+    )
+    found = DETECTORS[f"floor-{measure}"].make(MODEL).invoke(sample)
+    assert (found.score, found.passed) == (pytest.approx(score), None)
+
+
+@pytest.mark.parametrize("measure", ["longest", "question"])
+def test_floors_leave_an_answer_without_words_undetermined(measure: str) -> None:
+    found = DETECTORS[f"floor-{measure}"].make(MODEL).invoke({"question": "Q?", "answer": " ... "})
+    assert (found.score, found.error) == (None, "the answer holds no words")
