@@ -1,0 +1,70 @@
+"""What evaluators, the guard and the handler ask for, held against what is on record.
+
+    python -m tools.counts [--only NAME ...] [--write]
+
+Model calls, tokens, pairs that are scored and texts that are embedded are exact, whatever the
+machine; what is allocated has a band. A figure that fell is a difference as well: written down, the
+gain is on record. Ends with exit code 1 where a figure differs. A workload is a line of
+`workloads.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import warnings
+from pathlib import Path
+
+_ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(_ROOT / "tests"))
+os.environ["DEMUR_SECRET"] = "counts"  # else each process would show texts with other delimiters
+
+from .measuring import measured
+from .table import Table, differences, kept_within_band, read, written
+from .workloads import WORKLOADS
+
+_RECORD = _ROOT / "tests" / "counts.txt"
+
+
+def main() -> int:
+    """Count, and compare or write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--only", nargs="+", choices=WORKLOADS, metavar="NAME", help="these only")
+    parser.add_argument("--write", action="store_true", help="put what is found on record")
+    parser.add_argument("--file", type=Path, default=_RECORD, help="another record")
+    options = parser.parse_args()
+    recorded = read(options.file)
+    if options.write and options.only and not recorded.of_this_python:
+        parser.error(f"{options.file} was written on {recorded.python}: write all of it anew")
+
+    # That references are long, and stores thin, is meant here.
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    found = measured(options.only or WORKLOADS)
+
+    if options.write:
+        before = recorded.rows if recorded.of_this_python else {}
+        now = {name: kept_within_band(found[name], before.get(name)) for name in found}
+        rows = {name: now.get(name, before.get(name)) for name in WORKLOADS}
+        text = written({name: counts for name, counts in rows.items() if counts is not None})
+        options.file.write_text(text, encoding="utf-8")
+        return 0
+    lines = differences(recorded, found) + _gone(recorded)
+    if not recorded.of_this_python:
+        print(f"(what is allocated is compared on {recorded.python} only)")
+    if not lines:
+        print(f"{len(found)} workloads: all as in {options.file.name}")
+        return 0
+    print("\n".join(lines))
+    print("\nIf this is meant: python -m tools.counts --write, and say why in the commit.")
+    return 1
+
+
+def _gone(recorded: Table) -> list[str]:
+    return [f"{name:<32} is no workload" for name in recorded.rows if name not in WORKLOADS]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
