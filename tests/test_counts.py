@@ -48,8 +48,8 @@ def test_what_rose_fell_came_or_went_is_told_side_by_side_and_can_be_written(
     assert code == 1
     assert ["zero-shot", "calls", "2", "1", "-1"] in told
     assert ["zero-shot", "reply", "3", "4", "+1"] in told
-    assert [*"lm vs lm is not on record".split()] in told
-    assert [*"fortune is no workload".split()] in told
+    assert ["lm", "vs", "lm", "is", "not", "on", "record"] in told
+    assert ["fortune", "is", "no", "workload"] in told
     assert any(line[:3] == ["zero-shot", "allocated", "10"] for line in told), said
     assert not any("prompt" in line for line in told if line[:1] == ["zero-shot"]), said
     assert "python -m tools.counts --write" in said

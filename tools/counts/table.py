@@ -45,7 +45,7 @@ def read(file: Path) -> Table:
     rows = {}
     for line in text.splitlines():
         name, *numbers = re.split(r"\s{2,}", line.strip())
-        if line.startswith("#") or numbers == [*_FIGURES]:
+        if not name or line.startswith("#") or numbers == [*_FIGURES]:
             continue
         if len(numbers) != len(_FIGURES) or not all(map(str.isdigit, numbers)):
             raise ValueError(
