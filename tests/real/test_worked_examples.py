@@ -110,11 +110,7 @@ def test_the_model_is_asked_whether_a_name_of_table_7_is_the_entitys(
     if case is MAXIMILIAN:
         assert (found.label, found.score) == ("factual", 1), found
     else:
-        assert (found.label, found.error) in (
-            ("factual", None),
-            ("non-factual", None),
-            (None, found.error),
-        )
+        assert found.score in (0, 1, None)
         assert found.undetermined is (found.label is None)
 
 

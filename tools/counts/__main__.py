@@ -11,14 +11,19 @@ gain is on record. Ends with exit code 1 where a figure differs. A workload is a
 from __future__ import annotations
 
 import argparse
+import inspect
 import logging
 import sys
 import warnings
 from pathlib import Path
 
+from demur import evaluators
+from demur.evaluators import Evaluator
+
 from .measuring import measured
+from .seen import Seen
 from .table import Table, differences, kept_within_band, read, written
-from .workloads import WORKLOADS
+from .workloads import EVALUATORS, WORKLOADS
 
 _RECORD = Path(__file__).parents[2] / "tests" / "counts.txt"
 
@@ -46,7 +51,7 @@ def main() -> int:
         text = written({name: counts for name, counts in rows.items() if counts is not None})
         options.file.write_text(text, encoding="utf-8")
         return 0
-    lines = differences(recorded, found) + _gone(recorded)
+    lines = [*differences(recorded, found), *_gone(recorded), *_without_workload()]
     if not recorded.of_this_python:
         print(f"(what is allocated is compared on {recorded.python} only)")
     if not lines:
@@ -59,6 +64,14 @@ def main() -> int:
 
 def _gone(recorded: Table) -> list[str]:
     return [f"{name:<32} is no workload" for name in recorded.rows if name not in WORKLOADS]
+
+
+def _without_workload() -> list[str]:
+    made = {type(make(Seen())) for make in EVALUATORS.values()}
+    named = (getattr(evaluators, name) for name in evaluators.__all__)
+    classes = {one for one in named if inspect.isclass(one) and issubclass(one, Evaluator)}
+    missing = sorted(one.__name__ for one in classes - made - {Evaluator})
+    return [f"{name:<32} has no workload: add a line to workloads.py" for name in missing]
 
 
 if __name__ == "__main__":

@@ -135,11 +135,14 @@ EVALUATORS: Mapping[str, Callable[[Seen], Runnable[Any, Any]]] = {
     "refchecker statements": lambda seen: _refchecker(seen, claims="statements"),
     "refchecker per_claim": lambda seen: _refchecker(seen, checker="per_claim"),
     "refchecker logprobs": lambda seen: _refchecker(seen, checker="logprobs"),
+    "refchecker nli": _by_nli,
+    "cascade nli, joint": lambda seen: Cascade([_by_nli(seen), _refchecker(seen)]),
     "reverse validation qg": lambda seen: ReverseValidation(seen.model()),
     "reverse validation em": lambda seen: ReverseValidation(seen.model(), variant="em"),
     "zero-shot": lambda seen: ZeroShot(seen.model()),
     "lm vs lm": lambda seen: LMvsLM(seen.model()),
     "self-check embedding": _self_check("embedding"),
+    "self-check nli": _self_check("nli"),
     "self-check prompt": _self_check("prompt"),
     "self-check ngram": _self_check("ngram"),
     "all false": lambda seen: AllFalse(),
@@ -161,12 +164,8 @@ EVALUATORS: Mapping[str, Callable[[Seen], Runnable[Any, Any]]] = {
             "fewl-agreement",
         )
     },
-    # Last: they import torch, and what is in use in the process is looked at line by line.
-    "refchecker nli": _by_nli,
-    "cascade nli, joint": lambda seen: Cascade([_by_nli(seen), _refchecker(seen)]),
-    "self-check nli": _self_check("nli"),
 }
-"""Each is asked about `SAMPLE`."""
+"""Each is asked about `SAMPLE`. One of a new class needs a line here, or the comparison fails."""
 
 
 def _evaluates(make: Callable[[Seen], Runnable[Any, Any]], sample: Sample) -> Workload:
