@@ -42,7 +42,7 @@ def main() -> int:
     # That references are long, and stores thin, is meant here.
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
-    found = measured(options.only or WORKLOADS)
+    found = {name: measured(name) for name in options.only or WORKLOADS}
 
     if options.write:
         before = recorded.rows if recorded.of_this_python else {}

@@ -7,6 +7,7 @@ item 3 is not heavy. A workload is a line in one of the mappings; its name is it
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -266,16 +267,28 @@ def _streams(seen: Seen) -> Run:
 
 
 def _handles(seen: Seen) -> Run:
+    """What it allocates is what it adds to the chain: answers are judged once that has ended."""
     chain, records = _chain(seen), []
-    handler = ScoreCallbackHandler(_refchecker(seen, claims="sentences"), sink=records.append)
+    checker, ended = _refchecker(seen, claims="sentences"), threading.Event()
+
+    def judge(sample: Sample) -> Evaluation:
+        _wait(ended.wait)
+        return _decided(checker.invoke(sample))
+
+    handler = ScoreCallbackHandler(judge, sink=records.append)
 
     async def run() -> Any:
         output = await chain.ainvoke(facts.question(_WRONG), {"callbacks": [handler]})
-        if not await asyncio.to_thread(handler.flush, 60):
-            raise TimeoutError("the handler did not score the answer within a minute")
+        ended.set()
+        await asyncio.to_thread(_wait, handler.flush)
         return output, records
 
     return run
+
+
+def _wait(wait: Callable[[float], bool]) -> None:
+    if not wait(60):
+        raise TimeoutError("the handler did not come to an end within a minute")
 
 
 WORKLOADS: Mapping[str, Workload] = {
