@@ -1,0 +1,298 @@
+"""What each method makes of its source's worked examples, with replies that are scripted.
+
+Where the source decides otherwise than demur, the test says so, and why.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from demur import FEWL, ClaimLabel, Evaluation, Failure, RefChecker, ReverseValidation, Sample
+from demur.evaluators import summarize
+from support.fakes import ScriptedModel, isolated
+from support.fewl import store
+from support.worked_examples import (
+    HOCKEY,
+    IBUPROFEN,
+    IBUPROFEN_LABELS,
+    JORDAN,
+    LACRIMOSA,
+    MAXIMILIAN,
+    SEEDS,
+    SEEDS_PAIRS,
+    SEEDS_RIGHT,
+    SEEDS_WRONG,
+    WEISS,
+    Case,
+)
+
+# --- RefChecker: ibuprofen -----------------------------------------------------------------------
+
+
+def checker(extracted: Sequence[str], label: Callable[[str], ClaimLabel], **options: Any) -> Any:
+    """A RefChecker whose model extracts these claims, and labels a claim by its text."""
+
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        if stage == "extraction":
+            return "\n".join(extracted)
+        if stage == "claim":
+            return label(isolated("claim", messages))
+        lines = [line.split(". ", 1) for line in isolated("claims", messages).splitlines()]
+        return "\n".join(f"{at}. {label(claim)}" for at, claim in lines)
+
+    return RefChecker(ScriptedModel(script=script), **{"claims": "triplets", **options})
+
+
+def of_the_source(claim: str) -> ClaimLabel:
+    """By the last thing that a claim names; a sentence that names several is as its worst."""
+    labels = [
+        label for triplet, label in IBUPROFEN_LABELS.items() if triplet.split('"')[-2] in claim
+    ]
+    worst_first = (ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL, ClaimLabel.ENTAILMENT)
+    return next(label for label in worst_first if label in labels)
+
+
+def ibuprofen(**options: Any) -> Evaluation:
+    found = checker([*IBUPROFEN_LABELS], of_the_source, **options).invoke(IBUPROFEN)
+    assert isinstance(found, Evaluation)
+    return found
+
+
+@pytest.mark.parametrize("mode", ["joint", "per_claim"])
+def test_ibuprofens_seven_claims_have_the_labels_and_the_distribution_of_the_source(
+    mode: str,
+) -> None:
+    found = ibuprofen(checker=mode)
+    assert [claim.label for claim in found.claims] == [*IBUPROFEN_LABELS.values()]
+    assert [claim.triplet[-1] for claim in found.claims if claim.triplet] == [
+        triplet.split('"')[-2] for triplet in IBUPROFEN_LABELS
+    ]
+    assert found.details["fallback_claims"] == []  # the seven cover all that is said
+    shares = summarize([found])
+    assert (shares.entailment, shares.neutral, shares.contradiction) == (1 / 7, 5 / 7, 1 / 7)
+
+
+@pytest.mark.parametrize(
+    ("options", "label", "passed"),
+    [
+        ({"aggregation": "strict"}, ClaimLabel.CONTRADICTION, False),
+        ({"aggregation": "major"}, ClaimLabel.NEUTRAL, False),
+        ({"aggregation": "soft"}, ClaimLabel.CONTRADICTION, False),
+        ({"aggregation": "soft", "threshold": 1 / 7}, ClaimLabel.ENTAILMENT, True),
+        ({"aggregation": "soft", "threshold": None}, ClaimLabel.CONTRADICTION, None),
+    ],
+)
+def test_ibuprofen_is_aggregated_to_one_label(
+    options: dict[str, Any], label: ClaimLabel, passed: bool | None
+) -> None:
+    """The source stops at the distribution; only a share of 1/7 would let this answer pass."""
+    found = ibuprofen(**options)
+    assert (found.label, found.passed, found.score) == (label, passed, 1 / 7)
+
+
+def test_by_sentences_ibuprofens_side_effects_are_one_claim_and_its_worst_part_counts() -> None:
+    """The source has triplets alone; a sentence of three side effects hides the one that is so."""
+    found = ibuprofen(claims="sentences")
+    assert [claim.label for claim in found.claims] == [
+        ClaimLabel.NEUTRAL,
+        ClaimLabel.NEUTRAL,
+        ClaimLabel.CONTRADICTION,
+    ]
+    assert (found.label, found.score) == (ClaimLabel.CONTRADICTION, 0)
+
+
+def test_a_claim_that_ibuprofens_extraction_leaves_out_is_checked_as_a_sentence() -> None:
+    """The source checks what was extracted; demur checks the sentence that no claim covers too."""
+    without_drug = [*IBUPROFEN_LABELS][1:]
+    found = checker(without_drug, of_the_source).invoke(IBUPROFEN)
+    assert [claim.text for claim in found.claims if not claim.triplet] == [
+        "Ibuprofen is a nonsteroidal anti-inflammatory drug (NSAID)."
+    ]
+    assert found.score == 1 / 7
+
+
+# --- RefChecker: Andre Weiss ---------------------------------------------------------------------
+
+
+def by_number(claim: str) -> ClaimLabel:
+    """Supported if it has both who is meant and how long; "11 years" alone is nobody's."""
+    whole = "Weiss" in claim and "Dijon" in claim and "11 years" in claim
+    return ClaimLabel.ENTAILMENT if whole else ClaimLabel.NEUTRAL
+
+
+def test_a_short_answers_claim_carries_the_question_that_the_extractor_read() -> None:
+    triplet = '("Andre Weiss at the University of Dijon", "taught for", "11 years")'
+    evaluator = checker([triplet], by_number)
+    found = evaluator.invoke(WEISS)
+    (claim,) = found.claims
+    assert claim.triplet == ("Andre Weiss at the University of Dijon", "taught for", "11 years")
+    assert (found.label, found.score, found.passed) == (ClaimLabel.ENTAILMENT, 1, True)
+    asked = evaluator.model.requests[0]
+    assert isolated("question", asked) == WEISS.question
+    assert isolated("answer", asked) == "11 years"
+
+
+@pytest.mark.parametrize(("claims", "calls"), [("triplets", 2), ("sentences", 1)])
+def test_a_short_answer_of_which_nothing_is_extracted_is_put_behind_its_question(
+    claims: str, calls: int
+) -> None:
+    """In the source it would have no claims, and so no label."""
+    found = checker(["No claims"], by_number, claims=claims).invoke(WEISS)
+    (claim,) = found.claims
+    assert claim.text == f"{WEISS.question} 11 years"
+    assert (found.label, found.passed, found.usage.calls) == (ClaimLabel.ENTAILMENT, True, calls)
+
+
+def test_a_short_answer_without_its_question_is_undetermined() -> None:
+    alone = WEISS.model_copy(update={"question": None})
+    found = checker(["No claims"], by_number).invoke(alone)
+    assert found.undetermined
+    assert (found.label, found.passed, found.score) == (None, None, None)
+
+
+# --- FEWL: watermelon seeds ----------------------------------------------------------------------
+
+KNOWS, BELIEVES = SEEDS_RIGHT, SEEDS_WRONG
+"""What two references say."""
+ALIKE, APART = 0.9, 0.2
+
+
+def harmless(text: str) -> bool:
+    return text == SEEDS_RIGHT or text in SEEDS_PAIRS.values()
+
+
+def by_sense(pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """A similarity that sees whether two texts say the same of the seeds."""
+    return [ALIKE if harmless(one) is harmless(other) else APART for one, other in pairs]
+
+
+def by_words(pairs: Sequence[tuple[str, str]]) -> list[float]:
+    """A similarity that sees the words alone, as embeddings and ROUGE-L largely do."""
+    return [_shared(*(set(text.lower().strip(".").split()) for text in pair)) for pair in pairs]
+
+
+def _shared(one: set[str], other: set[str]) -> float:
+    return len(one & other) / len(one | other)
+
+
+def seeds(**options: Any) -> FEWL:
+    """Two references, of which the second believes in one of the wrong answers."""
+
+    def speaking(answer: str) -> ScriptedModel:
+        pairs = "\n".join(
+            f"{at}. Wrong Answer: {wrong}\n{at}. Non-Wrong Answer: {corrected}"
+            for at, (wrong, corrected) in enumerate(SEEDS_PAIRS.items(), start=1)
+        )
+        replies = {"reference": answer, "pairs": pairs}
+        return ScriptedModel(script=lambda stage, messages: replies[stage])
+
+    given = {"similarity": by_sense, "penalty": False, "neighbors": store(), "n_wrong": 3}
+    return FEWL([speaking(KNOWS), speaking(BELIEVES)], **{**given, **options})
+
+
+def test_who_agrees_with_the_corrected_answers_on_the_seeds_weighs_more() -> None:
+    """v1 (equation 2) has weights in proportion to the expertise, which may be negative.
+
+    demur takes the softmax of Algorithm 1; with weights that sum to 1 it is the papers'.
+    """
+    found = seeds(normalization="paper").invoke({"question": SEEDS, "answer": SEEDS_RIGHT})
+    assert found.details["pairs_used"] == 3
+    assert found.details["expertise"] == pytest.approx([ALIKE - APART, APART - ALIKE])
+    odds = math.exp(2 * (ALIKE - APART))
+    assert found.details["weights"] == pytest.approx([odds / (1 + odds), 1 / (1 + odds)])
+
+
+def test_the_right_answer_on_the_seeds_scores_above_the_wrong_one_although_one_reference_errs() -> (
+    None
+):
+    right, wrong, evenly = (
+        seeds(weighting=weighting).invoke({"question": SEEDS, "answer": answer})
+        for answer, weighting in (
+            (SEEDS_RIGHT, "expertise"),
+            (SEEDS_WRONG, "expertise"),
+            (SEEDS_WRONG, "uniform"),
+        )
+    )
+    assert right.score is not None
+    assert wrong.score is not None
+    assert evenly.score is not None
+    assert right.score > evenly.score > wrong.score  # of equal weights both would score alike
+
+
+def test_words_alone_tell_little_of_who_knows_about_the_seeds() -> None:
+    """A correction has the words of what it corrects, so that by words expertise nearly vanishes.
+
+    v1 has similarity stand for asking the reference (section 2.1), and does not say of which kind.
+    """
+    found = seeds(similarity=by_words).invoke({"question": SEEDS, "answer": SEEDS_RIGHT})
+    knows, believes = found.details["expertise"]  # type: ignore[misc]
+    assert abs(knows - believes) < 0.2 * 2 * (ALIKE - APART)
+    assert found.details["weights"] == pytest.approx([1, 1], abs=0.2)
+
+
+# --- Reverse Validation --------------------------------------------------------------------------
+
+
+def validated(case: Case, matcher: str, same: str = "", **options: Any) -> Evaluation:
+    """What is made of it where stage 2 gives what it gave in the paper, with a full share."""
+    replies = {
+        "construction": "\n".join(f"{at}. {one}" for at, one in enumerate(case.requirements, 1)),
+        "access": f"Entity: {case.named}\nPercentage: 100%\nNot met: none",
+        "matching": same,
+    }
+    model = ScriptedModel(script=lambda stage, messages: replies[stage])
+    check = ReverseValidation(model, variant="em", matcher=matcher, **options)
+    return check.invoke(Sample(answer=case.passage, metadata={"entity": case.entity}))
+
+
+@pytest.mark.parametrize("matcher", ["published_em", "exact", "normalized"])
+@pytest.mark.parametrize("case", [MAXIMILIAN, JORDAN], ids=lambda case: case.entity)
+def test_names_of_table_7_in_another_form_are_rejected_by_every_matcher_that_asks_no_model(
+    case: Case, matcher: str
+) -> None:
+    """False negatives in the paper as well: both answers are factual, and 100 percent is said.
+
+    "normalized" takes no pet form for a name, and no country for its history: "Max" is a name of
+    many, and a part or a whole is another entity.
+    """
+    found = validated(case, matcher)
+    assert (found.label, found.passed, found.failure) == ("non-factual", False, Failure.MISMATCH)
+    assert found.details["percentage"] == 100
+    assert found.details["unmet"] == []
+    assert found.usage.calls == 2
+
+
+def test_a_model_that_is_asked_accepts_max_emanuel_for_a_call_more() -> None:
+    """As section 7.1 tries: whether the reply refers to the entity."""
+    found = validated(MAXIMILIAN, "llm", same="Yes")
+    assert (found.label, found.score, found.usage.calls) == ("factual", 1, 3)
+
+
+def test_a_model_that_is_asked_rejects_jordan_for_its_history() -> None:
+    """The paper calls it a false negative. demur asks for the very entity: nothing more general."""
+    found = validated(JORDAN, "llm", same="No")
+    assert (found.label, found.score, found.usage.calls) == ("non-factual", 0, 3)
+
+
+def test_a_model_that_is_asked_and_cannot_be_read_leaves_the_names_of_table_7_undetermined() -> (
+    None
+):
+    found = validated(MAXIMILIAN, "llm", same="Perhaps")
+    assert found.undetermined
+    assert (found.label, found.passed) == (None, None)
+
+
+@pytest.mark.parametrize("matcher", ["published_em", "exact", "normalized", "llm"])
+@pytest.mark.parametrize("case", [HOCKEY, LACRIMOSA], ids=lambda case: case.entity)
+def test_outdated_facts_of_table_8_lead_back_and_pass_which_is_the_methods_own_limit(
+    case: Case, matcher: str
+) -> None:
+    """False positives in the paper (section 7.2): the model is as outdated as the answer."""
+    found = validated(case, matcher)
+    assert (found.label, found.score, found.passed) == ("factual", 1, True)
+    assert found.usage.calls == 2  # also with "llm": equal names need no model

@@ -1,0 +1,62 @@
+"""What a run of each workload asks for is on record, and a change of it is told."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).parents[1]
+_RECORD = _ROOT / "tests" / "counts.txt"
+
+
+def _counts(*options: str) -> tuple[int, str]:
+    """The exit code of the command, and what it says."""
+    command = [sys.executable, "-m", "tools.counts", *options]
+    ended = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=300)
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+def test_evaluators_guards_and_handlers_ask_for_what_is_on_record() -> None:
+    code, said = _counts()
+    assert code == 0, said
+
+
+@pytest.mark.slow
+def test_what_rose_fell_came_or_went_is_told_side_by_side_and_can_be_written(
+    tmp_path: Path,
+) -> None:
+    whole = _RECORD.read_text(encoding="utf-8")
+    changed = {
+        "zero-shot": "zero-shot  2  152  3  0  0  10",  # calls fell; a reply and memory grew
+        "lm vs lm": "",
+        "all false": "fortune  1  2  3  4  5  6",
+    }
+    here = f"CPython {sys.version_info[0]}.{sys.version_info[1]}"
+    text = re.sub(r"CPython 3\.\d+", here, whole)
+    for name, line in changed.items():
+        text = re.sub(rf"^{name}  .*$", line, text, flags=re.MULTILINE)
+    record = tmp_path / "counts.txt"
+    record.write_text(text, encoding="utf-8")
+
+    options = ("--file", str(record), "--only", "zero-shot", "lm vs lm")
+    code, said = _counts(*options)
+    told = [line.split() for line in said.splitlines()]
+    assert code == 1
+    assert ["zero-shot", "calls", "2", "1", "-1"] in told
+    assert ["zero-shot", "reply", "3", "4", "+1"] in told
+    assert ["lm", "vs", "lm", "is", "not", "on", "record"] in told
+    assert ["fortune", "is", "no", "workload"] in told
+    assert any(line[:3] == ["zero-shot", "allocated", "10"] for line in told), said
+    assert not any("prompt" in line for line in told if line[:1] == ["zero-shot"]), said
+    assert "python -m tools.counts --write" in said
+
+    assert _counts(*options, "--write") == (0, "")
+    now = record.read_text(encoding="utf-8")
+    assert "fortune" not in now
+    for name in ("zero-shot", "lm vs lm"):
+        (row,) = re.findall(rf"^{name}  .*(?=  \S+$)", now, re.MULTILINE)
+        assert row in whole
