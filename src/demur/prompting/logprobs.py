@@ -47,6 +47,34 @@ def label_logprobs(first_token: Mapping[str, float] | None) -> Mapping[ClaimLabe
     return {label: math.log(max(share, floor, 1e-30)) for label, share in mass.items()}
 
 
+_LEAST_SAID = 0.5
+"""Below this share of all first tokens, a reply was to begin with neither word."""
+
+
+def yes_share(first_token: Mapping[str, float] | None) -> float:
+    """The probability that a reply begins with yes and not with no, in [0, 1].
+
+    Args:
+        first_token: Log-probabilities of the likeliest first tokens of a reply.
+
+    Raises:
+        UndeterminedError: There are none, or most of their probability is on other words.
+    """
+    if not first_token:
+        raise UndeterminedError("the endpoint gives no log-probabilities: choose by='words'")
+    mass = {"yes": 0.0, "no": 0.0}
+    for token, logprob in first_token.items():
+        word = token.strip(" \n\"'*_.,").lower()
+        if word in mass and math.isfinite(logprob):
+            mass[word] += math.exp(min(logprob, 0.0))
+    said = mass["yes"] + mass["no"]
+    if said < _LEAST_SAID:
+        raise UndeterminedError(
+            f"the reply was to begin with yes or no, and does so by a probability of {said:.2f} only"
+        )
+    return mass["yes"] / said
+
+
 def mean_bias(measured: Sequence[Mapping[ClaimLabel, float]]) -> Mapping[ClaimLabel, float]:
     """Each label's mean log-probability, less the mean over the labels."""
     means = {
