@@ -70,7 +70,8 @@ def yes_share(first_token: Mapping[str, float] | None) -> float:
     said = mass["yes"] + mass["no"]
     if said < _LEAST_SAID:
         raise UndeterminedError(
-            f"the reply was to begin with yes or no, and does so by a probability of {said:.2f} only"
+            f"the reply begins with yes or no by a probability of {said:.2f} only, expected "
+            f"{_LEAST_SAID} at least: choose by='words'"
         )
     return mass["yes"] / said
 

@@ -76,6 +76,8 @@ class Rows:
         self.attempts.append(len(record.attempts))
         self.labels.append(answer.hallucinated)
         failures = {failure for one in first.evaluations for failure in one.failures}
+        if first.verdict == "failed" and not failures:  # `on_abstain="fail"`
+            failures = {Failure.NOTHING}
         self.failures.update(failures)
         self.categories.update({one.category for one in failures if one.category is not None})
         for column in self.evaluators.values():

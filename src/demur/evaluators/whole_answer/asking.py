@@ -17,7 +17,7 @@ from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.verdicts import ask_until_read, refuse_empty
 from demur.evaluators.refchecker.coverage import stating
 from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
-from demur.evaluators.whole_answer.parsing import parse_yes_no
+from demur.evaluators.whole_answer.parsing import plain_yes_no
 from demur.prompting import yes_share
 from demur.runtime import ChatCall, Steps, ask, is_local
 from demur.schema import ABSTAIN, Evaluation, Sample
@@ -97,7 +97,7 @@ class WholeAnswerEvaluator(Evaluator):
                 self._chat,
                 messages,
                 self._stage,
-                lambda reply: parse_yes_no(reply, shown),
+                lambda reply: plain_yes_no(reply, shown),
                 "yes or no",
                 max(self._tokens, _WORD_TOKENS),
                 replies,

@@ -13,14 +13,14 @@ _ALONE = re.compile(
     r"\W*(?:(?:the |my |final )*(?:answer|verdict|judge?ment)\W+(?:is\W+)?)?(yes|no)[^\w?]*", re.I
 )
 _BEGINS = re.compile(r"[\s\"'*_`]*(yes|no)[\"'*_`]*\s*[,.;:!\u2013\u2014-]\s*(.*)", re.I)
-_EITHER = re.compile(r"(?<!\w)(?:yes|no)(?!\w)", re.I)
+_YES = re.compile(r"(?<!\w)yes(?!\w)", re.I)
 _UNSURE = re.compile(f"{PART}|{DOUBT}", re.I)
 _BULLET = re.compile(r"\s*(?:[-*•–]\s+|\(?\d{1,2}[.):]\s*)?")
 _QUOTATION = " \t\"'`*_“”„‘’«»「」"
 _WORD = re.compile(r"\w+")
 
 
-def parse_yes_no(reply: str, shown: Sequence[str] = ()) -> bool | None:
+def plain_yes_no(reply: str, shown: Sequence[str] = ()) -> bool | None:
     """Whether a reply says yes; None where it does not say so plainly.
 
     The verdict is a word alone in the first or the last line, or the word that begins the first
@@ -43,7 +43,7 @@ def parse_yes_no(reply: str, shown: Sequence[str] = ()) -> bool | None:
     if said == {"yes"}:
         return None if TAKEN_BACK.search("\n".join(rest)) else True
     # Behind a no stand its reasons, or quotes: only its own line can take it back.
-    return None if begun and (_EITHER.search(begun[2]) or _UNSURE.search(begun[2])) else False
+    return None if begun and (_YES.search(begun[2]) or _UNSURE.search(begun[2])) else False
 
 
 def _is_shown(line: str, shown: Sequence[str]) -> bool:
