@@ -30,7 +30,8 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str:
         return "yes" if "nine" in isolated("answer", messages) else "no"
     if stage == "self_contradiction":
         parts = "1. The hall opens at nine\n2. The hall never opens at nine"
-        return f"no\n{parts}" if "never" in isolated("answer", messages) else "yes"
+        bad = "never" in isolated("answer", messages)
+        return f"contradictory\n{parts}" if bad else "consistent"
     return RIGHT  # a repair
 
 

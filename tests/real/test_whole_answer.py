@@ -97,8 +97,6 @@ def test_most_answers_beside_the_question_are_found(model: BaseChatModel) -> Non
         for cases in (RELEVANT, IRRELEVANT)
     )
     passed, failed = right(passing, failing)
-    print(f"relevance: {passed}/12 pass, {failed}/12 fail, AUROC {ranked(passing, failing):.3f}")
-    print([f"{one.score:.2f}" for one in passing], [f"{one.score:.2f}" for one in failing])
     assert passed >= 9
     assert failed >= 9
     assert ranked(passing, failing) >= 0.85
@@ -110,9 +108,6 @@ def test_an_answer_against_itself_scores_lower_on_the_whole(model: BaseChatModel
         for answers in (CONSISTENT, SELF_CONTRADICTORY)
     )
     passed, failed = right(passing, failing)
-    print(f"itself: {passed}/12 pass, {failed}/12 fail, AUROC {ranked(passing, failing):.3f}")
-    print([f"{one.score:.2f}" for one in passing], [f"{one.score:.2f}" for one in failing])
-    print([one.explanation for one in failing])
     assert passed >= 6
     assert failed >= 6
     assert ranked(passing, failing) >= 0.65

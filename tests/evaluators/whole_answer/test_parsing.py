@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.evaluators.whole_answer.parsing import parse_quotes, plain_yes_no
+from demur.evaluators.whole_answer.parsing import Words, parse_quotes
 from demur.schema import Span
 
+YES_NO = Words("yes", "no")
+LABELS = Words("consistent", "contradictory")
 ANSWER = "Yes, it is open. The hall opens at nine, on all days.\nOn Mondays it stays shut."
 
 
@@ -43,24 +45,45 @@ ANSWER = "Yes, it is open. The hall opens at nine, on all days.\nOn Mondays it s
     ids=repr,
 )
 def test_only_a_plain_word_is_a_verdict(reply: str, yes: bool | None) -> None:
-    assert plain_yes_no(reply) is yes
+    assert YES_NO.read(reply) is yes
+
+
+@pytest.mark.parametrize(
+    ("reply", "consistent"),
+    [
+        ("consistent", True),
+        ("**Consistent.**", True),
+        ("Label: consistent", True),
+        ("Contradictory", False),
+        ("contradictory\n1. The hall opens at nine\n2. On Mondays it stays shut", False),
+        ("Contradictory: it cannot be both.", False),
+        ("Inconsistent", None),
+        ("It is not contradictory.", None),
+        ("Consistent, except for Mondays.", None),
+        ("Contradictory, or consistent.", None),
+        ("consistent\ncontradictory", None),
+    ],
+    ids=repr,
+)
+def test_labels_are_words_too(reply: str, consistent: bool | None) -> None:
+    assert LABELS.read(reply) is consistent
 
 
 @pytest.mark.parametrize("reply", ["Yes, it is open.", "yes, it is open", ANSWER])
 def test_what_a_judge_copies_is_no_verdict(reply: str) -> None:
-    assert plain_yes_no(reply) is True
-    assert plain_yes_no(reply, [ANSWER]) is None
+    assert YES_NO.read(reply) is True
+    assert YES_NO.read(reply, [ANSWER]) is None
 
 
 @given(st.text(max_size=60))
 def test_any_reply_is_read_or_is_none(reply: str) -> None:
-    assert plain_yes_no(reply, [ANSWER]) in (True, False, None)
+    assert YES_NO.read(reply, [ANSWER]) in (True, False, None)
     parse_quotes(reply, ANSWER)
 
 
 @given(st.text(max_size=40).filter(lambda text: "yes" not in text.lower()))
 def test_without_a_yes_nothing_passes(reply: str) -> None:
-    assert plain_yes_no(reply) is not True
+    assert YES_NO.read(reply) is not True
 
 
 HEDGES = ["but not all of it", "mostly", "perhaps", "except for the date", "only in part", "if so"]
@@ -68,12 +91,14 @@ HEDGES = ["but not all of it", "mostly", "perhaps", "except for the date", "only
 
 @given(st.sampled_from(HEDGES), st.sampled_from([" ", ", ", "\n", ". ", " - "]))
 def test_a_yes_that_is_limited_never_passes(hedge: str, between: str) -> None:
-    assert plain_yes_no(f"Yes{between}{hedge}") is not True
+    assert YES_NO.read(f"Yes{between}{hedge}") is not True
 
 
 @given(st.data())
 def test_two_pieces_of_an_answer_are_found_again(data: st.DataObject) -> None:
-    words = data.draw(st.lists(st.from_regex(r"[a-z]{3,8}", fullmatch=True), min_size=4, unique=True))
+    words = data.draw(
+        st.lists(st.from_regex(r"[a-z]{3,8}", fullmatch=True), min_size=4, unique=True)
+    )
     cut = data.draw(st.integers(1, len(words) - 1))
     first, second = " ".join(words[:cut]), " ".join(words[cut:])
     answer = f"{first}, {second}."

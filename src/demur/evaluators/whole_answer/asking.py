@@ -1,4 +1,4 @@
-"""A question about an answer as a whole, to which yes is good: asked in one call."""
+"""A question about an answer as a whole, answered with one of two words: asked in one call."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.verdicts import ask_until_read, refuse_empty
 from demur.evaluators.refchecker.coverage import stating
 from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
-from demur.evaluators.whole_answer.parsing import plain_yes_no
-from demur.prompting import yes_share
+from demur.evaluators.whole_answer.parsing import Words
+from demur.prompting import word_share
 from demur.runtime import ChatCall, Steps, ask, is_local
 from demur.schema import ABSTAIN, Evaluation, Sample
 
 _WORD_TOKENS = 32
 
 By = Literal["auto", "words", "logprobs"]
-"""How the model's yes or no is read."""
+"""How the model's word is read."""
 
 
 @dataclass(frozen=True)
 class Told:
     """What the model said."""
 
-    yes: float
-    """The probability of yes, in [0, 1]; by words 1 or 0."""
+    score: float
+    """The probability of the good word, in [0, 1]; by words 1 or 0."""
     reply: str
 
 
@@ -51,6 +51,7 @@ class WholeAnswerEvaluator(Evaluator):
     _chat: BaseChatModel = PrivateAttr()
     _mode: Literal["words", "logprobs"] = PrivateAttr()
     _stage: ClassVar[str]
+    _words: ClassVar[Words]
     _tokens: ClassVar[int]
     """Tokens that a reply by log-probabilities may have."""
 
@@ -87,22 +88,23 @@ class WholeAnswerEvaluator(Evaluator):
         with undetermined_with(details):
             told = yield from self._ask(messages, sample, replies)
         least = number(self.threshold)
-        passed = None if least is None else told.yes >= least
+        passed = None if least is None else told.score >= least
         return self._conclude(sample, told, passed, details)
 
     def _ask(self, messages: list[BaseMessage], sample: Sample, replies: list[str]) -> Steps[Told]:
+        words = self._words
         if self._mode == "words":
             shown = [sample.answer, sample.question or ""]
-            yes = yield from ask_until_read(
+            good = yield from ask_until_read(
                 self._chat,
                 messages,
                 self._stage,
-                lambda reply: plain_yes_no(reply, shown),
-                "yes or no",
+                lambda reply: words.read(reply, shown),
+                f"{words.good} or {words.bad}",
                 max(self._tokens, _WORD_TOKENS),
                 replies,
             )
-            return Told(float(yes), replies[-1])
+            return Told(float(good), replies[-1])
         options = {"logprobs": True, "top_logprobs": 20, "max_tokens": self._tokens}
         reply = yield from ask(ChatCall(self._chat, messages, self._stage, options))
         replies.append(reply.text)
@@ -111,7 +113,7 @@ class WholeAnswerEvaluator(Evaluator):
                 "the model reasons before it answers, so that the first token is no verdict: "
                 "choose by='words'"
             )
-        return Told(yes_share(reply.first_token), reply.text)
+        return Told(word_share(reply.first_token, words.good, words.bad), reply.text)
 
     @abstractmethod
     def _messages(self, sample: Sample) -> list[BaseMessage]:

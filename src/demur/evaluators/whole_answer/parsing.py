@@ -1,49 +1,76 @@
-"""What a judge wrote -> yes or no, and the two statements that it quotes. No model, no network."""
+"""What a judge wrote -> one of two words, and the two statements that it quotes."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from demur.evaluators.hedges import DOUBT, PART, TAKEN_BACK
 from demur.prompting import as_shown, without_delimiters, without_echo
 from demur.schema import Span
 
-_ALONE = re.compile(
-    r"\W*(?:(?:the |my |final )*(?:answer|verdict|judge?ment)\W+(?:is\W+)?)?(yes|no)[^\w?]*", re.I
-)
-_BEGINS = re.compile(r"[\s\"'*_`]*(yes|no)[\"'*_`]*\s*[,.;:!\u2013\u2014-]\s*(.*)", re.I)
-_YES = re.compile(r"(?<!\w)yes(?!\w)", re.I)
 _UNSURE = re.compile(f"{PART}|{DOUBT}", re.I)
 _BULLET = re.compile(r"\s*(?:[-*•–]\s+|\(?\d{1,2}[.):]\s*)?")
 _QUOTATION = " \t\"'`*_“”„‘’«»「」"
 _WORD = re.compile(r"\w+")
 
 
-def plain_yes_no(reply: str, shown: Sequence[str] = ()) -> bool | None:
-    """Whether a reply says yes; None where it does not say so plainly.
+@dataclass(frozen=True)
+class Words:
+    """The two words of which a judge is to say one."""
 
-    The verdict is a word alone in the first or the last line, or the word that begins the first
-    line. Yes lets an answer pass, so it counts only if nothing in the reply limits it or takes it
-    back. What the reply copies from the texts that were `shown` does not count.
-    """
-    text = without_echo(without_delimiters(reply), shown)
-    lines = [line for line in text.splitlines() if any(map(str.isalnum, line))]
-    if not lines:
-        return None
-    alone = {at: match for at in (0, len(lines) - 1) if (match := _ALONE.fullmatch(lines[at]))}
-    said = {match[1].lower() for match in alone.values()}
-    rest = [line for at, line in enumerate(lines) if at not in alone]
-    begun = None if 0 in alone or _is_shown(lines[0], shown) else _BEGINS.fullmatch(lines[0])
-    if begun:
-        said.add(begun[1].lower())
-        rest[0] = begun[2]
-    if len(said) != 1:
-        return None
-    if said == {"yes"}:
-        return None if TAKEN_BACK.search("\n".join(rest)) else True
-    # Behind a no stand its reasons, or quotes: only its own line can take it back.
-    return None if begun and (_YES.search(begun[2]) or _UNSURE.search(begun[2])) else False
+    good: str
+    """The one that lets an answer pass; in lower case, like the other."""
+    bad: str
+
+    @cached_property
+    def alone(self) -> re.Pattern[str]:
+        """A line that says one of them and nothing else."""
+        return re.compile(
+            r"\W*(?:(?:the |my |final )*(?:answer|verdict|label|judge?ment)\W+(?:is\W+)?)?"
+            rf"({self.good}|{self.bad})[^\w?]*",
+            re.I,
+        )
+
+    @cached_property
+    def begins(self) -> re.Pattern[str]:
+        """A line that begins with one of them."""
+        return re.compile(
+            rf"[\s\"'*_`]*({self.good}|{self.bad})[\"'*_`]*\s*[,.;:!\u2013\u2014-]\s*(.*)", re.I
+        )
+
+    def read(self, reply: str, shown: Sequence[str] = ()) -> bool | None:
+        """Whether a reply says the good word; None where it says neither plainly.
+
+        The verdict is a word alone in the first or the last line, or the word that begins the first
+        line. The good one lets an answer pass, so it counts only if nothing in the reply limits it
+        or takes it back. What the reply copies from the texts that were `shown` does not count.
+        """
+        text = without_echo(without_delimiters(reply), shown)
+        lines = [line for line in text.splitlines() if any(map(str.isalnum, line))]
+        if not lines:
+            return None
+        ends = (0, len(lines) - 1)
+        alone = {at: match for at in ends if (match := self.alone.fullmatch(lines[at]))}
+        said = {match[1].lower() for match in alone.values()}
+        rest = [line for at, line in enumerate(lines) if at not in alone]
+        copied = 0 in alone or _is_shown(lines[0], shown)
+        begun = None if copied else self.begins.fullmatch(lines[0])
+        if begun:
+            said.add(begun[1].lower())
+            rest[0] = begun[2]
+        if len(said) != 1:
+            return None
+        if said == {self.good}:
+            return None if TAKEN_BACK.search("\n".join(rest)) else True
+        # Behind the bad one stand its reasons, or quotes: only its own line can take it back.
+        return None if begun and self._takes_back(begun[2]) else False
+
+    def _takes_back(self, behind: str) -> bool:
+        good = re.search(rf"(?<!\w){self.good}(?!\w)", behind, re.I)
+        return bool(good or _UNSURE.search(behind))
 
 
 def _is_shown(line: str, shown: Sequence[str]) -> bool:

@@ -52,15 +52,17 @@ Reply with one word, yes or no. {_DATA}""",
 
 def _of(answer: str, *parts: str) -> Example:
     quoted = [f"{at}. {part}" for at, part in enumerate(parts, start=1)]
-    return Example((("answer", answer),), "\n".join(["no", *quoted]) if parts else "yes")
+    reply = "\n".join(["contradictory", *quoted]) if parts else "consistent"
+    return Example((("answer", answer),), reply)
 
 
 CONSISTENCY = Prompt(
     system=f"""\
-Read the answer and check whether all that it says can be true at the same time. A reason that \
-speaks against what it is given for rules it out.
-Reply yes if all of it can be true together. Reply no if one part rules out another, and copy the \
-two parts word for word behind it, one a line. {_DATA}""",
+You are shown an answer. Label it contradictory if two things that it says cannot both be true, or \
+if a reason that it gives speaks against its conclusion; else label it consistent. Whether it is \
+true does not matter.
+Reply with one word, consistent or contradictory. Behind contradictory copy the two parts of the \
+answer word for word, one a line. {_DATA}""",
     fields=("question", "answer"),
     examples=(
         _of(
@@ -78,20 +80,20 @@ two parts word for word behind it, one a line. {_DATA}""",
             "the pass cannot be used on night buses",
             "it is valid on every bus",
         ),
-        _of("The painter had one daughter, Ida. Ida became a doctor."),
+        _of("Der Maler hatte eine Tochter, Ida. Ida wurde Ärztin."),
         _of(
-            "The painter never married. His wife Ida was a doctor.",
-            "The painter never married",
-            "His wife Ida was a doctor",
+            "Der Maler war nie verheiratet. Seine Frau Ida war Ärztin.",
+            "Der Maler war nie verheiratet",
+            "Seine Frau Ida war Ärztin",
         ),
         _of("Most of the rooms are heated, but the attic is not."),
         _of(
-            "All of the rooms are heated. The attic has no heating.",
-            "All of the rooms are heated",
-            "The attic has no heating",
+            "Alle Zimmer sind beheizt. Der Dachboden hat keine Heizung.",
+            "Alle Zimmer sind beheizt",
+            "Der Dachboden hat keine Heizung",
         ),
     ),
-    closing="Can all of it be true together, yes or no:",
+    closing="Consistent or contradictory:",
 )
 
 
@@ -108,5 +110,5 @@ class SelfContradictionPrompts:
     """All prompts of SelfContradiction."""
 
     consistency: Prompt = CONSISTENCY
-    """Fields: question (left out where there is none), answer. To be answered with yes, if all of
-    it can be true together; or with no, and behind it two parts of the answer, one a line."""
+    """Fields: question (left out where there is none), answer. To be answered with "consistent"; or
+    with "contradictory", and below it two parts of the answer, one a line."""

@@ -12,6 +12,7 @@ from demur._frozen import fields_of
 from demur._undetermined import UndeterminedError
 from demur.evaluators.thresholds import ShareThreshold, ThresholdOrFile
 from demur.evaluators.whole_answer.asking import By, Told, WholeAnswerEvaluator
+from demur.evaluators.whole_answer.parsing import Words
 from demur.evaluators.whole_answer.prompts import AnswerRelevancePrompts
 from demur.runtime import CallPolicy
 from demur.schema import Evaluation, Failure, Sample
@@ -59,6 +60,7 @@ class AnswerRelevance(WholeAnswerEvaluator):
     prompts: AnswerRelevancePrompts = _PROMPTS
 
     _stage: ClassVar[str] = "relevance"
+    _words: ClassVar[Words] = Words("yes", "no")
     _tokens: ClassVar[int] = 1
 
     def __init__(
@@ -87,14 +89,14 @@ class AnswerRelevance(WholeAnswerEvaluator):
     ) -> Evaluation:
         return Evaluation(
             name=self.get_name(),
-            score=told.yes,
+            score=told.score,
             label={True: RELEVANT, False: IRRELEVANT, None: None}[passed],
             passed=passed,
             failure=Failure.IRRELEVANT if passed is False else None,
             explanation={
                 True: "The answer addresses the question.",
                 False: "The answer does not address the question.",
-                None: f"It addresses the question with a probability of {told.yes:.2f}.",
+                None: f"It addresses the question with a probability of {told.score:.2f}.",
             }[passed],
             details=details,
         )

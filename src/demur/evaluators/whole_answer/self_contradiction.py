@@ -12,7 +12,7 @@ from demur._frozen import fields_of
 from demur._text import one_line
 from demur.evaluators.thresholds import ShareThreshold, ThresholdOrFile
 from demur.evaluators.whole_answer.asking import By, Told, WholeAnswerEvaluator
-from demur.evaluators.whole_answer.parsing import parse_quotes
+from demur.evaluators.whole_answer.parsing import Words, parse_quotes
 from demur.evaluators.whole_answer.prompts import SelfContradictionPrompts
 from demur.runtime import CallPolicy
 from demur.schema import Claim, ClaimLabel, Evaluation, Failure, Sample
@@ -44,7 +44,7 @@ class SelfContradiction(WholeAnswerEvaluator):
 
     Args:
         model: A chat model, or a name for `resolve_model`.
-        by: "words": the model's yes or no is read. "logprobs": the log-probabilities of both are,
+        by: "words": the model's word is read. "logprobs": the log-probabilities of both words are,
             which makes small local models usable. "auto": "logprobs" for the local model, else
             "words".
         threshold: Answers that score less fail, in [0, 1]: a number, or a `Threshold` that was
@@ -65,6 +65,7 @@ class SelfContradiction(WholeAnswerEvaluator):
     prompts: SelfContradictionPrompts = _PROMPTS
 
     _stage: ClassVar[str] = "self_contradiction"
+    _words: ClassVar[Words] = Words("consistent", "contradictory")
     _tokens: ClassVar[int] = 200
 
     def __init__(
@@ -97,14 +98,14 @@ class SelfContradiction(WholeAnswerEvaluator):
         )
         return Evaluation(
             name=self.get_name(),
-            score=told.yes,
+            score=told.score,
             label={True: CONSISTENT, False: SELF_CONTRADICTORY, None: None}[passed],
             passed=passed,
             failure=Failure.SELF_CONTRADICTION if passed is False else None,
             explanation={
                 True: "All that the answer says can be true together.",
                 False: f"The answer contradicts itself{_quoted(claims)}.",
-                None: f"All of it can be true together with a probability of {told.yes:.2f}.",
+                None: f"All of it can be true together with a probability of {told.score:.2f}.",
             }[passed],
             claims=claims,
             details=details,
