@@ -20,7 +20,7 @@ from demur.schema import Claim, ClaimLabel, Evaluation, Failure, Sample
 CONSISTENT, SELF_CONTRADICTORY = "consistent", "self-contradictory"
 
 _PROMPTS = SelfContradictionPrompts()
-_THRESHOLD = 0.75
+_THRESHOLD = 0.7
 
 
 class SelfContradiction(WholeAnswerEvaluator):
