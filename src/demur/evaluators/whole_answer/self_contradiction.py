@@ -34,11 +34,13 @@ class SelfContradiction(WholeAnswerEvaluator):
     words it is 1 or 0. Its `label` is "consistent" or "self-contradictory", and `failure` is
     "self_contradiction" for the latter. The two parts that the model quotes are `claims` with the
     label Contradiction, which here means that the other one contradicts it. They are there only if
-    both stand in the answer; that neither is quoted rightly changes no verdict.
+    both stand in the answer; a wrong quote changes no verdict.
 
     An answer that states nothing ("I don't know") is labelled "Abstain" without a call. It is
     undetermined (`error` says why) when the answer is empty, the call failed, or the reply cannot
     be read. By words, an unreadable reply is asked for once more.
+
+    The local model is too small for it: it misses half of the contradictions. Give it a larger one.
 
     The self-contradiction of FEWL (v1, appendix A; v2, appendix B); the check itself is ours.
 
