@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from pydantic import BaseModel, ValidationError
 
-from demur import Claim, ClaimLabel, Evaluation, Sample, Threshold, Usage
+from demur import Category, Claim, ClaimLabel, Evaluation, Failure, Sample, Threshold, Usage
 from demur.errors import DemurError
 from demur.schema import Evidence, Span
 
@@ -402,3 +402,50 @@ def test_the_repr_still_has_every_field() -> None:
     found = Evaluation(name="judge", score=1.0, details={"a": 1})
     assert repr(found).startswith("Evaluation(name='judge', score=1.0,")
     assert "details={'a': 1}" in repr(found)
+
+
+# --- What is wrong with an answer -----------------------------------------------------------------
+
+NOT_THERE = Claim(text="it is red", label=ClaimLabel.NEUTRAL)
+REFUTED = Claim(text="it is tall", label=ClaimLabel.CONTRADICTION)
+HELD = Claim(text="it is old", label=ClaimLabel.ENTAILMENT)
+
+
+@pytest.mark.parametrize(
+    ("fields", "failures"),
+    [
+        ({"claims": (HELD, REFUTED, NOT_THERE, REFUTED)}, ["contradiction", "neutral"]),
+        ({"failure": Failure.MISMATCH}, ["mismatch"]),
+        ({"failure": Failure.VAGUE, "claims": (NOT_THERE,)}, ["neutral"]),
+        ({"failure": Failure.VAGUE, "claims": (HELD,)}, ["vague"]),
+        # Either part may be the right one, so that no claim of it is known to be wrong.
+        (
+            {"failure": Failure.SELF_CONTRADICTION, "claims": (REFUTED, REFUTED)},
+            ["self_contradiction"],
+        ),
+        ({}, ["other"]),
+        ({"passed": True, "claims": (NOT_THERE,)}, []),
+        ({"passed": None, "failure": Failure.VAGUE}, []),
+        ({"passed": None, "error": "no reply", "claims": (REFUTED,)}, []),
+    ],
+    ids=repr,
+)
+def test_what_is_wrong_is_told_of_answers_that_failed(
+    fields: dict[str, Any], failures: list[str]
+) -> None:
+    evaluation = Evaluation(**{"name": "x", "passed": False, **fields})
+    assert [*map(str, evaluation.failures)] == failures
+
+
+def test_each_failure_has_the_papers_category_or_none() -> None:
+    assert {str(failure): failure.category and str(failure.category) for failure in Failure} == {
+        "neutral": "unsupported",
+        "contradiction": "contradiction",
+        "mismatch": "unsupported",
+        "vague": "irrelevant",
+        "irrelevant": "irrelevant",
+        "self_contradiction": "self_contradiction",
+        "nothing_to_check": None,
+        "other": None,
+    }
+    assert {failure.category for failure in Failure} == {*Category, None}

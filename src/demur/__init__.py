@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from demur.observe import ScoreCallbackHandler
     from demur.runtime import CallPolicy
     from demur.schema import (
+        Category,
         Claim,
         ClaimLabel,
         Evaluation,
@@ -46,6 +47,7 @@ __all__ = [
     "Budget",
     "CallPolicy",
     "Cascade",
+    "Category",
     "Claim",
     "ClaimLabel",
     "DemurError",
@@ -88,8 +90,8 @@ _MODULES = {
     "runtime": ("CallPolicy",),
     "observe": ("ScoreCallbackHandler",),
     "schema": (
-        *("Claim", "ClaimLabel", "Evaluation", "Evidence", "Failure", "Sample", "Span"),
-        *("Threshold", "Usage"),
+        *("Category", "Claim", "ClaimLabel", "Evaluation", "Evidence", "Failure", "Sample"),
+        *("Span", "Threshold", "Usage"),
     ),
 }
 _PLACES = {name: module for module, names in _MODULES.items() for name in names}

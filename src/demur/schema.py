@@ -68,6 +68,26 @@ class ClaimLabel(str, Enum):
         return self.value
 
 
+class Category(str, Enum):
+    """The kinds of hallucination that the papers tell apart (FEWL v1, appendix A; v2, appendix B).
+
+    Their "factual inaccuracy" is two categories here, since it is found in two ways: a reference
+    says otherwise, or nothing supports the answer.
+    """
+
+    CONTRADICTION = "contradiction"
+    """A reference says otherwise."""
+    UNSUPPORTED = "unsupported"
+    """Nothing that was asked or read supports it."""
+    IRRELEVANT = "irrelevant"
+    """It does not address the question, or makes no sense."""
+    SELF_CONTRADICTION = "self_contradiction"
+    """One part of it rules out another."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
 class Failure(str, Enum):
     """What is wrong with an answer, for whoever is to do something about it."""
 
@@ -79,13 +99,38 @@ class Failure(str, Enum):
     """What it says does not lead back to what was asked about."""
     VAGUE = "vague"
     """It could stand as the answer to other questions too."""
+    IRRELEVANT = "irrelevant"
+    """It does not address the question."""
+    SELF_CONTRADICTION = "self_contradiction"
+    """One part of it rules out another."""
     NOTHING = "nothing_to_check"
     """It states nothing that could be checked."""
     OTHER = "other"
     """An evaluator rejects it without a kind."""
 
+    @property
+    def category(self) -> Category | None:
+        """The papers' category of this failure.
+
+        None for an answer that states nothing, which is no hallucination, and for one that is
+        rejected without a kind: a low score does not say what is wrong.
+        """
+        return _CATEGORIES.get(self)
+
     def __str__(self) -> str:
         return self.value
+
+
+_CATEGORIES = {
+    Failure.NEUTRAL: Category.UNSUPPORTED,
+    Failure.CONTRADICTION: Category.CONTRADICTION,
+    # The model knows nothing that leads from what the answer says to what it is about.
+    Failure.MISMATCH: Category.UNSUPPORTED,
+    # It fits other questions as well, so it does not address this one in particular.
+    Failure.VAGUE: Category.IRRELEVANT,
+    Failure.IRRELEVANT: Category.IRRELEVANT,
+    Failure.SELF_CONTRADICTION: Category.SELF_CONTRADICTION,
+}
 
 
 class Usage(_Value):
@@ -170,6 +215,13 @@ class Claim(_Value):
     """The claim's quantities, as written there, that stand nowhere in what it was held against."""
     error: Text | None = None
     """Why there is no label."""
+
+
+def failure_of(claim: Claim) -> Failure | None:
+    """What is wrong with a claim by its label; None where nothing is, or nothing is known."""
+    if claim.label is ClaimLabel.NEUTRAL:
+        return Failure.NEUTRAL
+    return Failure.CONTRADICTION if claim.label is ClaimLabel.CONTRADICTION else None
 
 
 class Sample(_Value):
@@ -270,6 +322,21 @@ class Evaluation(ShownInNotebooks, _Value):
         """
         found = (self.passed, self.score, self.error)
         return self.label == ABSTAIN and found == (None, None, None) and not self.claims
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """What is wrong with the answer, without repeats; empty unless it failed.
+
+        Where `failure` is "self_contradiction" it is that. Else the labels of the claims tell it;
+        where no claim is labelled as wrong, `failure` does, or it is "other".
+        """
+        if self.passed is not False:
+            return ()
+        own = self.failure or Failure.OTHER
+        if own is Failure.SELF_CONTRADICTION:
+            return (own,)
+        told = (failure_of(claim) for claim in self.claims)
+        return tuple(dict.fromkeys(failure for failure in told if failure)) or (own,)
 
     @property
     def finding(self) -> Finding:

@@ -21,7 +21,15 @@ from demur import (
     RefChecker,
     ReverseValidation,
 )
-from demur.evaluators import AllFalse, LMvsLM, NeighborStore, SelfCheck, ZeroShot
+from demur.evaluators import (
+    AllFalse,
+    AnswerRelevance,
+    LMvsLM,
+    NeighborStore,
+    SelfCheck,
+    SelfContradiction,
+    ZeroShot,
+)
 from support import facts
 from support.fakes import ScriptedModel
 
@@ -149,6 +157,33 @@ def _is_judged(number: int, found: Evaluation) -> bool:
     )
 
 
+def _relevance() -> Runnable[Any, Any]:
+    return AnswerRelevance(ScriptedModel(script=facts.judge))
+
+
+def _is_addressed(number: int, found: Evaluation) -> bool:
+    good = facts.supported(number) == len(facts.ATTRIBUTES)
+    return (found.label, found.passed, found.score) == (
+        "relevant" if good else "irrelevant",
+        good,
+        float(good),
+    )
+
+
+def _self_contradiction() -> Runnable[Any, Any]:
+    return SelfContradiction(ScriptedModel(script=facts.judge))
+
+
+def _is_consistent_in_itself(number: int, found: Evaluation) -> bool:
+    good = facts.supported(number) == len(facts.ATTRIBUTES)
+    quoted = () if good else tuple(f"Item {number} is {one}" for one in facts.ATTRIBUTES)
+    return (
+        found.label == ("consistent" if good else "self-contradictory")
+        and (found.passed, found.score) == (good, float(good))
+        and tuple(claim.text for claim in found.claims) == quoted
+    )
+
+
 def _self_check(method: Literal["prompt", "embedding"]) -> SelfCheck:
     model = ScriptedModel(script=facts.judge)
     return SelfCheck(
@@ -180,6 +215,8 @@ EVALUATORS = [
     replace(_evaluator("all false", AllFalse), good=_is_rejected, asks=False),
     replace(_evaluator("zero-shot", _judging), good=_is_judged),
     replace(_evaluator("lm vs lm", _examining), good=_is_judged),
+    replace(_evaluator("answer relevance", _relevance), good=_is_addressed),
+    replace(_evaluator("self-contradiction", _self_contradiction), good=_is_consistent_in_itself),
     replace(
         _evaluator("self-check, by prompt, samples given", partial(_self_check, "prompt")),
         give=facts.with_samples,

@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from contract.evaluators import EVALUATORS, refchecker
 from contract.member import Member
 from demur import Cascade, Evaluation, Guard, Sample
-from demur.evaluators import AllFalse
+from demur.evaluators import AllFalse, AnswerRelevance, SelfContradiction
 from demur.guard import REFUSAL, UNCHECKED, Trace
 from demur.schema import OnAbstain
 from support import facts
@@ -81,7 +81,7 @@ def silent(member: Member) -> Sample:
 def test_no_evaluator_says_that_it_passed(member: Member, made: Any, way: str) -> None:
     found: Evaluation = called(made, way, silent(member), Heard())
     assert found.passed is not True
-    if made.claim_level:
+    if _abstains(made):
         assert (found.finding, found.label) == ("nothing_to_check", "Abstain")
 
 
@@ -104,10 +104,10 @@ def test_no_guard_says_that_it_passed(member: Member, made: Any, way: str, on_ab
         judged = [data for name, data in heard.events if name == "demur.evaluation"]
         assert judged
         assert not [one for one in judged if one["finding"] == "passed" or one["passed"]]
-        let_through = on_abstain == "pass" and made.claim_level
+        let_through = on_abstain == "pass" and _abstains(made)
         unchecked = trace.attempts[-1].verdict == "undetermined"
         assert output == (SILENT if let_through else UNCHECKED if unchecked else REFUSAL)
-        if made.claim_level:
+        if _abstains(made):
             assert trace.outcome == ("nothing_to_check" if let_through else "abstained")
 
 
@@ -124,6 +124,11 @@ def test_what_one_stage_finds_nothing_in_another_rejects(way: str) -> None:
         guard = _guard(cascade, on_abstain=on_abstain)
         assert called(guard, way, facts.question(3), heard) == REFUSAL
         assert [trace.outcome for trace in heard.traces] == ["abstained"]
+
+
+def _abstains(evaluator: Any) -> bool:
+    """Whether it tells an answer that states nothing from one that fails."""
+    return evaluator.claim_level or isinstance(evaluator, (AnswerRelevance, SelfContradiction))
 
 
 def _guard(evaluator: Any, **options: Any) -> Guard[Any, Any]:

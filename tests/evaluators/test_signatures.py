@@ -8,12 +8,19 @@ from typing import Any
 import pytest
 
 from demur import FEWL, Cascade, Guard, RefChecker, ReverseValidation
-from demur.evaluators import AllFalse, LMvsLM, SelfCheck, ZeroShot
+from demur.evaluators import (
+    AllFalse,
+    AnswerRelevance,
+    LMvsLM,
+    SelfCheck,
+    SelfContradiction,
+    ZeroShot,
+)
 from demur.exemplars import PairwiseJudge
 
 CLASSES = (
     *(AllFalse, Cascade, FEWL, LMvsLM, RefChecker, ReverseValidation, SelfCheck, ZeroShot),
-    *(Guard, PairwiseJudge),
+    *(AnswerRelevance, SelfContradiction, Guard, PairwiseJudge),
 )
 MADE = {"on_fail", "budget"}
 """What a guard makes of what it is given, also of nothing."""

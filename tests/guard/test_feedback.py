@@ -84,3 +84,14 @@ def test_the_words_differ_from_attempt_to_attempt() -> None:
 def test_it_survives_json() -> None:
     given = feedback(failed(WRONG)).model_copy(update={"documents": (Document("x"),)})
     assert Feedback.model_validate_json(given.model_dump_json()) == given
+
+
+def test_of_an_answer_that_contradicts_itself_no_part_is_named_as_wrong() -> None:
+    both = failed(WRONG, MISSING, name="itself", why="It says A and also B.").model_copy(
+        update={"failure": Failure.SELF_CONTRADICTION}
+    )
+    given = feedback(both)
+    assert [(one.failure, one.claim, one.text) for one in given.problems] == [
+        (Failure.SELF_CONTRADICTION, None, "It says A and also B.")
+    ]
+    assert (given.claims, given.queries) == ((), ("How tall?",))

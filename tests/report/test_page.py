@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from markupsafe import escape
 
-from demur import Threshold
+from demur import Evaluation, Failure, Threshold
 from demur._text import harmless
 from demur.errors import MissingExtraError
 from demur.observe import Record
@@ -29,6 +29,7 @@ from support.logs import RUNS
 from support.records import (
     attempt,
     found,
+    guarded,
     hostile,
     jsonl,
     nothing_to_check,
@@ -141,6 +142,46 @@ def test_labels_are_metadata_or_given(write: Any) -> None:
     assert "3 of 4 answers have a label: 2 hallucinated, 1 not" in page.said
     page, _ = write([scored()])
     assert "No answer has a label" in page.said
+
+
+def test_what_is_wrong_is_counted_by_kind_and_category(write: Any) -> None:
+    def failed(failure: Failure) -> Evaluation:
+        return found("Whole", 0.0, False, failure=failure)
+
+    runs = [
+        scored(refuted(), failed(Failure.IRRELEVANT), at=0),
+        scored(refuted(), failed(Failure.SELF_CONTRADICTION), at=1),
+        scored(found(), failed(Failure.IRRELEVANT), failed(Failure.VAGUE), at=2),
+        scored(found(), at=3),
+        run(attempt(nothing_to_check(), verdict="failed"), at=4),
+        run(attempt(undecided()), at=5),
+        guarded(found(), failed(Failure.MISMATCH), at=6),  # of the first answer only
+        scored(failed(Failure.OTHER), at=7),
+    ]
+    page, _ = write(runs)
+    assert re.search(
+        "2 contradicts a reference 25.0 % 2 unsupported 25.0 % 2 irrelevant or nonsensical 25.0 % "
+        "1 contradicts itself 12.5 %",
+        page.said,
+    )
+    assert _table(page, "What is wrong") == [
+        ["a claim is not in the references", "unsupported", "2", "25.0 %"],
+        ["a reference contradicts a claim", "contradicts a reference", "2", "25.0 %"],
+        ["it does not address the question", "irrelevant or nonsensical", "2", "25.0 %"],
+        ["it would fit other questions too", "irrelevant or nonsensical", "1", "12.5 %"],
+        ["one part of it rules out another", "contradicts itself", "1", "12.5 %"],
+        ["it states nothing to check", "–", "1", "12.5 %"],
+        ["it is rejected without a kind", "–", "1", "12.5 %"],
+    ]
+    page, _ = write([scored()])
+    assert "What is wrong" not in page.said
+
+
+def _table(page: Page, caption: str) -> list[list[str]]:
+    """The cells of a table's body."""
+    (body,) = re.findall(rf">{caption}</caption>.*?<tbody>(.*?)</tbody>", page.text, re.DOTALL)
+    rows = re.findall(r"<tr>(.*?)</tr>", body, re.DOTALL)
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
 
 
 def test_the_newest_runs_are_in_it(write: Any) -> None:

@@ -103,6 +103,8 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
         return _access(messages)
     if stage in ("verdict", "support"):
         return _judged(stage, messages)
+    if stage in ("relevance", "self_contradiction"):
+        return _whole(stage, messages)
     if stage in ("examination", "testimony", "more", "conclusion"):
         return _examined(stage, messages)
     claim = isolated("claim", messages)
@@ -178,6 +180,18 @@ def _judged(stage: str, messages: Sequence[BaseMessage]) -> str:
         return "Factual." if labels == {ClaimLabel.ENTAILMENT} else "Non-factual."
     sentence = isolated("sentence", messages)
     return "Yes" if sentence in isolated("context", messages) else "No"
+
+
+def _whole(stage: str, messages: Sequence[BaseMessage]) -> str:
+    """The good word where all that is said is so; else the other, with what is said quoted."""
+    good, bad = {
+        "relevance": ("Yes.", "No."),
+        "self_contradiction": ("Consistent", "Contradictory"),
+    }[stage]
+    said = [f"Item {at} is {what}" for at, what in _FACT.findall(isolated("answer", messages))]
+    if {*map(_label, said)} == {ClaimLabel.ENTAILMENT}:
+        return good
+    return "\n".join([bad, *(f"{at}. {text}" for at, text in enumerate(said, start=1))])
 
 
 def _examined(stage: str, messages: Sequence[BaseMessage]) -> str:

@@ -44,10 +44,18 @@ from demur.evaluators.thresholds import ShareThreshold as ShareThreshold
 from demur.evaluators.thresholds import ThresholdOrFile as ThresholdOrFile
 from demur.evaluators.thresholds import number as number
 from demur.evaluators.thresholds import refuse_foreign as refuse_foreign
+from demur.evaluators.whole_answer import (
+    AnswerRelevance,
+    AnswerRelevancePrompts,
+    SelfContradiction,
+    SelfContradictionPrompts,
+)
 
 __all__ = [  # what is not named here serves other rooms, and is not promised
     "FEWL",
     "AllFalse",
+    "AnswerRelevance",
+    "AnswerRelevancePrompts",
     "Cascade",
     "Evaluator",
     "EvaluatorLike",
@@ -64,6 +72,8 @@ __all__ = [  # what is not named here serves other rooms, and is not promised
     "ReverseValidationPrompts",
     "SelfCheck",
     "SelfCheckPrompts",
+    "SelfContradiction",
+    "SelfContradictionPrompts",
     "Summary",
     "ZeroShot",
     "ZeroShotPrompts",

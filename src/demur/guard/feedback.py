@@ -8,13 +8,7 @@ from langchain_core.documents import Document
 from pydantic import BaseModel, ConfigDict
 
 from demur.prompting import isolate
-from demur.schema import Claim, ClaimLabel, Evaluation, Evidence, Failure
-
-_FAILURES = {
-    ClaimLabel.NEUTRAL: Failure.NEUTRAL,
-    ClaimLabel.CONTRADICTION: Failure.CONTRADICTION,
-}
-
+from demur.schema import Claim, ClaimLabel, Evaluation, Evidence, Failure, failure_of
 
 _NOTHING = "It states nothing that could be checked."
 
@@ -111,17 +105,16 @@ class Feedback(BaseModel):
 
     def _problems(self) -> Iterator[Problem]:
         for evaluation in self.evaluations:
-            for claim in evaluation.claims:
-                if claim.label in _FAILURES:
-                    yield Problem(
-                        failure=_FAILURES[claim.label],
-                        evaluator=evaluation.name,
-                        claim=claim,
-                        query=claim.text,
-                        text=_in_words(claim),
-                    )
+            for claim, failure in _failed(evaluation):
+                yield Problem(
+                    failure=failure,
+                    evaluator=evaluation.name,
+                    claim=claim,
+                    query=claim.text,
+                    text=_in_words(claim),
+                )
         for evaluation in self.evaluations:
-            if not any(claim.label in _FAILURES for claim in evaluation.claims):
+            if not _failed(evaluation):
                 nothing = evaluation.nothing_to_check
                 rejects = evaluation.explanation or f"{evaluation.name} rejects it."
                 if evaluation.undetermined:  # what a failed call said is nobody's to read
@@ -133,6 +126,17 @@ class Feedback(BaseModel):
                     query=self.question or self.answer,
                     text=_NOTHING if nothing else rejects,
                 )
+
+
+def _failed(evaluation: Evaluation) -> list[tuple[Claim, Failure]]:
+    """The claims that do not hold, and why.
+
+    Of an answer that contradicts itself none: either part may be the right one.
+    """
+    if evaluation.failure is Failure.SELF_CONTRADICTION:
+        return []
+    told = ((claim, failure_of(claim)) for claim in evaluation.claims)
+    return [(claim, failure) for claim, failure in told if failure is not None]
 
 
 def _distinct(problems: Iterable[Problem]) -> Iterable[Problem]:

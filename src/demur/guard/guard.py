@@ -58,10 +58,10 @@ class Guard(GuardArguments[Input, Output]):
             every answer, side by side.
         on_fail: What to do about an answer that fails: a mapping from failures to recoveries, of
             which the first that fits and can help is taken ("neutral", "contradiction", "mismatch",
-            "vague", "nothing_to_check", "other", "any"; "end" when nothing is left to try); or one
-            recovery; or the name of one that needs nothing: "regenerate", "abstain", "annotate",
-            "block". None: `Repair(model)` if a model is given, else `Regenerate()`; then
-            `Abstain()`.
+            "vague", "irrelevant", "self_contradiction", "nothing_to_check", "other", "any"; "end"
+            when nothing is left to try); or one recovery; or the name of one that needs nothing:
+            "regenerate", "abstain", "annotate", "block". None: `Repair(model)` if a model is given,
+            else `Regenerate()`; then `Abstain()`.
         budget: What one call may spend.
         on_error: What becomes of an answer that an evaluator could not decide about. "closed": what
             the policy has for the end; "open": it is let through; "raise": `EvaluatorFailed`.

@@ -15,6 +15,7 @@ from demur.prompting.logprobs import Calibration as Calibration
 from demur.prompting.logprobs import label_logprobs as label_logprobs
 from demur.prompting.logprobs import mean_bias as mean_bias
 from demur.prompting.logprobs import probabilities as probabilities
+from demur.prompting.logprobs import word_share as word_share
 from demur.prompting.prompts import Example, Prompt
 
 __all__ = [  # what is not named here serves other rooms, and is not promised

@@ -47,6 +47,38 @@ def label_logprobs(first_token: Mapping[str, float] | None) -> Mapping[ClaimLabe
     return {label: math.log(max(share, floor, 1e-30)) for label, share in mass.items()}
 
 
+_LEAST_SAID = 0.5
+"""Below this share of all first tokens, a reply was to begin with neither word."""
+
+
+def word_share(first_token: Mapping[str, float] | None, word: str, other: str) -> float:
+    """The probability that a reply begins with one word and not with another, in [0, 1].
+
+    Args:
+        first_token: Log-probabilities of the likeliest first tokens of a reply.
+        word: The one, in lower case. A token counts that begins it, but not the other.
+        other: The other one.
+
+    Raises:
+        UndeterminedError: There are none, or most of their probability is on other words.
+    """
+    if not first_token:
+        raise UndeterminedError("the endpoint gives no log-probabilities: choose by='words'")
+    mass = {word: 0.0, other: 0.0}
+    for token, logprob in first_token.items():
+        begun = token.strip(" \n\"'*_.,").lower()
+        fitting = [known for known in mass if len(begun) >= 2 and known.startswith(begun)]
+        if len(fitting) == 1 and math.isfinite(logprob):
+            mass[fitting[0]] += math.exp(min(logprob, 0.0))
+    said = mass[word] + mass[other]
+    if said < _LEAST_SAID:
+        raise UndeterminedError(
+            f"the reply begins with {word} or {other} by a probability of {said:.2f} only, "
+            f"expected {_LEAST_SAID} at least: choose by='words'"
+        )
+    return mass[word] / said
+
+
 def mean_bias(measured: Sequence[Mapping[ClaimLabel, float]]) -> Mapping[ClaimLabel, float]:
     """Each label's mean log-probability, less the mean over the labels."""
     means = {

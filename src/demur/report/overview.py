@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from demur import __version__
 from demur._text import one_line
@@ -13,8 +13,10 @@ from demur.guard import TraceOutcome, Verdict
 from demur.observe.log import Damaged, Group, Totals
 from demur.report.rows import Rows
 from demur.report.words import interval, percent, plural, score
-from demur.schema import Finding, Threshold, Usage
+from demur.schema import Category, Failure, Finding, Threshold, Usage
+from demur.views import category_words, failure_words
 
+K = TypeVar("K")
 Prices = tuple[float, float]
 _MOST_TOLD = 5
 
@@ -67,6 +69,8 @@ def overview(
         "labelled": _labelled(rows),
         "verdicts": _counts(totals.verdicts),
         "outcomes": _counts(totals.outcomes),
+        "categories": _categories(rows),
+        "failures": _failures(rows),
         "quality": [_quality(group) for group in totals.groups],
         "choices": _choices(rows),
         **_cost(totals, prices),
@@ -120,6 +124,33 @@ def _counts(counts: Mapping[Any, int]) -> list[tuple[str, str, str, int]]:
         (kind.replace("_", " "), f"{number:,}", percent(number / total), number)
         for kind, number in counts.items()
     ]
+
+
+def _categories(rows: Rows) -> list[tuple[str, str, str]]:
+    """Categories of hallucinations with the answers that have them, the most frequent first."""
+    return [
+        (category_words(category), f"{number:,}", percent(number / len(rows.ids)))
+        for category, number in _most_common(rows.categories, Category)
+    ]
+
+
+def _failures(rows: Rows) -> list[tuple[str, str, str, str]]:
+    """Failures with their category and the answers that have them, the most frequent first."""
+    return [
+        (
+            failure_words(failure),
+            "–" if failure.category is None else category_words(failure.category),
+            f"{number:,}",
+            percent(number / len(rows.ids)),
+        )
+        for failure, number in _most_common(rows.failures, Failure)
+    ]
+
+
+def _most_common(counts: Mapping[K, int], kinds: Iterable[K]) -> list[tuple[K, int]]:
+    """Those that occur; of equally frequent ones the first in the order of `kinds` is first."""
+    there = [(kind, counts[kind]) for kind in kinds if kind in counts]
+    return sorted(there, key=lambda counted: -counted[1])
 
 
 def _quality(group: Group) -> list[str]:

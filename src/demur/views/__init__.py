@@ -13,6 +13,8 @@ from demur.views.highlight import segments as segments
 from demur.views.notebook import notebook_html as notebook_html
 from demur.views.notebook import stylesheet
 from demur.views.traces import record_html, trace_html
+from demur.views.words import category_words as category_words
+from demur.views.words import failure_words as failure_words
 from demur.views.words import outcome_look as outcome_look
 from demur.views.words import verdict_look as verdict_look
 from demur.views.words import what_the_guard_did as what_the_guard_did

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from demur.guard import Attempt, Verdict
-from demur.schema import Claim, ClaimLabel, Finding
+from demur.schema import Category, Claim, ClaimLabel, Failure, Finding
 
 
 class Look(NamedTuple):
@@ -58,6 +58,32 @@ _ORIGINS = {
     "feedback": "the chain answered again, told what was wrong",
     "repair": "a model answered from the references, told what was wrong",
 }
+_FAILURES = {
+    Failure.NEUTRAL: "a claim is not in the references",
+    Failure.CONTRADICTION: "a reference contradicts a claim",
+    Failure.MISMATCH: "it does not lead back to what was asked about",
+    Failure.VAGUE: "it would fit other questions too",
+    Failure.IRRELEVANT: "it does not address the question",
+    Failure.SELF_CONTRADICTION: "one part of it rules out another",
+    Failure.NOTHING: "it states nothing to check",
+    Failure.OTHER: "it is rejected without a kind",
+}
+_CATEGORIES = {
+    Category.CONTRADICTION: "contradicts a reference",
+    Category.UNSUPPORTED: "unsupported",
+    Category.IRRELEVANT: "irrelevant or nonsensical",
+    Category.SELF_CONTRADICTION: "contradicts itself",
+}
+
+
+def failure_words(failure: Failure) -> str:
+    """What is wrong with an answer, in words."""
+    return _FAILURES[failure]
+
+
+def category_words(category: Category) -> str:
+    """What a category of hallucinations is called."""
+    return _CATEGORIES[category]
 
 
 def claim_look(claim: Claim) -> Look:

@@ -14,7 +14,17 @@ from demur.observe import SQLiteSink
 from demur.observe.log import EVERY, Damaged, Filters, export_csv, open_log, records
 from demur.observe.log.exports import COLUMNS
 from support.logs import RUNS
-from support.records import HOSTILE, attempt, found, hostile, jsonl, run, scored, sqlite
+from support.records import (
+    HOSTILE,
+    attempt,
+    found,
+    hostile,
+    jsonl,
+    refuted,
+    run,
+    scored,
+    sqlite,
+)
 
 
 def _export(source: Path, out: Path, filters: Filters = EVERY) -> int:
@@ -116,3 +126,8 @@ def test_records_of_a_fallback_file_are_put_back_by_a_loop(tmp_path: Path) -> No
         sink.write(one)
     with open_log(tmp_path / "a.sqlite") as log:
         assert [*records(log)] == RUNS
+
+
+def test_the_kinds_of_failure_stand_beside_the_label(tmp_path: Path) -> None:
+    _export(jsonl(tmp_path / "a.jsonl", [scored(refuted(), found())]), tmp_path / "a.csv")
+    assert [row["failures"] for row in _table(tmp_path / "a.csv")] == ["neutral, contradiction", ""]

@@ -19,7 +19,7 @@ _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 COLUMNS = (
     *("run", "root", "time", "name", "model", "outcome", "attempts"),
     *("attempt", "question", "answer", "verdict"),
-    *("evaluator", "finding", "score", "label", "explanation", "error"),
+    *("evaluator", "finding", "score", "label", "failures", "explanation", "error"),
     *("calls", "cached", "input_tokens", "output_tokens", "call_seconds"),
 )
 """Of a CSV file: those of the run, of one of its answers, and of one evaluation of that."""
@@ -69,11 +69,12 @@ def _rows(record: Record) -> Iterator[tuple[Any, ...]]:
 
 def _columns_of(evaluation: Evaluation | None) -> tuple[Any, ...]:
     if evaluation is None:
-        return (None,) * 11
+        return (None,) * 12
     usage = evaluation.usage
     return (
         *(evaluation.name, evaluation.finding, evaluation.score, evaluation.label),
-        *(evaluation.explanation, evaluation.error, usage.calls, usage.cached),
+        *(", ".join(map(str, evaluation.failures)), evaluation.explanation, evaluation.error),
+        *(usage.calls, usage.cached),
         *(usage.input_tokens, usage.output_tokens, usage.seconds),
     )
 

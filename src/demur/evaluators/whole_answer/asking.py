@@ -1,0 +1,130 @@
+"""A question about an answer as a whole, answered with one of two words: asked in one call."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from pydantic import JsonValue, PrivateAttr
+
+from demur._fingerprints import model_fingerprint, prompts_fingerprint
+from demur._resolve import resolve_model
+from demur._undetermined import UndeterminedError, undetermined_with
+from demur.evaluators.base import Evaluator
+from demur.evaluators.baselines.verdicts import ask_until_read, refuse_empty
+from demur.evaluators.refchecker.coverage import stating
+from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
+from demur.evaluators.whole_answer.parsing import Words
+from demur.prompting import word_share
+from demur.runtime import ChatCall, Steps, ask, is_local
+from demur.schema import ABSTAIN, Evaluation, Sample
+
+_WORD_TOKENS = 32
+
+By = Literal["auto", "words", "logprobs"]
+"""How the model's word is read."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What the model said."""
+
+    score: float
+    """The probability of the good word, in [0, 1]; by words 1 or 0."""
+    reply: str
+
+
+class WholeAnswerEvaluator(Evaluator):
+    """Base of the evaluators that ask one question about an answer as a whole.
+
+    An answer that states nothing, such as "I don't know", is labelled "Abstain" without a call.
+    """
+
+    model: Any
+    by: By = "auto"
+    threshold: ShareThreshold | None
+    prompts: Any
+
+    _chat: BaseChatModel = PrivateAttr()
+    _mode: Literal["words", "logprobs"] = PrivateAttr()
+    _stage: ClassVar[str]
+    _words: ClassVar[Words]
+    _tokens: ClassVar[int]
+    """Tokens that a reply by log-probabilities may have."""
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Find the model, so that a mistake shows now and not in a call."""
+        super().model_post_init(context)
+        self._chat = resolve_model(self.model)
+        auto: Literal["words", "logprobs"] = "logprobs" if is_local(self._chat) else "words"
+        self._mode = auto if self.by == "auto" else self.by
+        refuse_foreign(self.threshold, self)
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What its scores depend on, in texts: the model, how it is read, and the prompts."""
+        return {
+            "evaluator": type(self).__qualname__,
+            "model": model_fingerprint(self._chat),
+            "by": self._mode,
+            "prompts": prompts_fingerprint(self.prompts),
+        }
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        refuse_empty(sample)
+        if not stating(sample.answer):
+            return Evaluation(
+                name=self.get_name(),
+                label=ABSTAIN,
+                explanation="The answer states nothing that could be judged.",
+                details={"by": self._mode},
+            )
+        messages = self._messages(sample)
+        replies: list[str] = []
+        details: dict[str, Any] = {"by": self._mode, "replies": replies}
+        with undetermined_with(details):
+            told = yield from self._ask(messages, sample, replies)
+        least = number(self.threshold)
+        passed = None if least is None else told.score >= least
+        return self._conclude(sample, told, passed, details)
+
+    def _ask(self, messages: list[BaseMessage], sample: Sample, replies: list[str]) -> Steps[Told]:
+        words = self._words
+        if self._mode == "words":
+            shown = [sample.answer, sample.question or ""]
+            good = yield from ask_until_read(
+                self._chat,
+                messages,
+                self._stage,
+                lambda reply: words.read(reply, shown),
+                f"{words.good} or {words.bad}",
+                max(self._tokens, _WORD_TOKENS),
+                replies,
+            )
+            return Told(float(good), replies[-1])
+        options = {"logprobs": True, "top_logprobs": 20, "max_tokens": self._tokens}
+        reply = yield from ask(ChatCall(self._chat, messages, self._stage, options))
+        replies.append(reply.text)
+        if reply.reasoned:
+            raise UndeterminedError(
+                "the model reasons before it answers, so that the first token is no verdict: "
+                "choose by='words'"
+            )
+        return Told(word_share(reply.first_token, words.good, words.bad), reply.text)
+
+    @abstractmethod
+    def _messages(self, sample: Sample) -> list[BaseMessage]:
+        """What is asked.
+
+        Raises:
+            UndeterminedError: The sample lacks something.
+        """
+
+    @abstractmethod
+    def _conclude(
+        self, sample: Sample, told: Told, passed: bool | None, details: dict[str, JsonValue]
+    ) -> Evaluation:
+        """The evaluation that the reply makes; `passed` is None without a threshold."""
