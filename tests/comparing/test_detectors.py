@@ -45,7 +45,10 @@ FULL = {"question": "Q?", "answer": "a", "contexts": ["c"], "metadata": {"entity
         ({"contexts": []}, {"floor-contexts", *(n for n in DETECTORS if n[:5] == "refch")}),
         (
             {"question": " "},
-            {"floor-question", "fewl", *(n for n in DETECTORS if n[:5] == "selfc")},
+            {
+                *("floor-question", "fewl", "answer-relevance"),
+                *(n for n in DETECTORS if n[:5] == "selfc"),
+            },
         ),
         ({"metadata": {"entity": 7}}, {"reverse-validation-qg", "reverse-validation-em"}),
         ({}, set()),

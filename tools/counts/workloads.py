@@ -33,7 +33,16 @@ from demur import (
     Sample,
     ScoreCallbackHandler,
 )
-from demur.evaluators import CONFIGURATIONS, AllFalse, LMvsLM, NeighborStore, SelfCheck, ZeroShot
+from demur.evaluators import (
+    CONFIGURATIONS,
+    AllFalse,
+    AnswerRelevance,
+    LMvsLM,
+    NeighborStore,
+    SelfCheck,
+    SelfContradiction,
+    ZeroShot,
+)
 from demur.guard import Feedback, widen
 from support import facts
 from support.fakes import isolated
@@ -146,6 +155,8 @@ EVALUATORS: Mapping[str, Callable[[Seen], Runnable[Any, Any]]] = {
     "self-check nli": _self_check("nli"),
     "self-check prompt": _self_check("prompt"),
     "self-check ngram": _self_check("ngram"),
+    "answer relevance": lambda seen: AnswerRelevance(seen.model()),
+    "self-contradiction": lambda seen: SelfContradiction(seen.model()),
     "all false": lambda seen: AllFalse(),
     "fewl by cosine": _by_cosine,
     "fewl by cosine, known question": _known,

@@ -14,10 +14,12 @@ from demur.comparing.sampling import SharedSelfCheck
 from demur.evaluators import (
     FEWL,
     AllFalse,
+    AnswerRelevance,
     Evaluator,
     LMvsLM,
     RefChecker,
     ReverseValidation,
+    SelfContradiction,
     ZeroShot,
 )
 from demur.runtime import is_local
@@ -132,6 +134,19 @@ _EVERY = (
     Detector("all-false", "no detector: rejects every answer", 0, _without_model(AllFalse)),
     _refchecker("sentences", "nli", 0),
     Detector("zero-shot", "ZeroShot: the model is asked outright", 1, ZeroShot),
+    Detector(
+        "answer-relevance",
+        "AnswerRelevance: does the answer address the question?",
+        1,
+        AnswerRelevance,
+        _question,
+    ),
+    Detector(
+        "self-contradiction",
+        "SelfContradiction: does the answer contradict itself?",
+        1,
+        SelfContradiction,
+    ),
     _refchecker("sentences", "joint", 1),
     _refchecker("triplets", "joint", 2),
     Detector(
