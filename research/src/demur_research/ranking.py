@@ -173,7 +173,7 @@ def rank_models(
         )
     table = table[:, complete]
     means = table.mean(axis=1)
-    resampled = _resampled_means(table, seed)
+    resampled = resampled_means(table, seed)
     tau, tau_interval = None, None
     if truth is not None:
         if truth.keys() != scores.keys():
@@ -228,7 +228,7 @@ def kendall_tau(first: ArrayLike, second: ArrayLike) -> float | None:
     return float(np.sum(signs_a * signs_b) / np.sqrt(untied)) if untied else None
 
 
-def _resampled_means(table: Floats, seed: int) -> Floats:
+def resampled_means(table: Floats, seed: int) -> Floats:
     """Row means over questions drawn with replacement, of shape (resamples, rows)."""
     generator, questions = np.random.default_rng(seed), table.shape[1]
     drawn = np.empty((RESAMPLES, len(table)))

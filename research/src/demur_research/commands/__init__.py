@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from demur.cli.console import need_subcommand, run_app
-from demur_research.commands import checking, detecting, referring
+from demur_research.commands import checking, detecting
 from demur_research.commands import tables as of_tables
 from demur_research.tables import TABLES
 
@@ -20,7 +20,6 @@ app = typer.Typer(
 )
 for command in (
     *(detecting.phd, detecting.record, detecting.wikibio),
-    *(referring.chale, referring.orders, referring.exemplars),
     *(checking.claims, checking.unchecked, checking.injection),
     *(checking.long_contexts, checking.windows, checking.quantities),
 ):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from demur_research.bench import NotRun, Table
+from demur_research.tables.fewl import FEWL, FEWL_NOT_RUN
 
-TABLES: Mapping[str, Table] = {}
+TABLES: Mapping[str, Table] = {table.name: table for table in (*FEWL,)}
 """By name, in the order in which they are listed."""
 
-NOT_RUN: tuple[NotRun, ...] = ()
+NOT_RUN: tuple[NotRun, ...] = (*FEWL_NOT_RUN,)
 """Those of the sources that cannot be run."""

@@ -1,0 +1,311 @@
+"""Answers scored by configurations of FEWL, each with its cost: what the tables share."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import RunnableConfig
+
+from demur import FEWL, Evaluation, NeighborStore, Sample
+from demur.evaluators import CONFIGURATIONS, FEWLPrompts, Fitted
+from demur.evaluators.fewl.neighbors import KnownQuestion
+from demur.evaluators.fewl.terms import Premise
+from demur.similarity import Similarity, resolve_similarity
+from demur_research.agreement import Agreement
+from demur_research.bench import Bench
+from demur_research.datasets.rows import LabelledRow
+from demur_research.pairs import PROMPTS
+from demur_research.spending import Meter, Spent
+
+COSINE, BY_MODEL = "cosine", "agreement"
+"""Similarities: the cosine of recorded vectors, and what the model says of two answers."""
+OPTIONS: Mapping[str, str] = {
+    "similarity": "cosine (the default), rouge, bleu, hhem, hhem-1.0, the name or folder of a "
+    "cross-encoder, or agreement (the model says whether two answers agree)",
+    "wrong": "how many pairs of wrong and corrected answers are asked for (25, as in the papers)",
+}
+"""What every table takes that scores by FEWL."""
+
+_PREMISES: Mapping[str, Premise] = {"answer": "answer", "reference": "reference"}
+_MIN_PAIRS: int = FEWL.model_fields["min_pairs"].default
+
+
+def chosen(bench: Bench, name: str, most: int | None = None) -> list[LabelledRow]:
+    """The questions of a data set, in an order that the seed decides.
+
+    Args:
+        bench: Reads the set, and has the limit.
+        name: The set's name.
+        most: How many the table wants; None: all.
+
+    Raises:
+        ValueError: The set has no question.
+    """
+    rows = [row for row in bench.read(name) if (row.question or "").strip()]
+    if not rows:
+        raise ValueError(f"the data set {name!r} holds no row with a question")
+    return in_order(bench, rows, most)
+
+
+def in_order(
+    bench: Bench, rows: Sequence[LabelledRow], most: int | None = None
+) -> list[LabelledRow]:
+    """So many of some rows as the bench and the table want, in an order that the seed decides."""
+    ordered = sorted(
+        rows, key=lambda row: hashlib.sha256(f"{bench.seed}:{row.question}".encode()).digest()
+    )
+    limits = [limit for limit in (bench.limit, most) if limit is not None]
+    return ordered[: min(limits, default=None)]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with the answers that are scored."""
+
+    text: str
+    answers: tuple[str, ...]
+    """An empty one has no score."""
+    correct: tuple[str, ...] = ()
+    """Answers that are labelled right, for weights by labels."""
+    incorrect: tuple[str, ...] = ()
+    """Answers that are labelled wrong, likewise."""
+
+    @classmethod
+    def of(cls, row: LabelledRow, names: Sequence[str]) -> Question:
+        """A row's question with its answers of these names, in this order."""
+        texts = {answer.name: answer.text for answer in row.answers}
+        return cls(
+            str(row.question),
+            tuple(texts[name] for name in names),
+            tuple(answer.text for answer in row.answers if answer.hallucinated is False),
+            tuple(answer.text for answer in row.answers if answer.hallucinated is True),
+        )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How answers are scored, beside the configuration."""
+
+    similarity: str = COSINE
+    wrong: int = 25
+    """How many pairs of wrong and corrected answers are asked for."""
+    temperature: float = 1.0
+    premise: Premise = "answer"
+    pairs: str = "denied"
+    """One of `pairs.PROMPTS`."""
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Setting:
+        """The setting that a table's options give.
+
+        Raises:
+            ValueError: One of them is not what is expected.
+        """
+        given: dict[str, Any] = {}
+        if "similarity" in options:
+            given["similarity"] = options["similarity"]
+        if "wrong" in options:
+            given["wrong"] = whole_number(options, "wrong")
+        if "temperature" in options:
+            given["temperature"] = _temperature(options["temperature"])
+        if "premise" in options:
+            given["premise"] = _PREMISES[one_of(options, "premise", _PREMISES)]
+        if "pairs" in options:
+            given["pairs"] = one_of(options, "pairs", PROMPTS)
+        return replace(cls(), **given)
+
+    @property
+    def prompts(self) -> FEWLPrompts:
+        """What the references are asked."""
+        return replace(FEWLPrompts(), pairs=PROMPTS[self.pairs])
+
+
+def whole_number(options: Mapping[str, str], name: str) -> int:
+    """An option that is a whole number of at least 1.
+
+    Raises:
+        ValueError: It is not.
+    """
+    text = options[name]
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"{name}: expected a whole number of at least 1, got {text!r}")
+    return int(text)
+
+
+def one_of(options: Mapping[str, str], name: str, known: Collection[str]) -> str:
+    """An option that is one of some words.
+
+    Raises:
+        ValueError: It is not.
+    """
+    if options[name] not in known:
+        raise ValueError(f"{name}: expected {' or '.join(known)}, got {options[name]!r}")
+    return options[name]
+
+
+def _temperature(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise ValueError(f"temperature: expected a number above 0, got {text!r}")
+    return number
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a configuration makes of every answer."""
+
+    evaluations: tuple[tuple[Evaluation, ...], ...]
+    """Of each question, in the order of its answers."""
+    spent: Spent | None
+    """What a question cost on the mean; None where no model was called."""
+
+    @property
+    def scores(self) -> list[list[float | None]]:
+        """Of each question, in the order of its answers; None: undetermined."""
+        return [[evaluation.score for evaluation in row] for row in self.evaluations]
+
+
+class Scorer:
+    """Scores the answers of some questions by any configuration of FEWL.
+
+    Configurations that ask the references the same share what these said, and each counts its
+    whole cost.
+    """
+
+    def __init__(self, bench: Bench, questions: Sequence[Question], setting: Setting) -> None:
+        """Refuse a similarity that cannot be had, before anybody is asked."""
+        self.bench, self.questions, self.setting = bench, questions, setting
+        self._cosine = resolve_similarity(bench.embedding)
+        self._asked: dict[tuple[bool, bool], tuple[NeighborStore, Spent]] = {}
+        self._reasons: Counter[str] = Counter()
+        self.similarity()
+
+    def similarity(self, name: str | None = None, model: BaseChatModel | None = None) -> Similarity:
+        """The similarity of a name, or the setting's; a model is asked where it is by that.
+
+        Raises:
+            ValueError: The name is unknown.
+            DemurError: A package or a model is missing.
+        """
+        name = self.setting.similarity if name is None else name
+        if name == BY_MODEL:
+            return resolve_similarity(Agreement(self.bench.model if model is None else model))
+        return self._cosine if name == COSINE else resolve_similarity(name)
+
+    def scored(self, configuration: str, similarity: str | None = None) -> Scored:
+        """Have a configuration score every answer.
+
+        Args:
+            configuration: One of `CONFIGURATIONS`.
+            similarity: In place of the setting's.
+        """
+        meter = Meter()
+        model = _metered(self.bench.model, meter)
+        alike = self.similarity(similarity, model)
+        store, asking = self.asked(configuration)
+        evaluator = self._fewl(configuration, model, alike, store)
+
+        def work(question: Question, config: RunnableConfig) -> tuple[Evaluation, ...]:
+            labels = {"correct": [*question.correct], "incorrect": [*question.incorrect]}
+            return tuple(
+                evaluator.invoke(
+                    Sample(question=question.text, answer=answer, metadata=labels), config
+                )
+                for answer in question.answers
+            )
+
+        done = self.bench.each(configuration, self.questions, work)
+        evaluations = tuple(one.value for one in done)
+        self._reasons.update(
+            evaluation.error for row in evaluations for evaluation in row if evaluation.error
+        )
+        spent = (asking + meter.spent) / len(self.questions)
+        return Scored(evaluations, spent if spent.calls else None)
+
+    def asked(self, configuration: str) -> tuple[NeighborStore, Spent]:
+        """What the references say of all questions, and what that cost."""
+        options = CONFIGURATIONS[configuration]
+        key = options["weighting"] in ("expertise", "best"), "expertise" in options
+        if key not in self._asked:
+            meter = Meter()
+            store = NeighborStore(embedding=self.bench.embedding)
+            model = _metered(self.bench.model, meter)
+            evaluator = self._fewl(configuration, model, self._cosine, store)
+            evaluator.fit(
+                [question.text for question in self.questions],
+                pairs=True,
+                at_once=self.bench.at_once,
+                progress=self._tell,
+            )
+            self._asked[key] = store, meter.spent
+        return self._asked[key]
+
+    def known(self, configuration: str) -> list[KnownQuestion]:
+        """What the references say of each question, as far as they said something."""
+        store, _ = self.asked(configuration)
+        texts = list(dict.fromkeys(question.text for question in self.questions))
+        return [known for known in store.get_many(texts) if known is not None]
+
+    def notes(self) -> Iterator[str]:
+        """What stands under a table, for all configurations that were scored."""
+        setting, count = self.setting, len(self.questions)
+        yield (
+            f"{count} questions. The reference answers (5 in a reply), and {setting.wrong} pairs "
+            f"of wrong and corrected answers, are those of {self.bench.model_name}; the papers "
+            "have 25 pairs. A penalty is of neighbours among these questions."
+        )
+        yield (
+            "A row with one reference answer scores by the first of the five, and its cost is that "
+            "of all five. Seconds are those of the calls when they were recorded."
+        )
+        for (with_pairs, _), (store, _) in self._asked.items():
+            if with_pairs:
+                yield _usable([*store.entries()])
+                break
+        for reason, times in self._reasons.most_common(1):
+            total = self._reasons.total()
+            yield f"{total} scores are undetermined, {times} of them since {reason}"
+
+    def _fewl(
+        self, configuration: str, model: BaseChatModel, similarity: Similarity, store: NeighborStore
+    ) -> FEWL:
+        return FEWL(
+            model,
+            similarity=similarity,
+            n_wrong=self.setting.wrong,
+            temperature=self.setting.temperature,
+            premise=self.setting.premise,
+            prompts=self.setting.prompts,
+            neighbors=store,
+            **CONFIGURATIONS[configuration],
+        )
+
+    def _tell(self, now: Fitted) -> None:
+        self.bench.report("asking the references", now.done + len(now.failed), now.questions)
+
+
+def _metered(model: BaseChatModel, meter: Meter) -> BaseChatModel:
+    """The same model, whose calls are counted also where no config can be given."""
+    return model.model_copy(update={"callbacks": [meter]})
+
+
+def _usable(known: Sequence[KnownQuestion]) -> str:
+    """How good the pairs are, in a line."""
+    pairs = [one.pairs for one in known if one.pairs is not None]
+    if not pairs:
+        return "No reply held pairs of wrong and corrected answers."
+    usable = sum(len(pair.usable) for pair in pairs) / len(pairs)
+    thin = sum(len(pair.usable) < _MIN_PAIRS for pair in pairs)
+    return (
+        f"{usable:.1f} pairs a question are usable ({sum(pair.same for pair in pairs)} with equal "
+        f"sides and {sum(pair.repeated for pair in pairs)} repeated were dropped); fewer than "
+        f"{_MIN_PAIRS} for {thin} questions, where all references weigh alike."
+    )
