@@ -1,27 +1,87 @@
-"""Public data sets, read as their publishers keep them."""
+"""Public data sets, read as their publishers keep them.
+
+A new set is a module with a `DataSet`, and a line in `DATA_SETS`.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
+from demur.cli import progress
+from demur.cli.console import errors
+from demur.views import terminal
+from demur_research.datasets import (
+    chale,
+    halueval,
+    phd,
+    refchecker,
+    truthfulqa,
+    wikibio,
+)
 from demur_research.datasets.catalogue import DataSet
+from demur_research.datasets.finding import Report, download, find
 from demur_research.datasets.rows import Reading
 
-DATA_SETS: Mapping[str, DataSet] = {}
-"""By name."""
+DATA_SETS: Mapping[str, DataSet] = {
+    known.name: known
+    for known in (
+        chale.DATA_SET,
+        truthfulqa.DATA_SET,
+        halueval.QA,
+        halueval.GENERAL,
+        phd.DATA_SET,
+        wikibio.DATA_SET,
+        refchecker.DATA_SET,
+    )
+}
+"""By name, in the order in which they are listed."""
 
 
-def read(name: str, data: Path | None = None) -> Reading:
+def read(name: str, data: Path | None = None, report: Report | None = None) -> Reading:
     """The rows of a data set.
 
     Args:
         name: One of `DATA_SETS`.
-        data: The folder of the data sets, or the set's own; None: `DEMUR_DATA`, or what was
-            downloaded before.
+        data: The folder of the data sets, or the set's own, or its file. None: `DEMUR_DATA`, then
+            what was downloaded before; else the set is downloaded, and its licence shown.
+        report: Is told how far a download is; by default standard error is.
 
     Raises:
         ValueError: The name is unknown, or the files cannot be had or read; the message says where
             to put them.
     """
-    raise ValueError(f"unknown data set {name!r}: expected one of {', '.join(DATA_SETS)}")
+    if name not in DATA_SETS:
+        raise ValueError(f"unknown data set {name!r}: expected one of {', '.join(DATA_SETS)}")
+    return read_set(DATA_SETS[name], data, report)
+
+
+def read_set(known: DataSet, data: Path | None = None, report: Report | None = None) -> Reading:
+    """As `read`, of a data set that need not be one of `DATA_SETS`."""
+    files = find(known, data)
+    if files is None:
+        fetch(known, report)
+        files = find(known) or {}
+    found = known.read(files)
+    names = ", ".join(sorted({str(path) for path in files.values()})[:3])
+    if not found.rows:
+        raise ValueError(f"{names}: it holds no row of {known.title} that can be used")
+    (key, times), *_ = Counter(row.key for row in found).most_common(1)
+    if times > 1:
+        raise ValueError(f"{names}: the key {key!r} stands there {times} times, expected once")
+    missing = tuple(file.path for file in known.files if file.path not in files)
+    other = known.other_forms and files.keys() <= {*known.other_forms}
+    return found if other else replace(found, missing=missing)
+
+
+def fetch(known: DataSet, report: Report | None = None) -> None:
+    """Download a data set, after its licence is shown on standard error: see `download`."""
+    terminal.say(errors(), terminal.one_line(f"{known.title}: {known.home}"))
+    terminal.say(errors(), terminal.one_line(f"Licence: {known.licence}"))
+    if report is not None:
+        download(known, report)
+        return
+    with progress.downloads() as told:
+        download(known, told)

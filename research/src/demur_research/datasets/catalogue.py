@@ -17,11 +17,13 @@ class File:
     """One file of a data set, as its publisher calls it."""
 
     path: str
-    """Under the set's folder, such as "chale/hallucinated_ans_final_filtered.json"."""
+    """Under the folder of all sets, such as "chale/hallucinated_ans_final_filtered.json"."""
     url: str | None
     """Its official place; None where it cannot be fetched without an account."""
     sha256: str | None = None
-    """None where no copy of it was at hand: a checksum is never made up."""
+    """None where no whole copy of it was at hand: a checksum is never made up."""
+    needed: bool = True
+    """Whether the set cannot be read without it."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,15 @@ class DataSet:
     cannot_show: str
     """What they say nothing about, and which trivial rule does well on it."""
     read: Callable[[Mapping[str, Path]], Reading]
-    """From its files, by the names in `files`, to its rows."""
+    """From its files, by their paths in `files` or `other_forms`, to its rows. It tells forms apart
+    by what a file holds, for a user may name one file by itself."""
+    other_forms: tuple[str, ...] = ()
+    """Paths of files that hold the same rows in another form. Where `files` are not there, the
+    first of these that is there is read instead."""
     filters: Mapping[str, str] = field(default_factory=dict)
     """By name, what a filter leaves out and why: the names of `Reading.left_out`."""
+    traps: Mapping[str, str] = field(default_factory=dict)
+    """By name, what is kept although it may mislead: the names of `Reading.kept`."""
     read_here: bool = True
-    """Whether the reader was tried on the publisher's own file; else only on a file that follows
-    the documented form."""
+    """Whether the reader was tried on the publisher's own file. Else it was tried on files that
+    follow the documented form, and where there are any on the same rows in another form."""

@@ -1,7 +1,9 @@
-"""Rows of JSON and JSON-lines files, checked against a form."""
+"""Rows of JSON, JSON-lines and CSV files, checked against a form."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -17,16 +19,35 @@ def load(path: Path) -> Any:
     Raises:
         ValueError: It cannot be read, or is not JSON; the message names the file.
     """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text (byte {error.start})") from error
-    if path.suffix != ".jsonl":
-        return _parsed(text, str(path))
-    lines = enumerate(text.splitlines(), start=1)
+    return load_lines(path) if path.suffix == ".jsonl" else _parsed(_text(path), str(path))
+
+
+def load_lines(path: Path) -> list[Any]:
+    """What the lines of a file hold, one JSON value each, whatever the file is called.
+
+    Raises:
+        ValueError: It cannot be read, or a line is not JSON; the message names the place.
+    """
+    # Only \n ends a line: a JSON string may hold the other line separators of Unicode.
+    lines = enumerate(_text(path).split("\n"), start=1)
     return [_parsed(line, f"{path}, line {at}") for at, line in lines if line.strip()]
+
+
+def load_csv(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file, by the names in its first line.
+
+    Raises:
+        ValueError: It cannot be read, or a row has more or fewer cells than the first.
+    """
+    reader = csv.DictReader(io.StringIO(_text(path), newline=""), strict=True)
+    try:
+        found = list(reader)
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {reader.line_num} is not CSV: {error}") from error
+    for at, row in enumerate(found, start=1):
+        if None in row or None in row.values():
+            raise ValueError(f"{path}: row {at} has other cells than the first line names")
+    return found
 
 
 def rows(found: Any, form: type[_Form], name: str) -> list[_Form]:
@@ -51,6 +72,15 @@ def rows(found: Any, form: type[_Form], name: str) -> list[_Form]:
         where = f", {'.'.join(map(str, field))}" if field else ""
         got = "" if first["type"] == "missing" else f", got {first['input']!r:.80}"
         raise ValueError(f"{name}: row {int(at) + 1}{where}: {first['msg']}{got}") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text (byte {error.start})") from error
 
 
 def _parsed(text: str, name: str) -> Any:

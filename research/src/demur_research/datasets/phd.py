@@ -1,16 +1,23 @@
-"""PHD: passages about Wikipedia entities, each judged as a whole (arXiv 2310.06498, section 3)."""
+"""PHD: passages about Wikipedia entities, each judged as a whole (arXiv 2310.06498, section 3).
+
+Read are the publishers' file, an object of three lists, and JSON lines of id, entity, passage,
+domain, label and wrong_part.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
+from demur_research.datasets.catalogue import DataSet, File
 from demur_research.datasets.files import load, rows
 from demur_research.datasets.published import Passage, PublishedReplies, read_records
+from demur_research.datasets.rows import Answer, LabelledRow, Reading
 
 Domain = Literal["low", "medium", "high"]
 DOMAINS: tuple[Domain, ...] = ("low", "medium", "high")
@@ -18,6 +25,98 @@ DOMAINS: tuple[Domain, ...] = ("low", "medium", "high")
 
 _KEYS: dict[str, Domain] = {"wiki_10w": "low", "wiki_1000w": "medium", "wiki_1y": "high"}
 _LISTS = ("our_dataset_qg_record.json", "our_dataset_em_record.json")
+
+
+# A number of a passage stands there as a number.
+_Text = Annotated[str, Field(coerce_numbers_to_str=True)]
+
+
+class _Listed(BaseModel):
+    entity: str
+    AI: str
+    label: Literal["factual", "non-factual"]
+    wrong_part: _Text | None = None
+
+
+class _Line(BaseModel):
+    id: str
+    entity: str
+    passage: str
+    domain: Domain
+    label: Literal["factual", "non-factual"]
+    wrong_part: _Text | None = None
+
+
+def _read(files: Mapping[str, Path]) -> Reading:
+    (path,) = files.values()
+    found, kept = [], Counter[str]()
+    for line in _lines(path):
+        told = {
+            "entity": line.entity.strip(),
+            "domain": line.domain,
+            "wrong_part": line.wrong_part,
+        }
+        wrong, part = line.label == "non-factual", line.wrong_part
+        kept["wrong part in a factual passage"] += bool(part) and not wrong
+        kept["wrong part not in the passage"] += bool(part) and str(part) not in line.passage
+        answer = Answer(line.passage, wrong, label=line.label)
+        found.append(LabelledRow(line.id, None, (answer,), metadata=told))
+    return Reading(tuple(found), kept=kept)
+
+
+def _lines(path: Path) -> Iterator[_Line]:
+    held: Any = load(path)
+    if isinstance(held, list):
+        yield from rows(held, _Line, str(path))
+        return
+    if not (isinstance(held, dict) and held and held.keys() <= _KEYS.keys()):
+        raise ValueError(
+            f"{path}: expected an object with the lists {', '.join(_KEYS)}, or JSON lines with "
+            "entity, passage, domain and label in a file whose name ends in .jsonl"
+        )
+    for key, listed in held.items():
+        for at, row in enumerate(rows(listed, _Listed, f"{path}, {key}"), start=1):
+            yield _Line(
+                id=f"{key} {at}",
+                entity=row.entity,
+                passage=row.AI,
+                domain=_KEYS[key],
+                label=row.label,
+                wrong_part=row.wrong_part,
+            )
+
+
+DATA_SET = DataSet(
+    name="phd",
+    title="PHD",
+    home="https://github.com/maybenotime/PHD",
+    licence="none given: for use on this machine only, not to be passed on",
+    files=(
+        File(
+            "phd/PHD_benchmark.json",
+            "https://raw.githubusercontent.com/maybenotime/PHD/"
+            "1c015910aeae7417a54afd234ad7480b600f6566/PHD_benchmark.json",
+        ),
+    ),
+    other_forms=("phd/phd.jsonl",),
+    published_rows=300,
+    level="answer",
+    shows="Whether a passage about a rare, known or common entity is found to be not factual.",
+    cannot_show=(
+        "Where a passage is wrong: few wrong parts are quoted word for word. All false is right "
+        "for about a quarter, and to know how common the entity is helps."
+    ),
+    read=_read,
+    traps={
+        "wrong part in a factual passage": "People named a wrong part, and called the passage "
+        "factual.",
+        "wrong part not in the passage": "The wrong part is not quoted word for word, or several "
+        "are joined with semicolons.",
+    },
+)
+
+
+# --- What the records of the publishers are joined to ---------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -29,48 +128,19 @@ class LabelledPassage(Passage):
     """False if anything in it is wrong or cannot be verified."""
 
 
-class _Listed(BaseModel):
-    entity: str
-    AI: str
-    label: Literal["factual", "non-factual"]
-
-
-class _Line(BaseModel):
-    id: str
-    entity: str
-    passage: str
-    domain: Domain
-    label: Literal["factual", "non-factual"]
-
-
 def read_passages(path: Path) -> tuple[LabelledPassage, ...]:
     """The passages in the publishers' file, an object of three lists, or in JSON lines.
 
     Raises:
         ValueError: The file is of neither form; the message says where.
     """
-    found: Any = load(path)
-    if isinstance(found, list):
-        judged = [
-            LabelledPassage(
-                line.id, line.entity, line.passage, line.domain, line.label == "factual"
-            )
-            for line in rows(found, _Line, str(path))
-        ]
-    elif isinstance(found, dict) and found and found.keys() <= _KEYS.keys():
-        judged = [
-            LabelledPassage(f"{key} {at}", row.entity, row.AI, _KEYS[key], row.label == "factual")
-            for key, listed in found.items()
-            for at, row in enumerate(rows(listed, _Listed, f"{path}, {key}"), start=1)
-        ]
-    else:
-        raise ValueError(
-            f"{path}: expected an object with the lists {', '.join(_KEYS)}, or JSON lines with "
-            "entity, passage, domain and label in a file whose name ends in .jsonl"
-        )
+    judged = tuple(
+        LabelledPassage(line.id, line.entity, line.passage, line.domain, line.label == "factual")
+        for line in _lines(path)
+    )
     if not judged:
         raise ValueError(f"{path}: it holds no passage")
-    return tuple(judged)
+    return judged
 
 
 def read_phd_records(path: Path, passages: Sequence[LabelledPassage]) -> PublishedReplies:

@@ -80,6 +80,10 @@ class Reading:
     rows: tuple[LabelledRow, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
     """By the names of the filters that left rows out: how many rows."""
+    kept: Mapping[str, int] = field(default_factory=dict)
+    """By the names of the set's traps: how many there are among the rows."""
+    missing: tuple[str, ...] = ()
+    """The set's files that were not there, and without which it was read."""
 
     def __iter__(self) -> Iterator[LabelledRow]:
         return iter(self.rows)

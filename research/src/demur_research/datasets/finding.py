@@ -1,0 +1,182 @@
+"""Where the files of a data set are: where the user says, in `DEMUR_DATA`, or downloaded.
+
+A file is downloaded from its publisher, checked, and kept in the user's cache. Where no checksum is
+known, the one of the first download is written beside the file and holds from then on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import platformdirs
+import pooch
+
+from demur_research.datasets.catalogue import DataSet, File
+
+Report = Callable[[str, str, int, int], None]
+"""Is told the data set, what is done, how many bytes are done, and how many there are."""
+
+_CHUNK = 1 << 16
+_TIMEOUT_SECONDS = 30
+
+
+def cache() -> Path:
+    """The folder of what was downloaded, with a folder for each data set."""
+    return Path(platformdirs.user_cache_dir("demur")) / "data"
+
+
+def find(known: DataSet, data: Path | None = None) -> Mapping[str, Path] | None:
+    """The files of a data set that are on this machine, by their paths in the set.
+
+    Args:
+        known: The data set.
+        data: Its file, its folder, or the folder of all sets. None: `DEMUR_DATA`, then the cache.
+
+    Returns:
+        None where they are in none of these places.
+
+    Raises:
+        ValueError: `data` is given, and does not have them; or a downloaded file is not any more
+            what it was.
+    """
+    if data is not None:
+        found = _in(known, data)
+        if found is None:
+            raise ValueError(f"{known.title} is not in {data}: expected {_expected(known)} there")
+        return found
+    if named := os.environ.get("DEMUR_DATA"):
+        found = _in(known, Path(named).expanduser())
+        if found is not None:
+            return found
+    found = _in(known, cache())
+    for file in known.files:
+        if found and file.path in found:
+            _check(found[file.path], file)
+    return found
+
+
+def download(known: DataSet, report: Report) -> None:
+    """Fetch the files of a data set that the cache does not have.
+
+    Args:
+        known: The data set.
+        report: Is told how far it is.
+
+    Raises:
+        ValueError: A file has no address, cannot be fetched, or is not the one that is expected.
+            The message says where to put it. What was fetched of it is gone.
+    """
+    # It would say on standard error what is reported here.
+    logging.getLogger(pooch.get_logger().name).setLevel(logging.ERROR)
+    for file in known.files:
+        place = cache() / file.path
+        if place.is_file():
+            continue
+        if file.url is None:
+            raise ValueError(_by_hand(known, file, "it cannot be fetched without an account"))
+        try:
+            _fetch(known, file, file.url, place, report)
+        except (OSError, ValueError) as error:
+            raise ValueError(_by_hand(known, file, str(error))) from error
+
+
+def _fetch(known: DataSet, file: File, url: str, place: Path, report: Report) -> None:
+    bar = _Bar(lambda done, total: report(known.title, place.name, done, total))
+    # Packed, the length that a server tells is not that of the file.
+    headers = {"Accept-Encoding": "identity"}
+    pooch.retrieve(
+        url,
+        known_hash=file.sha256,
+        fname=place.name,
+        path=place.parent,
+        downloader=pooch.HTTPDownloader(
+            progressbar=bar, chunk_size=_CHUNK, timeout=_TIMEOUT_SECONDS, headers=headers
+        ),
+    )
+    if file.sha256 is None:
+        noted = _noted(place)
+        noted.write_text(f"{_sha256(place)}  {place.name}\n", encoding="utf-8")
+
+
+class _Bar:
+    """What pooch calls a progress bar."""
+
+    def __init__(self, report: Callable[[int, int], None]) -> None:
+        self.total = 0
+        self._done = 0
+        self._report = report
+
+    def update(self, done: int) -> None:
+        # Pooch counts whole chunks.
+        self._done = min(self._done + done, self.total) if self.total else self._done + done
+        self._report(self._done, self.total)
+
+    def reset(self) -> None:
+        self._done = 0
+
+    def close(self) -> None:
+        pass
+
+
+def _in(known: DataSet, data: Path) -> dict[str, Path] | None:
+    if data.is_file():
+        paths = [*(file.path for file in known.files), *known.other_forms]
+        same = (path for path in paths if Path(path).name == data.name)
+        return {next(same, paths[0]): data}
+    found = {}
+    for file in known.files:
+        if place := _below(data, file.path):
+            found[file.path] = place
+        elif file.needed:
+            found = {}
+            break
+    if found:
+        return found
+    for path in known.other_forms:
+        if place := _below(data, path):
+            return {path: place}
+    return None
+
+
+def _below(data: Path, path: str) -> Path | None:
+    """The file in the folder of all sets, in the set's own, or in one within that."""
+    parts = Path(path).parts
+    places = (data.joinpath(*parts[at:]) for at in range(len(parts)))
+    return next((place for place in places if place.is_file()), None)
+
+
+def _check(place: Path, file: File) -> None:
+    expected, noted = file.sha256, _noted(place)
+    if expected is None and noted.is_file():
+        expected = noted.read_text(encoding="utf-8").partition(" ")[0]
+    if expected is not None and (actual := _sha256(place)) != expected:
+        raise ValueError(
+            f"{place} is not the file that was downloaded: its sha256 is {actual}, expected "
+            f"{expected}. Delete it and {noted.name}, and it is downloaded again"
+        )
+
+
+def _noted(place: Path) -> Path:
+    return place.with_name(f"{place.name}.sha256")
+
+
+def _sha256(place: Path) -> str:
+    return hashlib.sha256(place.read_bytes()).hexdigest()
+
+
+def _expected(known: DataSet) -> str:
+    files = [file.path for file in known.files if file.needed] or [known.files[0].path]
+    more = f" and {len(files) - 1} more like it" if len(files) > 1 else ""
+    return " or ".join([f"{files[0]}{more}", *known.other_forms])
+
+
+def _by_hand(known: DataSet, file: File, why: str) -> str:
+    return (
+        f"{known.title} is not on this machine, and {Path(file.path).name} could not be downloaded "
+        f"from {file.url or known.home}: {why}. Put it at {cache() / file.path}, or name its "
+        "folder with --data or DEMUR_DATA"
+    )
