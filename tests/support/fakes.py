@@ -71,7 +71,11 @@ class _Stages(BaseCallbackHandler):
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        self.of.update((_asked(each), name or "chain") for each in messages)
+        for asked in map(_asked, messages):
+            if name is None:  # of a model behind a recording, whose own run told the name
+                self.of.setdefault(asked, "chain")
+            else:
+                self.of[asked] = name
         if len(self.of) > self.most:  # without a lock, which a fork might find held
             for asked in [*self.of][: self.most // 2]:
                 self.of.pop(asked, None)
