@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from demur.cli.console import need_subcommand, run_app
-from demur_research.commands import checking, detecting
+from demur_research.commands import checking, datasets, detecting
 from demur_research.commands import tables as of_tables
 from demur_research.tables import TABLES
 
@@ -25,6 +25,7 @@ for command in (
 ):
     app.command()(command)
 app.command()(of_tables.tables)
+app.command()(datasets.datasets)
 for table in TABLES.values():
     app.command(table.name)(of_tables.command(table))
 

@@ -71,13 +71,14 @@ def command(table: Table) -> Callable[..., None]:
         options = attempt(lambda: _options(table, option or ()), "--option")
         readings: dict[str, Reading] = {}
 
-        @cache
-        def reading(name: str) -> Reading:
-            found = attempt(lambda: read(name, data), "--data")
-            readings[name] = found
-            return found
-
         with _recording(table, recording, replay) as opened, progress.counts() as report:
+
+            @cache
+            def reading(name: str) -> Reading:
+                found = attempt(lambda: read(name, data, report), "--data")
+                readings[name] = found
+                return found
+
             bench = Bench(
                 reading,
                 opened,
@@ -154,12 +155,20 @@ def _of_data(readings: Mapping[str, Reading]) -> Iterator[str]:
     """What stands beside figures: how many rows there were, and what the set cannot show."""
     for name, found in readings.items():
         known = DATA_SETS[name]
-        left = ", ".join(f"{count:,} {why}" for why, count in found.left_out.items() if count)
         of = f" of {known.published_rows:,}" if known.published_rows else ""
-        yield (
-            f"{known.title}: {len(found):,} rows{of}{f', left out: {left}' if left else ''}. "
-            f"{known.cannot_show}"
+        counted = (
+            _counted("left out", found.left_out),
+            _counted("kept", found.kept),
+            _counted("missing", {"files": len(found.missing)}),
         )
+        told = "; ".join([f"{len(found):,} rows{of}", *filter(None, counted)])
+        yield f"{known.title}: {told}. Cannot show: {known.cannot_show}"
+
+
+def _counted(what: str, counts: Mapping[str, int]) -> str:
+    """What there is any of, by name; empty where there is nothing."""
+    some = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    return f"{what}: {some}" if some else ""
 
 
 def tables() -> None:

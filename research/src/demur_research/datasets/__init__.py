@@ -15,6 +15,7 @@ from demur.cli.console import errors
 from demur.views import terminal
 from demur_research.datasets import (
     chale,
+    haltt4llm,
     halueval,
     phd,
     refchecker,
@@ -35,6 +36,7 @@ DATA_SETS: Mapping[str, DataSet] = {
         phd.DATA_SET,
         wikibio.DATA_SET,
         refchecker.DATA_SET,
+        haltt4llm.DATA_SET,
     )
 }
 """By name, in the order in which they are listed."""
@@ -64,6 +66,15 @@ def read_set(known: DataSet, data: Path | None = None, report: Report | None = N
     if files is None:
         fetch(known, report)
         files = find(known) or {}
+    return read_files(known, files)
+
+
+def read_files(known: DataSet, files: Mapping[str, Path]) -> Reading:
+    """The rows of files that `find` found.
+
+    Raises:
+        ValueError: They cannot be read, hold no row, or a key stands there twice.
+    """
     found = known.read(files)
     names = ", ".join(sorted({str(path) for path in files.values()})[:3])
     if not found.rows:
@@ -71,17 +82,24 @@ def read_set(known: DataSet, data: Path | None = None, report: Report | None = N
     (key, times), *_ = Counter(row.key for row in found).most_common(1)
     if times > 1:
         raise ValueError(f"{names}: the key {key!r} stands there {times} times, expected once")
+    if files.keys() <= {*known.other_forms}:
+        return found
     missing = tuple(file.path for file in known.files if file.path not in files)
-    other = known.other_forms and files.keys() <= {*known.other_forms}
-    return found if other else replace(found, missing=missing)
+    return replace(found, missing=missing)
 
 
 def fetch(known: DataSet, report: Report | None = None) -> None:
     """Download a data set, after its licence is shown on standard error: see `download`."""
-    terminal.say(errors(), terminal.one_line(f"{known.title}: {known.home}"))
-    terminal.say(errors(), terminal.one_line(f"Licence: {known.licence}"))
+    _say(f"{known.title}: {known.home}")
+    _say(f"Licence: {known.licence}")
     if report is not None:
-        download(known, report)
-        return
-    with progress.downloads() as told:
-        download(known, told)
+        trusted = download(known, report)
+    else:
+        with progress.downloads() as told:
+            trusted = download(known, told)
+    for place, sha256 in trusted.items():
+        _say(f"{place}: no checksum is known; from now on it is {sha256}, as it came")
+
+
+def _say(line: str) -> None:
+    terminal.say(errors(), terminal.one_line(line))

@@ -13,13 +13,27 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 _Form = TypeVar("_Form", bound=BaseModel)
 
 
+def text(path: Path) -> str:
+    """What a file of text holds.
+
+    Raises:
+        ValueError: It cannot be read, or is not UTF-8; the message names the file.
+    """
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 text (byte {error.start})") from error
+
+
 def load(path: Path) -> Any:
     """What a JSON file holds; of a file whose name ends in .jsonl, the list of its lines.
 
     Raises:
         ValueError: It cannot be read, or is not JSON; the message names the file.
     """
-    return load_lines(path) if path.suffix == ".jsonl" else _parsed(_text(path), str(path))
+    return load_lines(path) if path.suffix == ".jsonl" else _parsed(text(path), str(path))
 
 
 def load_lines(path: Path) -> list[Any]:
@@ -29,7 +43,7 @@ def load_lines(path: Path) -> list[Any]:
         ValueError: It cannot be read, or a line is not JSON; the message names the place.
     """
     # Only \n ends a line: a JSON string may hold the other line separators of Unicode.
-    lines = enumerate(_text(path).split("\n"), start=1)
+    lines = enumerate(text(path).split("\n"), start=1)
     return [_parsed(line, f"{path}, line {at}") for at, line in lines if line.strip()]
 
 
@@ -39,7 +53,7 @@ def load_csv(path: Path) -> list[dict[str, str]]:
     Raises:
         ValueError: It cannot be read, or a row has more or fewer cells than the first.
     """
-    reader = csv.DictReader(io.StringIO(_text(path), newline=""), strict=True)
+    reader = csv.DictReader(io.StringIO(text(path), newline=""), strict=True)
     try:
         found = list(reader)
     except csv.Error as error:
@@ -72,15 +86,6 @@ def rows(found: Any, form: type[_Form], name: str) -> list[_Form]:
         where = f", {'.'.join(map(str, field))}" if field else ""
         got = "" if first["type"] == "missing" else f", got {first['input']!r:.80}"
         raise ValueError(f"{name}: row {int(at) + 1}{where}: {first['msg']}{got}") from error
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text (byte {error.start})") from error
 
 
 def _parsed(text: str, name: str) -> Any:

@@ -24,6 +24,10 @@ _CHUNK = 1 << 16
 _TIMEOUT_SECONDS = 30
 
 
+class NotHereError(ValueError):
+    """The user named a place, and the data set is not there."""
+
+
 def cache() -> Path:
     """The folder of what was downloaded, with a folder for each data set."""
     return Path(platformdirs.user_cache_dir("demur")) / "data"
@@ -40,13 +44,14 @@ def find(known: DataSet, data: Path | None = None) -> Mapping[str, Path] | None:
         None where they are in none of these places.
 
     Raises:
-        ValueError: `data` is given, and does not have them; or a downloaded file is not any more
-            what it was.
+        NotHereError: `data` is given, and does not have them.
+        ValueError: A downloaded file is not any more what it was.
     """
     if data is not None:
         found = _in(known, data)
         if found is None:
-            raise ValueError(f"{known.title} is not in {data}: expected {_expected(known)} there")
+            told = f"{known.title} is not in {data}: expected {_expected(known)} there"
+            raise NotHereError(told)
         return found
     if named := os.environ.get("DEMUR_DATA"):
         found = _in(known, Path(named).expanduser())
@@ -59,12 +64,15 @@ def find(known: DataSet, data: Path | None = None) -> Mapping[str, Path] | None:
     return found
 
 
-def download(known: DataSet, report: Report) -> None:
+def download(known: DataSet, report: Report) -> Mapping[Path, str]:
     """Fetch the files of a data set that the cache does not have.
 
     Args:
         known: The data set.
         report: Is told how far it is.
+
+    Returns:
+        Of the files of which no checksum is known, the sha256 that was written beside them.
 
     Raises:
         ValueError: A file has no address, cannot be fetched, or is not the one that is expected.
@@ -72,6 +80,7 @@ def download(known: DataSet, report: Report) -> None:
     """
     # It would say on standard error what is reported here.
     logging.getLogger(pooch.get_logger().name).setLevel(logging.ERROR)
+    trusted = {}
     for file in known.files:
         place = cache() / file.path
         if place.is_file():
@@ -82,6 +91,10 @@ def download(known: DataSet, report: Report) -> None:
             _fetch(known, file, file.url, place, report)
         except (OSError, ValueError) as error:
             raise ValueError(_by_hand(known, file, str(error))) from error
+        if file.sha256 is None:
+            trusted[place] = _sha256(place)
+            _noted(place).write_text(f"{trusted[place]}  {place.name}\n", encoding="utf-8")
+    return trusted
 
 
 def _fetch(known: DataSet, file: File, url: str, place: Path, report: Report) -> None:
@@ -97,9 +110,6 @@ def _fetch(known: DataSet, file: File, url: str, place: Path, report: Report) ->
             progressbar=bar, chunk_size=_CHUNK, timeout=_TIMEOUT_SECONDS, headers=headers
         ),
     )
-    if file.sha256 is None:
-        noted = _noted(place)
-        noted.write_text(f"{_sha256(place)}  {place.name}\n", encoding="utf-8")
 
 
 class _Bar:

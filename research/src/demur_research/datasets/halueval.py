@@ -82,8 +82,8 @@ QA = DataSet(
     level="answer",
     shows="Whether a score tells a right answer from a made-up one, with the knowledge at hand.",
     cannot_show=(
-        "Much: the shorter answer is the right one for 97.3 % of the questions, so that whatever "
-        "knows lengths does well."
+        "That a score knows anything but lengths: the shorter answer is the right one for 97.3 % "
+        "of the questions."
     ),
     read=_read_pairs,
     traps={
@@ -104,7 +104,8 @@ GENERAL = DataSet(
     shows="Whether a score finds the answers of ChatGPT that people judged to be hallucinated.",
     cannot_show=(
         "Factual errors alone: an answer that is cut, or does something else than was asked, is "
-        "called hallucinated too. No answer has contexts; all false is right for 82 %."
+        "called hallucinated too. No answer has contexts. To call none hallucinated is right for "
+        "82 %."
     ),
     read=_read_judged,
     traps={

@@ -103,8 +103,8 @@ DATA_SET = DataSet(
     level="answer",
     shows="Whether a passage about a rare, known or common entity is found to be not factual.",
     cannot_show=(
-        "Where a passage is wrong: few wrong parts are quoted word for word. All false is right "
-        "for about a quarter, and to know how common the entity is helps."
+        "Where a passage is wrong: many wrong parts are not quoted word for word. To call every "
+        "passage factual is right for about three quarters."
     ),
     read=_read,
     traps={

@@ -128,7 +128,7 @@ DATA_SET = DataSet(
     shows="Which sentences of a biography are wrong, and how wrong.",
     cannot_show=(
         "Whether a passage that is right is let through: 12 of 238 are, and none of those that "
-        "Reverse Validation is tried on. All false is right for 95 % of the passages."
+        "Reverse Validation is tried on. To call every passage wrong is right for 95 %."
     ),
     read=_read,
     traps={

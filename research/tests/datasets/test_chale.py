@@ -1,0 +1,77 @@
+"""CHALE, in both forms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data_sets import reading
+from publishers import dump
+
+LISTS: dict[str, list[str]] = {
+    "Question": ["who made it", "where is it", "what is it", "when was it"],
+    "Short_ans": ["Ann", "in Oslo", "a boat", "1910"],
+    "Long_ans": ["<P> Ann made it . </P>", "It is in Oslo .", "A boat .", "In 1910 ."],
+    "non-halu": ["Ann made it .", "in Oslo , see <Li> it", "a boat .", "1910 ."],
+    "mid-halu": ["Bob , a maker .", "There .", "a car .", "It was in 1910 , not 1912 ."],
+    "halu": ["A tree .", "Up .", "a car .", "Blue ."],
+}
+NAMES = ["question", "short_answer", "long_answer", "non_hallu", "half_hallu", "hallu"]
+
+
+def _lines() -> list[dict[str, str]]:
+    rows = zip(*LISTS.values(), strict=True)
+    return [{"id": f"c-{at}", **dict(zip(NAMES, row, strict=True))} for at, row in enumerate(rows)]
+
+
+@pytest.mark.parametrize("form", ["lists", "lines"])
+def test_answers_are_read_with_their_labels_and_filters_are_counted(
+    tmp_path: Path, form: str
+) -> None:
+    if form == "lists":
+        path = dump(tmp_path / "hallucinated_ans_final_filtered.json", LISTS)
+    else:
+        path = dump(tmp_path / "chale.jsonl", _lines())
+    found = reading("chale", path)
+    assert [row.question for row in found] == ["who made it", "when was it"]
+    assert [row.key for row in found] == (["1", "4"] if form == "lists" else ["c-0", "c-3"])
+    assert [(one.name, one.hallucinated, one.text) for one in found.rows[0].answers] == [
+        ("non_hallu", False, "Ann made it ."),
+        ("half_hallu", True, "Bob , a maker ."),
+        ("hallu", True, "A tree ."),
+    ]
+    assert found.rows[0].metadata == {
+        "short_answer": "Ann",
+        "long_answer": "<P> Ann made it . </P>",
+    }
+    assert found.left_out == {"markup": 1, "half equals hallu": 1}
+    assert found.kept == {"short answer in a wrong one": 1}
+
+
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [
+        ({**LISTS, "halu": ["One ."]}, "are not of the same length"),
+        ({"Question": ["who"]}, "expected an object with the lists Question, Short_ans"),
+        ({**LISTS, "halu": ["A .", 3, "B .", "C ."]}, "row 2, halu: .*, got 3"),
+        ("text", "expected a list of objects, got str"),
+    ],
+    ids=["length", "list", "kind", "text"],
+)
+def test_a_file_of_another_form_is_refused(tmp_path: Path, held: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        reading("chale", dump(tmp_path / "chale.json", held))
+
+
+def test_a_file_of_which_nothing_can_be_used_is_refused(tmp_path: Path) -> None:
+    only_markup = {name: [cells[1]] for name, cells in LISTS.items()}
+    with pytest.raises(ValueError, match="holds no row of CHALE that can be used"):
+        reading("chale", dump(tmp_path / "chale.json", only_markup))
+
+
+def test_a_key_that_stands_there_twice_is_refused(tmp_path: Path) -> None:
+    line = _lines()[0]
+    with pytest.raises(ValueError, match="the key 'c-0' stands there 2 times"):
+        reading("chale", dump(tmp_path / "chale.jsonl", [line, line]))
