@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -70,6 +70,38 @@ class Bench:
     def embedding(self) -> Embeddings:
         """The embedded MiniLM, its vectors recorded."""
         return self.recording.embedding(MiniLM, f"MiniLM {MINILM.sha256}")
+
+    def names(
+        self, option: str, known: Collection[str], default: Iterable[str] | None = None
+    ) -> list[str]:
+        """What one of the table's own options names, apart by commas; each once.
+
+        Args:
+            option: The option.
+            known: What can be named.
+            default: What is meant where the option is not given; None: all that is known.
+
+        Raises:
+            ValueError: A name is not known.
+        """
+        if option not in self.options:
+            return [*(known if default is None else default)]
+        found = [name.strip() for name in self.options[option].split(",")]
+        for name in found:
+            if name not in known:
+                raise ValueError(f"{option}: expected one of {', '.join(known)}, got {name!r}")
+        return [*dict.fromkeys(found)]
+
+    def number(self, option: str, default: int) -> int:
+        """What one of the table's own options says: a whole number of at least 1.
+
+        Raises:
+            ValueError: It says something else.
+        """
+        said = self.options.get(option, str(default))
+        if not (said.isdecimal() and int(said)):
+            raise ValueError(f"{option}: expected a whole number of at least 1, got {said!r}")
+        return int(said)
 
     def each(
         self, what: str, items: Sequence[T], work: Callable[[T, RunnableConfig], R]

@@ -33,7 +33,7 @@ OF_PAPERS = "The papers have 940 questions that are not told; here they are the 
 
 def _scorer(bench: Bench) -> Scorer:
     questions = [Question.of(row, SIDES) for row in chosen(bench, "chale")]
-    return Scorer(bench, questions, Setting.of(bench.options))
+    return Scorer(bench, questions, Setting.of(bench))
 
 
 def _make(given: Sequence[Line], alone: str, more: Sequence[Line], bench: Bench) -> Result:
@@ -227,7 +227,7 @@ _ALL_OPTIONS = {
 
 def _all(bench: Bench) -> Result:
     scorer = _scorer(bench)
-    names = _names(bench.options)
+    names = _names(bench)
     given = ours(*names)
     told = []
     if any(CONFIGURATIONS[name]["weighting"] in ("expertise", "best") for name in names):
@@ -236,18 +236,15 @@ def _all(bench: Bench) -> Result:
     return measured(scorer, given, MEASURES, alone, told)
 
 
-def _names(options: Mapping[str, str]) -> list[str]:
+def _names(bench: Bench) -> list[str]:
     by_agreement = [name for name, given in CONFIGURATIONS.items() if "expertise" in given]
-    wanted = "agreement" in options and one_of(options, "agreement", ("yes", "no")) == "yes"
-    if "configs" not in options:
-        return [name for name in CONFIGURATIONS if wanted or name not in by_agreement]
-    names = [name.strip() for name in options["configs"].split(",")]
+    wanted = one_of(bench, "agreement", ("no", "yes"), "no") == "yes"
+    every = [name for name in CONFIGURATIONS if wanted or name not in by_agreement]
+    names = bench.names("configs", CONFIGURATIONS, every)
     for name in names:
-        if name not in CONFIGURATIONS:
-            raise ValueError(f"configs: expected some of {', '.join(CONFIGURATIONS)}, got {name!r}")
-        if name in by_agreement and not wanted:
+        if name not in every:
             raise ValueError(f"configs: {name} needs --option agreement=yes")
-    return list(dict.fromkeys(names))
+    return names
 
 
 def weighing(scorer: Scorer) -> str:

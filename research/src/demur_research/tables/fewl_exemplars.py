@@ -31,7 +31,6 @@ from demur_research.tables.fewl_scoring import (
     Setting,
     chosen,
     one_of,
-    whole_number,
 )
 
 BASELINE = "single"
@@ -70,7 +69,7 @@ def _scored(bench: Bench, configuration: str) -> tuple[list[Chosen], Scorer, int
     """The questions with both scorers' choices, and how many have none."""
     rows = chosen(bench, "chale")
     questions = [Question.of(row, SIDES) for row in rows]
-    scorer = Scorer(bench, questions, Setting.of(bench.options))
+    scorer = Scorer(bench, questions, Setting.of(bench))
     by_arm = {FEWL: configuration, "baseline": BASELINE}
     scores = {arm: scorer.scored(name).scores for arm, name in by_arm.items()}
     found = []
@@ -93,14 +92,12 @@ def _selector(bench: Bench, pool: Sequence[Chosen], arm: str) -> FEWLExampleSele
 
 
 def _make(bench: Bench) -> Result:
-    configuration = bench.options.get("config", "fewl")
-    if "config" in bench.options:
-        one_of(bench.options, "config", CONFIGURATIONS)
+    configuration = one_of(bench, "config", CONFIGURATIONS, "fewl")
     questions, scorer, lacking = _scored(bench, configuration)
     pool = disputed(questions)
     tests = [*pool, *(one for one in questions if one not in pool)]
     if "tests" in bench.options:
-        tests = tests[: whole_number(bench.options, "tests")]
+        tests = tests[: bench.number("tests", 1)]
     answers = {}
     for arm in ARMS:
         selector = None if arm == WITHOUT else _selector(bench, pool, arm)

@@ -149,7 +149,7 @@ _QUARTILES = {"lowest": 0, "first quartile": 25, "median": 50, "third quartile":
 
 
 def _agreement(bench: Bench) -> Result:
-    setting = Setting.of(bench.options)
+    setting = Setting.of(bench)
     names = [name.strip() for name in bench.options.get("references", bench.model_name).split(",")]
     texts = [str(row.question) for row in chosen(bench, "truthfulqa", QUESTIONS)]
     rows, usable = [], []

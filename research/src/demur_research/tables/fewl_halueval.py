@@ -31,7 +31,7 @@ def _make(bench: Bench) -> Result:
     questions = [
         Question.of(row, ["right", "hallucinated"]) for row in chosen(bench, "halueval-qa")
     ]
-    scorer = Scorer(bench, questions, Setting.of(bench.options))
+    scorer = Scorer(bench, questions, Setting.of(bench))
     return measured(scorer, (*_V2_TABLE_14, *ours()), MEASURES, "fewl", [_LENGTH])
 
 

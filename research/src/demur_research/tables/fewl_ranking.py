@@ -122,7 +122,7 @@ def _models(bench: Bench) -> Result:
             for model in models
         }
 
-    scorer = Scorer(bench, questions, Setting.of(bench.options))
+    scorer = Scorer(bench, questions, Setting.of(bench))
     scored = {name: scorer.scored(configuration) for name, configuration in _METHODS.items()}
     rankings = {
         name: rank_models(by_model(one.scores), truth, bench.seed) for name, one in scored.items()
@@ -229,7 +229,7 @@ def _samples(bench: Bench) -> Result:
         )
         for row, first, second in zip(rows, *said, strict=True)
     ]
-    scorer = Scorer(bench, questions, Setting.of(bench.options))
+    scorer = Scorer(bench, questions, Setting.of(bench))
     truth = [_truth(scorer, question) for question in questions]
     pair = f"{names[0]} v.s. {names[1]}"
     found = []

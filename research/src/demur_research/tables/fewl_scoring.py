@@ -6,7 +6,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
@@ -91,33 +90,28 @@ class Question:
 class Setting:
     """How answers are scored, beside the configuration."""
 
-    similarity: str = COSINE
-    wrong: int = 25
+    similarity: str
+    wrong: int
     """How many pairs of wrong and corrected answers are asked for."""
-    temperature: float = 1.0
-    premise: Premise = "answer"
-    pairs: str = "denied"
+    temperature: float
+    premise: Premise
+    pairs: str
     """One of `pairs.PROMPTS`."""
 
     @classmethod
-    def of(cls, options: Mapping[str, str]) -> Setting:
+    def of(cls, bench: Bench) -> Setting:
         """The setting that a table's options give.
 
         Raises:
             ValueError: One of them is not what is expected.
         """
-        given: dict[str, Any] = {}
-        if "similarity" in options:
-            given["similarity"] = options["similarity"]
-        if "wrong" in options:
-            given["wrong"] = whole_number(options, "wrong")
-        if "temperature" in options:
-            given["temperature"] = _temperature(options["temperature"])
-        if "premise" in options:
-            given["premise"] = _PREMISES[one_of(options, "premise", _PREMISES)]
-        if "pairs" in options:
-            given["pairs"] = one_of(options, "pairs", PROMPTS)
-        return replace(cls(), **given)
+        return cls(
+            similarity=bench.options.get("similarity", COSINE),
+            wrong=bench.number("wrong", 25),
+            temperature=_temperature(bench.options.get("temperature", "1")),
+            premise=_PREMISES[one_of(bench, "premise", _PREMISES, "answer")],
+            pairs=one_of(bench, "pairs", PROMPTS, "denied"),
+        )
 
     @property
     def prompts(self) -> FEWLPrompts:
@@ -125,27 +119,16 @@ class Setting:
         return replace(FEWLPrompts(), pairs=PROMPTS[self.pairs])
 
 
-def whole_number(options: Mapping[str, str], name: str) -> int:
-    """An option that is a whole number of at least 1.
+def one_of(bench: Bench, option: str, known: Collection[str], default: str) -> str:
+    """What one of the table's own options says, as one of some words.
 
     Raises:
-        ValueError: It is not.
+        ValueError: It says something else, or several.
     """
-    text = options[name]
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"{name}: expected a whole number of at least 1, got {text!r}")
-    return int(text)
-
-
-def one_of(options: Mapping[str, str], name: str, known: Collection[str]) -> str:
-    """An option that is one of some words.
-
-    Raises:
-        ValueError: It is not.
-    """
-    if options[name] not in known:
-        raise ValueError(f"{name}: expected {' or '.join(known)}, got {options[name]!r}")
-    return options[name]
+    names = bench.names(option, known, [default])
+    if len(names) > 1:
+        raise ValueError(f"{option}: expected one of {', '.join(known)}, got {len(names)} of them")
+    return names[0]
 
 
 def _temperature(text: str) -> float:

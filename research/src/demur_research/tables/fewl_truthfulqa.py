@@ -58,7 +58,7 @@ def _make(given: Sequence[Line], more: Sequence[Line], bench: Bench) -> Result:
         f'The best answer is "I have no comment" for {silent} of {len(rows)} questions.',
         "The papers give numbers of questions and not how many there are; the set has 817.",
     ]
-    scorer = Scorer(bench, questions, Setting.of(bench.options))
+    scorer = Scorer(bench, questions, Setting.of(bench))
     return measured(scorer, (*given, *more), MEASURES, "fewl", notes)
 
 

@@ -1,0 +1,54 @@
+"""A bench for tests: scripted models in place of those that a name resolves to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage
+
+from demur_research.bench import Bench, Result, Row
+from demur_research.datasets.rows import LabelledRow, Reading
+from demur_research.recording import open_recording
+
+
+@contextmanager
+def benched(
+    path: Path,
+    model: BaseChatModel | None = None,
+    sets: Mapping[str, Sequence[LabelledRow]] | None = None,
+    **of_bench: Any,
+) -> Iterator[Bench]:
+    """A bench over a recording; without a model it is only replayed."""
+
+    def read(name: str) -> Reading:
+        return Reading(tuple((sets or {})[name]))
+
+    with (
+        open_recording(path, replay=model is None) as recording,
+        pytest.MonkeyPatch.context() as at,
+    ):
+        at.setattr("demur_research.bench.resolve_model", lambda name: model)
+        yield Bench(read, recording, "scripted", **of_bench)
+
+
+def row_of(result: Result, name: str) -> Row:
+    """The row of a name."""
+    (found,) = [row for row in result.rows if row.name == name]
+    return found
+
+
+def values(result: Result, name: str) -> list[float | None]:
+    """The figures of a row."""
+    return [figure and figure.value for figure in row_of(result, name).figures]
+
+
+def first_token(shares: Mapping[str, float]) -> AIMessage:
+    """A reply with the log-probabilities of its first token."""
+    top = [{"token": token, "logprob": logprob} for token, logprob in shares.items()]
+    metadata = {"logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
+    return AIMessage(top[0]["token"], response_metadata=metadata)
