@@ -8,7 +8,7 @@ from itertools import product
 
 import numpy as np
 
-from demur.evaluators import CONFIGURATIONS, preference
+from demur.evaluators import CONFIGURATIONS, Preference, preference
 from demur.evaluators.fewl import formula
 from demur.evaluators.fewl.formula import Floats
 from demur.evaluators.fewl.preference import percentiles
@@ -16,19 +16,31 @@ from demur.similarity import Similarity
 from demur_research.bench import Bench, Column, Figure, Result, Row, Table
 from demur_research.datasets.rows import LabelledRow
 from demur_research.ranking import kendall_tau, resampled_means
-from demur_research.tables.fewl_measures import MODELS_OF_V1, Line, Measure, lines, measured, ours
+from demur_research.tables.fewl_measures import (
+    MODELS_OF_V1,
+    Line,
+    Measure,
+    Scores,
+    lines,
+    measured,
+    ours,
+)
 from demur_research.tables.fewl_scoring import OPTIONS, Question, Scorer, Setting, chosen, one_of
 
 SIDES = ("non_hallu", "half_hallu", "hallu")
 """The names of a question's answers: right, half right and wrong."""
 
 MEASURES = (
-    Measure("NH > HH", lambda scores: preference([s[0] for s in scores], [s[1] for s in scores])),
-    Measure("NH > H", lambda scores: preference([s[0] for s in scores], [s[2] for s in scores])),
+    Measure("NH > HH", lambda scores, seed: _right_over(1, scores, seed)),
+    Measure("NH > H", lambda scores, seed: _right_over(2, scores, seed)),
 )
 """The right answer above the half right one, and above the wrong one."""
 
 OF_PAPERS = "The papers have 940 questions that are not told; here they are the set's, drawn."
+
+
+def _right_over(place: int, scores: Scores, seed: int) -> Preference:
+    return preference([row[0] for row in scores], [row[place] for row in scores], seed)
 
 
 def _scorer(bench: Bench) -> Scorer:

@@ -10,7 +10,7 @@ from demur_research.tables.fewl_scoring import OPTIONS, Question, Scorer, Settin
 MEASURES = (
     Measure(
         "right > hallucinated",
-        lambda scores: preference([s[0] for s in scores], [s[1] for s in scores]),
+        lambda scores, seed: preference([s[0] for s in scores], [s[1] for s in scores], seed),
     ),
 )
 _V2_TABLE_14 = lines(

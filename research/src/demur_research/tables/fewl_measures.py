@@ -41,7 +41,8 @@ class Measure:
 
     head: str
     """What the column is called, without its unit."""
-    of: Callable[[Scores], Preference]
+    of: Callable[[Scores, int], Preference]
+    """From the scores, and the seed of the bootstrap."""
     counts: bool = False
     """Whether the paper gives a number of questions instead of a share."""
 
@@ -112,15 +113,15 @@ def measured(
     """
     for line in given:
         scorer.similarity(line.similarity)  # which may be missing: nobody is asked before
-    rows = []
+    rows, seed = [], scorer.bench.seed
     for line in given:
         scored = scorer.scored(line.configuration, line.similarity)
-        row = _row(_name(line, scorer), scored.scores, measures, line.paper)
+        row = _row(_name(line, scorer), scored.scores, measures, seed, line.paper)
         rows.append(replace(row, spent=scored.spent))
         if line.configuration == alone:
             by = f", {line.similarity}" if line.similarity else ""
-            rows.append(_alone(f"the penalty alone{by}", scored, measures))
-    rows += [floor(name, scorer.questions, measures) for name in FLOORS]
+            rows.append(_alone(f"the penalty alone{by}", scored, measures, seed))
+    rows += [floor(name, scorer.questions, measures, seed) for name in FLOORS]
     columns = []
     for measure in measures:
         if measure.counts:
@@ -130,13 +131,13 @@ def measured(
     return Result(tuple(columns), tuple(rows), (*notes, *scorer.notes(), tie))
 
 
-def floor(name: str, questions: Sequence[Question], measures: Sequence[Measure]) -> Row:
+def floor(name: str, questions: Sequence[Question], measures: Sequence[Measure], seed: int) -> Row:
     """The row of a trivial score."""
     score = FLOORS[name]
     scores = [
         [score(question.text, answer) for answer in question.answers] for question in questions
     ]
-    return replace(_row(name, scores, measures), floor=True)
+    return replace(_row(name, scores, measures, seed), floor=True)
 
 
 def _name(line: Line, scorer: Scorer) -> str:
@@ -148,15 +149,17 @@ def _name(line: Line, scorer: Scorer) -> str:
     return f"{line.name} ({line.configuration}{default})"
 
 
-def _alone(name: str, scored: Scored, measures: Sequence[Measure]) -> Row:
+def _alone(name: str, scored: Scored, measures: Sequence[Measure], seed: int) -> Row:
     scores = [[unlike_others(evaluation) for evaluation in row] for row in scored.evaluations]
-    return replace(_row(name, scores, measures), spent=scored.spent)
+    return replace(_row(name, scores, measures, seed), spent=scored.spent)
 
 
-def _row(name: str, scores: Scores, measures: Sequence[Measure], paper: Sequence[str] = ()) -> Row:
+def _row(
+    name: str, scores: Scores, measures: Sequence[Measure], seed: int, paper: Sequence[str] = ()
+) -> Row:
     figures: list[Figure | None] = []
     for at, measure in enumerate(measures):
-        found = measure.of(scores)
+        found = measure.of(scores, seed)
         printed = paper[at] if at < len(paper) else ""
         if measure.counts:
             figures.append(_count(found, printed))

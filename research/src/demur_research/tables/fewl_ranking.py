@@ -144,7 +144,7 @@ def _models(bench: Bench) -> Result:
     found += [
         Row(
             f"ranking by {name} ({_METHODS[name]})",
-            (None, None, None, _tau(ranking, "1 (of its models)" if name == "FEWL" else "")),
+            (None, None, None, _tau(ranking)),
             items=ranking.questions,
             undetermined=ranking.left_out,
             spent=scored[name].spent,
@@ -165,7 +165,7 @@ def _models(bench: Bench) -> Result:
         'In the set "truthfulqa" the right option is always A: a model that favours A looks as if '
         "it knew. The grader also counts a reply that recites all options as right.",
         "The paper calls its true rate an error rate, 1 less the accuracy, and ranks more as "
-        "better; here it is the share of right choices.",
+        "better; here it is the share of right choices. Its own five models have a tau of 1.",
         *scorer.notes(),
     ]
     columns = (
@@ -182,9 +182,9 @@ def _mean(ranking: ModelRanking, model: str) -> Figure:
     return Figure(ranked.mean, *ranked.interval)
 
 
-def _tau(ranking: ModelRanking, paper: str = "") -> Figure:
+def _tau(ranking: ModelRanking) -> Figure:
     low, high = ranking.tau_interval or (None, None)
-    return Figure(ranking.tau, low, high, paper)
+    return Figure(ranking.tau, low, high)
 
 
 # --- Samples (version 1, Table 5; version 2, Table 4) ---------------------------------------------
@@ -258,7 +258,7 @@ def _samples(bench: Bench) -> Result:
     same = sum(first == second for first, second in truth if first is not None)
     notes = [
         "An answer is true by its greatest similarity to a labelled right answer, less that to a "
-        f"wrong one. {same} questions, to which both answers are equally true, are left out.",
+        f"wrong one. Left out are the questions to which both answers are equally true: {same}.",
         *scorer.notes(),
         *(
             f"{len(lacking)} answers of {name} are missing, the first since {lacking[0]}"

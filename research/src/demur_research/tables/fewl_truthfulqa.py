@@ -24,12 +24,12 @@ NO_COMMENT = "i have no comment"
 MEASURES = (
     Measure(
         "best > all others",
-        lambda scores: best_of([s[0] for s in scores], [s[1:] for s in scores]),
+        lambda scores, seed: best_of([s[0] for s in scores], [s[1:] for s in scores], seed),
         counts=True,
     ),
     Measure(
         "best > first incorrect",
-        lambda scores: preference([s[0] for s in scores], [s[1] for s in scores]),
+        lambda scores, seed: preference([s[0] for s in scores], [s[1] for s in scores], seed),
     ),
 )
 
