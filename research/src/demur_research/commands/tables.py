@@ -62,10 +62,7 @@ def command(table: Table) -> Callable[..., None]:
         limit: Annotated[int | None, typer.Option(min=1, help="So many items.")] = None,
         at_once: Annotated[int, typer.Option(min=1, help="So many at a time.")] = 1,
         seed: Annotated[int, typer.Option(help="Of every choice and bootstrap.")] = 0,
-        option: Annotated[
-            list[str] | None,
-            typer.Option("-O", "--option", metavar="NAME=VALUE", help=_options_help(table)),
-        ] = None,
+        option: list[str] | None = None,
         form: Annotated[Format, typer.Option("--format", help="How it is printed.")] = Format.table,
     ) -> None:
         options = attempt(lambda: _options(table, option or ()), "--option")
@@ -94,6 +91,9 @@ def command(table: Table) -> Callable[..., None]:
             _show(table, result, readings, form)
 
     run.__doc__ = f"{table.what}\n\n{table.source}."
+    # Annotations are evaluated later, where `table` is not known.
+    typer_option = typer.Option("-O", "--option", metavar="NAME=VALUE", help=_options_help(table))
+    run.__annotations__["option"] = Annotated[list[str] | None, typer_option]
     return run
 
 
