@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
-from benches import benched, row_of, values
+from benches import benched, first_token, row_of, values
 from colours import chale, halueval, knowing, reply, truthfulqa
 from demur import DemurError, Evaluation
 from demur.similarity import resolve_similarity
 from demur_research.bench import Figure
+from demur_research.datasets import read
 from demur_research.tables import TABLES, fewl_scoring
 from demur_research.tables.fewl_chale import CHALE
 from demur_research.tables.fewl_halueval import HALUEVAL
@@ -298,3 +300,67 @@ def test_the_papers_figures_stand_in_the_papers(
         assert in_rows or in_models, row.name
         checked += len(cells)
     assert checked or name == "fewl-chale-all"
+
+
+# --- With a model in between ----------------------------------------------------------------------
+
+
+def test_a_similarity_that_asks_a_model_counts_among_the_costs(path: Path) -> None:
+    def agreeing(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
+        if stage != "similarity":
+            return reply(stage, messages)
+        sides = [isolated(name, messages).split()[0] for name in ("first", "second")]
+        return first_token({"yes": -0.1, "no": -5.0} if sides[0] == sides[1] else {"no": -0.1})
+
+    options = {"similarity": "agreement", "wrong": "3", "configs": "single"}
+    with benched(path, ScriptedModel(script=agreeing), SETS, options=options) as bench:
+        result = TABLES["fewl-chale-all"].make(bench)
+    single = row_of(result, "single")
+    assert values(result, "single") == [100, 0, 100, 0]
+    assert single.spent is not None
+    assert single.spent.calls == 1 + 3  # the references, and each answer beside the first of them
+
+
+# --- On the publishers' rows ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("fewl-v1-table-1", {}),
+        ("fewl-v1-table-3", {}),
+        ("fewl-v1-table-4", {}),
+        ("fewl-v1-table-6", {}),
+        ("fewl-v1-table-8", None),
+        ("fewl-v1-figure-2", None),
+        ("fewl-v1-figure-4", {}),
+        ("fewl-v2-table-14", {}),
+        ("fewl-orders", None),
+    ],
+)
+def test_the_shared_rows_make_a_table(
+    path: Path, name: str, options: dict[str, str] | None
+) -> None:
+    folder = shared()
+
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        text = str(messages[-1].content).split()[-9:]
+        if stage == "pairs":
+            sides = ("Wrong", "Non-Wrong")
+            return "\n".join(
+                f"{at}. {side} Answer: {' '.join(text[at:])} {side}"
+                for at in range(1, 4)
+                for side in sides
+            )
+        if stage == "agreement":
+            return "\n".join(f"{at}. yes" for at in range(1, 7))
+        if stage in ("judging", "comparison"):
+            return {"judging": "no", "comparison": "A"}[stage]
+        return "\n".join(f"{at}. {' '.join(text[at:])}" for at in range(1, 6))
+
+    given = {} if options is None else {"wrong": "3", **options}
+    with benched(path, ScriptedModel(script=script), None, limit=3, options=given) as bench:
+        result = TABLES[name].make(replace(bench, read=lambda of_set: read(of_set, folder)))
+    assert result.rows
+    assert not any(row.undetermined for row in result.rows if row.floor)
+    assert any(figure and figure.value is not None for figure in result.rows[0].figures)

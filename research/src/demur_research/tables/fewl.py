@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from demur_research.bench import NotRun
+from demur_research.bench import NotRun, Table
 from demur_research.tables.fewl_chale import CHALE
 from demur_research.tables.fewl_exemplars import EXEMPLARS
 from demur_research.tables.fewl_figures import FIGURES
@@ -11,7 +11,20 @@ from demur_research.tables.fewl_orders import ORDERS
 from demur_research.tables.fewl_ranking import RANKING
 from demur_research.tables.fewl_truthfulqa import TRUTHFULQA
 
-FEWL = (*CHALE, *TRUTHFULQA, *HALUEVAL, *RANKING, *FIGURES, *EXEMPLARS, *ORDERS)
+_OWN = ("fewl-chale-all", "fewl-orders")
+
+
+def _place(table: Table) -> tuple[bool, str, bool, int]:
+    """By version, then tables and figures by their numbers; our own at the end."""
+    if table.name in _OWN:
+        return True, "", False, _OWN.index(table.name)
+    _, version, kind, number = table.name.split("-")
+    return False, version, kind == "figure", int(number)
+
+
+FEWL_TABLES = tuple(
+    sorted((*CHALE, *TRUTHFULQA, *HALUEVAL, *RANKING, *FIGURES, *EXEMPLARS, *ORDERS), key=_place)
+)
 """In the order in which they are listed."""
 
 _TUNED = (

@@ -35,9 +35,10 @@ from demur_research.tables.fewl_scoring import (
 
 BASELINE = "single"
 """One reference answer, no penalty: the papers' baseline (v2, section 5)."""
-FEWL, WITHOUT = "FEWL", "none"
-ARMS = (FEWL, "baseline", WITHOUT)
-PAIRS = (("FEWL", "baseline"), ("FEWL", "none"), ("baseline", "none"))
+BY_FEWL, BY_BASELINE, WITHOUT = "FEWL", "baseline", "none"
+ARMS = (BY_FEWL, BY_BASELINE, WITHOUT)
+"""Who chose the examples' answers; without examples nobody."""
+PAIRS = ((BY_FEWL, BY_BASELINE), (BY_FEWL, WITHOUT), (BY_BASELINE, WITHOUT))
 _RIGHT, _WRONG = "the data's right answer", "its wrong one"
 _K = 5
 
@@ -57,7 +58,7 @@ class Chosen:
 
 def disputed(questions: Sequence[Chosen]) -> list[Chosen]:
     """Those for which the two scorers choose another answer: the pool."""
-    return [one for one in questions if one.choices[FEWL] != one.choices["baseline"]]
+    return [one for one in questions if one.choices[BY_FEWL] != one.choices[BY_BASELINE]]
 
 
 def finds(short_answer: str, answer: str) -> bool:
@@ -70,7 +71,7 @@ def _scored(bench: Bench, configuration: str) -> tuple[list[Chosen], Scorer, int
     rows = chosen(bench, "chale")
     questions = [Question.of(row, SIDES) for row in rows]
     scorer = Scorer(bench, questions, Setting.of(bench))
-    by_arm = {FEWL: configuration, "baseline": BASELINE}
+    by_arm = {BY_FEWL: configuration, BY_BASELINE: BASELINE}
     scores = {arm: scorer.scored(name).scores for arm, name in by_arm.items()}
     found = []
     for at, (row, question) in enumerate(zip(rows, questions, strict=True)):
