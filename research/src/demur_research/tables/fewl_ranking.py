@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from langchain_core.language_models import BaseChatModel
@@ -20,7 +21,7 @@ from demur_research.ranking import (
     tqa_metric,
 )
 from demur_research.tables.fewl_asking import answered
-from demur_research.tables.fewl_measures import FLOORS, share, told
+from demur_research.tables.fewl_measures import FLOORS, Scores, share, told
 from demur_research.tables.fewl_scoring import (
     OPTIONS,
     Question,
@@ -76,105 +77,130 @@ def chosen_text(options: Mapping[str, str], right: str, outcome: str, reply: str
     return (reply or "").strip() if said.strip() else ""
 
 
-def _replies(row: LabelledRow) -> dict[str, tuple[str, str]]:
-    """By model, the outcome and what it answered."""
-    recorded = row.metadata.get("recorded")
-    if not isinstance(recorded, dict):
-        raise ValueError(f"{row.key} holds no recorded answers of models")
-    options = {str(answer.name): answer.text for answer in row.answers}
-    found = {}
-    for model, kept in recorded.items():
-        if not isinstance(kept, dict):
-            raise ValueError(f"{row.key} holds no outcome of {model}")
-        outcome, text = str(kept["outcome"]), kept.get("text")
-        reply = text if isinstance(text, str) else None
-        answer = chosen_text(options, str(row.metadata["correct"]), outcome, reply)
-        found[model] = (outcome, answer)
-    return found
+@dataclass(frozen=True)
+class Choices:
+    """What models chose in one question of multiple choice."""
+
+    question: str
+    right: Mapping[str, bool]
+    """By model, whether its choice was graded right."""
+    texts: Mapping[str, str]
+    """By model, what it chose, in words; empty where it said nothing."""
+
+    @classmethod
+    def of(cls, row: LabelledRow) -> Choices:
+        """What was recorded for a row.
+
+        Raises:
+            ValueError: The row holds no outcomes.
+        """
+        recorded = row.metadata.get("recorded")
+        if not isinstance(recorded, dict):
+            raise ValueError(f"{row.key} holds no recorded answers of models")
+        options = {str(answer.name): answer.text for answer in row.answers}
+        right, texts = {}, {}
+        for model, kept in recorded.items():
+            if not isinstance(kept, dict):
+                raise ValueError(f"{row.key} holds no outcome of {model}")
+            outcome, reply = str(kept["outcome"]), kept.get("text")
+            right[model] = outcome == CORRECT
+            said = reply if isinstance(reply, str) else None
+            texts[model] = chosen_text(options, str(row.metadata["correct"]), outcome, said)
+        return cls(str(row.question), right, texts)
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """What was chosen, each text once: models that choose the same have one score."""
+        return tuple(dict.fromkeys(self.texts.values()))
 
 
-def _models(bench: Bench) -> Result:
+def _choices(bench: Bench) -> list[Choices]:
     wanted = bench.options.get("set", "truthfulqa")
     rows = [row for row in bench.read("haltt4llm") if row.metadata.get("set") == wanted]
     if not rows:
         raise ValueError(f"set: the data hold no questions of the set {wanted!r}")
-    rows = in_order(bench, rows)
-    replies = [_replies(row) for row in rows]
-    models = [model for model in replies[0] if all(model in said for said in replies)]
-    answered = [all(said[model][1] for model in models) for said in replies]
-    kept = [said for said, whole in zip(replies, answered, strict=True) if whole]
+    return [Choices.of(row) for row in in_order(bench, rows)]
+
+
+def _models(bench: Bench) -> Result:
+    every = _choices(bench)
+    models = [model for model in every[0].texts if all(model in one.texts for one in every)]
+    kept = [one for one in every if all(one.texts[model] for model in models)]
     if not kept:
         raise ValueError("there is no question to which every model has an answer")
-    # Models that choose the same option have the same answer: it is scored once.
-    texts = [tuple(dict.fromkeys(said[model][1] for model in models)) for said in kept]
-    whole = [row for row, there in zip(rows, answered, strict=True) if there]
-    questions = [
-        Question(str(row.question), answers) for row, answers in zip(whole, texts, strict=True)
-    ]
-    truth = {model: sum(said[model][0] == CORRECT for said in kept) / len(kept) for model in models}
-
-    def by_model(scores: Sequence[Sequence[float | None]]) -> dict[str, list[float | None]]:
-        return {
-            model: [
-                row[answers.index(said[model][1])]
-                for row, answers, said in zip(scores, texts, kept, strict=True)
-            ]
-            for model in models
-        }
-
+    questions = [Question(one.question, one.answers) for one in kept]
     scorer = Scorer(bench, questions, Setting.of(bench))
     scored = {name: scorer.scored(configuration) for name, configuration in _METHODS.items()}
-    rankings = {
-        name: rank_models(by_model(one.scores), truth, bench.seed) for name, one in scored.items()
-    }
+    # Everything is told of the same questions: those that every method has all scores for.
+    whole = [
+        at for at in range(len(kept)) if not any(None in one.scores[at] for one in scored.values())
+    ]
+    if not whole:
+        raise ValueError(f"no question has a score: {' '.join(scorer.notes())}")
+    truth = {model: sum(kept[at].right[model] for at in whole) / len(whole) for model in models}
+
+    def ranked(scores: Scores) -> ModelRanking:
+        by_model = {
+            model: [scores[at][kept[at].answers.index(kept[at].texts[model])] for at in whole]
+            for model in models
+        }
+        return rank_models(by_model, truth, bench.seed)
+
+    rankings = {name: ranked(one.scores) for name, one in scored.items()}
     shown = rankings["FEWL"], rankings["FEWL without penalty"]
-    found = [
+    lacking = len(kept) - len(whole)
+    rows = [
         Row(
             model,
             (Figure(truth[model]), *(_mean(ranking, model) for ranking in shown), None),
-            items=shown[0].questions,
-            undetermined=shown[0].left_out,
+            len(whole),
+            lacking,
         )
         for model in sorted(models, key=lambda model: -truth[model])
     ]
-    found += [
+    rows += [
         Row(name, (Figure(None, paper=rate), Figure(None, paper=score), None, None))
         for name, (rate, score) in _PAPER_MODELS.items()
     ]
-    found += [
+    rows += [
         Row(
             f"ranking by {name} ({_METHODS[name]})",
             (None, None, None, _tau(ranking)),
-            items=ranking.questions,
-            undetermined=ranking.left_out,
-            spent=scored[name].spent,
+            len(whole),
+            lacking,
+            scored[name].spent,
         )
         for name, ranking in rankings.items()
     ]
     for name, score in FLOORS.items():
-        floors = [[score(one.text, answer) for answer in one.answers] for one in questions]
-        ranking = rank_models(by_model(floors), truth, bench.seed)
-        figures = (None, None, None, _tau(ranking))
-        found.append(Row(f"ranking by {name}", figures, items=ranking.questions, floor=True))
-    notes = [
-        "The models are those of which answers are recorded, and not the paper's; all are given "
-        "over the same questions, those to which every model says something: "
-        f"{len(rows) - len(kept)} of {len(rows)} are left out.",
-        "What is scored is the text of the option that a model chose, or its reply where it gave "
-        "none or listed several.",
-        'In the set "truthfulqa" the right option is always A: a model that favours A looks as if '
-        "it knew. The grader also counts a reply that recites all options as right.",
-        "The paper calls its true rate an error rate, 1 less the accuracy, and ranks more as "
-        "better; here it is the share of right choices. Its own five models have a tau of 1.",
+        ranking = ranked([[score(one.text, answer) for answer in one.answers] for one in questions])
+        rows.append(
+            Row(f"ranking by {name}", (None, None, None, _tau(ranking)), len(whole), floor=True)
+        )
+    notes = (
+        "The models are those of which answers are recorded, and not the paper's. All are told of "
+        "the same questions, to which every model says something: "
+        f"{len(every) - len(kept)} of {len(every)} are left out.",
+        *_ON_CHOICES,
         *scorer.notes(),
-    ]
+    )
     columns = (
         Column("true rate", digits=4),
         Column("FEWL, mean", digits=4),
         Column("FEWL without penalty, mean", digits=4),
         Column("Kendall's tau to the true ranking", digits=2),
     )
-    return Result(columns, tuple(found), tuple(notes))
+    return Result(columns, tuple(rows), notes)
+
+
+_ON_CHOICES = (
+    "What is scored is the text of the option that a model chose, or its reply where it gave none "
+    "or listed several.",
+    'In the set "truthfulqa" the right option is always A: a model that favours A looks as if it '
+    "knew. The grader also counts a reply that recites all options as right.",
+    "The paper calls its true rate an error rate, 1 less the accuracy, and ranks more as better; "
+    "here it is the share of right choices. Its own five models have a tau of 1.",
+)
 
 
 def _mean(ranking: ModelRanking, model: str) -> Figure:
