@@ -258,9 +258,15 @@ def test_expertise_by_pairs_is_held_against_that_by_labels(path: Path) -> None:
 def printed(cells: Sequence[str]) -> list[list[list[str]]]:
     """Of each measure and model, the numbers that a row gives for the paper."""
     return [
-        [re.findall(r"\d+(?:\.\d+)?", cell.rsplit(" ", 1)[1]) for cell in text.split(", ")]
+        [re.findall(r"\d+(?:\.\d+)?", cell.rpartition(" ")[2]) for cell in text.split(", ")]
         for text in cells
     ]
+
+
+def _numbers(paper: Path) -> list[list[str]]:
+    """Those of each line of a paper. One in the text has a comma for the point."""
+    text = re.sub(r"(?<=\d),(?=\d\d\b)", ".", paper.read_text(encoding="utf-8"))
+    return [re.findall(r"\d+(?:\.\d+)?", line) for line in text.splitlines()]
 
 
 def stands(numbers: Sequence[str], lines: Sequence[Sequence[str]]) -> bool:
@@ -279,10 +285,7 @@ def test_the_papers_figures_stand_in_the_papers(
 ) -> None:
     """Of each row: the measures of a model, or the models of a measure, are side by side."""
     version = "v1-arxiv" if "-v1-" in name else "v2-iclr-submission"
-    text = shared("..", "papers", f"fewl-{version}.txt").read_text(encoding="utf-8")
-    # One number in the text has a comma for the point.
-    text = re.sub(r"(?<=\d),(?=\d\d\b)", ".", text)
-    lines = [re.findall(r"\d+(?:\.\d+)?", line) for line in text.splitlines()]
+    lines = _numbers(shared("..", "papers", f"fewl-{version}.txt"))
     rouge = resolve_similarity("rouge")
     monkeypatch.setattr(fewl_scoring, "resolve_similarity", lambda similarity: rouge)
     sets = {**SETS, "truthfulqa": truthfulqa(), "halueval-qa": halueval()}
@@ -364,3 +367,8 @@ def test_the_shared_rows_make_a_table(
     assert result.rows
     assert not any(row.undetermined for row in result.rows if row.floor)
     assert any(figure and figure.value is not None for figure in result.rows[0].figures)
+    lines = _numbers(folder / ".." / "papers" / "fewl-v1-arxiv.txt")
+    for row in result.rows if "-v1-" in name else ():
+        cells = [figure.paper for figure in row.figures if figure and figure.paper]
+        numbers = {*chain(*chain(*printed(cells)))}
+        assert any(numbers <= {*line} for line in lines), row.name

@@ -142,3 +142,4 @@ def test_what_does_not_answer_is_undetermined(path: Path) -> None:
     assert (compared.items, compared.undetermined) == (0, 6)
     assert compared.figures[0] is not None
     assert compared.figures[0].value is None
+    assert "undetermined, the first since the model answered nothing" in " ".join(result.notes)

@@ -45,6 +45,9 @@ def test_answers_of_neighbours_are_judged_for_the_question(path: Path) -> None:
     assert values(result, every.name) == [pytest.approx(100 * 6 / 42)]
     assert own.spent is not None
     assert own.spent.calls == 1
+    # Own answers in grey: two best ones and two wrong ones.
+    told = "18 answers are undetermined, the first since the reply is neither: 'perhaps'"
+    assert told in result.notes
     with benched(path, None, SETS) as bench:
         assert TABLES["fewl-v2-figure-2"].make(bench) == result
 
@@ -87,6 +90,7 @@ def test_agreement_is_counted_by_side(path: Path) -> None:
     # "It is red." is a wrong answer to two of the three questions.
     assert values(result, wrong.name) == [0, 0.5, 1, 1, 1, pytest.approx(2 / 3)]
     assert (wrong.items, wrong.undetermined) == (3, 1)
+    assert "scripted: 1 undetermined, the first since the reply cannot be read" in result.notes
     right = values(result, "scripted: corrected answers that it agrees with")
     assert right == [3, 3, 3, 3, 3, 3]
     assert wrong.spent is not None

@@ -109,6 +109,7 @@ def _make(bench: Bench) -> Result:
     shown[_RIGHT] = [one.question.answers[0] for one in tests]
     shown[_WRONG] = [one.question.answers[-1] for one in tests]
     rows = []
+    errors = [one.value.error for done in answers.values() for one in done]
     for first, second in (*PAIRS, (_RIGHT, _WRONG)):
         pairs = [
             {"question": one.question.text, "first": a, "second": b}
@@ -117,10 +118,12 @@ def _make(bench: Bench) -> Result:
         verdicts = bench.each(f"comparing {first} and {second}", pairs, judge.invoke)
         paper = _PAPER if (first, second) == PAIRS[0] else ("", "", "")
         rows.append(_compared(f"{first} : {second}", verdicts, paper))
+        errors += [one.value.error for one in verdicts]
     for first, second in (PAIRS[0], (_RIGHT, _WRONG)):
         rows.append(_longer(f"{first} : {second}, the longer wins", shown[first], shown[second]))
     rows += [_finding(arm, tests, answers[arm], shown[arm]) for arm in ARMS]
     right = (f"by {arm} {sum(one.choices[arm] == 0 for one in pool)} times" for arm in ARMS[:2])
+    reasons = [error for error in errors if error is not None]
     notes = (
         f"{len(questions)} questions scored, by {configuration} and by {BASELINE}; {lacking} have "
         f"no score. {len(pool)} are disputed, and are the pool (the papers': 121); there the right "
@@ -128,6 +131,10 @@ def _make(bench: Bench) -> Result:
         "The papers' row has both methods over vanilla answers; here they stand against each "
         "other, and each against no examples. The judge is asked in both orders: what it is unsure "
         "of, or decides by the order, is a tie.",
+        *(
+            f"{len(reasons)} answers and verdicts are undetermined, the first since {reason}"
+            for reason in reasons[:1]
+        ),
         *scorer.notes(),
     )
     columns = (

@@ -6,9 +6,11 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean
 
 import numpy as np
+from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
 
 from demur import NeighborStore
@@ -52,74 +54,92 @@ class _Shown:
     answer: str
 
 
+@dataclass(frozen=True)
+class _Verdict:
+    """Whether an answer is right."""
+
+    right: bool | None
+    """None: undetermined."""
+    why: str = ""
+    """Why it is undetermined."""
+
+
 def _mismatched(bench: Bench) -> Result:
-    rows = chosen(bench, "truthfulqa", QUESTIONS)
-    store = NeighborStore(embedding=bench.embedding)
     every = [row for row in bench.read("truthfulqa") if (row.question or "").strip()]
-    store.add_many([KnownQuestion(str(row.question), (_text(row, BEST),)) for row in every])
-    near = store.nearest_many([str(row.question) for row in rows], NEIGHBORS, 1.0)
+    rows = chosen(bench, "truthfulqa", QUESTIONS)
     judge = bench.model_of(bench.options.get("judge", bench.model_name))
-
-    def judged(shown: _Shown, config: RunnableConfig) -> bool | None:
-        messages = _PROMPT.messages(question=shown.question, answer=shown.answer)
-        outcome = replied(judge, messages, "judging", _WORD_TOKENS, config)
-        if outcome.error is not None:
-            return None
-        return parse_yes_no(outcome.value.text, (shown.question, shown.answer))
-
-    shown = []
-    for row, neighbors in zip(rows, near, strict=True):
-        texts = [_text(row, BEST), _text(row, FIRST_INCORRECT)]
-        texts += [neighbor.answers[0] for neighbor in neighbors]
-        shown.append([_Shown(str(row.question), text) for text in texts])
-    flat = iter(bench.each("judging", [one for some in shown for one in some], judged))
-    table = [[next(flat) for _ in some] for some in shown]
-    own = [
-        _share_of("the question's own best answer", [some[0] for some in table]),
-        _share_of("the question's own first incorrect answer", [some[1] for some in table]),
+    shown = _shown(bench, rows, every)
+    flat = [one for some in shown for one in some]
+    judged = iter(bench.each("judging", flat, partial(_judged, judge)))
+    table = [[next(judged) for _ in some] for some in shown]
+    verdicts = [[one.value.right for one in some[2:]] for some in table]
+    places = ["the question's own best answer", "the question's own first incorrect answer"]
+    places += [f"the answer to neighbour {rank}" for rank in range(1, NEIGHBORS + 1)]
+    found = [
+        _share_of(name, [some[at] for some in table if at < len(some)])
+        for at, name in enumerate(places)
     ]
-    ranks = [
-        _share_of(
-            f"the answer to neighbour {rank}",
-            [some[1 + rank] for some in table if some[1 + rank :]],
-        )
-        for rank in range(1, NEIGHBORS + 1)
-    ]
-    verdicts = [[one.value for one in some[2:]] for some in table]
-    notes = [
-        f"{len(rows)} questions of TruthfulQA; the neighbours are among all {len(every)}. The "
-        "paper's judge is GPT-4, and its figure has no numbers to copy.",
-        "The first two rows tell what the judge is worth.",
-    ]
-    rows_of_counts = [
+    found.append(_share_by_question(verdicts, bench.seed))
+    found += [
         Row(f"{right} of {NEIGHBORS} answers right", (figure,))
         for right, figure in distribution(verdicts)
     ]
-    every_neighbor = _share_by_question(verdicts, bench.seed)
-    return Result(
-        (Column("judged right, %"),),
-        (*own, *ranks, every_neighbor, *rows_of_counts),
-        tuple(notes),
-    )
+    notes = [
+        f"{len(rows)} questions of TruthfulQA; the neighbours are among all {len(every)}. The "
+        "paper's judge is GPT-4, and its figure has no numbers to copy.",
+        "The first two rows tell what the judge is worth. The last ones are shares of questions.",
+    ]
+    reasons = [one.value.why for some in table for one in some if one.value.right is None]
+    if reasons:
+        notes.append(f"{len(reasons)} answers are undetermined, the first since {reasons[0]}")
+    return Result((Column("judged right, %"),), tuple(found), tuple(notes))
+
+
+def _shown(
+    bench: Bench, rows: Sequence[LabelledRow], every: Sequence[LabelledRow]
+) -> list[list[_Shown]]:
+    """Of each question its own best and first incorrect answer, then those to its neighbours."""
+    store = NeighborStore(embedding=bench.embedding)
+    store.add_many([KnownQuestion(str(row.question), (_text(row, BEST),)) for row in every])
+    near = store.nearest_many([str(row.question) for row in rows], NEIGHBORS, 1.0)
+    return [
+        [
+            _Shown(str(row.question), text)
+            for text in (
+                *(_text(row, BEST), _text(row, FIRST_INCORRECT)),
+                *(neighbor.answers[0] for neighbor in neighbors),
+            )
+        ]
+        for row, neighbors in zip(rows, near, strict=True)
+    ]
+
+
+def _judged(judge: BaseChatModel, shown: _Shown, config: RunnableConfig) -> _Verdict:
+    messages = _PROMPT.messages(question=shown.question, answer=shown.answer)
+    outcome = replied(judge, messages, "judging", _WORD_TOKENS, config)
+    if outcome.error is not None:
+        return _Verdict(None, outcome.error)
+    reply = outcome.value.text
+    right = parse_yes_no(reply, (shown.question, shown.answer))
+    return _Verdict(right, "" if right is not None else f"the reply is neither: {reply!r:.80}")
 
 
 def _text(row: LabelledRow, name: str) -> str:
     return next(answer.text for answer in row.answers if answer.name == name)
 
 
-def _share_of(name: str, done: Sequence[Done[bool | None]]) -> Row:
-    known = [one.value for one in done if one.value is not None]
+def _share_of(name: str, done: Sequence[Done[_Verdict]]) -> Row:
+    known = [one.value.right for one in done if one.value.right is not None]
     figure = Figure.of_share(Share(sum(known), len(known)))
     return Row(name, (figure,), len(known), len(done) - len(known), mean_cost(done))
 
 
 def _share_by_question(verdicts: Sequence[Sequence[bool | None]], seed: int) -> Row:
     """All neighbours together: questions are drawn anew, each with all of its neighbours."""
-    counts = np.array(
-        [[row.count(True), row.count(True) + row.count(False)] for row in map(list, verdicts)]
-    )
+    known_of = [[one for one in row if one is not None] for row in verdicts]
+    counts = np.array([[sum(row), len(row)] for row in known_of])
     right, known = counts.sum(axis=0)
-    missing = sum(row.count(None) for row in map(list, verdicts))
+    missing = sum(map(len, verdicts)) - int(known)
     if not known:
         return Row("the answers to all neighbours", (Figure(None),), 0, missing)
     picked = np.random.default_rng(seed).integers(len(counts), size=(RESAMPLES, len(counts)))
@@ -152,20 +172,16 @@ def _agreement(bench: Bench) -> Result:
     setting = Setting.of(bench)
     names = [name.strip() for name in bench.options.get("references", bench.model_name).split(",")]
     texts = [str(row.question) for row in chosen(bench, "truthfulqa", QUESTIONS)]
-    rows, usable = [], []
+    rows, usable, reasons = [], [], []
     for name in dict.fromkeys(names):
         model = bench.model_of(name)
         asks = ReferenceModels((model,), bench.model, None, setting.wrong, setting.prompts)
-
-        def count(
-            question: str, config: RunnableConfig, asks: ReferenceModels = asks
-        ) -> tuple[int, int, int] | str:
-            return _counted(asks, question, config)
-
-        done = bench.each(f"what {name} agrees with", texts, count)
+        done = bench.each(f"what {name} agrees with", texts, partial(_counted, asks))
         counted = [one.value for one in done if not isinstance(one.value, str)]
         usable += [pairs for *_, pairs in counted]
-        reasons = [one.value for one in done if isinstance(one.value, str)]
+        lacking = [one.value for one in done if isinstance(one.value, str)]
+        if lacking:
+            reasons.append(f"{name}: {len(lacking)} undetermined, the first since {lacking[0]}")
         for at, side in enumerate(("wrong", "corrected")):
             numbers = np.array([found[at] for found in counted], dtype=np.float64)
             figures = box(numbers, bench.seed) if counted else (None,) * (len(_QUARTILES) + 1)
@@ -174,7 +190,7 @@ def _agreement(bench: Bench) -> Result:
                     f"{name}: {side} answers that it agrees with",
                     figures,
                     len(counted),
-                    len(reasons),
+                    len(lacking),
                     mean_cost(done),
                 )
             )
@@ -185,6 +201,7 @@ def _agreement(bench: Bench) -> Result:
         else "No question has usable pairs.",
         "Each reference is asked with which it agrees, where the paper compares embeddings; its "
         "figure has no numbers to copy.",
+        *reasons,
     ]
     columns = (*(Column(name) for name in _QUARTILES), Column("mean"))
     return Result(columns, tuple(rows), tuple(notes))
