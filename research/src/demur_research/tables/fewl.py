@@ -15,7 +15,7 @@ _OWN = ("fewl-chale-all", "fewl-orders")
 
 
 def _place(table: Table) -> tuple[bool, str, bool, int]:
-    """By version, then tables and figures by their numbers; our own at the end."""
+    """Return what sorts by version, then tables and figures by number; our own come last."""
     if table.name in _OWN:
         return True, "", False, _OWN.index(table.name)
     _, version, kind, number = table.name.split("-")
@@ -25,7 +25,7 @@ def _place(table: Table) -> tuple[bool, str, bool, int]:
 FEWL_TABLES = tuple(
     sorted((*CHALE, *TRUTHFULQA, *HALUEVAL, *RANKING, *FIGURES, *EXEMPLARS, *ORDERS), key=_place)
 )
-"""In the order in which they are listed."""
+"""All of them, in the order in which they are listed."""
 
 _TUNED = (
     "OPT-1.3B is fine-tuned and its answers are judged: that takes a GPU and hours. "

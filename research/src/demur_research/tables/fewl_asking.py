@@ -1,4 +1,4 @@
-"""One question to one model, with what came of it."""
+"""Ask one model one question, and keep the reason where no reply came."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from demur.exemplars import few_shot_prompt
 from demur.runtime import ChatCall, Outcome, Reply, ask_all, bounded, drive
 
 ANSWER_TOKENS = 128
-"""What an answer may take at most."""
+"""The most tokens that an answer may take."""
 
 
 def replied(
@@ -23,7 +23,7 @@ def replied(
     tokens: int,
     config: RunnableConfig,
 ) -> Outcome[Reply]:
-    """A model's reply, or why there is none.
+    """Return a model's reply, or the reason why there is none.
 
     Args:
         model: Who is asked.
@@ -43,7 +43,10 @@ def answered(
     config: RunnableConfig,
     selector: BaseExampleSelector | None = None,
 ) -> Outcome[str]:
-    """A model's answer to a question, or why there is none; with what examples a selector gives."""
+    """Return a model's answer to a question, or the reason why there is none.
+
+    The prompt holds the examples that a selector gives, if there is one.
+    """
     messages = few_shot_prompt(selector).invoke({"question": question}).to_messages()
     outcome = replied(model, messages, "answering", ANSWER_TOKENS, config)
     if outcome.error is not None:

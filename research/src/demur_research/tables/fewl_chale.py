@@ -260,7 +260,7 @@ def _names(bench: Bench) -> list[str]:
 
 
 def weighing(scorer: Scorer) -> str:
-    """In a line: does expertise by the pairs rank reference answers as labelled answers do?"""
+    """Say whether expertise by pairs ranks reference answers as labelled answers rank them."""
     similarity = scorer.similarity()
     known = {one.question: one for one in scorer.known("fewl")}
     taus = []

@@ -37,7 +37,7 @@ BASELINE = "single"
 """One reference answer, no penalty: the papers' baseline (v2, section 5)."""
 BY_FEWL, BY_BASELINE, WITHOUT = "FEWL", "baseline", "none"
 ARMS = (BY_FEWL, BY_BASELINE, WITHOUT)
-"""Who chose the examples' answers; without examples nobody."""
+"""Who chose the examples' answers; "none" is without examples."""
 PAIRS = ((BY_FEWL, BY_BASELINE), (BY_FEWL, WITHOUT), (BY_BASELINE, WITHOUT))
 _RIGHT, _WRONG = "the data's right answer", "its wrong one"
 _K = 5
@@ -53,21 +53,21 @@ class Chosen:
     choices: Mapping[str, int]
     """By arm, the place among the question's answers."""
     scores: Mapping[str, tuple[float, ...]]
-    """By arm, those of the question's answers."""
+    """By arm, the scores of the question's answers."""
 
 
 def disputed(questions: Sequence[Chosen]) -> list[Chosen]:
-    """Those for which the two scorers choose another answer: the pool."""
+    """Return the questions for which the scorers choose different answers: the pool."""
     return [one for one in questions if one.choices[BY_FEWL] != one.choices[BY_BASELINE]]
 
 
 def finds(short_answer: str, answer: str) -> bool:
-    """Whether an answer holds the short answer's words in their order."""
+    """Tell whether an answer holds the short answer's words in their order."""
     return f" {normalized_text(short_answer)} " in f" {normalized_text(answer)} "
 
 
 def _scored(bench: Bench, configuration: str) -> tuple[list[Chosen], Scorer, int]:
-    """The questions with both scorers' choices, and how many have none."""
+    """Return the questions with both scorers' choices, and how many have none."""
     rows = chosen(bench, "chale")
     questions = [Question.of(row, SIDES) for row in rows]
     scorer = Scorer(bench, questions, Setting.of(bench))
@@ -158,7 +158,7 @@ def _answer(
 
 
 def _said(outcome: Outcome[str]) -> str:
-    """An answer; empty where there is none, which the judge leaves undetermined."""
+    """Return an answer, or an empty text, which the judge leaves undetermined."""
     return "" if outcome.error is not None else outcome.value
 
 
@@ -180,7 +180,7 @@ def _compared(
 
 
 def _longer(name: str, first: Sequence[str], second: Sequence[str]) -> Row:
-    """The floor: the longer answer wins."""
+    """Return the floor: the longer answer wins."""
     pairs = [(len(a), len(b)) for a, b in zip(first, second, strict=True) if a and b]
     wins, losses = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
     figures = (

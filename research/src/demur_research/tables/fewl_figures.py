@@ -98,7 +98,7 @@ def _mismatched(bench: Bench) -> Result:
 def _shown(
     bench: Bench, rows: Sequence[LabelledRow], every: Sequence[LabelledRow]
 ) -> list[list[_Shown]]:
-    """Of each question its own best and first incorrect answer, then those to its neighbours."""
+    """Pair each question with its best and first incorrect answer, and its neighbours' answers."""
     store = NeighborStore(embedding=bench.embedding)
     store.add_many([KnownQuestion(str(row.question), (_text(row, BEST),)) for row in every])
     near = store.nearest_many([str(row.question) for row in rows], NEIGHBORS, 1.0)
@@ -135,7 +135,7 @@ def _share_of(name: str, done: Sequence[Done[_Verdict]]) -> Row:
 
 
 def _share_by_question(verdicts: Sequence[Sequence[bool | None]], seed: int) -> Row:
-    """All neighbours together: questions are drawn anew, each with all of its neighbours."""
+    """Take all neighbours together: the bootstrap draws questions with all their neighbours."""
     known_of = [[one for one in row if one is not None] for row in verdicts]
     counts = np.array([[sum(row), len(row)] for row in known_of])
     right, known = counts.sum(axis=0)
@@ -151,7 +151,7 @@ def _share_by_question(verdicts: Sequence[Sequence[bool | None]], seed: int) -> 
 
 
 def distribution(verdicts: Sequence[Sequence[bool | None]]) -> list[tuple[int, Figure]]:
-    """By how many of a question's answers are judged right: the share of questions, in percent.
+    """Return the share of questions, in percent, by how many of their answers are judged right.
 
     Questions of which a verdict is missing are left out; numbers between that do not occur are
     told.
@@ -210,7 +210,7 @@ def _agreement(bench: Bench) -> Result:
 def _counted(
     asks: ReferenceModels, question: str, config: RunnableConfig
 ) -> tuple[int, int, int] | str:
-    """How many wrong and corrected answers the reference agrees with, and of how many pairs.
+    """Count the wrong and the corrected answers that the reference agrees with, and the pairs.
 
     A text says why that cannot be told.
     """
@@ -231,7 +231,7 @@ def _counted(
 
 
 def box(numbers: Floats, seed: int) -> tuple[Figure, ...]:
-    """Quartiles and mean of some numbers; median and mean with their bootstrap intervals."""
+    """Return quartiles and mean; the median and the mean have bootstrap intervals."""
     drawn = np.random.default_rng(seed).choice(numbers, size=(RESAMPLES, len(numbers)))
     figures = [Figure(float(np.percentile(numbers, at))) for at in _QUARTILES.values()]
     middle = [*_QUARTILES.values()].index(50)

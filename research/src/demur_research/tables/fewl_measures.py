@@ -21,7 +21,7 @@ MODELS_OF_V1 = ("GPT-3.5", "GPT-4")
 
 
 def overlap(question: str, answer: str) -> float:
-    """The share of the answer's words that stand in the question, in [0, 1]."""
+    """Return the share of the answer's words that stand in the question, in [0, 1]."""
     words = normalized_text(answer).split()
     asked = set(normalized_text(question).split())
     return sum(word in asked for word in words) / len(words) if words else 0.0
@@ -61,7 +61,7 @@ class Line:
 
 
 def told(models: Sequence[str], figures: str) -> str:
-    """A paper's figures, each behind the model that it is of.
+    """Return a paper's figures, each behind the name of its model.
 
     Args:
         models: The models.
@@ -73,7 +73,7 @@ def told(models: Sequence[str], figures: str) -> str:
 
 
 def lines(models: Sequence[str], *rows: tuple[str, ...]) -> tuple[Line, ...]:
-    """Lines of a table: the paper's name, the configuration, and the models' figures by measure."""
+    """Return lines of a table, each from a name, a configuration and figures by measure."""
     return tuple(
         Line(name, configuration, tuple(told(models, figures) for figures in given))
         for name, configuration, *given in rows
@@ -85,12 +85,12 @@ OURS = ("multi-weighted", "fewl-mean-one", "multi-weighted-mean-one")
 
 
 def ours(*names: str, similarity: str | None = None) -> tuple[Line, ...]:
-    """Lines for configurations that are none of a paper's."""
+    """Return lines for configurations that no paper has; without names for `OURS`."""
     return tuple(Line("", name, similarity=similarity) for name in names or OURS)
 
 
 def unlike_others(evaluation: Evaluation) -> float | None:
-    """The penalty alone, as a score: how little an answer is like those to other questions."""
+    """Return the penalty as a score: how unlike an answer is to answers to other questions."""
     penalties: Any = evaluation.details.get("penalties")
     return None if penalties is None else -float(np.mean(penalties))
 
@@ -102,7 +102,7 @@ def measured(
     alone: str | None,
     notes: Sequence[str] = (),
 ) -> Result:
-    """A table: configurations, the penalty alone, and the floors.
+    """Return a table of configurations, the penalty alone, and the floors.
 
     Args:
         scorer: Scores the questions' answers.
@@ -132,7 +132,7 @@ def measured(
 
 
 def floor(name: str, questions: Sequence[Question], measures: Sequence[Measure], seed: int) -> Row:
-    """The row of a trivial score."""
+    """Return the row of a trivial score."""
     score = FLOORS[name]
     scores = [
         [score(question.text, answer) for answer in question.answers] for question in questions
@@ -170,7 +170,7 @@ def _row(
 
 
 def share(found: Preference, paper: str = "") -> Figure:
-    """Wins in percent, with their interval."""
+    """Return wins in percent, with their interval."""
     if found.rate is None or found.interval is None:
         return Figure(None, paper=paper)
     low, high = found.interval

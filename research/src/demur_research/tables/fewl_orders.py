@@ -28,7 +28,7 @@ ANSWERS: Mapping[str, Callable[[Sides], str]] = {
 
 
 def share_of_words(pairs: Sequence[Pair]) -> list[float]:
-    """The share of the hypothesis' words that the premise has: entailment without any sense."""
+    """Return the share of the hypothesis' words that the premise has, as a crude entailment."""
     found = []
     for premise, hypothesis in pairs:
         known, said = set(_words(premise)), _words(hypothesis)

@@ -54,7 +54,7 @@ _PAPER_MODELS = {
 
 
 def chosen_text(options: Mapping[str, str], right: str, outcome: str, reply: str | None) -> str:
-    """What a model answered, in words.
+    """Return what a model answered, in words.
 
     Args:
         options: The texts of the options by their letters.
@@ -89,7 +89,7 @@ class Choices:
 
     @classmethod
     def of(cls, row: LabelledRow) -> Choices:
-        """What was recorded for a row.
+        """Read what was recorded for a row.
 
         Raises:
             ValueError: The row holds no outcomes.
@@ -110,7 +110,7 @@ class Choices:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """What was chosen, each text once: models that choose the same have one score."""
+        """The chosen texts, each once: models that choose the same share a score."""
         return tuple(dict.fromkeys(self.texts.values()))
 
 
@@ -194,6 +194,8 @@ def _models(bench: Bench) -> Result:
 
 
 _ON_CHOICES = (
+    "The paper's references are three models with an answer each; here they are five answers of "
+    "one model.",
     "What is scored is the text of the option that a model chose, or its reply where it gave none "
     "or listed several.",
     'In the set "truthfulqa" the right option is always A: a model that favours A looks as if it '
@@ -306,7 +308,7 @@ def _answer(model: BaseChatModel, question: str, config: RunnableConfig) -> Outc
 
 
 def _truth(scorer: Scorer, question: Question) -> tuple[float | None, float | None]:
-    """How true both answers are by the labelled ones; None of an answer that is not there."""
+    """Return how true both answers are by the labelled ones; None where one is missing."""
     if not all(question.answers):
         return None, None
     labelled = [*question.correct, *question.incorrect]

@@ -28,14 +28,14 @@ OPTIONS: Mapping[str, str] = {
     "cross-encoder, or agreement (the model says whether two answers agree)",
     "wrong": "how many pairs of wrong and corrected answers are asked for (25, as in the papers)",
 }
-"""What every table takes that scores by FEWL."""
+"""The options of every table that scores by FEWL."""
 
 _PREMISES: Mapping[str, Premise] = {"answer": "answer", "reference": "reference"}
 _MIN_PAIRS: int = FEWL.model_fields["min_pairs"].default
 
 
 def chosen(bench: Bench, name: str, most: int | None = None) -> list[LabelledRow]:
-    """The questions of a data set, in an order that the seed decides.
+    """Return questions of a data set, in an order that the seed decides.
 
     Args:
         bench: Reads the set, and has the limit.
@@ -54,7 +54,7 @@ def chosen(bench: Bench, name: str, most: int | None = None) -> list[LabelledRow
 def in_order(
     bench: Bench, rows: Sequence[LabelledRow], most: int | None = None
 ) -> list[LabelledRow]:
-    """So many of some rows as the bench and the table want, in an order that the seed decides."""
+    """Return as many rows as bench and table want, in an order that the seed decides."""
     ordered = sorted(
         rows, key=lambda row: hashlib.sha256(f"{bench.seed}:{row.question}".encode()).digest()
     )
@@ -76,7 +76,7 @@ class Question:
 
     @classmethod
     def of(cls, row: LabelledRow, names: Sequence[str]) -> Question:
-        """A row's question with its answers of these names, in this order."""
+        """Take a row's question, and its answers of these names in this order."""
         texts = {answer.name: answer.text for answer in row.answers}
         return cls(
             str(row.question),
@@ -100,7 +100,7 @@ class Setting:
 
     @classmethod
     def of(cls, bench: Bench) -> Setting:
-        """The setting that a table's options give.
+        """Read the setting from a table's options.
 
         Raises:
             ValueError: One of them is not what is expected.
@@ -120,7 +120,7 @@ class Setting:
 
 
 def one_of(bench: Bench, option: str, known: Collection[str], default: str) -> str:
-    """What one of the table's own options says, as one of some words.
+    """Return the one word that an option of the table gives.
 
     Raises:
         ValueError: It says something else, or several.
@@ -157,7 +157,7 @@ class Scored:
 
 
 class Scorer:
-    """Scores the answers of some questions by any configuration of FEWL.
+    """Score the answers of some questions by any configuration of FEWL.
 
     Configurations that ask the references the same share what these said, and each counts its
     whole cost.
@@ -169,10 +169,15 @@ class Scorer:
         self._cosine = resolve_similarity(bench.embedding)
         self._asked: dict[tuple[bool, bool], tuple[NeighborStore, Spent]] = {}
         self._reasons: Counter[str] = Counter()
+        self._similarities: dict[str, None] = {}
         self.similarity()
 
     def similarity(self, name: str | None = None, model: BaseChatModel | None = None) -> Similarity:
-        """The similarity of a name, or the setting's; a model is asked where it is by that.
+        """Return the similarity of a name, or the setting's.
+
+        Args:
+            name: As `OPTIONS` tells; None: the setting's.
+            model: Who is asked, where the similarity is a model's; None: the bench's model.
 
         Raises:
             ValueError: The name is unknown.
@@ -193,6 +198,7 @@ class Scorer:
         meter = Meter()
         model = _metered(self.bench.model, meter)
         alike = self.similarity(similarity, model)
+        self._similarities[similarity or self.setting.similarity] = None
         store, asking = self.asked(configuration)
         evaluator = self._fewl(configuration, model, alike, store)
 
@@ -214,7 +220,7 @@ class Scorer:
         return Scored(evaluations, spent if spent.calls else None)
 
     def asked(self, configuration: str) -> tuple[NeighborStore, Spent]:
-        """What the references say of all questions, and what that cost."""
+        """Ask the references about all questions; return what they say, and what that cost."""
         options = CONFIGURATIONS[configuration]
         key = options["weighting"] in ("expertise", "best"), "expertise" in options
         if key not in self._asked:
@@ -232,18 +238,19 @@ class Scorer:
         return self._asked[key]
 
     def known(self, configuration: str) -> list[KnownQuestion]:
-        """What the references say of each question, as far as they said something."""
+        """Return what the references say of each question that they could answer."""
         store, _ = self.asked(configuration)
         texts = list(dict.fromkeys(question.text for question in self.questions))
         return [known for known in store.get_many(texts) if known is not None]
 
     def notes(self) -> Iterator[str]:
-        """What stands under a table, for all configurations that were scored."""
+        """Yield what stands under a table, for all configurations that were scored."""
         setting, count = self.setting, len(self.questions)
         yield (
             f"{count} questions. The reference answers (5 in a reply), and {setting.wrong} pairs "
             f"of wrong and corrected answers, are those of {self.bench.model_name}; the papers "
-            "have 25 pairs. A penalty is of neighbours among these questions."
+            f"have 25 pairs. Similarity: {', '.join(self._similarities)}; the papers' is HHEM. A "
+            "penalty is of neighbours among these questions."
         )
         yield (
             "A row with one reference answer scores by the first of the five, and its cost is that "
@@ -276,12 +283,12 @@ class Scorer:
 
 
 def _metered(model: BaseChatModel, meter: Meter) -> BaseChatModel:
-    """The same model, whose calls are counted also where no config can be given."""
+    """Return the same model; its calls are counted also where no config can be given."""
     return model.model_copy(update={"callbacks": [meter]})
 
 
 def _usable(known: Sequence[KnownQuestion]) -> str:
-    """How good the pairs are, in a line."""
+    """Say in a line how good the pairs are."""
     pairs = [one.pairs for one in known if one.pairs is not None]
     if not pairs:
         return "No reply held pairs of wrong and corrected answers."

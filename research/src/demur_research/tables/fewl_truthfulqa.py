@@ -35,7 +35,7 @@ MEASURES = (
 
 
 def question_of(row: LabelledRow) -> Question:
-    """A question with its best answer, its first incorrect one, and all others.
+    """Take a question with its best answer, its first incorrect one, and all others.
 
     The publisher lists the best answer among the correct ones as well: it is no rival of itself.
     """
