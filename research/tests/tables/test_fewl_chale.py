@@ -92,7 +92,7 @@ def test_a_replay_finds_the_same_without_a_model(
     monkeypatch.setattr(fewl_scoring, "resolve_similarity", lambda similarity: rouge)
     with benched(path, knowing(), SETS, options={"wrong": "3"}) as bench:
         first = TABLES[name].make(bench)
-    with benched(path, None, SETS, options={"wrong": "3"}) as bench:
+    with benched(path, None, SETS, options={"wrong": "3"}, at_once=3) as bench:
         assert TABLES[name].make(bench) == first
     assert not any(row.undetermined for row in first.rows)
     assert sum(row.floor for row in first.rows) == 3
