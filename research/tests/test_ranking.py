@@ -11,7 +11,6 @@ from demur_research.ranking import (
     PairwiseAgreement,
     kendall_tau,
     pairwise_agreement,
-    rank_answers,
     rank_models,
     tqa_metric,
 )
@@ -57,21 +56,6 @@ def test_the_truth_itself_agrees_with_the_truth() -> None:
     truth = [0.1, 0.5, -0.2], [0.3, 0.2, -0.1]
     found = pairwise_agreement(*truth, *truth)
     assert found == PairwiseAgreement(Preference(3, 0, 0, 0, 1.0, (1.0, 1.0)), undecided=0)
-
-
-# -- answers to one question -------------------------------------------------------------------
-
-
-def test_answers_are_ranked_highest_first_and_the_undetermined_come_last() -> None:
-    found = rank_answers({"a": 0.1, "b": None, "c": 0.7, "d": 0.1, "e": -0.2})
-    places = [(ranked.answer, ranked.score, ranked.rank) for ranked in found]
-    assert places == [
-        ("c", 0.7, 1), ("a", 0.1, 2), ("d", 0.1, 2), ("e", -0.2, 4), ("b", None, None),
-    ]  # fmt: skip
-
-
-def test_no_answers_have_no_ranks() -> None:
-    assert rank_answers({}) == ()
 
 
 # -- models ------------------------------------------------------------------------------------
@@ -153,7 +137,7 @@ def test_tau_b_by_hand() -> None:
     [
         (lambda: pairwise_agreement([0.1], [0.1], [0.1], []), "truth_second: 0"),
         (lambda: tqa_metric([], [0.1]), "at least one"),
-        (lambda: rank_answers({"a": nan}), r"scores\[0\]: expected a finite number"),
+        (lambda: rank_models({"x": [nan]}), r"scores\['x'\]\[0\]: expected a finite number"),
         (lambda: rank_models({}), "at least one model"),
         (lambda: rank_models({"x": [0.1], "y": [0.1, 0.2]}), "x: 1, y: 2"),
         (lambda: rank_models({"x": [0.1, None], "y": [None, 1]}), "x: 1 missing, y: 1 missing"),

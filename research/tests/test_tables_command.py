@@ -5,18 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from demur import Sample
 from demur._share import Share
-from demur.cli.console import run_app
 from demur.evaluators import AllFalse, ZeroShot
 from demur_research.bench import Bench, Column, Figure, Result, Row, Table, mean_cost
-from demur_research.commands import run
+from demur_research.commands import app, run
 from demur_research.commands.tables import command
 from demur_research.datasets import DATA_SETS
 from demur_research.tables import TABLES
@@ -69,12 +68,17 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(autouse=True)
+def small() -> Iterator[None]:
+    """The table is one of the commands for the length of a test."""
+    app.command(TABLE.name)(command(TABLE))
+    yield
+    app.registered_commands.pop()
+
+
 def _run(data: Path, *options: str) -> int:
-    app = typer.Typer(pretty_exceptions_enable=False, rich_markup_mode=None)
-    app.command("small")(command(TABLE))
-    app.command("other")(lambda: None)
     recording = str(data / "calls.jsonl")
-    return run_app(app, "demur-bench", ["small", "--data", str(data), "-r", recording, *options])
+    return run(["small", "--data", str(data), "-r", recording, *options])
 
 
 def test_a_table_is_made_once_with_a_model_and_then_without(

@@ -1,4 +1,4 @@
-"""What FEWL's papers read off scores: answers ranked, models ranked, two models compared.
+"""What FEWL's papers read off scores: models ranked, two models compared.
 
 Any score will do of which more is better, as for `demur.evaluators.preference`. A score that is
 None is undetermined; it is left out where it would be compared, and counted, never replaced.
@@ -85,35 +85,6 @@ def pairwise_agreement(
 
 
 @dataclass(frozen=True)
-class RankedAnswer:
-    """An answer's place among the answers to its question."""
-
-    answer: str
-    score: float | None
-    """None: undetermined, and then there is no rank."""
-    rank: int | None
-    """1 for the highest score; equal scores share a rank, and the next one is skipped."""
-
-
-def rank_answers(scores: Mapping[str, float | None]) -> tuple[RankedAnswer, ...]:
-    """Rank the answers to one question, highest first, the undetermined ones last.
-
-    Args:
-        scores: One per answer; more is better.
-
-    Raises:
-        ValueError: A score is not a finite number.
-    """
-    column = as_column(list(scores.values()), "scores")
-    ranks = [None if np.isnan(own) else 1 + int(np.sum(column > own)) for own in column]
-    found = [
-        RankedAnswer(answer, score, rank)
-        for (answer, score), rank in zip(scores.items(), ranks, strict=True)
-    ]
-    return tuple(sorted(found, key=lambda ranked: ranked.rank or len(found) + 1))
-
-
-@dataclass(frozen=True)
 class RankedModel:
     """A model's place by its mean score over a data set."""
 
@@ -173,7 +144,7 @@ def rank_models(
         )
     table = table[:, complete]
     means = table.mean(axis=1)
-    resampled = _resampled_means(table, seed)
+    resampled = resampled_means(table, seed)
     tau, tau_interval = None, None
     if truth is not None:
         if truth.keys() != scores.keys():
@@ -228,7 +199,7 @@ def kendall_tau(first: ArrayLike, second: ArrayLike) -> float | None:
     return float(np.sum(signs_a * signs_b) / np.sqrt(untied)) if untied else None
 
 
-def _resampled_means(table: Floats, seed: int) -> Floats:
+def resampled_means(table: Floats, seed: int) -> Floats:
     """Row means over questions drawn with replacement, of shape (resamples, rows)."""
     generator, questions = np.random.default_rng(seed), table.shape[1]
     drawn = np.empty((RESAMPLES, len(table)))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import typer
 
 from demur.cli.console import need_subcommand, run_app
-from demur_research.commands import building, datasets, referring
+from demur_research.commands import building, datasets
 from demur_research.commands import tables as of_tables
 from demur_research.tables import TABLES
 
@@ -18,8 +18,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (*(referring.chale, referring.orders, referring.exemplars),):
-    app.command()(command)
 app.command()(of_tables.tables)
 app.command()(datasets.datasets)
 app.add_typer(building.app, name="build")

@@ -14,10 +14,12 @@ from demur_research.tables import (
     unchecked,
     windows,
 )
+from demur_research.tables.fewl import FEWL_NOT_RUN, FEWL_TABLES
 
 TABLES: Mapping[str, Table] = {
     table.name: table
     for tables in (
+        FEWL_TABLES,
         reverse_validation.TABLES,
         refchecker.TABLES,
         claims.TABLES,
@@ -30,5 +32,5 @@ TABLES: Mapping[str, Table] = {
 }
 """By name, in the order in which they are listed."""
 
-NOT_RUN: tuple[NotRun, ...] = (*reverse_validation.NOT_RUN,)
+NOT_RUN: tuple[NotRun, ...] = (*FEWL_NOT_RUN, *reverse_validation.NOT_RUN)
 """Those of the sources that cannot be run."""

@@ -123,23 +123,38 @@ class ReferenceModels:
         Raises:
             UndeterminedError: A call failed.
         """
-        statements = _statements(pairs)
         expertise = []
         for at, outcome in enumerate(outcomes, start=1):
-            reply = outcome.expect(f"reference {at} was asked with what it agrees, and failed")
-            verdicts = parse_agreement(reply.text, len(statements))
-            shares = {}
-            for wanted in (True, False):
-                replies = [
-                    agrees
-                    for agrees, (_, corrected) in zip(verdicts, statements, strict=True)
-                    if corrected is wanted and agrees is not None
-                ]
-                if not replies:
-                    return ()
-                shares[wanted] = sum(replies) / len(replies)
-            expertise.append(shares[True] - shares[False])
+            sides = self.agreed(at, outcome, pairs)
+            if not all(sides):
+                return ()
+            wrong, corrected = (sum(side) / len(side) for side in sides)
+            expertise.append(corrected - wrong)
         return tuple(expertise)
+
+    def agreed(
+        self, number: int, outcome: Outcome[Reply], pairs: Pairs
+    ) -> tuple[list[bool], list[bool]]:
+        """Whether a reference agrees with each wrong answer, and with each corrected one.
+
+        Those that its reply says nothing of are left out (v1, figure 4).
+
+        Args:
+            number: The reference's, for an error's words.
+            outcome: Of its call in `agreement_calls`.
+            pairs: What that call was about.
+
+        Raises:
+            UndeterminedError: The call failed.
+        """
+        reply = outcome.expect(f"reference {number} was asked with what it agrees, and failed")
+        statements = _statements(pairs)
+        sides: tuple[list[bool], list[bool]] = [], []
+        verdicts = parse_agreement(reply.text, len(statements))
+        for agrees, (_, corrected) in zip(verdicts, statements, strict=True):
+            if agrees is not None:
+                sides[corrected].append(agrees)
+        return sides
 
 
 def _statements(pairs: Pairs) -> list[tuple[str, bool]]:

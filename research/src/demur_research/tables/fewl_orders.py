@@ -1,0 +1,84 @@
+"""What each order of premise and hypothesis misses, by similarities that tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias, get_args
+
+import numpy as np
+
+from demur._text import words
+from demur.evaluators.fewl.preference import percentiles
+from demur.evaluators.fewl.terms import Premise, Texts
+from demur.similarity import Pair, SimilarityLike, resolve_similarity
+from demur_research.bench import Bench, Column, Figure, Result, Row, Table
+from demur_research.ranking import resampled_means
+from demur_research.tables.fewl_scoring import Question, chosen
+
+Sides: TypeAlias = tuple[str, str]
+"""A right answer to a question, and a wrong one."""
+
+ANSWERS: Mapping[str, Callable[[Sides], str]] = {
+    "the right one": lambda sides: sides[0],
+    "the right one, then a wrong one": " ".join,
+    "the right one's first half": lambda sides: _half(sides[0]),
+    "a wrong one": lambda sides: sides[1],
+}
+"""What is held against the right answer."""
+
+
+def share_of_words(pairs: Sequence[Pair]) -> list[float]:
+    """Return the share of the hypothesis' words that the premise has, as a crude entailment."""
+    found = []
+    for premise, hypothesis in pairs:
+        known, said = set(_words(premise)), _words(hypothesis)
+        found.append(sum(word in known for word in said) / len(said) if said else 0.0)
+    return found
+
+
+def _make(bench: Bench) -> Result:
+    questions = [Question.of(row, ["non_hallu", "hallu"]) for row in chosen(bench, "chale")]
+    sides = [(one.answers[0], one.answers[1]) for one in questions]
+    similarities: dict[str, SimilarityLike] = {"words": share_of_words, "bleu": "bleu"}
+    orders: tuple[Premise, ...] = get_args(Premise)
+    asked = [
+        (resolve_similarity(alike), order) for alike in similarities.values() for order in orders
+    ]
+    columns = [Column(f"{name}, premise: {order}", 3) for name in similarities for order in orders]
+    rows = []
+    for told, answer in ANSWERS.items():
+        found = [
+            alike.scores(
+                [Texts(answer(both), (both[0],), premise=order).pairs()[0] for both in sides]
+            )
+            for alike, order in asked
+        ]
+        drawn = resampled_means(np.array(found), bench.seed)
+        figures = [
+            Figure(float(scores.mean()), *percentiles(drawn[:, at]))
+            for at, scores in enumerate(found)
+        ]
+        rows.append(Row(told, tuple(figures), items=len(sides)))
+    note = "Means of the similarity to the right answer; which text is the premise stands above."
+    return Result(tuple(columns), tuple(rows), (note,))
+
+
+def _half(text: str) -> str:
+    parts = text.split()
+    return " ".join(parts[: (len(parts) + 1) // 2])
+
+
+def _words(text: str) -> list[str]:
+    return [word for word, _, _ in words(text)]
+
+
+ORDERS = (
+    Table(
+        "fewl-orders",
+        "demur",
+        "What each order of premise and hypothesis misses.",
+        ("chale",),
+        _make,
+        asks=False,
+    ),
+)

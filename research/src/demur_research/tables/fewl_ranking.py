@@ -1,0 +1,380 @@
+"""Models and samples ranked by FEWL, beside the ranking by labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import RunnableConfig
+
+from demur.evaluators import normalized_text
+from demur.runtime import Outcome
+from demur_research.bench import Bench, Column, Figure, Result, Row, Table, mean_cost
+from demur_research.datasets.rows import LabelledRow
+from demur_research.ranking import (
+    ModelRanking,
+    PairwiseAgreement,
+    pairwise_agreement,
+    rank_models,
+    tqa_metric,
+)
+from demur_research.tables.fewl_asking import answered
+from demur_research.tables.fewl_measures import FLOORS, Scores, share, told
+from demur_research.tables.fewl_scoring import (
+    OPTIONS,
+    Question,
+    Scorer,
+    Setting,
+    chosen,
+    in_order,
+)
+
+# --- Models (version 1, Table 4; version 2, Table 3) ----------------------------------------------
+
+CORRECT = "correct"
+"""The recorded outcome of a right choice; the others are "incorrect" and "unknown"."""
+
+_WITH_PENALTY, _WITHOUT = "fewl", "multi-weighted"
+_METHODS = {
+    "FEWL": _WITH_PENALTY,
+    "FEWL without penalty": _WITHOUT,
+    "FEWL, weights of mean one": "fewl-mean-one",
+    "FEWL without penalty, weights of mean one": "multi-weighted-mean-one",
+}
+_PAPER_MODELS = {
+    "Flan-t5-base": ("0.2999", "0.0401"),
+    "Flan-alpaca-large": ("0.2564", "0.0295"),
+    "Flan-alpaca-base": ("0.2510", "0.0211"),
+    "Flan-t5-large": ("0.2415", "0.0202"),
+    "Text-davinci-003": ("0.1954", "-0.0027"),
+}
+"""The paper's models, with their true rate and their FEWL."""
+
+
+def chosen_text(options: Mapping[str, str], right: str, outcome: str, reply: str | None) -> str:
+    """Return what a model answered, in words.
+
+    Args:
+        options: The texts of the options by their letters.
+        right: The letter of the right one.
+        outcome: As the publisher recorded it.
+        reply: What was recorded of the reply; the publisher keeps none of a right one.
+
+    Returns:
+        The text of the option that the reply gives. Of several of which one holds the others it is
+        that one. Where the reply gives none, or lists several, it is the reply itself, and empty
+        where that says nothing.
+    """
+    if outcome == CORRECT:
+        return options[right]
+    said = f" {normalized_text(reply or '')} "
+    given = [text for text in options.values() if f" {normalized_text(text)} " in said]
+    for text in given:
+        if all(normalized_text(other) in normalized_text(text) for other in given):
+            return text
+    return (reply or "").strip() if said.strip() else ""
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What models chose in one question of multiple choice."""
+
+    question: str
+    right: Mapping[str, bool]
+    """By model, whether its choice was graded right."""
+    texts: Mapping[str, str]
+    """By model, what it chose, in words; empty where it said nothing."""
+
+    @classmethod
+    def of(cls, row: LabelledRow) -> Choices:
+        """Read what was recorded for a row.
+
+        Raises:
+            ValueError: The row holds no outcomes.
+        """
+        recorded = row.metadata.get("recorded")
+        if not isinstance(recorded, dict):
+            raise ValueError(f"{row.key} holds no recorded answers of models")
+        options = {str(answer.name): answer.text for answer in row.answers}
+        right, texts = {}, {}
+        for model, kept in recorded.items():
+            if not isinstance(kept, dict):
+                raise ValueError(f"{row.key} holds no outcome of {model}")
+            outcome, reply = str(kept["outcome"]), kept.get("text")
+            right[model] = outcome == CORRECT
+            said = reply if isinstance(reply, str) else None
+            texts[model] = chosen_text(options, str(row.metadata["correct"]), outcome, said)
+        return cls(str(row.question), right, texts)
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """The chosen texts, each once: models that choose the same share a score."""
+        return tuple(dict.fromkeys(self.texts.values()))
+
+
+def _choices(bench: Bench) -> list[Choices]:
+    wanted = bench.options.get("set", "truthfulqa")
+    rows = [row for row in bench.read("haltt4llm") if row.metadata.get("set") == wanted]
+    if not rows:
+        raise ValueError(f"set: the data hold no questions of the set {wanted!r}")
+    return [Choices.of(row) for row in in_order(bench, rows)]
+
+
+def _models(bench: Bench) -> Result:
+    every = _choices(bench)
+    models = [model for model in every[0].texts if all(model in one.texts for one in every)]
+    kept = [one for one in every if all(one.texts[model] for model in models)]
+    if not kept:
+        raise ValueError("there is no question to which every model has an answer")
+    questions = [Question(one.question, one.answers) for one in kept]
+    scorer = Scorer(bench, questions, Setting.of(bench))
+    scored = {name: scorer.scored(configuration) for name, configuration in _METHODS.items()}
+    # Everything is told of the same questions: those that every method has all scores for.
+    whole = [
+        at for at in range(len(kept)) if not any(None in one.scores[at] for one in scored.values())
+    ]
+    if not whole:
+        raise ValueError(f"no question has a score: {' '.join(scorer.notes())}")
+    truth = {model: sum(kept[at].right[model] for at in whole) / len(whole) for model in models}
+
+    def ranked(scores: Scores) -> ModelRanking:
+        by_model = {
+            model: [scores[at][kept[at].answers.index(kept[at].texts[model])] for at in whole]
+            for model in models
+        }
+        return rank_models(by_model, truth, bench.seed)
+
+    rankings = {name: ranked(one.scores) for name, one in scored.items()}
+    shown = rankings["FEWL"], rankings["FEWL without penalty"]
+    lacking = len(kept) - len(whole)
+    rows = [
+        Row(
+            model,
+            (Figure(truth[model]), *(_mean(ranking, model) for ranking in shown), None),
+            len(whole),
+            lacking,
+        )
+        for model in sorted(models, key=lambda model: -truth[model])
+    ]
+    rows += [
+        Row(name, (Figure(None, paper=rate), Figure(None, paper=score), None, None))
+        for name, (rate, score) in _PAPER_MODELS.items()
+    ]
+    rows += [
+        Row(
+            f"ranking by {name} ({_METHODS[name]})",
+            (None, None, None, _tau(ranking)),
+            len(whole),
+            lacking,
+            scored[name].spent,
+        )
+        for name, ranking in rankings.items()
+    ]
+    for name, score in FLOORS.items():
+        ranking = ranked([[score(one.text, answer) for answer in one.answers] for one in questions])
+        rows.append(
+            Row(f"ranking by {name}", (None, None, None, _tau(ranking)), len(whole), floor=True)
+        )
+    notes = (
+        "The models are those of which answers are recorded, and not the paper's. All are told of "
+        "the same questions, to which every model says something: "
+        f"{len(every) - len(kept)} of {len(every)} are left out.",
+        *_ON_CHOICES,
+        *scorer.notes(),
+    )
+    columns = (
+        Column("true rate", digits=4),
+        Column("FEWL, mean", digits=4),
+        Column("FEWL without penalty, mean", digits=4),
+        Column("Kendall's tau to the true ranking", digits=2),
+    )
+    return Result(columns, tuple(rows), notes)
+
+
+_ON_CHOICES = (
+    "The paper's references are three models with an answer each; here they are five answers of "
+    "one model.",
+    "What is scored is the text of the option that a model chose, or its reply where it gave none "
+    "or listed several.",
+    'In the set "truthfulqa" the right option is always A: a model that favours A looks as if it '
+    "knew. The grader also counts a reply that recites all options as right.",
+    "The paper calls its true rate an error rate, 1 less the accuracy, and ranks more as better; "
+    "here it is the share of right choices. Its own five models have a tau of 1.",
+)
+
+
+def _mean(ranking: ModelRanking, model: str) -> Figure:
+    ranked = next(one for one in ranking.models if one.model == model)
+    return Figure(ranked.mean, *ranked.interval)
+
+
+def _tau(ranking: ModelRanking) -> Figure:
+    low, high = ranking.tau_interval or (None, None)
+    return Figure(ranking.tau, low, high)
+
+
+# --- Samples (version 1, Table 5; version 2, Table 4) ---------------------------------------------
+
+_PAIRS_OF_METHODS = {
+    "one reference": ("single", "single-penalty"),
+    "five references by expertise": ("multi-weighted", "fewl"),
+    "five references by expertise, weights of mean one": (
+        "multi-weighted-mean-one",
+        "fewl-mean-one",
+    ),
+}
+"""Without penalty and with it."""
+_PAPER_PAIRS = {
+    "Flan-t5-base v.s. GPT-3.5": ("60.11", "64.60"),
+    "Flan-t5-large v.s. GPT-3.5": ("60.65", "63.13"),
+    "Flan-t5-base v.s. Flan-t5-large": ("58.32", "59.39"),
+}
+"""With GPT-4 as the reference."""
+
+
+def _samples(bench: Bench) -> Result:
+    names = [bench.options.get("first", bench.model_name), bench.options.get("second", "")]
+    if not names[1] or names[0] == names[1]:
+        raise ValueError(
+            "second: expected the name of a second model, as --model takes it, such as "
+            "--option second=ollama:NAME"
+        )
+    rows = chosen(bench, "truthfulqa")
+    texts = [str(row.question) for row in rows]
+    models = [bench.model_of(name) for name in names]
+    said = [
+        bench.each(f"answers of {name}", texts, partial(_answer, model))
+        for name, model in zip(names, models, strict=True)
+    ]
+    questions = [
+        Question(
+            str(row.question),
+            tuple("" if one.value.error else one.value.value for one in (first, second)),
+            tuple(answer.text for answer in row.answers if answer.hallucinated is False),
+            tuple(answer.text for answer in row.answers if answer.hallucinated is True),
+        )
+        for row, first, second in zip(rows, *said, strict=True)
+    ]
+    scorer = Scorer(bench, questions, Setting.of(bench))
+    truth = [_truth(scorer, question) for question in questions]
+    pair = f"{names[0]} v.s. {names[1]}"
+    found = []
+    for name, configurations in _PAIRS_OF_METHODS.items():
+        scored = [scorer.scored(configuration) for configuration in configurations]
+        agreements = [_agreement(one.scores, truth, bench.seed) for one in scored]
+        found.append(
+            Row(
+                f"{pair}: {name}",
+                tuple(share(one.preference) for one in agreements),
+                items=len(rows) - agreements[1].undecided - agreements[1].preference.missing,
+                undetermined=agreements[1].preference.missing,
+                spent=scored[1].spent,
+            )
+        )
+    found += [
+        Row(name, tuple(Figure(None, paper=told(["GPT-4"], one)) for one in figures))
+        for name, figures in _PAPER_PAIRS.items()
+    ]
+    for name, score in FLOORS.items():
+        floors = [[score(one.text, answer) for answer in one.answers] for one in questions]
+        agreed = _agreement(floors, truth, bench.seed)
+        figures = (share(agreed.preference), None)
+        known = len(rows) - agreed.undecided - agreed.preference.missing
+        found.append(Row(f"{pair}: {name}", figures, items=known, floor=True))
+    same = sum(first == second for first, second in truth if first is not None)
+    notes = [
+        "An answer is true by its greatest similarity to a labelled right answer, less that to a "
+        f"wrong one. Left out are the questions to which both answers are equally true: {same}.",
+        *scorer.notes(),
+        *(
+            f"{len(lacking)} answers of {name} are missing, the first since {lacking[0]}"
+            for name, answers in zip(names, said, strict=True)
+            if (lacking := [one.value.error for one in answers if one.value.error])
+        ),
+        *(
+            f"An answer of {name} took {spent.tokens:.0f} tokens and {spent.seconds:.1f} seconds."
+            for name, answers in zip(names, said, strict=True)
+            if (spent := mean_cost(answers)) is not None
+        ),
+    ]
+    columns = Column("agrees with the labels without penalty, %"), Column("with penalty, %")
+    return Result(columns, tuple(found), tuple(notes))
+
+
+def _answer(model: BaseChatModel, question: str, config: RunnableConfig) -> Outcome[str]:
+    return answered(model, question, config)
+
+
+def _truth(scorer: Scorer, question: Question) -> tuple[float | None, float | None]:
+    """Return how true both answers are by the labelled ones; None where one is missing."""
+    if not all(question.answers):
+        return None, None
+    labelled = [*question.correct, *question.incorrect]
+    pairs = [(answer, text) for answer in question.answers for text in labelled]
+    scores = scorer.similarity().scores(pairs).tolist()
+    right = len(question.correct)
+    first, second = scores[: len(labelled)], scores[len(labelled) :]
+    return tqa_metric(first[:right], first[right:]), tqa_metric(second[:right], second[right:])
+
+
+def _agreement(
+    scores: Sequence[Sequence[float | None]],
+    truth: Sequence[tuple[float | None, float | None]],
+    seed: int,
+) -> PairwiseAgreement:
+    return pairwise_agreement(
+        [row[0] for row in scores],
+        [row[1] for row in scores],
+        [first for first, _ in truth],
+        [second for _, second in truth],
+        seed,
+    )
+
+
+# --- Tables ---------------------------------------------------------------------------------------
+
+_MODEL_OPTIONS = {**OPTIONS, "set": "truthfulqa (the default), hq, fake or nota"}
+_SAMPLE_OPTIONS = {
+    **OPTIONS,
+    "first": "a model that answers, named as --model takes it (--model's)",
+    "second": "another one (must be given)",
+}
+_RANKED = "Whether FEWL ranks models by their answers to multiple choice as their accuracy does."
+_COMPARED = "Whether FEWL finds the truer of two models' answers."
+
+RANKING = (
+    Table(
+        "fewl-v1-table-4",
+        "FEWL, version 1, Table 4",
+        _RANKED,
+        ("haltt4llm",),
+        _models,
+        options=_MODEL_OPTIONS,
+    ),
+    Table(
+        "fewl-v1-table-5",
+        "FEWL, version 1, Table 5",
+        _COMPARED,
+        ("truthfulqa",),
+        _samples,
+        options=_SAMPLE_OPTIONS,
+    ),
+    Table(
+        "fewl-v2-table-3",
+        "FEWL, version 2, Table 3",
+        _RANKED,
+        ("haltt4llm",),
+        _models,
+        options=_MODEL_OPTIONS,
+    ),
+    Table(
+        "fewl-v2-table-4",
+        "FEWL, version 2, Table 4",
+        _COMPARED,
+        ("truthfulqa",),
+        _samples,
+        options=_SAMPLE_OPTIONS,
+    ),
+)

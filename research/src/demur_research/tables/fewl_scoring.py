@@ -1,0 +1,301 @@
+"""Answers scored by configurations of FEWL, each with its cost: what the tables share."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import RunnableConfig
+
+from demur import FEWL, Evaluation, NeighborStore, Sample
+from demur.evaluators import CONFIGURATIONS, FEWLPrompts, Fitted
+from demur.evaluators.fewl.neighbors import KnownQuestion
+from demur.evaluators.fewl.terms import Premise
+from demur.similarity import Similarity, resolve_similarity
+from demur_research.agreement import Agreement
+from demur_research.bench import Bench
+from demur_research.datasets.rows import LabelledRow
+from demur_research.pairs import PROMPTS
+from demur_research.spending import Meter, Spent
+
+COSINE, BY_MODEL = "cosine", "agreement"
+"""Similarities: the cosine of recorded vectors, and what the model says of two answers."""
+OPTIONS: Mapping[str, str] = {
+    "similarity": "cosine (the default), rouge, bleu, hhem, hhem-1.0, the name or folder of a "
+    "cross-encoder, or agreement (the model says whether two answers agree)",
+    "wrong": "how many pairs of wrong and corrected answers are asked for (25, as in the papers)",
+}
+"""The options of every table that scores by FEWL."""
+
+_PREMISES: Mapping[str, Premise] = {"answer": "answer", "reference": "reference"}
+_MIN_PAIRS: int = FEWL.model_fields["min_pairs"].default
+
+
+def chosen(bench: Bench, name: str, most: int | None = None) -> list[LabelledRow]:
+    """Return questions of a data set, in an order that the seed decides.
+
+    Args:
+        bench: Reads the set, and has the limit.
+        name: The set's name.
+        most: How many the table wants; None: all.
+
+    Raises:
+        ValueError: The set has no question.
+    """
+    rows = [row for row in bench.read(name) if (row.question or "").strip()]
+    if not rows:
+        raise ValueError(f"the data set {name!r} holds no row with a question")
+    return in_order(bench, rows, most)
+
+
+def in_order(
+    bench: Bench, rows: Sequence[LabelledRow], most: int | None = None
+) -> list[LabelledRow]:
+    """Return as many rows as bench and table want, in an order that the seed decides."""
+    ordered = sorted(
+        rows, key=lambda row: hashlib.sha256(f"{bench.seed}:{row.question}".encode()).digest()
+    )
+    limits = [limit for limit in (bench.limit, most) if limit is not None]
+    return ordered[: min(limits, default=None)]
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with the answers that are scored."""
+
+    text: str
+    answers: tuple[str, ...]
+    """An empty one has no score."""
+    correct: tuple[str, ...] = ()
+    """Answers that are labelled right, for weights by labels."""
+    incorrect: tuple[str, ...] = ()
+    """Answers that are labelled wrong, likewise."""
+
+    @classmethod
+    def of(cls, row: LabelledRow, names: Sequence[str]) -> Question:
+        """Take a row's question, and its answers of these names in this order."""
+        texts = {answer.name: answer.text for answer in row.answers}
+        return cls(
+            str(row.question),
+            tuple(texts[name] for name in names),
+            tuple(answer.text for answer in row.answers if answer.hallucinated is False),
+            tuple(answer.text for answer in row.answers if answer.hallucinated is True),
+        )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How answers are scored, beside the configuration."""
+
+    similarity: str
+    wrong: int
+    """How many pairs of wrong and corrected answers are asked for."""
+    temperature: float
+    premise: Premise
+    pairs: str
+    """One of `pairs.PROMPTS`."""
+
+    @classmethod
+    def of(cls, bench: Bench) -> Setting:
+        """Read the setting from a table's options.
+
+        Raises:
+            ValueError: One of them is not what is expected.
+        """
+        return cls(
+            similarity=bench.options.get("similarity", COSINE),
+            wrong=bench.number("wrong", 25),
+            temperature=_temperature(bench.options.get("temperature", "1")),
+            premise=_PREMISES[one_of(bench, "premise", _PREMISES, "answer")],
+            pairs=one_of(bench, "pairs", PROMPTS, "denied"),
+        )
+
+    @property
+    def prompts(self) -> FEWLPrompts:
+        """What the references are asked."""
+        return replace(FEWLPrompts(), pairs=PROMPTS[self.pairs])
+
+
+def one_of(bench: Bench, option: str, known: Collection[str], default: str) -> str:
+    """Return the one word that an option of the table gives.
+
+    Raises:
+        ValueError: It says something else, or several.
+    """
+    names = bench.names(option, known, [default])
+    if len(names) > 1:
+        raise ValueError(f"{option}: expected one of {', '.join(known)}, got {len(names)} of them")
+    return names[0]
+
+
+def _temperature(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise ValueError(f"temperature: expected a number above 0, got {text!r}")
+    return number
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a configuration makes of every answer."""
+
+    evaluations: tuple[tuple[Evaluation, ...], ...]
+    """Of each question, in the order of its answers."""
+    spent: Spent | None
+    """What a question cost on the mean; None where no model was called."""
+
+    @property
+    def scores(self) -> list[list[float | None]]:
+        """Of each question, in the order of its answers; None: undetermined."""
+        return [[evaluation.score for evaluation in row] for row in self.evaluations]
+
+
+class Scorer:
+    """Score the answers of some questions by any configuration of FEWL.
+
+    Configurations that ask the references the same share what these said, and each counts its
+    whole cost.
+    """
+
+    def __init__(self, bench: Bench, questions: Sequence[Question], setting: Setting) -> None:
+        """Refuse a similarity that cannot be had, before anybody is asked."""
+        self.bench, self.questions, self.setting = bench, questions, setting
+        self._cosine = resolve_similarity(bench.embedding)
+        self._asked: dict[tuple[bool, bool], tuple[NeighborStore, Spent]] = {}
+        self._reasons: Counter[str] = Counter()
+        self._similarities: dict[str, None] = {}
+        self.similarity()
+
+    def similarity(self, name: str | None = None, model: BaseChatModel | None = None) -> Similarity:
+        """Return the similarity of a name, or the setting's.
+
+        Args:
+            name: As `OPTIONS` tells; None: the setting's.
+            model: Who is asked, where the similarity is a model's; None: the bench's model.
+
+        Raises:
+            ValueError: The name is unknown.
+            DemurError: A package or a model is missing.
+        """
+        name = self.setting.similarity if name is None else name
+        if name == BY_MODEL:
+            return resolve_similarity(Agreement(self.bench.model if model is None else model))
+        return self._cosine if name == COSINE else resolve_similarity(name)
+
+    def scored(self, configuration: str, similarity: str | None = None) -> Scored:
+        """Have a configuration score every answer.
+
+        Args:
+            configuration: One of `CONFIGURATIONS`.
+            similarity: In place of the setting's.
+        """
+        meter = Meter()
+        model = _metered(self.bench.model, meter)
+        alike = self.similarity(similarity, model)
+        self._similarities[similarity or self.setting.similarity] = None
+        store, asking = self.asked(configuration)
+        evaluator = self._fewl(configuration, model, alike, store)
+
+        def work(question: Question, config: RunnableConfig) -> tuple[Evaluation, ...]:
+            labels = {"correct": [*question.correct], "incorrect": [*question.incorrect]}
+            return tuple(
+                evaluator.invoke(
+                    Sample(question=question.text, answer=answer, metadata=labels), config
+                )
+                for answer in question.answers
+            )
+
+        done = self.bench.each(configuration, self.questions, work)
+        evaluations = tuple(one.value for one in done)
+        self._reasons.update(
+            evaluation.error for row in evaluations for evaluation in row if evaluation.error
+        )
+        spent = (asking + meter.spent) / len(self.questions)
+        return Scored(evaluations, spent if spent.calls else None)
+
+    def asked(self, configuration: str) -> tuple[NeighborStore, Spent]:
+        """Ask the references about all questions; return what they say, and what that cost."""
+        options = CONFIGURATIONS[configuration]
+        key = options["weighting"] in ("expertise", "best"), "expertise" in options
+        if key not in self._asked:
+            meter = Meter()
+            store = NeighborStore(embedding=self.bench.embedding)
+            model = _metered(self.bench.model, meter)
+            evaluator = self._fewl(configuration, model, self._cosine, store)
+            evaluator.fit(
+                [question.text for question in self.questions],
+                pairs=True,
+                at_once=self.bench.at_once,
+                progress=self._tell,
+            )
+            self._asked[key] = store, meter.spent
+        return self._asked[key]
+
+    def known(self, configuration: str) -> list[KnownQuestion]:
+        """Return what the references say of each question that they could answer."""
+        store, _ = self.asked(configuration)
+        texts = list(dict.fromkeys(question.text for question in self.questions))
+        return [known for known in store.get_many(texts) if known is not None]
+
+    def notes(self) -> Iterator[str]:
+        """Yield what stands under a table, for all configurations that were scored."""
+        setting, count = self.setting, len(self.questions)
+        yield (
+            f"{count} questions. The reference answers (5 in a reply), and {setting.wrong} pairs "
+            f"of wrong and corrected answers, are those of {self.bench.model_name}; the papers "
+            f"have 25 pairs. Similarity: {', '.join(self._similarities)}; the papers' is HHEM. A "
+            "penalty is of neighbours among these questions."
+        )
+        yield (
+            "A row with one reference answer scores by the first of the five, and its cost is that "
+            "of all five. Seconds are those of the calls when they were recorded."
+        )
+        for (with_pairs, _), (store, _) in self._asked.items():
+            if with_pairs:
+                yield _usable([*store.entries()])
+                break
+        for reason, times in self._reasons.most_common(1):
+            total = self._reasons.total()
+            yield f"{total} scores are undetermined, {times} of them since {reason}"
+
+    def _fewl(
+        self, configuration: str, model: BaseChatModel, similarity: Similarity, store: NeighborStore
+    ) -> FEWL:
+        return FEWL(
+            model,
+            similarity=similarity,
+            n_wrong=self.setting.wrong,
+            temperature=self.setting.temperature,
+            premise=self.setting.premise,
+            prompts=self.setting.prompts,
+            neighbors=store,
+            **CONFIGURATIONS[configuration],
+        )
+
+    def _tell(self, now: Fitted) -> None:
+        self.bench.report("asking the references", now.done + len(now.failed), now.questions)
+
+
+def _metered(model: BaseChatModel, meter: Meter) -> BaseChatModel:
+    """Return the same model; its calls are counted also where no config can be given."""
+    return model.model_copy(update={"callbacks": [meter]})
+
+
+def _usable(known: Sequence[KnownQuestion]) -> str:
+    """Say in a line how good the pairs are."""
+    pairs = [one.pairs for one in known if one.pairs is not None]
+    if not pairs:
+        return "No reply held pairs of wrong and corrected answers."
+    usable = sum(len(pair.usable) for pair in pairs) / len(pairs)
+    thin = sum(len(pair.usable) < _MIN_PAIRS for pair in pairs)
+    return (
+        f"{usable:.1f} pairs a question are usable ({sum(pair.same for pair in pairs)} with equal "
+        f"sides and {sum(pair.repeated for pair in pairs)} repeated were dropped); fewer than "
+        f"{_MIN_PAIRS} for {thin} questions, where all references weigh alike."
+    )

@@ -1,0 +1,374 @@
+"""FEWL on CHALE: rows, costs, floors and refusals, from recorded replies."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from langchain_core.messages import AIMessage, BaseMessage
+
+from benches import benched, first_token, row_of, values
+from colours import chale, halueval, knowing, reply, truthfulqa
+from demur import DemurError, Evaluation
+from demur.similarity import resolve_similarity
+from demur_research.bench import Figure
+from demur_research.datasets import read
+from demur_research.tables import TABLES, fewl_scoring
+from demur_research.tables.fewl_chale import CHALE
+from demur_research.tables.fewl_halueval import HALUEVAL
+from demur_research.tables.fewl_measures import overlap, unlike_others
+from demur_research.tables.fewl_scoring import chosen
+from demur_research.tables.fewl_truthfulqa import TRUTHFULQA
+from support.fakes import ScriptedModel, isolated
+from support.shared import shared
+
+pytest.importorskip("chromadb")
+pytestmark = pytest.mark.usefixtures("apart")
+
+SETS = {"chale": chale()}
+ROUGE = {"similarity": "rouge", "wrong": "3"}
+BY_HHEM = "fewl-v2-table-7"
+NAMES = [table.name for table in CHALE if "wrong" in table.options]
+
+
+def test_a_model_that_knows_scores_the_right_answer_highest(path: Path) -> None:
+    with benched(path, knowing(), SETS, options=ROUGE) as bench:
+        result = TABLES["fewl-v1-table-1"].make(bench)
+    assert [row.name for row in result.rows] == [
+        "single + no penalty (single)",
+        "single + penalty (single-penalty)",
+        "multi + no penalty (multi)",
+        "FEWL (Ours) (fewl)",
+        "the penalty alone",
+        "multi-weighted",
+        "fewl-mean-one, demur's default",
+        "multi-weighted-mean-one",
+        "words of the question",
+        "the longest answer",
+        "the shortest answer",
+    ]
+    single = row_of(result, "single + no penalty (single)")
+    paper = "GPT-3.5 65.24±0.14, GPT-4 66.56±0.19"
+    assert single.figures[:2] == (Figure(100, 100, 100, paper), Figure(0))
+    assert [row.floor for row in result.rows] == [False] * 8 + [True] * 3
+    assert {row.items for row in result.rows} == {4}
+    # No answer has a word of its question: all are alike.
+    assert values(result, "words of the question") == [0, 4, 0, 4]
+
+
+def test_each_row_counts_what_it_would_have_cost_alone(path: Path) -> None:
+    model = knowing()
+    options = {
+        **ROUGE,
+        "agreement": "yes",
+        "configs": "single,multi,fewl,fewl-ideal,fewl-agreement",
+    }
+    with benched(path, model, SETS, options=options) as bench:
+        result = TABLES["fewl-chale-all"].make(bench)
+    calls = {row.name: row.spent and row.spent.calls for row in result.rows}
+    assert calls == {
+        "single": 1,
+        "multi": 1,
+        "fewl": 2,
+        "the penalty alone": 2,
+        "fewl-ideal": 1,
+        "fewl-agreement": 4,
+        "words of the question": None,
+        "the longest answer": None,
+        "the shortest answer": None,
+    }
+    assert len(model.requests) == 4 * 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_replay_finds_the_same_without_a_model(
+    path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rouge = resolve_similarity("rouge")
+    monkeypatch.setattr(fewl_scoring, "resolve_similarity", lambda similarity: rouge)
+    with benched(path, knowing(), SETS, options={"wrong": "3"}) as bench:
+        first = TABLES[name].make(bench)
+    with benched(path, None, SETS, options={"wrong": "3"}, at_once=3) as bench:
+        assert TABLES[name].make(bench) == first
+    assert not any(row.undetermined for row in first.rows)
+    assert sum(row.floor for row in first.rows) == 3
+
+
+def test_a_similarity_that_is_missing_is_told_before_anybody_is_asked(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(similarity: object) -> object:
+        if similarity == "hhem-1.0":
+            raise DemurError("hhem-1.0 cannot be had")
+        return resolve_similarity("rouge")
+
+    monkeypatch.setattr(fewl_scoring, "resolve_similarity", missing)
+    model = knowing()
+    with (
+        benched(path, model, SETS) as bench,
+        pytest.raises(DemurError, match=r"hhem-1\.0 cannot be had"),
+    ):
+        TABLES[BY_HHEM].make(bench)
+    assert model.requests == []
+
+
+def test_questions_without_a_score_are_counted_and_told(path: Path) -> None:
+    def silent(stage: str, messages: Sequence[BaseMessage]) -> str:
+        if isolated("question", messages).endswith("2"):
+            raise ValueError("out of order")
+        return reply(stage, messages)
+
+    with benched(path, ScriptedModel(script=silent), SETS, options=ROUGE) as bench:
+        result = TABLES["fewl-v1-table-1"].make(bench)
+    single = row_of(result, "single + no penalty (single)")
+    assert (single.items, single.undetermined) == (3, 1)
+    assert single.figures[0] is not None
+    assert single.figures[0].value == 100
+    assert "out of order" in " ".join(result.notes)
+    assert row_of(result, "the longest answer").undetermined == 0
+
+
+def test_too_few_pairs_are_told_and_the_best_reference_is_undetermined(path: Path) -> None:
+    def few(stage: str, messages: Sequence[BaseMessage]) -> str:
+        if stage == "pairs" and isolated("question", messages).endswith("0"):
+            return "1. Wrong Answer: It is blue.\n1. Non-Wrong Answer: It is not."
+        return reply(stage, messages)
+
+    options = {**ROUGE, "configs": "single,single-best"}
+    with (
+        benched(path, ScriptedModel(script=few), SETS, options=options) as bench,
+    ):
+        result = TABLES["fewl-chale-all"].make(bench)
+    assert row_of(result, "single").undetermined == 0
+    assert row_of(result, "single-best").undetermined == 1
+    assert "2.5 pairs a question are usable" in " ".join(result.notes)
+
+
+def test_other_pairs_are_asked_for_beside_the_same_answers(path: Path) -> None:
+    model = knowing()
+    for pairs in ("denied", "right"):
+        options = {**ROUGE, "configs": "fewl", "pairs": pairs}
+        with benched(path, model, SETS, options=options) as bench:
+            TABLES["fewl-chale-all"].make(bench)
+    assert sorted(model.stages) == ["pairs"] * 8 + ["reference"] * 4
+    said = {
+        str(request[0].content)
+        for stage, request in zip(model.stages, model.requests, strict=True)
+        if stage == "pairs"
+    }
+    assert len(said) == 2
+    assert all("3 wrong answers" in system for system in said)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"wrong": "0"}, "wrong: expected a whole number of at least 1, got '0'"),
+        ({"similarity": "other"}, "unknown similarity 'other'"),
+        ({"temperature": "hot"}, "temperature: expected a number above 0, got 'hot'"),
+        ({"temperature": "nan"}, "temperature: expected a number above 0"),
+        ({"premise": "both"}, "premise: expected one of answer, reference, got 'both'"),
+        ({"pairs": "denied,right"}, "pairs: expected one of denied, right, got 2 of them"),
+        ({"configs": "best"}, "configs: expected one of single, .*, got 'best'"),
+        ({"configs": "fewl-agreement"}, "fewl-agreement needs --option agreement=yes"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_anybody_is_asked(
+    path: Path, options: dict[str, str], told: str
+) -> None:
+    model = knowing()
+    with (
+        benched(path, model, SETS, options=options) as bench,
+        pytest.raises(ValueError, match=told),
+    ):
+        TABLES["fewl-chale-all"].make(bench)
+    assert model.requests == []
+
+
+def test_the_seed_and_the_limit_choose_the_questions(path: Path) -> None:
+    def keys(**of_bench: int) -> list[str]:
+        with benched(path, knowing(), {"chale": chale(12)}, **of_bench) as bench:
+            return [row.key for row in chosen(bench, "chale", most=9)]
+
+    assert keys() == keys()
+    assert keys() != keys(seed=3)
+    assert len({*keys()}) == 9
+    assert keys(limit=4) == keys()[:4]
+
+
+def test_the_lengths_of_answers_by_hand(path: Path) -> None:
+    with benched(path, knowing(), {"chale": chale(1)}) as bench:
+        result = TABLES["fewl-v1-table-8"].make(bench)
+    found = {row.name: [one and one.value for one in row.figures] for row in result.rows}
+    assert found["Short"] == [1, 1, 3]
+    # "It is painted red , a fine red ."
+    assert found["Long"] == [9, 8, 32]
+    assert found["Non-Hallu"] == [6, 5, 21]
+    paper = [one and one.paper for one in row_of(result, "Long").figures]
+    assert paper == ["259.64", "95.89", "1111.28"]
+
+
+def test_the_penalty_alone_prefers_what_is_unlike_other_answers() -> None:
+    lazy, fresh, first = (
+        Evaluation(name="fewl", details={"penalties": penalties})
+        for penalties in ([0.5, 0.75], [0.25, 0.5], None)
+    )
+    assert unlike_others(lazy) == -0.625
+    assert unlike_others(fresh) == -0.375
+    assert unlike_others(first) is None
+    assert unlike_others(Evaluation(name="fewl", error="none")) is None
+
+
+def test_overlap_is_the_share_of_words_that_the_question_has() -> None:
+    assert overlap("Who wrote it?", "Ann wrote it.") == pytest.approx(2 / 3)
+    assert overlap("Who wrote it?", "Nobody.") == 0
+    assert overlap("Who wrote it?", "...") == 0
+
+
+def test_expertise_by_pairs_is_held_against_that_by_labels(path: Path) -> None:
+    """The model's first answer is nearer to the right label, and to a corrected answer."""
+
+    def ranked(stage: str, messages: Sequence[BaseMessage]) -> str:
+        at = int(isolated("question", messages).rsplit(" ", 1)[1])
+        sides = ["far", "near"] if at == 3 else ["near", "far"]
+        if stage == "pairs":
+            return "\n".join(
+                f"{n}. Wrong Answer: w{n} {sides[1]}.\n{n}. Non-Wrong Answer: c{n} {sides[0]}."
+                for n in range(1, 4)
+            )
+        right = reply(stage, messages).splitlines()[0].removeprefix("1. ")
+        return f"1. near {right}\n2. far away from it"
+
+    options = {**ROUGE, "configs": "fewl"}
+    with benched(path, ScriptedModel(script=ranked), SETS, options=options) as bench:
+        result = TABLES["fewl-chale-all"].make(bench)
+    # Three questions agree, one does not: the mean of 1, 1, 1 and -1.
+    assert "Kendall tau over the answers to a question 0.50 +- 0.98" in result.notes[0]
+    with benched(path, None, SETS, limit=1, options=options) as bench:
+        assert "Too few questions" in TABLES["fewl-chale-all"].make(bench).notes[0]
+
+
+# --- What the papers print ------------------------------------------------------------------------
+
+
+def printed(cells: Sequence[str]) -> list[list[list[str]]]:
+    """Of each measure and model, the numbers that a row gives for the paper."""
+    return [
+        [re.findall(r"\d+(?:\.\d+)?", cell.rpartition(" ")[2]) for cell in text.split(", ")]
+        for text in cells
+    ]
+
+
+def _numbers(paper: Path) -> list[list[str]]:
+    """Those of each line of a paper. One in the text has a comma for the point."""
+    text = re.sub(r"(?<=\d),(?=\d\d\b)", ".", paper.read_text(encoding="utf-8"))
+    return [re.findall(r"\d+(?:\.\d+)?", line) for line in text.splitlines()]
+
+
+def stands(numbers: Sequence[str], lines: Sequence[Sequence[str]]) -> bool:
+    """Whether some line has these numbers side by side."""
+    size = len(numbers)
+    return any(
+        [*line[at : at + size]] == [*numbers]
+        for line in lines
+        for at in range(len(line) - size + 1)
+    )
+
+
+@pytest.mark.parametrize("name", [*NAMES, *(table.name for table in (*TRUTHFULQA, *HALUEVAL))])
+def test_the_papers_figures_stand_in_the_papers(
+    path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each row: the measures of a model, or the models of a measure, are side by side."""
+    version = "v1-arxiv" if "-v1-" in name else "v2-iclr-submission"
+    lines = _numbers(shared("..", "papers", f"fewl-{version}.txt"))
+    rouge = resolve_similarity("rouge")
+    monkeypatch.setattr(fewl_scoring, "resolve_similarity", lambda similarity: rouge)
+    sets = {**SETS, "truthfulqa": truthfulqa(), "halueval-qa": halueval()}
+    with benched(path, knowing(), sets, limit=2, options={"wrong": "3"}) as bench:
+        result = TABLES[name].make(bench)
+    checked = 0
+    for row in result.rows:
+        cells = [figure.paper for figure in row.figures if figure and figure.paper]
+        by_measure = printed(cells)
+        by_model = [[*chain(*of_one)] for of_one in zip(*by_measure, strict=True)]
+        in_rows = all(stands([*chain(*one)], lines) for one in by_measure)
+        in_models = all(stands(numbers, lines) for numbers in by_model)
+        if row.name.startswith("single-best"):  # whose lines run into each other in the text
+            in_rows = all(stands([number], lines) for numbers in by_model for number in numbers)
+        assert in_rows or in_models, row.name
+        checked += len(cells)
+    assert checked or name == "fewl-chale-all"
+
+
+# --- With a model in between ----------------------------------------------------------------------
+
+
+def test_a_similarity_that_asks_a_model_counts_among_the_costs(path: Path) -> None:
+    def agreeing(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
+        if stage != "similarity":
+            return reply(stage, messages)
+        sides = [isolated(name, messages).split()[0] for name in ("first", "second")]
+        return first_token({"yes": -0.1, "no": -5.0} if sides[0] == sides[1] else {"no": -0.1})
+
+    options = {"similarity": "agreement", "wrong": "3", "configs": "single"}
+    with benched(path, ScriptedModel(script=agreeing), SETS, options=options) as bench:
+        result = TABLES["fewl-chale-all"].make(bench)
+    single = row_of(result, "single")
+    assert values(result, "single") == [100, 0, 100, 0]
+    assert single.spent is not None
+    assert single.spent.calls == 1 + 3  # the references, and each answer beside the first of them
+
+
+# --- On the publishers' rows ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("fewl-v1-table-1", {}),
+        ("fewl-v1-table-3", {}),
+        ("fewl-v1-table-4", {}),
+        ("fewl-v1-table-6", {}),
+        ("fewl-v1-table-8", None),
+        ("fewl-v1-figure-2", None),
+        ("fewl-v1-figure-4", {}),
+        ("fewl-v2-table-14", {}),
+        ("fewl-orders", None),
+    ],
+)
+def test_the_shared_rows_make_a_table(
+    path: Path, name: str, options: dict[str, str] | None
+) -> None:
+    folder = shared()
+
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        text = str(messages[-1].content).split()[-9:]
+        if stage == "pairs":
+            sides = ("Wrong", "Non-Wrong")
+            return "\n".join(
+                f"{at}. {side} Answer: {' '.join(text[at:])} {side}"
+                for at in range(1, 4)
+                for side in sides
+            )
+        if stage == "agreement":
+            return "\n".join(f"{at}. yes" for at in range(1, 7))
+        if stage in ("judging", "comparison"):
+            return {"judging": "no", "comparison": "A"}[stage]
+        return "\n".join(f"{at}. {' '.join(text[at:])}" for at in range(1, 6))
+
+    given = {} if options is None else {"wrong": "3", **options}
+    with benched(path, ScriptedModel(script=script), None, limit=3, options=given) as bench:
+        result = TABLES[name].make(replace(bench, read=lambda of_set: read(of_set, folder)))
+    assert result.rows
+    assert not any(row.undetermined for row in result.rows if row.floor)
+    assert any(figure and figure.value is not None for figure in result.rows[0].figures)
+    lines = _numbers(folder / ".." / "papers" / "fewl-v1-arxiv.txt")
+    for row in result.rows if "-v1-" in name else ():
+        cells = [figure.paper for figure in row.figures if figure and figure.paper]
+        numbers = {*chain(*chain(*printed(cells)))}
+        assert any(numbers <= {*line} for line in lines), row.name
