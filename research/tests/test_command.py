@@ -85,18 +85,6 @@ def test_in_a_pipe_the_table_has_tabs_and_says_what_its_data_cannot_show(
     assert rows[-1].startswith("PHD: 5 rows of 300")
 
 
-def test_markdown_has_the_command_and_the_notes(
-    data: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arguments = ["rv-table-1", "--data", "phd", "--format", "markdown"]
-    monkeypatch.setattr("sys.argv", ["demur-bench", *arguments])
-    assert run(arguments) == 0
-    out = capsys.readouterr().out
-    assert "    demur-bench rv-table-1 --data phd --format markdown\n" in out
-    assert "| PHD-Low | 1 | 60 | 1 | 40 | 50.0 [9.5, 90.5] | 2 |" in out
-    assert "- PHD: 5 rows of 300" in out
-
-
 def test_the_help_of_a_table_tells_its_options(
     capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
