@@ -334,7 +334,7 @@ def _carry_out(
             target,
             settings={"demur": __version__, "command": "compare", "model": asked.model},
             rows_at_once=asked.at_once,
-            wants=lambda row, name: labelled.wants(row, DETECTORS[name]),
+            wants=lambda key, name: labelled.wants(key, DETECTORS[name]),
             **options,
         ) as run,
     ):

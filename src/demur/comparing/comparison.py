@@ -25,9 +25,8 @@ from demur.comparing.figures import (
     on_pareto_line,
 )
 from demur.comparing.labelled import Label, Told
-from demur.errors import DemurError
 from demur.schema import Evaluation, Usage
-from demur.scoring import Note, Result, read_lines
+from demur.scoring import Note, Result, ScoringError, read_lines
 
 Cost: TypeAlias = Literal["tokens", "seconds", "calls", "money"]
 Prices: TypeAlias = tuple[float, float]
@@ -67,8 +66,10 @@ class Compared:
     nothing_to_check: int
     quality: Quality
     cost: Mapping[Cost, float | None]
-    """Per answer that it was asked about, those left undetermined too: `calls` to the model,
-    `tokens` read and written, `seconds` in calls, and `money`; None without prices."""
+    """The mean of an answer that it was asked about, undetermined ones included: `calls` to the
+    model, `tokens` read and written, `seconds` in calls and in models of this process, and `money`.
+    `tokens` and `money` are None where the endpoint reports no tokens, and `money` without prices.
+    """
     on_line: bool = False
     """Whether no other detector beats it in AUROC and cost, see `on_pareto_line`."""
 
@@ -126,8 +127,7 @@ def read_comparison(
         seed: Of the halves and of the bootstrap.
 
     Raises:
-        ScoringError: The file cannot be read, or holds something else.
-        DemurError: No answer in it has a label.
+        ScoringError: The file cannot be read, holds something else, or no answer in it has a label.
     """
     told, found = Told(), dict[str, dict[str, Evaluation]]()
     for line in read_lines(path):
@@ -144,7 +144,7 @@ def read_comparison(
         else:
             unknown += 1
     if not known:
-        raise DemurError(f"{path}: no answer has a label; --labels names a file of them")
+        raise ScoringError(f"{path}: no answer has a label; --labels names a file of them")
     # Not in the order of the findings, so that a run that went on has the same figures.
     places = {name: place for place, name in enumerate(DETECTORS)}
     ordered = {
@@ -153,13 +153,16 @@ def read_comparison(
     }
     rows = [_compared(name, pairs, prices, seed) for name, pairs in ordered.items() if pairs]
     about = told.about
+    unlabelled = int(about.get("unlabelled") or 0)
+    if labels is None:
+        unlabelled += len({key for each in found.values() for key in each} - known.keys())
     return Comparison(
         name=str(about.get("name") or path.name),
         model=about.get("model"),
         answers=len(known),
         hallucinated=sum(label.hallucinated for label in known.values()),
         groups=len({label.group for label in known.values()}),
-        unlabelled=int(about.get("unlabelled") or 0),
+        unlabelled=unlabelled,
         unknown=unknown if labels is None else int(about.get("unknown") or 0),
         cost=cost,
         prices=prices,
@@ -179,7 +182,8 @@ def _compared(
     scored = [(label, found.score) for label, found in pairs if found.score is not None]
     decided = [(label, found.passed) for label, found in pairs if found.passed is not None]
     spent = sum((found.usage for _, found in pairs), Usage())
-    count = len(pairs)
+    count, tokens = len(pairs), spent.input_tokens + spent.output_tokens
+    reported = tokens > 0 or spent.calls == 0
     return Compared(
         name=name,
         answers=count,
@@ -190,10 +194,10 @@ def _compared(
         nothing_to_check=sum(found.nothing_to_check for _, found in pairs),
         quality=_quality(scored, decided, seed),
         cost={
-            "tokens": (spent.input_tokens + spent.output_tokens) / count,
+            "tokens": tokens / count if reported else None,
             "seconds": spent.seconds / count,
             "calls": spent.calls / count,
-            "money": None if prices is None else spent.price(*prices) / count,
+            "money": spent.price(*prices) / count if prices and reported else None,
         },
     )
 

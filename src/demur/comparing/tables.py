@@ -25,6 +25,12 @@ COSTS: Mapping[Cost, str] = {
 }
 """In words."""
 COUNTS = ("answers", "scored", "undetermined", "nothing to check", "calls", "tokens", "seconds")
+_FORMS: Mapping[Cost, str] = {
+    "calls": "{:.1f}",
+    "tokens": "{:,.0f}",
+    "seconds": "{:,.2f}",
+    "money": "{:.6f}",
+}
 ON_LINE = "●"
 """Marks a detector on the Pareto line."""
 
@@ -54,18 +60,12 @@ def cost_rows(comparison: Comparison) -> list[list[str]]:
     rows = []
     for one in comparison.detectors:
         counts = (one.answers, one.scored, one.undetermined, one.nothing_to_check)
-        cost = one.cost
-        money = [] if cost["money"] is None else [f"{cost['money']:.6f}"]
-        rows.append(
-            [
-                one_line(one.name),
-                *(f"{count:,}" for count in counts),
-                f"{cost['calls']:.1f}",
-                f"{cost['tokens']:,.0f}",
-                f"{cost['seconds']:,.2f}",
-                *money,
-            ]
-        )
+        costs = [
+            "–" if (cost := one.cost[name]) is None else form.format(cost)
+            for name, form in _FORMS.items()
+            if name != "money" or comparison.prices
+        ]
+        rows.append([one_line(one.name), *(f"{count:,}" for count in counts), *costs])
     return rows
 
 
