@@ -111,7 +111,7 @@ def _print(*arguments: object) -> int:
 def test_figures_and_costs_are_printed_a_line_for_each_detector(
     file: Path, detectors: Any, capsys: Any
 ) -> None:
-    assert _run(file, "--group", "doc", "--price-in", 2, "--price-out", 10) == 2
+    assert _run(file, "--field", "group=doc", "--price-in", 2, "--price-out", 10) == 2
     out, err = capsys.readouterr()
     assert "20 labelled answers in 10 groups; 10 of them are hallucinated." in out
     quality, costs = _table(out, "detector"), _table(out, "per answer")
@@ -248,7 +248,7 @@ def test_labels_may_come_from_a_file(tmp_path: Path, detectors: Any, capsys: Any
 def test_what_was_found_is_enough_to_print_it_again(
     file: Path, detectors: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert _run(file, "--group", "doc", "--json") == 2
+    assert _run(file, "--field", "group=doc", "--json") == 2
     first = json.loads(capsys.readouterr().out)
     found = file.with_name("rows.compare.jsonl")
     before = found.read_bytes()
@@ -291,7 +291,7 @@ def test_labels_can_be_corrected_afterwards(
         (("--limit", "3"), "--limit"),
         (("--limit-expensive", "3"), "--limit-expensive"),
         (("--retry",), "--retry"),
-        (("--group", "doc"), "--group"),
+        (("--field", "group=doc"), "--field"),
     ],
 )
 def test_what_says_how_to_ask_has_no_effect_then(

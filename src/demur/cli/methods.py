@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 
 from demur import RefChecker, ReverseValidation, resolve_model
+from demur.cli.runs import unknown
 from demur.evaluators import (
     CONFIGURATIONS,
     DESCRIPTIONS,
@@ -147,9 +147,7 @@ def _configurations(named: Iterable[str], known: Iterable[str]) -> list[str]:
     names = [*dict.fromkeys(named)]
     for name in names:
         if name not in known:
-            close = difflib.get_close_matches(name, known, 3)
-            hint = f"did you mean {' or '.join(close)}? " if close else ""
-            raise ValueError(f"unknown config {name!r}: {hint}--list-configs lists them")
+            raise ValueError(unknown("config", name, known, "--list-configs"))
     return names
 
 

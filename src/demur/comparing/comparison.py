@@ -31,6 +31,7 @@ from demur.scoring import Note, Result, ScoringError, read_lines
 Cost: TypeAlias = Literal["tokens", "seconds", "calls", "money"]
 Prices: TypeAlias = tuple[float, float]
 """Of a million tokens of prompts, and of replies."""
+_SEED = 0
 _UNKNOWN = Estimate(None, None)
 
 
@@ -111,7 +112,6 @@ def read_comparison(
     labels: Mapping[str, Label] | None = None,
     cost: Cost = "tokens",
     prices: Prices | None = None,
-    seed: int = 0,
 ) -> Comparison:
     """Compare the detectors whose findings a file of results holds; no model is needed.
 
@@ -124,7 +124,6 @@ def read_comparison(
             the file or in `given`.
         cost: By what the Pareto line is drawn.
         prices: Of a million tokens.
-        seed: Of the halves and of the bootstrap.
 
     Raises:
         ScoringError: The file cannot be read, holds something else, or no answer in it has a label.
@@ -151,7 +150,7 @@ def read_comparison(
         name: [(known[key], found[name][key]) for key in known if key in found[name]]
         for name in sorted(found, key=lambda name: (places.get(name, len(places)), name))
     }
-    rows = [_compared(name, pairs, prices, seed) for name, pairs in ordered.items() if pairs]
+    rows = [_compared(name, pairs, prices) for name, pairs in ordered.items() if pairs]
     about = told.about
     unlabelled = int(about.get("unlabelled") or 0)
     if labels is None:
@@ -177,7 +176,7 @@ def read_comparison(
 
 
 def _compared(
-    name: str, pairs: Sequence[tuple[Label, Evaluation]], prices: Prices | None, seed: int
+    name: str, pairs: Sequence[tuple[Label, Evaluation]], prices: Prices | None
 ) -> Compared:
     scored = [(label, found.score) for label, found in pairs if found.score is not None]
     decided = [(label, found.passed) for label, found in pairs if found.passed is not None]
@@ -192,7 +191,7 @@ def _compared(
         decided=len(decided),
         undetermined=sum(found.undetermined for _, found in pairs),
         nothing_to_check=sum(found.nothing_to_check for _, found in pairs),
-        quality=_quality(scored, decided, seed),
+        quality=_quality(scored, decided),
         cost={
             "tokens": tokens / count if reported else None,
             "seconds": spent.seconds / count,
@@ -203,7 +202,7 @@ def _compared(
 
 
 def _quality(
-    scored: Sequence[tuple[Label, float]], decided: Sequence[tuple[Label, bool]], seed: int
+    scored: Sequence[tuple[Label, float]], decided: Sequence[tuple[Label, bool]]
 ) -> Quality:
     quality = Quality()
     if scored:
@@ -213,12 +212,12 @@ def _quality(
             "auroc": partial(auroc, scores, wrong),
             "auprc": partial(average_precision, scores, wrong),
         }
-        first = halves(wrong, groups, seed)
+        first = halves(wrong, groups, _SEED)
         by_f1, balanced = (cross_fitted(scores, wrong, first, by_f1=each) for each in (True, False))
         if by_f1 is not None and balanced is not None:
             figures["balanced_accuracy"] = partial(balanced_accuracy, balanced, wrong)
             figures["f1"] = partial(f1, by_f1, wrong)
-        quality = _with(quality, figures, groups, seed)
+        quality = _with(quality, figures, groups)
     if decided:
         flagged = np.array([not passed for _, passed in decided], dtype=np.bool_)
         wrong, groups = _columns([label for label, _ in decided])
@@ -226,14 +225,12 @@ def _quality(
             "own_balanced_accuracy": partial(balanced_accuracy, flagged, wrong),
             "own_f1": partial(f1, flagged, wrong),
         }
-        quality = _with(quality, own, groups, seed)
+        quality = _with(quality, own, groups)
     return quality
 
 
-def _with(
-    quality: Quality, figures: Mapping[str, Figure], groups: Sequence[str], seed: int
-) -> Quality:
-    found = estimates([*figures.values()], groups, seed)
+def _with(quality: Quality, figures: Mapping[str, Figure], groups: Sequence[str]) -> Quality:
+    found = estimates([*figures.values()], groups, _SEED)
     return replace(quality, **dict(zip(figures, found, strict=True)))
 
 
