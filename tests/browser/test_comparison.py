@@ -75,7 +75,7 @@ def test_it_shows_chart_and_tables_and_runs_nothing(
         assert "●" in rows.nth(1).inner_text()
         assert "bold</b>" in rows.nth(2).inner_text()
         assert "fewl" in shown.locator("#left-head + ul").inner_text()
-        assert "4 more answers have no label" in shown.locator(".about").inner_text()
+        assert "without a label, which are left out: 4." in shown.locator(".about").inner_text()
 
     on(page, chromium, do, **size, color_scheme=scheme)
 

@@ -199,7 +199,7 @@ def test_markdown_has_both_tables_and_what_is_left_out(compared: Comparison) -> 
     text = markdown(compared)
     assert "| good | ● | 1.000 | 1.000 to 1.000 |" in text
     assert "- gone: why" in text
-    assert "3 more answers have no label" in text
+    assert "without a label, which are left out: 3." in text
     assert "\u202e" not in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 8

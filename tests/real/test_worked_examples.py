@@ -81,7 +81,7 @@ def test_watermelon_seeds_are_scored(model: BaseChatModel) -> None:
 
     By words its wrong and corrected answers are alike, and so the weights are nearly even.
     """
-    fewl = FEWL(model, n_answers=2, n_wrong=2, min_pairs=1, neighbors=NeighborStore())
+    fewl = FEWL(model, n_answers=2, n_wrong=1, min_pairs=1, neighbors=NeighborStore())
     right, wrong = (
         fewl.invoke({"question": SEEDS, "answer": answer}) for answer in (SEEDS_RIGHT, SEEDS_WRONG)
     )

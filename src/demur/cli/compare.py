@@ -7,7 +7,6 @@ import dataclasses
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -40,6 +39,7 @@ from demur.cli.runs import (
     Restart,
     Retry,
     carry_out,
+    policy_of,
     read_prices,
     unknown,
     usable,
@@ -67,7 +67,6 @@ from demur.errors import DemurError
 from demur.evaluators import Evaluator
 from demur.observe.log import LogError, read_labels
 from demur.report import comparison_page
-from demur.runtime import policy_for
 from demur.scoring import (
     Data,
     ScoringError,
@@ -220,8 +219,8 @@ def compare(
                     ) as run,
                 ):
                     if labelled.unlabelled:
-                        count = f"{labelled.unlabelled:,} answers"
-                        terminal.say(errors(), f"without a label, and left out: {count}")
+                        count = f"{labelled.unlabelled:,}"
+                        terminal.say(errors(), f"answers without a label, left out: {count}")
                     _say_left_out(errors(), left_out)
                     write_notes(run.results, labelled.notes(asked, left_out))
                     if not carry_out(run, "comparing", prices):
@@ -273,7 +272,7 @@ def _made(
     labelled: Labelled, detectors: Iterable[Detector], model: BaseChatModel, at_once: int | None
 ) -> tuple[dict[str, Evaluator], dict[str, str]]:
     """The evaluators that the data and the model allow; and the others, each with the reason."""
-    policy = None if at_once is None else replace(policy_for(model, None), max_concurrency=at_once)
+    policy = policy_of(model, at_once)
     evaluators, left_out = dict[str, Evaluator](), dict[str, str]()
     for one in detectors:
         why = labelled.lacks(one) or one.fits(model)

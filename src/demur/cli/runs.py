@@ -6,15 +6,18 @@ import contextlib
 import difflib
 import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Annotated, TypeAlias
 
 import typer
+from langchain_core.language_models import BaseChatModel
 
 from demur.cli import figures
 from demur.cli.console import errors, reason
 from demur.cli.figures import Prices
 from demur.cli.progress import Report, counts
 from demur.errors import DemurError
+from demur.runtime import CallPolicy, policy_for
 from demur.scoring import Progress, Run
 from demur.views import terminal
 
@@ -54,6 +57,11 @@ def read_prices(price_in: float | None, price_out: float | None) -> Prices | Non
         if not math.isfinite(price):
             raise typer.BadParameter(f"expected a number, got {price}", param_hint=option)
     return price_in, price_out
+
+
+def policy_of(model: BaseChatModel, at_once: int | None) -> CallPolicy | None:
+    """The model's own policy with another number of calls at a time, if one was given."""
+    return None if at_once is None else replace(policy_for(model, None), max_concurrency=at_once)
 
 
 def unknown(what: str, name: str, known: Iterable[str], lists: str) -> str:

@@ -84,9 +84,9 @@ def about(comparison: Comparison) -> list[str]:
     if comparison.model is not None:
         lines.append(f"The model is {one_line(comparison.model)}.")
     if comparison.unlabelled:
-        lines.append(f"{comparison.unlabelled:,} more answers have no label and are left out.")
+        lines.append(f"Answers without a label, which are left out: {comparison.unlabelled:,}.")
     if comparison.unknown:
-        lines.append(f"{comparison.unknown:,} labels are of answers that are not there.")
+        lines.append(f"Labels of answers that are not there: {comparison.unknown:,}.")
     return lines
 
 
@@ -95,7 +95,7 @@ def pareto(comparison: Comparison) -> str:
     names = [one_line(one.name) for one in comparison.detectors if one.on_line]
     if not names:
         return "No detector has an AUROC, so there is no Pareto line."
-    return f"Not beaten in AUROC and {COSTS[comparison.cost]}: {', '.join(names)}."
+    return f"On the Pareto line of AUROC and {COSTS[comparison.cost]}: {', '.join(names)}."
 
 
 def markdown(comparison: Comparison) -> str:
@@ -126,10 +126,11 @@ def csv_table(comparison: Comparison) -> str:
             "detector": one_line(one.name),
             **{
                 name: getattr(one, name)
-                for name in ("answers", "scored", "hallucinated", "decided")
+                for name in (
+                    *("answers", "scored", "hallucinated", "decided"),
+                    *("undetermined", "nothing_to_check"),
+                )
             },
-            "undetermined": one.undetermined,
-            "nothing_to_check": one.nothing_to_check,
         }
         for field in dataclasses.fields(one.quality):
             estimate = getattr(one.quality, field.name)
