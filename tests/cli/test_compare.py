@@ -266,6 +266,9 @@ def test_what_was_found_is_enough_to_print_it_again(
     assert [one["name"] for one in again["detectors"]] == ["knows", "guesses"]
     assert _print(found, "--method", "knows", "--cost", "seconds") == 0
     assert "On the Pareto line of AUROC and seconds an answer: knows." in capsys.readouterr().out
+    assert _print(found, "--method", "reads") == 64
+    err = " ".join(capsys.readouterr().err.split())
+    assert "holds no findings of 'reads'" in err
 
 
 def test_labels_can_be_corrected_afterwards(

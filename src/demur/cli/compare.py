@@ -169,7 +169,6 @@ def compare(
     prices = read_prices(price_in, price_out)
     if cost == "money" and prices is None:
         raise typer.BadParameter("money needs --price-in and --price-out", param_hint="--cost")
-    detectors = _chosen(method)
     path, pages = Path(file), (markdown_file, csv_file, html_file)
     try:
         given = {} if labels is None else read_labels(labels)
@@ -183,6 +182,7 @@ def compare(
             target = path
             shown["only"] = method
         else:
+            detectors = _chosen(method)
             with (
                 contextlib.redirect_stdout(sys.stderr),
                 rows_of(file, data) as (source, beside),
@@ -230,6 +230,10 @@ def compare(
     except (ScoringError, LogError) as error:
         complain(str(error))
         return USAGE
+    missing = {*(method or ())} - {one.name for one in comparison.detectors}
+    if missing:
+        message = terminal.one_line(f"{target} holds no findings of {min(missing)!r}")
+        raise typer.BadParameter(message, param_hint="--method")
     for page, text in zip(pages, (markdown, csv_table, comparison_page), strict=True):
         if page is not None:
             _write(page, text(comparison))
