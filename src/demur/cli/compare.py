@@ -88,7 +88,10 @@ def compare(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="local, local:FILE.gguf, openai:NAME or ollama:NAME. [default: local]"),
+        typer.Option(
+            help="The model that detectors ask: local, local:FILE.gguf, openai:NAME or "
+            "ollama:NAME. [default: local]"
+        ),
     ] = None,
     method: Annotated[
         list[str] | None,
@@ -99,34 +102,39 @@ def compare(
         Path | None,
         typer.Option(
             dir_okay=False,
-            help="Which answers are hallucinated, beside or instead of the rows' own labels: CSV "
-            "or JSON lines with the fields id and hallucinated.",
+            help="More labels, which count instead of the rows' own: CSV or JSON lines with the "
+            "fields id and hallucinated.",
         ),
     ] = None,
     fields: Annotated[
         list[str] | None,
         typer.Option(
             "--field",
-            help="Where the rows hold what, such as question=prompt or hallucinated=wrong; may be "
-            "repeated.",
+            help="Which field of the rows holds what, such as question=prompt, hallucinated=wrong "
+            "or group=document; may be repeated.",
         ),
     ] = None,
     data: Annotated[
         Path | None, typer.Option(help="Where the publisher's files of a named set are.")
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Compare so many rows, drawn by their ids.")
+        int | None, typer.Option(min=1, help="Compare this many rows, drawn by their ids.")
     ] = None,
     limit_expensive: Annotated[
         int | None,
         typer.Option(
-            min=1, help="Ask detectors of more than three calls an answer about so many rows only."
+            min=1,
+            help="Ask detectors that take more than three calls an answer about this many rows "
+            "only.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--out", dir_okay=False, help="The findings. [default: FILE.compare.jsonl]"
+            "-o",
+            "--out",
+            dir_okay=False,
+            help="The file of findings. [default: FILE.compare.jsonl]",
         ),
     ] = None,
     restart: Restart = False,
@@ -141,7 +149,7 @@ def compare(
         Path | None, typer.Option("--markdown", dir_okay=False, help="Write Markdown tables.")
     ] = None,
     csv_file: Annotated[
-        Path | None, typer.Option("--csv", dir_okay=False, help="Write a table of all digits.")
+        Path | None, typer.Option("--csv", dir_okay=False, help="Write CSV with all digits.")
     ] = None,
     html_file: Annotated[
         Path | None, typer.Option("--html", dir_okay=False, help="Write a page with the chart.")
@@ -153,8 +161,8 @@ def compare(
     """Compare how well detectors tell hallucinated answers, and at what cost.
 
     Each line of FILE is a row of `demur score` with a label: hallucinated, true or false. Findings
-    are written one by one: the same command goes on after any end. Given what it wrote, the command
-    prints the figures again without a model. docs/compare.md says what they mean.
+    are written one by one, and the same command goes on after any end. Given the file of findings,
+    the command prints the figures again without a model. docs/compare.md explains the figures.
 
     Exit codes: 0 all is determined, 2 something is not, 64 wrong usage or input, 130 interrupted.
     """

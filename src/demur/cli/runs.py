@@ -32,7 +32,9 @@ Retry: TypeAlias = Annotated[
 MaxConcurrency: TypeAlias = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Rows at a time, and calls to one model. [default: 16, and as it bears]"
+        min=1,
+        help="Rows at a time, and calls to one model at a time. [default: 16 rows, and as many "
+        "calls as fit the model]",
     ),
 ]
 PriceIn: TypeAlias = Annotated[

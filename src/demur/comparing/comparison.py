@@ -30,7 +30,7 @@ from demur.scoring import Note, Result, ScoringError, read_lines
 
 Cost: TypeAlias = Literal["tokens", "seconds", "calls", "money"]
 Prices: TypeAlias = tuple[float, float]
-"""Of a million tokens of prompts, and of replies."""
+"""The prices of a million tokens that models read, and of a million that they write."""
 _SEED = 0
 _UNKNOWN = Estimate(None, None)
 
@@ -58,9 +58,9 @@ class Compared:
     answers: int
     """Labelled answers that it was asked about."""
     scored: int
-    """Those with a score, by which `auroc`, `auprc` and what follows are worked out."""
+    """Answers with a score. All figures but the detector's own decisions are about these."""
     hallucinated: int
-    """Of those."""
+    """Hallucinated answers among those with a score."""
     decided: int
     """Answers that it passed or failed by itself."""
     undetermined: int
@@ -85,9 +85,9 @@ class Comparison:
     """Detectors side by side."""
 
     name: str
-    """Of the set."""
+    """The set's name."""
     model: str | None
-    """Whom the detectors asked; None where it is not known."""
+    """The model that the detectors asked; None where it is not known."""
     answers: int
     """Answers with a label."""
     hallucinated: int
@@ -117,13 +117,13 @@ def read_comparison(
 
     Args:
         path: What `demur compare` wrote; or what `demur score` wrote, with labels.
-        given: Labels by the answers' keys, which count instead of those in the file. A group that
-            the file does not tell is that of the answer alone.
+        given: Labels by the answers' keys, which count instead of those in the file. An answer
+            whose group is not in the file is a group of its own.
         only: The detectors to compare; None: all of them.
-        labels: The answers to compare, whatever else says of them; None: all that have a label in
+        labels: The answers to compare, with their labels. None: all answers that have a label in
             the file or in `given`.
-        cost: By what the Pareto line is drawn.
-        prices: Of a million tokens.
+        cost: The cost that the Pareto line weighs.
+        prices: For the cost in money.
 
     Raises:
         ScoringError: The file cannot be read, holds something else, or no answer in it has a label.

@@ -52,7 +52,7 @@ class Labelled:
         return key in self._keys[detector.needs, detector.expensive]
 
     def notes(self, model: str, left_out: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        """What the results are to tell of the set, so that they can be read without it.
+        """What the results have to hold of the set, so that they can be read without it.
 
         Args:
             model: The name of the model that is asked.

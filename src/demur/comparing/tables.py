@@ -23,7 +23,7 @@ COSTS: Mapping[Cost, str] = {
     "calls": "calls an answer",
     "money": "cost of an answer",
 }
-"""In words."""
+"""What each cost is called."""
 COUNTS = ("answers", "scored", "undetermined", "nothing to check", "calls", "tokens", "seconds")
 _FORMS: Mapping[Cost, str] = {
     "calls": "{:.1f}",

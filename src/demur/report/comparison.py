@@ -68,7 +68,7 @@ def quality_against_cost(comparison: Comparison) -> Chart:
     caption = (
         "Higher is better, and further left is cheaper. The line is the best AUROC for each cost: "
         "on it are the detectors that no other one beats. Bars are intervals of 95 %. The dotted "
-        "line at 0.5 would be chance."
+        "line at 0.5 is chance."
     )
     rows = [
         (point["name"], f"{point['y']:.3f}", point["between"], f"{point['x']:,.6g}")
