@@ -25,6 +25,7 @@ COSTS: Mapping[Cost, str] = {
 }
 """What each cost is called."""
 COUNTS = ("answers", "scored", "undetermined", "nothing to check", "calls", "tokens", "seconds")
+_COUNTED = ("answers", "scored", "hallucinated", "decided", "undetermined", "nothing_to_check")
 _FORMS: Mapping[Cost, str] = {
     "calls": "{:.1f}",
     "tokens": "{:,.0f}",
@@ -94,7 +95,7 @@ def pareto(comparison: Comparison) -> str:
     """Which detectors are on the Pareto line, in a sentence."""
     names = [one_line(one.name) for one in comparison.detectors if one.on_line]
     if not names:
-        return "No detector has an AUROC, so there is no Pareto line."
+        return "No detector has both an AUROC and a cost, so there is no Pareto line."
     return f"On the Pareto line of AUROC and {COSTS[comparison.cost]}: {', '.join(names)}."
 
 
@@ -124,13 +125,7 @@ def csv_table(comparison: Comparison) -> str:
     for one in comparison.detectors:
         line: dict[str, Any] = {
             "detector": one_line(one.name),
-            **{
-                name: getattr(one, name)
-                for name in (
-                    *("answers", "scored", "hallucinated", "decided"),
-                    *("undetermined", "nothing_to_check"),
-                )
-            },
+            **{name: getattr(one, name) for name in _COUNTED},
         }
         for field in dataclasses.fields(one.quality):
             estimate = getattr(one.quality, field.name)
