@@ -106,10 +106,8 @@ def test_without_any_figure_it_says_so(tmp_path: Path, chromium: Any) -> None:
 
     def do(shown: Any) -> None:
         assert shown.locator("#chart").count() == 0
-        assert (
-            "No detector has both an AUROC and a cost"
-            in shown.locator("figure .notice").inner_text()
-        )
+        notice = shown.locator("figure .notice").inner_text()
+        assert "No detector has both an AUROC and a cost" in notice
 
     on(page, chromium, do)
 
