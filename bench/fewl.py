@@ -39,14 +39,13 @@ from demur import DemurError
 from demur.evaluators import FEWL, NeighborStore
 from demur.local import MiniLM
 from demur.similarity import Similarity, resolve_similarity
-from demur_research.recorder import read
-from demur_research.references import SIDES, Asked, items, questions
 
 _FLAT_GOAL, _MB_GOAL, _LOOKUP_GOAL, _PAIRS_GOAL = 1.25, 2048, 2.5, 0.55
 _PART = 200
 _CEILING = 0.8
 _LOOKUPS = 300
 _SIMILARITIES = ("overlap", "cosine")
+_SIDES = ("non_hallu", "half_hallu", "hallu")
 
 T = TypeVar("T")
 
@@ -86,7 +85,6 @@ def main() -> None:
     parser.add_argument("--embedded", type=int, nargs="*", default=[737], help="with MiniLM")
     parser.add_argument("--data", type=Path, help="folder with chale/")
     parser.add_argument("--rows", type=int, default=300, help="rows of CHALE")
-    parser.add_argument("--recording", type=Path, help="of demur-bench chale")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     options = parser.parse_args()
     print(load())
@@ -267,7 +265,7 @@ def _pairs(options: argparse.Namespace) -> list[str]:
         return []
     over = []
     print("CHALE's rows          | similarity | pairs an answer  of them scored  texts embedded")
-    for kind, rows in _chale(options.data, options.rows, options.recording).items():
+    for kind, rows in _chale(options.data, options.rows).items():
         for name in _SIMILARITIES:
             embeddings = WordVectors()
             similarity = _similarity(name, embeddings)
@@ -285,22 +283,22 @@ def _pairs(options: argparse.Namespace) -> list[str]:
             if share > _PAIRS_GOAL and name == "overlap":
                 over.append(f"CHALE, {kind}: {share:.3f} of the pairs are scored")
     print(
-        "(unlike: without the rows whose two wrong answers are equal; recorded: these, with a "
-        "model's replies;\nelse references' answers and pairs are made up)\n"
+        "(unlike: without the rows whose two wrong answers are equal; references' answers and "
+        "pairs are made up)\n"
     )
     return over
 
 
-def _chale(folder: Path, count: int, recording: Path | None) -> dict[str, list[Item]]:
+def _chale(folder: Path, count: int) -> dict[str, list[Item]]:
     """CHALE's questions and answers, with what references say of them."""
     with (folder / "chale" / "chale.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     unlike = [row for row in rows if not row["flags"]["half_equals_hallu"]]
-    found = {
+    return {
         kind: [
             Item(
                 replace(one.asked, question=row["question"]),
-                tuple(row[side] for side in SIDES),
+                tuple(row[side] for side in _SIDES),
             )
             # Spread over the file, whose order is the source's.
             for one, row in zip(
@@ -309,14 +307,6 @@ def _chale(folder: Path, count: int, recording: Path | None) -> dict[str, list[I
         ]
         for kind, some in {"all": rows, "unlike": unlike}.items()
     }
-    if recording is not None:
-        known, asked = questions(folder), Asked()
-        lines = read(recording, items(known))
-        found["recorded"] = [
-            Item(asked.known(one, lines), tuple(one.answers[side] for side in SIDES))
-            for one in asked.recorded(known, lines)
-        ]
-    return found
 
 
 # --- Helpers ------------------------------------------------------------------------------------

@@ -327,8 +327,8 @@ class Evaluation(ShownInNotebooks, _Value):
     def failures(self) -> tuple[Failure, ...]:
         """What is wrong with the answer, without repeats; empty unless it failed.
 
-        Where `failure` is "self_contradiction" it is that. Else the labels of the claims tell it;
-        where no claim is labelled as wrong, `failure` does, or it is "other".
+        An answer that contradicts itself has this failure alone. Else the claims that are labelled
+        as wrong tell the failures. Without such a claim it is `failure`, or "other".
         """
         if self.passed is not False:
             return ()

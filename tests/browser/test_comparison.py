@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from demur.comparing import Compared, Comparison, Estimate, Quality
-from demur.report import write_comparison
+from demur.report import comparison_page
 from support.reports import LAPTOP, PHONE, on
 
 pytestmark = pytest.mark.browser
@@ -48,10 +48,15 @@ DETECTORS = (
 )
 
 
+def _write(folder: Path, comparison: Comparison) -> Path:
+    page = folder / "page.html"
+    page.write_text(comparison_page(comparison), encoding="utf-8")
+    return page
+
+
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    write_comparison(_comparison(*DETECTORS), tmp_path / "page.html")
-    return tmp_path / "page.html"
+    return _write(tmp_path, _comparison(*DETECTORS))
 
 
 @pytest.mark.parametrize("size", [LAPTOP, PHONE], ids=["laptop", "phone"])
@@ -70,7 +75,7 @@ def test_it_shows_chart_and_tables_and_runs_nothing(
         assert "●" in rows.nth(1).inner_text()
         assert "bold</b>" in rows.nth(2).inner_text()
         assert "fewl" in shown.locator("#left-head + ul").inner_text()
-        assert "4 more answers have no label" in shown.locator(".about").inner_text()
+        assert "without a label, which are left out: 4." in shown.locator(".about").inner_text()
 
     on(page, chromium, do, **size, color_scheme=scheme)
 
@@ -97,13 +102,14 @@ def test_the_line_is_named_and_every_point_is_told(page: Path, chromium: Any) ->
 
 
 def test_without_any_figure_it_says_so(tmp_path: Path, chromium: Any) -> None:
-    write_comparison(_comparison(_compared("lost", None, 10)), tmp_path / "page.html")
+    page = _write(tmp_path, _comparison(_compared("lost", None, 10)))
 
     def do(shown: Any) -> None:
         assert shown.locator("#chart").count() == 0
-        assert "No detector has an AUROC" in shown.locator("figure .notice").inner_text()
+        notice = shown.locator("figure .notice").inner_text()
+        assert "No detector has both an AUROC and a cost" in notice
 
-    on(tmp_path / "page.html", chromium, do)
+    on(page, chromium, do)
 
 
 @pytest.mark.parametrize("tokens", [(0.0, 0.0), (5.0, 5.0), (0.0, 0.003)])
@@ -111,7 +117,7 @@ def test_costs_that_are_all_alike_or_tiny_are_drawn(
     tmp_path: Path, chromium: Any, tokens: tuple[float, float]
 ) -> None:
     pair = (_compared("one", 0.6, tokens[0]), _compared("other", 0.8, tokens[1], line=True))
-    write_comparison(_comparison(*pair), tmp_path / "page.html")
+    page = _write(tmp_path, _comparison(*pair))
 
     def do(shown: Any) -> None:
         points = shown.locator("#chart path:has(> title)").all()
@@ -121,4 +127,4 @@ def test_costs_that_are_all_alike_or_tiny_are_drawn(
             point = one.bounding_box()
             assert frame["x"] <= point["x"] <= frame["x"] + frame["width"]
 
-    on(tmp_path / "page.html", chromium, do)
+    on(page, chromium, do)

@@ -249,7 +249,7 @@ def test_the_summary_as_lines(file: Path, capsys: Any) -> None:
 
 
 def test_the_summary_as_json(file: Path, capsys: Any) -> None:
-    assert _run(file, "--json", "--price-in", 2) == 0
+    assert _run(file, "--json", "--price-in", 2, "--price-out", 0) == 0
     out = capsys.readouterr().out
     assert out.count("\n") == 1
     summary = json.loads(out)

@@ -93,7 +93,7 @@ def _findings(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
 def test_all_configurations_cost_two_calls_a_question(
     file: Path, server: OpenAIServer, capsys: Any
 ) -> None:
-    assert _score(file, "--json", "--price-in", 1) == 0
+    assert _score(file, "--json", "--price-in", 1, "--price-out", 0) == 0
     out, err = capsys.readouterr()
     asked = Counter((_city(request), _asks_pairs(request)) for request in server.requests)
     assert asked == {(f"City{at}", pairs): 1 for at in range(QUESTIONS) for pairs in (True, False)}

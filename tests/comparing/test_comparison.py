@@ -13,8 +13,8 @@ import pytest
 
 from demur import Evaluation, Usage
 from demur.comparing import Comparison, csv_table, markdown, read_comparison
+from demur.comparing import cost_rows as costs
 from demur.comparing import quality_rows as quality
-from demur.errors import DemurError
 from demur.scoring import ScoringError
 
 NOTHING = Evaluation(name="x", label="Abstain")
@@ -116,6 +116,15 @@ def test_the_line_is_drawn_by_the_cost_that_is_asked_for(path: Path) -> None:
     assert on_line(cost="money") == []
 
 
+def test_a_cost_that_the_endpoint_does_not_report_is_not_taken_for_nothing(path: Path) -> None:
+    silent = [one.model_copy(update={"usage": Usage(calls=1, seconds=9)}) for one in GOOD]
+    _write(path, {"good": GOOD, "silent": silent}, LABELS)
+    found = read_comparison(path, prices=(1.0, 1.0))
+    one = found.detectors[1]
+    assert (one.cost["tokens"], one.cost["money"], one.on_line) == (None, None, False)
+    assert costs(found)[1][-4:] == ["1.0", "–", "9.00", "–"]
+
+
 def test_the_last_finding_and_the_last_label_count(path: Path) -> None:
     _write(path, {"good": GOOD}, [not label for label in LABELS])
     assert read_comparison(path).detectors[0].quality.auroc.value == 0.0
@@ -139,10 +148,11 @@ def test_labels_that_are_given_correct_those_in_the_file(path: Path) -> None:
 def test_results_of_demur_score_are_compared_by_given_labels(path: Path) -> None:
     lines = [line for line in _lines({"good": GOOD}, LABELS) if "note" not in line]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with pytest.raises(DemurError, match="no answer has a label; --labels"):
+    with pytest.raises(ScoringError, match="no answer has a label; --labels"):
         read_comparison(path)
-    found = read_comparison(path, given={f"q{at}": label for at, label in enumerate(LABELS)})
-    assert (found.answers, found.groups, found.unlabelled) == (16, 16, 0)
+    given = {f"q{at}": label for at, label in enumerate(LABELS) if at != 5}
+    found = read_comparison(path, given=given)
+    assert (found.answers, found.groups, found.unlabelled) == (15, 15, 1)
     assert found.detectors[0].quality.auroc.value == 1.0
 
 
@@ -189,7 +199,7 @@ def test_markdown_has_both_tables_and_what_is_left_out(compared: Comparison) -> 
     text = markdown(compared)
     assert "| good | ● | 1.000 | 1.000 to 1.000 |" in text
     assert "- gone: why" in text
-    assert "3 more answers have no label" in text
+    assert "without a label, which are left out: 3." in text
     assert "\u202e" not in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 8

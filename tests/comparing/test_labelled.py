@@ -49,10 +49,8 @@ def _labels(labelled: Labelled) -> dict[str, bool]:
 
 
 def _asked(labelled: Labelled, detector: Detector) -> list[str]:
-    rows = labelled.data.rows()
-    return [
-        row.key(name) for row in rows if labelled.wants(row.id, detector) for name in row.samples
-    ]
+    keys = [row.key(name) for row in labelled.data.rows() for name in row.samples]
+    return [key for key in keys if labelled.wants(key, detector)]
 
 
 def test_a_label_is_true_or_false_or_missing(read: Read) -> None:
@@ -72,6 +70,17 @@ def test_named_answers_have_a_label_each(read: Read) -> None:
     assert _labels(labelled) == {"q:good": False, "q:bad": True}
     assert labelled.unlabelled == 1
     assert _asked(labelled, CHEAP) == ["q:good", "q:bad"]
+
+
+def test_lines_with_one_id_are_all_read_and_each_for_what_it_has(read: Read) -> None:
+    rows = [
+        {"id": "q", "answers": {"a": "x"}, "hallucinated": {"a": True}},
+        {"id": "q", "answers": {"b": "x"}, "hallucinated": {"b": False}, "contexts": ["c"]},
+    ]
+    labelled = read(*rows, limit=1)
+    assert _labels(labelled) == {"q:a": True, "q:b": False}
+    assert _asked(labelled, CHEAP) == ["q:a", "q:b"]
+    assert _asked(labelled, READER) == ["q:b"]
 
 
 def test_labels_of_a_file_count_instead_of_the_rows_own(read: Read) -> None:

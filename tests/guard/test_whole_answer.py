@@ -91,12 +91,6 @@ def test_an_answer_against_itself_is_repaired_by_its_own_key() -> None:
     assert "sources" not in told
 
 
-def test_where_no_key_fits_the_end_follows() -> None:
-    policy = {"neutral": Regenerate(), "end": Abstain("Sorry.")}
-    output, trace = _traced(guarded(BESIDE, RIGHT, on_fail=policy))
-    assert (output, trace.outcome, len(trace.attempts)) == ("Sorry.", "abstained", 1)
-
-
 @pytest.mark.parametrize("said", ["I don't know.", "The documents do not say."])
 def test_an_answer_that_does_not_know_leaves_as_one_with_nothing_to_check(said: str) -> None:
     output, trace = _traced(guarded(said))

@@ -56,11 +56,13 @@ def test_ibuprofens_trouble_with_breathing_can_be_read_although_its_denial_is_mi
 
 
 def test_ibuprofens_answer_fails_by_triplets(model: BaseChatModel) -> None:
-    """The labels are not all the source's, and the model writes five triplets instead of seven."""
-    found = RefChecker(model, claims="triplets").invoke(IBUPROFEN)
+    """A part of the answer, since each triplet is a call: one use and two side effects."""
+    part = "Ibuprofen eases fever. Its common side effects are nausea and giddiness."
+    sample = IBUPROFEN.model_copy(update={"answer": part})
+    found = RefChecker(model, claims="triplets").invoke(sample)
     assert (found.error, found.passed) == (None, False)
     labels = [claim.label for claim in found.claims]
-    assert len(labels) >= 3
+    assert len(labels) >= 2
     assert None not in labels
     assert found.score == labels.count(ClaimLabel.ENTAILMENT) / len(labels)
 
@@ -79,7 +81,7 @@ def test_watermelon_seeds_are_scored(model: BaseChatModel) -> None:
 
     By words its wrong and corrected answers are alike, and so the weights are nearly even.
     """
-    fewl = FEWL(model, n_answers=2, n_wrong=3, min_pairs=1, neighbors=NeighborStore())
+    fewl = FEWL(model, n_answers=2, n_wrong=1, min_pairs=1, neighbors=NeighborStore())
     right, wrong = (
         fewl.invoke({"question": SEEDS, "answer": answer}) for answer in (SEEDS_RIGHT, SEEDS_WRONG)
     )

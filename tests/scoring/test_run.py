@@ -208,14 +208,14 @@ def test_what_is_undetermined_is_scored_again_only_when_asked(data: Data, out: P
     assert not any(line["evaluation"]["error"] for line in now.values())
 
 
-def test_an_evaluator_scores_the_rows_that_are_meant_for_it(data: Data, out: Path) -> None:
+def test_an_evaluator_scores_the_answers_that_are_meant_for_it(data: Data, out: Path) -> None:
     few, every = Scripted(script=length), Scripted(script=length)
     evaluators = {"few": few, "all": every}
     meant = {f"q{row}" for row in range(0, 20, 4)}
     seen: list[Progress] = []
 
-    def wants(row: str, evaluator: str) -> bool:
-        return evaluator == "all" or row in meant
+    def wants(key: str, evaluator: str) -> bool:
+        return evaluator == "all" or key in meant
 
     for _ in range(2):
         run_on(data, out, evaluators, do=lambda run: run.score(seen.append), wants=wants)
@@ -269,7 +269,7 @@ def test_a_retry_forgets_nothing_that_it_does_not_score_again(data: Data, out: P
     lost = {name: Scripted(script=lambda sample: undetermined("why")) for name in ("one", "two")}
     run_on(data, out, lost)
     again = Scripted(script=length)
-    run_on(data, out, {"one": again}, retry=True, wants=lambda row, _: row in ("q1", "q2"))
+    run_on(data, out, {"one": again}, retry=True, wants=lambda key, _: key in ("q1", "q2"))
     assert len(again.asked) == 2
     undecided = [found for found in read_results(out) if found.evaluation.undetermined]
     assert len(undecided) == 38
@@ -278,5 +278,5 @@ def test_a_retry_forgets_nothing_that_it_does_not_score_again(data: Data, out: P
 
 def test_findings_that_are_not_wanted_any_more_are_not_counted(data: Data, out: Path) -> None:
     run_on(data, out)
-    done = run_on(data, out, do=lambda run: (run.done, run.total), wants=lambda row, _: row == "q3")
+    done = run_on(data, out, do=lambda run: (run.done, run.total), wants=lambda key, _: key == "q3")
     assert done == (1, 1)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from langchain_core.language_models import BaseChatModel
-
 from demur import RefChecker, ReverseValidation, resolve_model
+from demur.cli.runs import policy_of, unknown
 from demur.evaluators import (
     CONFIGURATIONS,
     DESCRIPTIONS,
@@ -22,7 +20,6 @@ from demur.evaluators import (
     NeighborStore,
     default_configuration,
 )
-from demur.runtime import CallPolicy, policy_for
 from demur.schema import Sample, Threshold
 from demur.similarity import resolve_similarity
 
@@ -74,7 +71,9 @@ def _refchecker(options: Options, results: Path) -> Method:
     arguments = {name: options[name] for name in names if name in options}
     model = options.get("model", "local")
     chat = resolve_model(model)
-    evaluator = RefChecker(chat, **arguments, call_policy=_policy(chat, options))
+    evaluator = RefChecker(
+        chat, **arguments, call_policy=policy_of(chat, options.get("max_concurrency"))
+    )
     named = {name: getattr(evaluator, name) for name in names}
     settings = {"model": model, **named, "threshold": _plain(evaluator.threshold)}
     return Method({"refchecker": evaluator}, settings)
@@ -118,7 +117,7 @@ def _fewl(options: Options, results: Path) -> Method:
             premise=premise,
             neighbors=store,
             threshold=options.get("threshold"),
-            call_policy=_policy(models[0], options),
+            call_policy=policy_of(models[0], options.get("max_concurrency")),
             **counts,
             **CONFIGURATIONS[name],
         )
@@ -147,9 +146,7 @@ def _configurations(named: Iterable[str], known: Iterable[str]) -> list[str]:
     names = [*dict.fromkeys(named)]
     for name in names:
         if name not in known:
-            close = difflib.get_close_matches(name, known, 3)
-            hint = f"did you mean {' or '.join(close)}? " if close else ""
-            raise ValueError(f"unknown config {name!r}: {hint}--list-configs lists them")
+            raise ValueError(unknown("config", name, known, "--list-configs"))
     return names
 
 
@@ -203,7 +200,7 @@ def _reverse_validation(options: Options, results: Path) -> Method:
         name: ReverseValidation(
             chat,
             validator=None if validator is None else resolve_model(validator),
-            call_policy=_policy(chat, options),
+            call_policy=policy_of(chat, options.get("max_concurrency")),
             **{**arguments, "variant": name},
         )
         for name in chosen
@@ -224,12 +221,6 @@ def _entity_is_a_name(sample: Sample) -> str | None:
 def _plain(value: Any) -> Any:
     """A setting as JSON."""
     return value.model_dump(mode="json") if isinstance(value, Threshold) else value
-
-
-def _policy(model: BaseChatModel, options: Options) -> CallPolicy | None:
-    """The model's own policy with another number of calls at a time, if one was given."""
-    most = options.get("max_concurrency")
-    return None if most is None else replace(policy_for(model, None), max_concurrency=most)
 
 
 _FEWL_OPTIONS = (

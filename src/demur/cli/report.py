@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from demur.cli.console import PASSED, errors, output, pipe_may_close, say_left_out
+from demur.cli.runs import PriceIn, PriceOut, read_prices
 from demur.observe.log import LogError, open_log, read_labels
 from demur.report import MOST, plural, write_report
 from demur.schema import Threshold
@@ -46,13 +46,8 @@ def report(
         Path | None,
         typer.Option(dir_okay=False, help="A file of `demur calibrate`: a threshold to mark."),
     ] = None,
-    price_in: Annotated[
-        float | None,
-        typer.Option(min=0, help="Of a million tokens that models read, in any currency."),
-    ] = None,
-    price_out: Annotated[
-        float | None, typer.Option(min=0, help="Of a million tokens that models write.")
-    ] = None,
+    price_in: PriceIn = None,
+    price_out: PriceOut = None,
     title: Annotated[str | None, typer.Option(help="The page's.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a page that is there.")] = False,
 ) -> int:
@@ -63,7 +58,7 @@ def report(
     Exit codes: 0, also if the log is empty, 2 the log cannot be read or the page not be written,
     64 wrong usage, 130 interrupted.
     """
-    prices = _prices(price_in, price_out)
+    prices = read_prices(price_in, price_out)
     if out is None and not file.name:
         raise LogError(f"cannot read {file}: it is a folder")
     page = file.with_suffix(".html") if out is None else out
@@ -98,14 +93,3 @@ def report(
             runs = f"the newest {written.rows:,} of {written.runs:,} runs (--last changes that)"
         terminal.say(output(), terminal.one_line(f"{runs} written to {page}"))
     return PASSED
-
-
-def _prices(into: float | None, out: float | None) -> tuple[float, float] | None:
-    if into is None and out is None:
-        return None
-    if into is None or out is None:
-        raise typer.BadParameter("--price-in and --price-out are given together")
-    for option, price in (("--price-in", into), ("--price-out", out)):
-        if not math.isfinite(price):
-            raise typer.BadParameter(f"expected a number, got {price}", param_hint=option)
-    return into, out

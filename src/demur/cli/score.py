@@ -22,23 +22,30 @@ from demur.cli.console import (
     UNDECIDED,
     USAGE,
     complain,
-    errors,
     escaped,
     output,
     pipe_may_close,
     read_threshold,
-    reason,
 )
 from demur.cli.figures import Prices
-from demur.cli.methods import METHODS, Maker, Method, Prepare
-from demur.cli.progress import Report, counts
+from demur.cli.methods import METHODS, Maker, Prepare
+from demur.cli.progress import Report
+from demur.cli.runs import (
+    ROWS_AT_ONCE,
+    MaxConcurrency,
+    PriceIn,
+    PriceOut,
+    Restart,
+    Retry,
+    carry_out,
+    read_prices,
+    usable,
+)
 from demur.errors import DemurError
 from demur.evaluators import Fitted
 from demur.schema import Usage
 from demur.scoring import (
     Data,
-    Progress,
-    Results,
     Run,
     ScoringError,
     open_run,
@@ -48,7 +55,6 @@ from demur.scoring import (
 )
 from demur.views import terminal
 
-_ROWS_AT_ONCE = 16
 _MODEL = "local, local:FILE.gguf, openai:NAME or ollama:NAME"
 
 
@@ -137,24 +143,11 @@ def score(
             "-o", "--out", dir_okay=False, help="The results. [default: FILE.scores.jsonl]"
         ),
     ] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Begin anew; results that are there are put aside.")
-    ] = False,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Score again what was left undetermined.")
-    ] = False,
-    max_concurrency: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Rows at a time, and calls to one model. [default: 16, and as it bears]"
-        ),
-    ] = None,
-    price_in: Annotated[
-        float | None, typer.Option(min=0, help="Price of a million tokens of prompts.")
-    ] = None,
-    price_out: Annotated[
-        float | None, typer.Option(min=0, help="Price of a million tokens of replies.")
-    ] = None,
+    restart: Restart = False,
+    retry: Retry = False,
+    max_concurrency: MaxConcurrency = None,
+    price_in: PriceIn = None,
+    price_out: PriceOut = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the summary as one line of JSON.")
     ] = False,
@@ -201,24 +194,25 @@ def score(
     }
     options = {name: value for name, value in of_method.items() if value is not None}
     _known(maker, method, options)
-    prices = None if price_in is None and price_out is None else (price_in or 0.0, price_out or 0.0)
+    prices = read_prices(price_in, price_out)
     try:
         with contextlib.redirect_stdout(sys.stderr), _file(file, out) as (path, name, target):
-            with _usable():
+            with usable():
                 data = Data(path, name, read_fields(fields or ()), maker.check(options), limit)
             with read_input(data) as rows:
-                with _usable():
+                with usable():
                     chosen = maker.make(options, target)
                 with open_run(
                     rows,
                     chosen.evaluators,
                     target,
                     settings={"demur": __version__, "method": method, **chosen.settings},
-                    rows_at_once=max_concurrency or _ROWS_AT_ONCE,
+                    rows_at_once=max_concurrency or ROWS_AT_ONCE,
                     restart=restart,
                     retry=retry,
                 ) as run:
-                    if not _carry_out(run, chosen, prices):
+                    first = chosen.prepare and partial(_prepare, run, chosen.prepare, prices)
+                    if not carry_out(run, "scoring", prices, first):
                         return INTERRUPTED
                     summary = summarise(run.ledger, run.evaluators)
                 chosen.close()
@@ -245,17 +239,6 @@ def _known(maker: Maker, method: str, options: Iterable[str]) -> None:
 
 
 @contextlib.contextmanager
-def _usable() -> Iterator[None]:
-    """Tell of values that are of no use as of wrong usage."""
-    try:
-        yield
-    except DemurError:
-        raise
-    except (ValueError, TypeError) as error:
-        raise typer.BadParameter(reason(error)) from error
-
-
-@contextlib.contextmanager
 def _file(file: str, out: Path | None) -> Iterator[tuple[Path, str, Path]]:
     """The input, what to call it, and the file of results. Standard input is read to its end."""
     if file != "-":
@@ -271,41 +254,7 @@ def _file(file: str, out: Path | None) -> Iterator[tuple[Path, str, Path]]:
         yield path, "standard input", out
 
 
-def _carry_out(run: Run, method: Method, prices: Prices | None) -> bool:
-    """Score what is missing; False after an interrupt."""
-    say_what_was_there(run.results)
-    try:
-        with counts() as report:
-            if method.prepare is not None and run.done < run.total:
-                _prepare(run, method.prepare, report, prices)
-            run.score(partial(_report, report, prices))
-    except KeyboardInterrupt:
-        say_stopped(run)
-        return False
-    return True
-
-
-def say_what_was_there(results: Results) -> None:
-    """Say what became of results that were there before."""
-    if results.aside:
-        aside = terminal.one_line(str(results.aside))
-        terminal.say(errors(), f"the earlier results are in {aside}")
-    if results.cut:
-        path = terminal.one_line(str(results.path))
-        terminal.say(
-            errors(), f"{path} ended in a line that was not whole: {results.cut} bytes cut"
-        )
-
-
-def say_stopped(run: Run) -> None:
-    """Say how far a run came that was interrupted."""
-    path = terminal.one_line(str(run.results.path))
-    terminal.say(
-        errors(), f"stopped: {run.done:,} of {run.total:,} are in {path}; the same command goes on"
-    )
-
-
-def _prepare(run: Run, prepare: Prepare, report: Report, prices: Prices | None) -> None:
+def _prepare(run: Run, prepare: Prepare, prices: Prices | None, report: Report) -> None:
     """Have the references asked about all questions, and write down what each cost."""
     before = Usage()
 
@@ -327,8 +276,3 @@ def _prepare(run: Run, prepare: Prepare, report: Report, prices: Prices | None) 
 def _difference(now: Usage, before: Usage) -> Usage:
     values = {name: value - getattr(before, name) for name, value in now}
     return Usage(**values)
-
-
-def _report(report: Report, prices: Prices | None, now: Progress) -> None:
-    open_cases = f"{now.undetermined:,} undetermined, " if now.undetermined else ""
-    report("scoring", f"{open_cases}{figures.spent(now.usage, prices)}", now.done, now.total)

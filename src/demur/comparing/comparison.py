@@ -25,13 +25,13 @@ from demur.comparing.figures import (
     on_pareto_line,
 )
 from demur.comparing.labelled import Label, Told
-from demur.errors import DemurError
 from demur.schema import Evaluation, Usage
-from demur.scoring import Note, Result, read_lines
+from demur.scoring import Note, Result, ScoringError, read_lines
 
 Cost: TypeAlias = Literal["tokens", "seconds", "calls", "money"]
 Prices: TypeAlias = tuple[float, float]
-"""Of a million tokens of prompts, and of replies."""
+"""The prices of a million tokens that models read, and of a million that they write."""
+_SEED = 0
 _UNKNOWN = Estimate(None, None)
 
 
@@ -58,17 +58,19 @@ class Compared:
     answers: int
     """Labelled answers that it was asked about."""
     scored: int
-    """Those with a score, by which `auroc`, `auprc` and what follows are worked out."""
+    """Answers with a score. All figures but the detector's own decisions are about these."""
     hallucinated: int
-    """Of those."""
+    """Hallucinated answers among those with a score."""
     decided: int
     """Answers that it passed or failed by itself."""
     undetermined: int
     nothing_to_check: int
     quality: Quality
     cost: Mapping[Cost, float | None]
-    """Per answer that it was asked about, those left undetermined too: `calls` to the model,
-    `tokens` read and written, `seconds` in calls, and `money`; None without prices."""
+    """The mean of an answer that it was asked about, undetermined ones included: `calls` to the
+    model, `tokens` read and written, `seconds` in calls and in models of this process, and `money`.
+    `tokens` and `money` are None where the endpoint reports no tokens, and `money` without prices.
+    """
     on_line: bool = False
     """Whether no other detector beats it in AUROC and cost, see `on_pareto_line`."""
 
@@ -83,9 +85,9 @@ class Comparison:
     """Detectors side by side."""
 
     name: str
-    """Of the set."""
+    """The set's name."""
     model: str | None
-    """Whom the detectors asked; None where it is not known."""
+    """The model that the detectors asked; None where it is not known."""
     answers: int
     """Answers with a label."""
     hallucinated: int
@@ -110,24 +112,21 @@ def read_comparison(
     labels: Mapping[str, Label] | None = None,
     cost: Cost = "tokens",
     prices: Prices | None = None,
-    seed: int = 0,
 ) -> Comparison:
     """Compare the detectors whose findings a file of results holds; no model is needed.
 
     Args:
         path: What `demur compare` wrote; or what `demur score` wrote, with labels.
-        given: Labels by the answers' keys, which count instead of those in the file. A group that
-            the file does not tell is that of the answer alone.
+        given: Labels by the answers' keys, which count instead of those in the file. An answer
+            whose group is not in the file is a group of its own.
         only: The detectors to compare; None: all of them.
-        labels: The answers to compare, whatever else says of them; None: all that have a label in
+        labels: The answers to compare, with their labels. None: all answers that have a label in
             the file or in `given`.
-        cost: By what the Pareto line is drawn.
-        prices: Of a million tokens.
-        seed: Of the halves and of the bootstrap.
+        cost: The cost that the Pareto line weighs.
+        prices: For the cost in money.
 
     Raises:
-        ScoringError: The file cannot be read, or holds something else.
-        DemurError: No answer in it has a label.
+        ScoringError: The file cannot be read, holds something else, or no answer in it has a label.
     """
     told, found = Told(), dict[str, dict[str, Evaluation]]()
     for line in read_lines(path):
@@ -144,22 +143,25 @@ def read_comparison(
         else:
             unknown += 1
     if not known:
-        raise DemurError(f"{path}: no answer has a label; --labels names a file of them")
+        raise ScoringError(f"{path}: no answer has a label; --labels names a file of them")
     # Not in the order of the findings, so that a run that went on has the same figures.
     places = {name: place for place, name in enumerate(DETECTORS)}
     ordered = {
         name: [(known[key], found[name][key]) for key in known if key in found[name]]
         for name in sorted(found, key=lambda name: (places.get(name, len(places)), name))
     }
-    rows = [_compared(name, pairs, prices, seed) for name, pairs in ordered.items() if pairs]
+    rows = [_compared(name, pairs, prices) for name, pairs in ordered.items() if pairs]
     about = told.about
+    unlabelled = int(about.get("unlabelled") or 0)
+    if labels is None:
+        unlabelled += len({key for each in found.values() for key in each} - known.keys())
     return Comparison(
         name=str(about.get("name") or path.name),
         model=about.get("model"),
         answers=len(known),
         hallucinated=sum(label.hallucinated for label in known.values()),
         groups=len({label.group for label in known.values()}),
-        unlabelled=int(about.get("unlabelled") or 0),
+        unlabelled=unlabelled,
         unknown=unknown if labels is None else int(about.get("unknown") or 0),
         cost=cost,
         prices=prices,
@@ -174,12 +176,13 @@ def read_comparison(
 
 
 def _compared(
-    name: str, pairs: Sequence[tuple[Label, Evaluation]], prices: Prices | None, seed: int
+    name: str, pairs: Sequence[tuple[Label, Evaluation]], prices: Prices | None
 ) -> Compared:
     scored = [(label, found.score) for label, found in pairs if found.score is not None]
     decided = [(label, found.passed) for label, found in pairs if found.passed is not None]
     spent = sum((found.usage for _, found in pairs), Usage())
-    count = len(pairs)
+    count, tokens = len(pairs), spent.input_tokens + spent.output_tokens
+    reported = tokens > 0 or spent.calls == 0
     return Compared(
         name=name,
         answers=count,
@@ -188,18 +191,18 @@ def _compared(
         decided=len(decided),
         undetermined=sum(found.undetermined for _, found in pairs),
         nothing_to_check=sum(found.nothing_to_check for _, found in pairs),
-        quality=_quality(scored, decided, seed),
+        quality=_quality(scored, decided),
         cost={
-            "tokens": (spent.input_tokens + spent.output_tokens) / count,
+            "tokens": tokens / count if reported else None,
             "seconds": spent.seconds / count,
             "calls": spent.calls / count,
-            "money": None if prices is None else spent.price(*prices) / count,
+            "money": spent.price(*prices) / count if prices and reported else None,
         },
     )
 
 
 def _quality(
-    scored: Sequence[tuple[Label, float]], decided: Sequence[tuple[Label, bool]], seed: int
+    scored: Sequence[tuple[Label, float]], decided: Sequence[tuple[Label, bool]]
 ) -> Quality:
     quality = Quality()
     if scored:
@@ -209,12 +212,12 @@ def _quality(
             "auroc": partial(auroc, scores, wrong),
             "auprc": partial(average_precision, scores, wrong),
         }
-        first = halves(wrong, groups, seed)
+        first = halves(wrong, groups, _SEED)
         by_f1, balanced = (cross_fitted(scores, wrong, first, by_f1=each) for each in (True, False))
         if by_f1 is not None and balanced is not None:
             figures["balanced_accuracy"] = partial(balanced_accuracy, balanced, wrong)
             figures["f1"] = partial(f1, by_f1, wrong)
-        quality = _with(quality, figures, groups, seed)
+        quality = _with(quality, figures, groups)
     if decided:
         flagged = np.array([not passed for _, passed in decided], dtype=np.bool_)
         wrong, groups = _columns([label for label, _ in decided])
@@ -222,14 +225,12 @@ def _quality(
             "own_balanced_accuracy": partial(balanced_accuracy, flagged, wrong),
             "own_f1": partial(f1, flagged, wrong),
         }
-        quality = _with(quality, own, groups, seed)
+        quality = _with(quality, own, groups)
     return quality
 
 
-def _with(
-    quality: Quality, figures: Mapping[str, Figure], groups: Sequence[str], seed: int
-) -> Quality:
-    found = estimates([*figures.values()], groups, seed)
+def _with(quality: Quality, figures: Mapping[str, Figure], groups: Sequence[str]) -> Quality:
+    found = estimates([*figures.values()], groups, _SEED)
     return replace(quality, **dict(zip(figures, found, strict=True)))
 
 

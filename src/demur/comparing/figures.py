@@ -99,8 +99,8 @@ def halves(hallucinated: Bools, groups: Sequence[Hashable], seed: int) -> Bools:
 def cross_fitted(scores: Floats, hallucinated: Bools, first: Bools, *, by_f1: bool) -> Bools | None:
     """Which answers are flagged by the threshold that was best on the other half.
 
-    Each half serves once as the other, and the decisions of both are pooled. Of several thresholds
-    that are equally good on a half it is the lowest, which flags the fewest answers.
+    Each half serves once as the other, and the decisions of both are pooled. Where thresholds are
+    equally good on a half, the lowest one counts, which flags the fewest answers.
 
     Args:
         scores: Shape (answers,).
@@ -143,9 +143,9 @@ def estimates(figures: Sequence[Figure], groups: Sequence[Hashable], seed: int) 
     threshold would vary.
 
     Args:
-        figures: What is worked out.
-        groups: Of each answer the group it belongs to.
-        seed: Of the bootstrap.
+        figures: The figures to estimate.
+        groups: The group of each answer.
+        seed: The seed of the bootstrap.
     """
     codes, count = _codes(groups)
     values = [float(figure(np.ones(len(codes)))) for figure in figures]
@@ -168,14 +168,16 @@ def estimates(figures: Sequence[Figure], groups: Sequence[Hashable], seed: int) 
 
 
 def on_pareto_line(points: Sequence[tuple[float, float] | None]) -> list[bool]:
-    """Which of several things no other one beats.
+    """Which points no other point beats.
+
+    One point beats another if it is better and at most as expensive, or at least as good and
+    cheaper. Equal points do not beat each other.
 
     Args:
-        points: Of each its quality and its cost; None: it is not known, and beats nothing.
+        points: Quality and cost; None: one of them is not known, so the point beats nothing.
 
     Returns:
-        For each whether no other is better and at most as expensive, or at least as good and
-        cheaper. Equal ones do not beat each other.
+        For each point whether it is known and not beaten.
     """
     known = [point for point in points if point is not None]
     return [

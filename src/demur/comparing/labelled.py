@@ -40,19 +40,19 @@ class Labelled:
     """Labels that were given for answers that are not in the set."""
     _lacks: Mapping[tuple[Needs, bool], str]
     """Why no row allows a detector, by what it needs and whether it is expensive."""
-    _rows: Mapping[tuple[Needs, bool], Collection[str]]
-    """The ids of rows for a detector, by the same."""
+    _keys: Mapping[tuple[Needs, bool], Collection[str]]
+    """The keys of the answers for a detector, by the same."""
 
     def lacks(self, detector: Detector) -> str | None:
         """Why no row allows a detector, or None if one does."""
         return self._lacks.get((detector.needs, detector.expensive))
 
-    def wants(self, row: str, detector: Detector) -> bool:
-        """Whether a detector is asked about the answers of a row."""
-        return row in self._rows[detector.needs, detector.expensive]
+    def wants(self, key: str, detector: Detector) -> bool:
+        """Whether a detector is asked about an answer."""
+        return key in self._keys[detector.needs, detector.expensive]
 
     def notes(self, model: str, left_out: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        """What the results are to tell of the set, so that they can be read without it.
+        """What the results have to hold of the set, so that they can be read without it.
 
         Args:
             model: The name of the model that is asked.
@@ -73,9 +73,9 @@ class _Read:
     given: Mapping[str, bool]
     needs: Collection[Needs]
     labels: dict[str, dict[str, Label]] = field(default_factory=dict)
-    """By the rows' ids, and the answers' keys."""
+    """By the rows' ids, which several lines may share, and the answers' keys."""
     lacks: dict[str, dict[Needs, str]] = field(default_factory=dict)
-    """By the rows' ids, what they lack."""
+    """By the answers' keys, what their rows lack."""
     used: int = 0
     unlabelled: int = 0
 
@@ -84,10 +84,10 @@ class _Read:
         self.used += sum(row.key(name) in self.given for name in row.samples)
         self.unlabelled += len(row.samples) - len(found)
         if found:
-            self.labels[row.id] = found
+            self.labels.setdefault(row.id, {}).update(found)
             sample = next(iter(row.samples.values()))
             lacks = {needs: lack for needs in self.needs if (lack := needs(sample)) is not None}
-            self.lacks[row.id] = lacks
+            self.lacks |= dict.fromkeys(found, lacks)
         return row
 
 
@@ -132,12 +132,13 @@ def read_labelled(
         samples = {name: one for name, one in row.samples.items() if row.key(name) in labels}
         return replace(row, samples=samples) if samples else None
 
-    lacks, rows = dict[tuple[Needs, bool], str](), dict[tuple[Needs, bool], set[str]]()
+    lacks, keys = dict[tuple[Needs, bool], str](), dict[tuple[Needs, bool], set[str]]()
     for kind in kinds:
         needs, expensive = kind
-        some = drawn[:limit_expensive] if expensive else drawn
-        rows[kind] = {row for row in some if needs not in read.lacks[row]}
-        if not rows[kind]:
+        rows = drawn[:limit_expensive] if expensive else drawn
+        some = [key for row in rows for key in read.labels[row]]
+        keys[kind] = {key for key in some if needs not in read.lacks[key]}
+        if not keys[kind]:
             lacks[kind] = read.lacks[some[0]][needs]
     return Labelled(
         data=replace(data, select=select),
@@ -145,7 +146,7 @@ def read_labelled(
         unlabelled=read.unlabelled,
         unknown=len(given) - read.used,
         _lacks=lacks,
-        _rows=rows,
+        _keys=keys,
     )
 
 

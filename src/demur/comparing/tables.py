@@ -23,8 +23,15 @@ COSTS: Mapping[Cost, str] = {
     "calls": "calls an answer",
     "money": "cost of an answer",
 }
-"""In words."""
+"""What each cost is called."""
 COUNTS = ("answers", "scored", "undetermined", "nothing to check", "calls", "tokens", "seconds")
+_COUNTED = ("answers", "scored", "hallucinated", "decided", "undetermined", "nothing_to_check")
+_FORMS: Mapping[Cost, str] = {
+    "calls": "{:.1f}",
+    "tokens": "{:,.0f}",
+    "seconds": "{:,.2f}",
+    "money": "{:.6f}",
+}
 ON_LINE = "●"
 """Marks a detector on the Pareto line."""
 
@@ -54,18 +61,12 @@ def cost_rows(comparison: Comparison) -> list[list[str]]:
     rows = []
     for one in comparison.detectors:
         counts = (one.answers, one.scored, one.undetermined, one.nothing_to_check)
-        cost = one.cost
-        money = [] if cost["money"] is None else [f"{cost['money']:.6f}"]
-        rows.append(
-            [
-                one_line(one.name),
-                *(f"{count:,}" for count in counts),
-                f"{cost['calls']:.1f}",
-                f"{cost['tokens']:,.0f}",
-                f"{cost['seconds']:,.2f}",
-                *money,
-            ]
-        )
+        costs = [
+            "–" if (cost := one.cost[name]) is None else form.format(cost)
+            for name, form in _FORMS.items()
+            if name != "money" or comparison.prices
+        ]
+        rows.append([one_line(one.name), *(f"{count:,}" for count in counts), *costs])
     return rows
 
 
@@ -84,9 +85,9 @@ def about(comparison: Comparison) -> list[str]:
     if comparison.model is not None:
         lines.append(f"The model is {one_line(comparison.model)}.")
     if comparison.unlabelled:
-        lines.append(f"{comparison.unlabelled:,} more answers have no label and are left out.")
+        lines.append(f"Answers without a label, which are left out: {comparison.unlabelled:,}.")
     if comparison.unknown:
-        lines.append(f"{comparison.unknown:,} labels are of answers that are not there.")
+        lines.append(f"Labels of answers that are not there: {comparison.unknown:,}.")
     return lines
 
 
@@ -94,8 +95,8 @@ def pareto(comparison: Comparison) -> str:
     """Which detectors are on the Pareto line, in a sentence."""
     names = [one_line(one.name) for one in comparison.detectors if one.on_line]
     if not names:
-        return "No detector has an AUROC, so there is no Pareto line."
-    return f"Not beaten in AUROC and {COSTS[comparison.cost]}: {', '.join(names)}."
+        return "No detector has both an AUROC and a cost, so there is no Pareto line."
+    return f"On the Pareto line of AUROC and {COSTS[comparison.cost]}: {', '.join(names)}."
 
 
 def markdown(comparison: Comparison) -> str:
@@ -124,12 +125,7 @@ def csv_table(comparison: Comparison) -> str:
     for one in comparison.detectors:
         line: dict[str, Any] = {
             "detector": one_line(one.name),
-            **{
-                name: getattr(one, name)
-                for name in ("answers", "scored", "hallucinated", "decided")
-            },
-            "undetermined": one.undetermined,
-            "nothing_to_check": one.nothing_to_check,
+            **{name: getattr(one, name) for name in _COUNTED},
         }
         for field in dataclasses.fields(one.quality):
             estimate = getattr(one.quality, field.name)

@@ -1,6 +1,6 @@
 """What a log holds, or a comparison, as one page to look at: figures, thresholds, every answer."""
 
-from demur.report.comparison import write_comparison as write_comparison
+from demur.report.comparison import comparison_page as comparison_page
 from demur.report.page import MOST, Written, write_report
 from demur.report.words import plural as plural
 

@@ -5,15 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import datetime, timezone
-from importlib import resources
-from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from demur import __version__
-from demur._jsonl import write_whole
-from demur._text import one_line, replace_surrogates
+from demur._text import one_line
 from demur.comparing import (
     COSTS,
     QUALITY,
@@ -28,8 +23,7 @@ from demur.comparing import (
     quality_rows,
 )
 from demur.report.drawing import INK, POINT, QUIET, SAID, Chart, layer, picture
-from demur.report.templating import template
-from demur.views import stylesheet
+from demur.report.templating import page_style, template
 
 _SIZE = {"width": 720, "height": 380}
 """Of the space between the axes: the only figure of its page."""
@@ -37,19 +31,14 @@ _LINE = {"stroke": POINT, "strokeWidth": 2, "interpolate": "step-after"}
 _CHANCE = {"stroke": QUIET, "strokeWidth": 1.5, "strokeDash": [2, 3]}
 
 
-def write_comparison(comparison: Comparison, out: Path) -> None:
-    """Write a comparison as a page that needs no network and runs no script.
-
-    A file that is there is replaced; the page is written whole or not at all.
+def comparison_page(comparison: Comparison) -> str:
+    """The comparison as an HTML page that needs no network and runs no script.
 
     Raises:
-        OSError: The file cannot be written.
         MissingExtraError: Jinja or vl-convert is not installed.
     """
-    files = resources.files("demur.report") / "templates"
-    style = stylesheet() + (files / "page.css").read_text(encoding="utf-8")
-    page = template("comparison.html").render(
-        style=Markup(style),
+    page: str = template("comparison.html").render(
+        style=page_style(),
         title=f"Detectors compared on {one_line(comparison.name)}",
         version=__version__,
         written=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M"),
@@ -62,7 +51,7 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
         cost=cost_rows(comparison),
         left_out=comparison.left_out,
     )
-    write_whole(out, replace_surrogates(page).encode())
+    return page
 
 
 def quality_against_cost(comparison: Comparison) -> Chart:
@@ -79,7 +68,7 @@ def quality_against_cost(comparison: Comparison) -> Chart:
     caption = (
         "Higher is better, and further left is cheaper. The line is the best AUROC for each cost: "
         "on it are the detectors that no other one beats. Bars are intervals of 95 %. The dotted "
-        "line at 0.5 would be chance."
+        "line at 0.5 is chance."
     )
     rows = [
         (point["name"], f"{point['y']:.3f}", point["between"], f"{point['x']:,.6g}")

@@ -28,10 +28,10 @@ from demur.observe.log import (
 from demur.report.embedding import as_code, digest, packed
 from demur.report.overview import overview
 from demur.report.rows import Rows, chunks
-from demur.report.templating import template
+from demur.report.templating import page_style, template
 from demur.report.thresholds import evaluator_section
 from demur.schema import Threshold
-from demur.views import record_html, stylesheet
+from demur.views import record_html
 
 MOST = 10_000
 """Runs in a report, unless it is told another number."""
@@ -202,10 +202,9 @@ def _put(page: Path, parts: Iterable[str]) -> int:
 def _static() -> dict[str, Any]:
     """The page's style and script, and the policy that lets no other script run."""
     files = resources.files("demur.report") / "templates"
-    style = stylesheet() + (files / "page.css").read_text(encoding="utf-8")
     code = (files / "page.js").read_text(encoding="utf-8")
     return {
-        "style": Markup(style),
+        "style": page_style(),
         "code": as_code(code),
         "policy": digest(code),
         "columns": _COLUMNS,

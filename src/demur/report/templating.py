@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import resources
 from typing import Any
 
 from markupsafe import Markup
@@ -9,6 +10,7 @@ from markupsafe import Markup
 from demur._text import harmless
 from demur.errors import MissingExtraError
 from demur.report.embedding import as_data
+from demur.views import stylesheet
 
 
 def template(name: str) -> Any:
@@ -30,6 +32,12 @@ def template(name: str) -> Any:
     )
     environment.filters["data"] = as_data
     return environment.get_template(name)
+
+
+def page_style() -> Markup:
+    """The style of all pages."""
+    own = resources.files("demur.report") / "templates" / "page.css"
+    return Markup(stylesheet() + own.read_text(encoding="utf-8"))
 
 
 def _shown(value: Any) -> Any:

@@ -267,7 +267,7 @@ def read_lines(path: Path) -> Iterator[Result | Usage | Note]:
                 if not raw.endswith(b"\n"):
                     raise ScoringError(
                         f"{path}, line {number} is not whole: its writer was stopped, or is at "
-                        "it. The demur score command that wrote it goes on, and mends it"
+                        "it. The command that wrote it goes on, and mends it"
                     )
                 yield _read(path, raw, number, "mend it, or take it out")
     except OSError as error:

@@ -62,7 +62,7 @@ _Event: TypeAlias = _Scored | BaseException | None
 
 
 Wants: TypeAlias = Callable[[str, str], bool]
-"""From a row's id and the name of an evaluator to whether it scores the row's answers."""
+"""From an answer's key and the name of an evaluator to whether it scores the answer."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Run:
     evaluators: Mapping[str, Evaluator]
     results: Results
     rows_at_once: int
-    wants: Wants = lambda row, evaluator: True
+    wants: Wants = lambda key, evaluator: True
     _finished: SimpleQueue[_Event] = field(init=False, default_factory=SimpleQueue)
     _stopped: Event = field(init=False, default_factory=Event)
 
@@ -94,8 +94,8 @@ class Run:
     @property
     def total(self) -> int:
         """How many findings there will be."""
-        rows = self.ledger.select("select row from answers")
-        return sum(self.wants(row, evaluator) for (row,) in rows for evaluator in self.evaluators)
+        keys = self.ledger.select("select key from answers")
+        return sum(self.wants(key, evaluator) for (key,) in keys for evaluator in self.evaluators)
 
     @property
     def done(self) -> int:
@@ -121,10 +121,13 @@ class Run:
                 (name, evaluator)
                 for name in row.samples
                 for evaluator in self.evaluators
-                if self.wants(row.id, evaluator) and self.ledger.lacks(row.key(name), evaluator)
+                if self._is_missing(row.key(name), evaluator)
             ]
             if pairs:
                 yield row, pairs
+
+    def _is_missing(self, key: str, evaluator: str) -> bool:
+        return self.wants(key, evaluator) and self.ledger.lacks(key, evaluator)
 
     def score(self, progress: Callable[[Progress], None] | None = None) -> None:
         """Score what is missing, and write each finding as soon as it is there.
@@ -247,7 +250,7 @@ def open_run(
     rows_at_once: int = 16,
     restart: bool = False,
     retry: bool = False,
-    wants: Wants = lambda row, evaluator: True,
+    wants: Wants = lambda key, evaluator: True,
 ) -> Iterator[Run]:
     """Read the results that are there; nothing is scored yet.
 
@@ -260,7 +263,7 @@ def open_run(
         rows_at_once: How many rows are under way at a time; at least 1.
         restart: Whether to begin anew.
         retry: Whether to score again what is undetermined.
-        wants: Which rows an evaluator scores.
+        wants: Which answers an evaluator scores.
 
     Raises:
         ScoringError: The results are not of this run.
@@ -273,8 +276,8 @@ def open_run(
     described = {"name": data.name, "sha256": input.sha256, "fields": read}
 
     def wanted(found: Result) -> bool:
-        rows = ledger.select("select row from answers where key = ?", found.key)
-        return found.evaluator in evaluators and any(wants(row, found.evaluator) for (row,) in rows)
+        there = ledger.count("select count(*) from answers where key = ?", found.key)
+        return bool(there) and found.evaluator in evaluators and wants(found.key, found.evaluator)
 
     with Results(out, described, settings, restart) as results:
         if retry:

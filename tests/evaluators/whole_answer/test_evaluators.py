@@ -189,13 +189,6 @@ def test_parts_that_are_not_in_the_answer_are_not_shown() -> None:
     assert "always shut" not in found.explanation
 
 
-def test_one_sentence_can_contradict_itself() -> None:
-    answer = "Yes, you may smoke here, because smoking is forbidden."
-    reply = "contradictory\n1. you may smoke here\n2. smoking is forbidden"
-    found = SelfContradiction(replying(reply)).invoke({"answer": answer})
-    assert [claim.text for claim in found.claims] == ["you may smoke here", "smoking is forbidden"]
-
-
 def test_places_are_those_of_the_answer_as_it_was_written() -> None:
     answer = "It is 𝗼𝗽𝗲𝗻 on Mondays. It is shut on Mondays."
     reply = "contradictory\n1. It is open on Mondays\n2. It is shut on Mondays"

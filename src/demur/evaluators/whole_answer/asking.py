@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
-from pydantic import JsonValue, PrivateAttr
+from pydantic import PrivateAttr
 
 from demur._fingerprints import model_fingerprint, prompts_fingerprint
 from demur._resolve import resolve_model
+from demur._text import one_line
 from demur._undetermined import UndeterminedError, undetermined_with
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.verdicts import ask_until_read, refuse_empty
@@ -20,7 +22,7 @@ from demur.evaluators.thresholds import ShareThreshold, number, refuse_foreign
 from demur.evaluators.whole_answer.parsing import Words
 from demur.prompting import word_share
 from demur.runtime import ChatCall, Steps, ask, is_local
-from demur.schema import ABSTAIN, Evaluation, Sample
+from demur.schema import ABSTAIN, Claim, Evaluation, Failure, Sample
 
 _WORD_TOKENS = 32
 
@@ -29,12 +31,18 @@ By = Literal["auto", "words", "logprobs"]
 
 
 @dataclass(frozen=True)
-class Told:
-    """What the model said."""
+class Check:
+    """What one of the evaluators asks for, and what it makes of the reply."""
 
-    score: float
-    """The probability of the good word, in [0, 1]; by words 1 or 0."""
-    reply: str
+    stage: str
+    words: Words
+    tokens: int
+    """Tokens that a reply by log-probabilities may have."""
+    labels: Mapping[bool | None, str]
+    """By whether the answer passed."""
+    failure: Failure
+    says: Mapping[bool | None, str]
+    """Explanations by whether the answer passed, with the fields `score` and `quotes`."""
 
 
 class WholeAnswerEvaluator(Evaluator):
@@ -50,10 +58,7 @@ class WholeAnswerEvaluator(Evaluator):
 
     _chat: BaseChatModel = PrivateAttr()
     _mode: Literal["words", "logprobs"] = PrivateAttr()
-    _stage: ClassVar[str]
-    _words: ClassVar[Words]
-    _tokens: ClassVar[int]
-    """Tokens that a reply by log-probabilities may have."""
+    _check: ClassVar[Check]
 
     def model_post_init(self, context: Any, /) -> None:
         """Find the model, so that a mistake shows now and not in a call."""
@@ -86,34 +91,49 @@ class WholeAnswerEvaluator(Evaluator):
         replies: list[str] = []
         details: dict[str, Any] = {"by": self._mode, "replies": replies}
         with undetermined_with(details):
-            told = yield from self._ask(messages, sample, replies)
+            score = yield from self._ask(messages, sample, replies)
         least = number(self.threshold)
-        passed = None if least is None else told.score >= least
-        return self._conclude(sample, told, passed, details)
+        passed = None if least is None else score >= least
+        wrong = passed is False
+        parts = self._parts(replies[-1], sample.answer) if wrong else ()
+        said = " and also ".join(f"\u201c{one_line(part.text)}\u201d" for part in parts)
+        quotes = f": it says {said}" if said else ""
+        return Evaluation(
+            name=self.get_name(),
+            score=score,
+            label=self._check.labels.get(passed),
+            passed=passed,
+            failure=self._check.failure if wrong else None,
+            explanation=self._check.says[passed].format(score=score, quotes=quotes),
+            claims=parts,
+            details=details,
+        )
 
-    def _ask(self, messages: list[BaseMessage], sample: Sample, replies: list[str]) -> Steps[Told]:
-        words = self._words
+    def _ask(self, messages: list[BaseMessage], sample: Sample, replies: list[str]) -> Steps[float]:
+        """The probability of the good word, in [0, 1]; by words it is 1 or 0."""
+        check = self._check
+        words = check.words
         if self._mode == "words":
             shown = [sample.answer, sample.question or ""]
             good = yield from ask_until_read(
                 self._chat,
                 messages,
-                self._stage,
+                check.stage,
                 lambda reply: words.read(reply, shown),
                 f"{words.good} or {words.bad}",
-                max(self._tokens, _WORD_TOKENS),
+                max(check.tokens, _WORD_TOKENS),
                 replies,
             )
-            return Told(float(good), replies[-1])
-        options = {"logprobs": True, "top_logprobs": 20, "max_tokens": self._tokens}
-        reply = yield from ask(ChatCall(self._chat, messages, self._stage, options))
+            return float(good)
+        options = {"logprobs": True, "top_logprobs": 20, "max_tokens": check.tokens}
+        reply = yield from ask(ChatCall(self._chat, messages, check.stage, options))
         replies.append(reply.text)
         if reply.reasoned:
             raise UndeterminedError(
                 "the model reasons before it answers, so that the first token is no verdict: "
                 "choose by='words'"
             )
-        return Told(word_share(reply.first_token, words.good, words.bad), reply.text)
+        return word_share(reply.first_token, words.good, words.bad)
 
     @abstractmethod
     def _messages(self, sample: Sample) -> list[BaseMessage]:
@@ -123,8 +143,6 @@ class WholeAnswerEvaluator(Evaluator):
             UndeterminedError: The sample lacks something.
         """
 
-    @abstractmethod
-    def _conclude(
-        self, sample: Sample, told: Told, passed: bool | None, details: dict[str, JsonValue]
-    ) -> Evaluation:
-        """The evaluation that the reply makes; `passed` is None without a threshold."""
+    def _parts(self, reply: str, answer: str) -> tuple[Claim, ...]:
+        """The parts of a failed answer that the reply names."""
+        return ()

@@ -6,18 +6,15 @@ from typing import ClassVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
-from pydantic import JsonValue
 
 from demur._frozen import fields_of
 from demur._undetermined import UndeterminedError
 from demur.evaluators.thresholds import ShareThreshold, ThresholdOrFile
-from demur.evaluators.whole_answer.asking import By, Told, WholeAnswerEvaluator
+from demur.evaluators.whole_answer.asking import By, Check, WholeAnswerEvaluator
 from demur.evaluators.whole_answer.parsing import Words
 from demur.evaluators.whole_answer.prompts import AnswerRelevancePrompts
 from demur.runtime import CallPolicy
-from demur.schema import Evaluation, Failure, Sample
-
-RELEVANT, IRRELEVANT = "relevant", "irrelevant"
+from demur.schema import Failure, Sample
 
 _PROMPTS = AnswerRelevancePrompts()
 _THRESHOLD = 0.8
@@ -59,9 +56,18 @@ class AnswerRelevance(WholeAnswerEvaluator):
     threshold: ShareThreshold | None = _THRESHOLD
     prompts: AnswerRelevancePrompts = _PROMPTS
 
-    _stage: ClassVar[str] = "relevance"
-    _words: ClassVar[Words] = Words("yes", "no")
-    _tokens: ClassVar[int] = 1
+    _check: ClassVar[Check] = Check(
+        "relevance",
+        Words("yes", "no"),
+        tokens=1,
+        labels={True: "relevant", False: "irrelevant"},
+        failure=Failure.IRRELEVANT,
+        says={
+            True: "The answer addresses the question.",
+            False: "The answer does not address the question.",
+            None: "It addresses the question with a probability of {score:.2f}.",
+        },
+    )
 
     def __init__(
         self,
@@ -83,20 +89,3 @@ class AnswerRelevance(WholeAnswerEvaluator):
                 cause="no question",
             )
         return self.prompts.relevance.messages(question=sample.question, answer=sample.answer)
-
-    def _conclude(
-        self, sample: Sample, told: Told, passed: bool | None, details: dict[str, JsonValue]
-    ) -> Evaluation:
-        return Evaluation(
-            name=self.get_name(),
-            score=told.score,
-            label={True: RELEVANT, False: IRRELEVANT, None: None}[passed],
-            passed=passed,
-            failure=Failure.IRRELEVANT if passed is False else None,
-            explanation={
-                True: "The answer addresses the question.",
-                False: "The answer does not address the question.",
-                None: f"It addresses the question with a probability of {told.score:.2f}.",
-            }[passed],
-            details=details,
-        )

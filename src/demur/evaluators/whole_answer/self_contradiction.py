@@ -6,18 +6,14 @@ from typing import ClassVar
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
-from pydantic import JsonValue
 
 from demur._frozen import fields_of
-from demur._text import one_line
 from demur.evaluators.thresholds import ShareThreshold, ThresholdOrFile
-from demur.evaluators.whole_answer.asking import By, Told, WholeAnswerEvaluator
+from demur.evaluators.whole_answer.asking import By, Check, WholeAnswerEvaluator
 from demur.evaluators.whole_answer.parsing import Words, parse_quotes
 from demur.evaluators.whole_answer.prompts import SelfContradictionPrompts
 from demur.runtime import CallPolicy
-from demur.schema import Claim, ClaimLabel, Evaluation, Failure, Sample
-
-CONSISTENT, SELF_CONTRADICTORY = "consistent", "self-contradictory"
+from demur.schema import Claim, ClaimLabel, Failure, Sample
 
 _PROMPTS = SelfContradictionPrompts()
 _THRESHOLD = 0.7
@@ -46,29 +42,32 @@ class SelfContradiction(WholeAnswerEvaluator):
 
     Args:
         model: A chat model, or a name for `resolve_model`.
-        by: "words": the model's word is read. "logprobs": the log-probabilities of both words are,
-            which makes small local models usable. "auto": "logprobs" for the local model, else
-            "words".
-        threshold: Answers that score less fail, in [0, 1]: a number, or a `Threshold` that was
-            chosen from scores of the same `fingerprints`, or the file that one was saved in. None:
-            nothing is decided. The default is chosen for the local model.
+        by: How the model's word is read, as `AnswerRelevance` has it.
+        threshold: Answers that score less fail, as with `AnswerRelevance`. None: nothing is
+            decided. The default is chosen for the local model.
         prompts: Other prompts in place of ours.
         name: What traces call it. None: the class's name.
         call_policy: Retries, time limits and concurrency; None: as fits the model.
 
     Raises:
-        ValueError: An argument is out of its range, the model's name has no known form, or a
-            `Threshold` was chosen from other scores.
-        TypeError: It is no chat model.
-        DemurError: The model is not at hand.
+        ValueError, TypeError, DemurError: As `AnswerRelevance` raises them.
     """
 
     threshold: ShareThreshold | None = _THRESHOLD
     prompts: SelfContradictionPrompts = _PROMPTS
 
-    _stage: ClassVar[str] = "self_contradiction"
-    _words: ClassVar[Words] = Words("consistent", "contradictory")
-    _tokens: ClassVar[int] = 200
+    _check: ClassVar[Check] = Check(
+        "self_contradiction",
+        Words("consistent", "contradictory"),
+        tokens=200,
+        labels={True: "consistent", False: "self-contradictory"},
+        failure=Failure.SELF_CONTRADICTION,
+        says={
+            True: "All that the answer says can be true together.",
+            False: "The answer contradicts itself{quotes}.",
+            None: "All of it can be true together with a probability of {score:.2f}.",
+        },
+    )
 
     def __init__(
         self,
@@ -86,36 +85,8 @@ class SelfContradiction(WholeAnswerEvaluator):
     def _messages(self, sample: Sample) -> list[BaseMessage]:
         return self.prompts.consistency.messages(question=sample.question, answer=sample.answer)
 
-    def _conclude(
-        self, sample: Sample, told: Told, passed: bool | None, details: dict[str, JsonValue]
-    ) -> Evaluation:
-        spans = parse_quotes(told.reply, sample.answer) if passed is False else None
-        claims = tuple(
-            Claim(
-                text=sample.answer[span.start : span.end],
-                span=span,
-                label=ClaimLabel.CONTRADICTION,
-            )
-            for span in spans or ()
+    def _parts(self, reply: str, answer: str) -> tuple[Claim, ...]:
+        return tuple(
+            Claim(text=answer[span.start : span.end], span=span, label=ClaimLabel.CONTRADICTION)
+            for span in parse_quotes(reply, answer) or ()
         )
-        return Evaluation(
-            name=self.get_name(),
-            score=told.score,
-            label={True: CONSISTENT, False: SELF_CONTRADICTORY, None: None}[passed],
-            passed=passed,
-            failure=Failure.SELF_CONTRADICTION if passed is False else None,
-            explanation={
-                True: "All that the answer says can be true together.",
-                False: f"The answer contradicts itself{_quoted(claims)}.",
-                None: f"All of it can be true together with a probability of {told.score:.2f}.",
-            }[passed],
-            claims=claims,
-            details=details,
-        )
-
-
-def _quoted(claims: tuple[Claim, ...]) -> str:
-    if not claims:
-        return ""
-    first, second = (f"\u201c{one_line(claim.text)}\u201d" for claim in claims)
-    return f": it says {first} and also {second}"
