@@ -12,7 +12,8 @@ A block of a page is a command between two marks, and its output up to a third:
 
 The commands are run by a shell, in the folder of the repository. They find the data sets by
 DEMUR_DATA and the recordings by RECORDINGS. A command that fails ends the run, and the page is left
-as it was. `--only TEXT` runs the commands that hold a text, and keeps the other outputs.
+as it was; 2, which says that something is undetermined, is no failure where there is an output.
+`--only TEXT` runs the commands that hold a text, and keeps the other outputs.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def _output(command: str) -> str:
     done = subprocess.run(
         command, shell=True, text=True, stdout=subprocess.PIPE, env={**os.environ, "PATH": path}
     )
-    if done.returncode:
+    if done.returncode not in (0, 2) or not done.stdout.strip():
         raise SystemExit(f"it ended with {done.returncode}: the page is left as it was")
     return done.stdout
 

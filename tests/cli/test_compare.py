@@ -162,6 +162,8 @@ def test_the_same_is_told_as_json_csv_markdown_and_a_page(
     assert "| knows | ● | 1.000 |" in markdown
     assert "<h1>Detectors compared on rows.jsonl</h1>" in page
     assert "guesses: AUROC" in page
+    assert _run(file, "--markdown", "-") == 2
+    assert capsys.readouterr().out == markdown
 
 
 def test_it_goes_on_and_asks_nothing_twice(file: Path, detectors: Any) -> None:

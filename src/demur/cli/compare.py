@@ -77,6 +77,8 @@ from demur.scoring import (
 )
 from demur.views import terminal
 
+_PRINTED = Path("-")
+
 
 def compare(
     file: Annotated[
@@ -146,10 +148,16 @@ def compare(
     price_in: PriceIn = None,
     price_out: PriceOut = None,
     markdown_file: Annotated[
-        Path | None, typer.Option("--markdown", dir_okay=False, help="Write Markdown tables.")
+        Path | None,
+        typer.Option(
+            "--markdown", dir_okay=False, help="Write Markdown tables; - prints them instead."
+        ),
     ] = None,
     csv_file: Annotated[
-        Path | None, typer.Option("--csv", dir_okay=False, help="Write CSV with all digits.")
+        Path | None,
+        typer.Option(
+            "--csv", dir_okay=False, help="Write CSV with all digits; - prints it instead."
+        ),
     ] = None,
     html_file: Annotated[
         Path | None, typer.Option("--html", dir_okay=False, help="Write a page with the chart.")
@@ -242,11 +250,16 @@ def compare(
     if missing:
         message = terminal.one_line(f"{target} holds no findings of {min(missing)!r}")
         raise typer.BadParameter(message, param_hint="--method")
+    printed: list[str] = []
     for page, text in zip(pages, (markdown, csv_table, comparison_page), strict=True):
-        if page is not None:
+        if page == _PRINTED:
+            printed.append(text(comparison))
+        elif page is not None:
             _write(page, text(comparison))
     with pipe_may_close():
-        if as_json:
+        if printed:
+            typer.echo("\n".join(printed), nl=False)
+        elif as_json:
             held = {"results": str(target), **dataclasses.asdict(comparison)}
             typer.echo(escaped(json.dumps(held)))
         else:
