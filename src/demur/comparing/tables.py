@@ -100,11 +100,10 @@ def pareto(comparison: Comparison) -> str:
 
 
 def markdown(comparison: Comparison) -> str:
-    """The comparison as Markdown."""
+    """The comparison as Markdown, without a heading, so that it fits under any."""
     quality, cost = quality_rows(comparison), cost_rows(comparison)
     parts = [
-        f"# Detectors compared on {_escaped(comparison.name)}",
-        " ".join(map(_escaped, about(comparison))),
+        f"{_escaped(comparison.name)}: {' '.join(map(_escaped, about(comparison)))}",
         _table(["detector", "line", *QUALITY], quality),
         _escaped(pareto(comparison)),
         _table(["per answer", *cost_heads(comparison)], cost),
