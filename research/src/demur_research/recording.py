@@ -5,8 +5,8 @@ it; the calls, with prompt, options, reply and seconds; and the vectors of an em
 is in it is not asked again, so a table goes on where it was stopped, and is worked out without any
 model from a recording that is whole. A file whose name ends in ".gz" is only read.
 
-A line is in the file as soon as its reply is there. One process writes at a time; a last line that
-a killed one left torn is cut off by the next.
+A line is in the file as soon as its reply is there. One process writes at a time. A last line that
+a killed one left torn is cut off by the next one that writes, and passed over by one that reads.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -33,6 +34,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from demur import DemurError
 from demur._fingerprints import model_fingerprint
 from demur._jsonl import as_json, read_lines
+from demur._text import replace_surrogates
 from demur.runtime import CallPolicy
 
 T = TypeVar("T")
@@ -97,11 +99,13 @@ class Recording:
     def __init__(self, path: Path, writes: bool) -> None:
         self.path, self.writes = path, writes
         self.cut = 0
-        """Bytes of a torn last line that were cut off."""
+        """Bytes of a torn last line that were cut off, or passed over."""
+        self.lacking: set[str] = set()
+        """The keys of what was asked for, is not recorded, and could not be asked of a model."""
         self.models: dict[str, ModelLine] = {}
         self.calls: dict[str, CallLine] = {}
         self.vectors: dict[str, VectorLine] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def note(self, line: AnyLine) -> None:
         """Take a line into memory."""
@@ -121,13 +125,19 @@ class Recording:
         text = "".join(as_json(line.model_dump(mode="json")) + "\n" for line in lines)
         with self._lock:
             try:
-                with self.path.open("ab") as out:
-                    out.write(text.encode())
+                _write(self.path, text.encode())
             except OSError as error:
                 why = _cannot("write", self.path, error)
                 raise DemurError(f"{why}; what is there is kept, and the same goes on") from error
             for line in lines:
                 self.note(line)
+
+    def kept(self, call: CallLine) -> CallLine:
+        """Write a call, unless an equal one was written meanwhile; return the one in the file."""
+        with self._lock:
+            if call.key not in self.calls:
+                self.append(call)
+            return self.calls[call.key]
 
     def model(self, name: str, made: Callable[[str], BaseChatModel] | None) -> RecordedChat:
         """The chat model of a name: the recorded replies, and where they end the model itself.
@@ -204,14 +214,14 @@ class RecordedChat(BaseChatModel):
         key = _key(self.told.fingerprint, messages, options)
         kept = self.recording.calls.get(key)
         if kept is None:
-            kept = self._asked(key, messages, options)
-            self.recording.append(kept)
+            kept = self.recording.kept(self._asked(key, messages, options))
         (reply,) = messages_from_dict([kept.reply])
         reply.response_metadata[SECONDS] = kept.seconds
         return ChatResult(generations=[ChatGeneration(message=reply)])
 
     def _asked(self, key: str, messages: list[BaseMessage], options: dict[str, Any]) -> CallLine:
         if self.inner is None:
+            self.recording.lacking.add(key)
             raise DemurError(
                 f"{self.recording.path} holds no reply of {self.told.name} to this prompt: record "
                 "it, without --replay, with the data, the options and the version of demur that "
@@ -224,7 +234,7 @@ class RecordedChat(BaseChatModel):
             key=key,
             model=self.told.name,
             prompt=tuple((message.type, message.content) for message in messages),
-            options=_plain(options),
+            options=options,
             reply=_plain(messages_to_dict([reply])[0]),
             seconds=time.monotonic() - started,
         )
@@ -263,6 +273,7 @@ class RecordedEmbeddings(Embeddings):
 
     def _embed(self, lacking: Mapping[str, str]) -> None:
         if lacking and not self._recording.writes:
+            self._recording.lacking.update(lacking)
             raise DemurError(
                 f"{self._recording.path} lacks the vectors of {len(lacking)} texts: record them, "
                 "without --replay"
@@ -302,9 +313,8 @@ def open_recording(path: Path, replay: bool = False) -> Iterator[Recording]:
         raise ValueError(f"there is no recording {path}: record first, without --replay")
     with nullcontext() if replay else _locked(path):
         recording = Recording(path, writes=not replay)
-        if not replay:
-            recording.cut = _mend(path)
-        for line in _lines(path):
+        whole, recording.cut = _mend(path) if not replay else _whole(path)
+        for line in _lines(path, whole):
             recording.note(line)
         yield recording
 
@@ -323,9 +333,10 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _lines(path: Path) -> Iterator[AnyLine]:
+def _lines(path: Path, whole: int | None) -> Iterator[AnyLine]:
+    """The first lines of a recording, as many as are whole; None: all."""
     try:
-        for number, value in read_lines(path):
+        for number, value in islice(read_lines(path), whole):
             form = _LINES.get(str(value.get("line"))) if isinstance(value, dict) else None
             if form is None:
                 raise ValueError(f"{path}, line {number}: no line of a recording")
@@ -339,7 +350,30 @@ def _lines(path: Path) -> Iterator[AnyLine]:
         raise _cannot("read", path, error) from error
 
 
-def _mend(path: Path) -> int:
+def _write(path: Path, content: bytes) -> None:
+    """Append to a file. What could not be written whole is taken back, lest lines run together."""
+    with path.open("ab", buffering=0) as out:
+        before = out.tell()
+        try:
+            while content:
+                content = content[out.write(content) :]
+        except OSError:
+            out.truncate(before)
+            raise
+
+
+def _whole(path: Path) -> tuple[int | None, int]:
+    """How many lines of a file are whole, and how many bytes of a torn one follow them."""
+    if path.suffix == ".gz":
+        return None, 0
+    try:
+        held = path.read_bytes()
+    except OSError as error:
+        raise _cannot("read", path, error) from error
+    return held.count(b"\n"), len(held) - held.rfind(b"\n") - 1
+
+
+def _mend(path: Path) -> tuple[None, int]:
     """Cut off a last line that is not whole; how many bytes it had."""
     try:
         with path.open("a+b") as file:
@@ -351,25 +385,32 @@ def _mend(path: Path) -> int:
             file.truncate(whole)
     except OSError as error:
         raise _cannot("write", path, error) from error
-    return len(held) - whole
+    return None, len(held) - whole
 
 
 def _key(model: str, messages: Sequence[BaseMessage], options: Mapping[str, Any]) -> str:
-    """What a call is known by. Several samples of one prompt are told apart by their numbers."""
+    """What a call is known by. Several samples of one prompt are told apart by their numbers.
+
+    Raises:
+        DemurError: An option cannot be written: what it is in another process would not be known.
+    """
     prompt = [
         (message.type, message.content, message.response_metadata.get("sample"))
         for message in messages
     ]
-    return _hash(model, json.dumps([prompt, options], sort_keys=True, default=repr))
+    try:
+        return _hash(model, json.dumps([prompt, options], sort_keys=True))
+    except TypeError as error:
+        raise DemurError(f"the options of a call cannot be recorded: {error}") from error
 
 
 def _hash(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _plain(value: T) -> T:
-    """As JSON has it."""
-    plain: T = json.loads(json.dumps(value, default=repr))
+    """As the file has it."""
+    plain: T = json.loads(replace_surrogates(json.dumps(value, default=repr, ensure_ascii=False)))
     return plain
 
 

@@ -6,8 +6,10 @@ and with --replay it works the table out again without a model.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -84,12 +86,11 @@ def command(table: Table) -> Callable[..., None]:
                 lambda what, done, of: None if replay else report(what, table.name, done, of),
             )
             result = attempt(lambda: table.make(bench), f"demur-bench {table.name}")
+            attempt(lambda: _refuse_undecided(opened, result), "--replay")
+        told = replace(result, notes=(*result.notes, *_of_data(readings)))
         with pipe_may_close():
-            _show(table, result, readings, form)
+            _show(table, told, form)
 
-    # Annotations are evaluated later, where `table` is not known.
-    typer_option = typer.Option("-O", "--option", metavar="NAME=VALUE", help=_options_help(table))
-    run.__annotations__["option"] = Annotated[list[str] | None, typer_option]
     run.__doc__ = f"{table.what}\n\n{table.source}."
     # Annotations are evaluated later, where `table` is not known.
     typer_option = typer.Option("-O", "--option", metavar="NAME=VALUE", help=_options_help(table))
@@ -127,26 +128,32 @@ def _recording(table: Table, path: Path, replay: bool) -> Iterator[Recording]:
         yield opened
 
 
-def _show(table: Table, result: Result, readings: Mapping[str, Reading], form: Format) -> None:
+def _refuse_undecided(recording: Recording, result: Result) -> None:
+    """Refuse a replay in which nothing was decided, since the recording is of something else."""
+    judged = [row for row in result.rows if not row.floor and row.items is not None]
+    if recording.lacking and not any(row.items for row in judged):
+        held = Counter(call.model for call in recording.calls.values())
+        replies = ", ".join(f"{count:,} of {name}" for name, count in held.items()) or "none"
+        raise ValueError(
+            f"nothing could be decided: {recording.path} lacks {len(recording.lacking):,} replies "
+            f"or vectors that were asked for (replies that it holds: {replies}). Record them, "
+            "without --replay, or replay with the data, the options, the version of demur and the "
+            "DEMUR_SECRET of the recording"
+        )
+
+
+def _show(table: Table, result: Result, form: Format) -> None:
     if form is Format.json:
         typer.echo(escaped(showing.as_json(table.name, result)))
     elif form is Format.csv:
         typer.echo(showing.as_csv(result), nl=False)
     elif form is Format.markdown:
-        typer.echo("\n".join(_markdown(table, result, readings)))
+        typer.echo(f"{table.what} ({table.source})\n\n{showing.as_markdown(result)}")
     else:
         terminal.say(output(), f"{table.source}: {table.what}")
         print_table(output(), ["row"], showing.heads(result)[1:], showing.cells(result))
-        for note in [*result.notes, *_of_data(readings)]:
+        for note in result.notes:
             terminal.say(output(), terminal.one_line(note))
-
-
-def _markdown(table: Table, result: Result, readings: Mapping[str, Reading]) -> Iterator[str]:
-    yield f"{table.what} ({table.source})"
-    yield ""
-    yield showing.as_markdown(result)
-    for note in _of_data(readings):
-        yield f"- {note}"
 
 
 def _of_data(readings: Mapping[str, Reading]) -> Iterator[str]:

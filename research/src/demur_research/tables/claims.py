@@ -166,12 +166,13 @@ def _make(bench: Bench) -> Result:
         for name in names:
             done = _ask(bench, f"{of}, {name}", name, chosen)
             found = judged(chosen, [one.value for one in done])
+            lacking = sum(one.score is None for one in found)
             rows.append(
                 Row(
                     f"{of}, {name}",
                     figures(found, bench.seed),
-                    items=len(found),
-                    undetermined=sum(one.score is None for one in found),
+                    items=len(found) - lacking,
+                    undetermined=lacking,
                     spent=mean_cost(done),
                 )
             )
@@ -208,33 +209,33 @@ _LEAST = (0.5, 0.75, SURE, 0.9, 0.95)
 
 def _thresholds(bench: Bench) -> Result:
     names = bench.names("sets", SETS, SETS[:3])
-    found = []
+    asked: list[Done[Evaluation]] = []
+    found: list[list[Judged]] = []
     for of in names:
         chosen = choose(claims(bench.read(of)), bench.limit or _CLAIMS, bench.seed)
         done = _ask(bench, f"{of}, logprobs", "logprobs", chosen)
+        asked += done
         found.append(judged(chosen, [one.value for one in done]))
+    lacking = sum(one.score is None for of_set in found for one in of_set)
 
-    def row(least: float, name: str, floor: bool = False) -> Row:
-        shares: list[Figure] = []
-        for of_set in found:
-            known = [
-                (one.score >= least, one.claim.supported) for one in of_set if one.score is not None
-            ]
-            shares.append(share([passed is supported for passed, supported in known]))
-            shares.append(share([passed for passed, supported in known if not supported]))
-        return Row(
-            name,
-            tuple(shares),
-            items=sum(map(len, found)),
-            undetermined=sum(one.score is None for of_set in found for one in of_set),
-            floor=floor,
+    rows = []
+    for least in _LEAST:
+        passed = [
+            [(one.score >= least, one.claim.supported) for one in of_set if one.score is not None]
+            for of_set in found
+        ]
+        rows.append(
+            Row(
+                f"{least:.2f}{' (what RefChecker does)' if least == SURE else ''}",
+                _passing(passed),
+                items=sum(map(len, passed)),
+                undetermined=lacking,
+                spent=mean_cost(asked),
+            )
         )
-
-    rows = [
-        row(least, f"{least:.2f}{' (what RefChecker does)' if least == SURE else ''}")
-        for least in _LEAST
-    ]
-    rows += [row(0, "everything passes", floor=True), row(2, "nothing passes", floor=True)]
+    for name, always in (("everything passes", True), ("nothing passes", False)):
+        passed = [[(always, one.claim.supported) for one in of_set] for of_set in found]
+        rows.append(Row(name, _passing(passed), items=sum(map(len, passed)), floor=True))
     heads = ("accuracy", "unsupported that pass")
     return Result(
         tuple(Column(f"{of}: {head}, %") for of in names for head in heads),
@@ -243,6 +244,22 @@ def _thresholds(bench: Bench) -> Result:
             f"{SURE} was chosen on other claims of the first three sets: expect less elsewhere",
             "the calls are those of `claims` for the checker logprobs",
         ),
+    )
+
+
+def _passing(passed: Sequence[Sequence[tuple[bool, bool]]]) -> tuple[Figure, ...]:
+    """Of each set accuracy and the share of unsupported claims that pass.
+
+    Args:
+        passed: Of each claim of a set, whether it passes and whether it is supported.
+    """
+    return tuple(
+        figure
+        for of_set in passed
+        for figure in (
+            share([through is supported for through, supported in of_set]),
+            share([through for through, supported in of_set if not supported]),
+        )
     )
 
 

@@ -54,7 +54,7 @@ def _row(name: str, found: Sequence[Done[Evaluation]], plain: Sequence[Evaluatio
             share([let_through(one) for one, _ in known]),
             share([one.label != other.label for one, other in failed]),
         ),
-        items=len(found),
+        items=len(known),
         undetermined=len(found) - len(known),
         spent=mean_cost(found),
     )

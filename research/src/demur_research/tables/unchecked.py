@@ -66,7 +66,7 @@ def figures(name: str, judged: Judged, floor: bool = False) -> Row:
             share([of_it.passed is False for one, of_it in found if one.supported is True]),
             share([of_it.label != "Abstain" for one, of_it in found if not one.states]),
         ),
-        items=len(judged),
+        items=len(found),
         undetermined=len(judged) - len(found),
         spent=mean_cost([done for _, done in judged]),
         floor=floor,
@@ -149,7 +149,7 @@ def _recall(name: str, judged: Judged, floor: bool = False) -> Row:
             share([let_through(of_it) is wanted for one, of_it in found if one.supported is wanted])
             for wanted in (False, True)
         ),
-        items=len(judged),
+        items=len(found),
         undetermined=len(judged) - len(found),
         spent=mean_cost([done for _, done in judged]),
         floor=floor,

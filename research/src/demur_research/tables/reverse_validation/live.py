@@ -49,7 +49,7 @@ def detected(bench: Bench) -> Result:
     """Detection on PHD by the model of the bench."""
     rows = passages(bench)
     judged = [*floors(rows)]
-    for method in _methods(bench):
+    for method in bench.names("methods", METHODS):
         judged += _judged(bench, method, rows)
     notes = (
         f"The model: {bench.model_name}. The entity is given, as in the paper.",
@@ -61,7 +61,7 @@ def detected(bench: Bench) -> Result:
 def costs(bench: Bench) -> Result:
     """Table 5: tokens and seconds of a passage."""
     rows, shown = passages(bench), []
-    for method in _methods(bench):
+    for method in bench.names("methods", METHODS, (*_TABLE_5, ZERO_SHOT)):
         name, evaluator = next(iter(_evaluators(bench, method).items()))
         done = _done(bench, method, name, evaluator, rows)
         spent = [one.spent for one in _decided(done)]
@@ -78,14 +78,6 @@ def costs(bench: Bench) -> Result:
         _COUNTED,
     )
     return Result(columns, tuple(shown), notes)
-
-
-def _methods(bench: Bench) -> list[str]:
-    given = bench.options.get("methods", ",".join(METHODS)).split(",")
-    for name in given:
-        if name not in METHODS:
-            raise ValueError(f"methods: expected names of {', '.join(METHODS)}, got {name!r}")
-    return given
 
 
 def _evaluators(bench: Bench, method: str) -> Mapping[str, Evaluator]:
