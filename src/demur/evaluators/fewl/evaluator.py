@@ -108,8 +108,8 @@ class FEWL(Evaluator):
             and corrected answers it agrees, a call for each reference answer more (v1, section 2.1
             and figure 4).
         neighbor_choice: "nearest" questions, or "random" ones (v1 table 9, v2 table 11).
-        min_pairs: With fewer usable pairs the weights are uniform, with a warning in the details and
-            at most once a minute in the log, and with "best" nothing is determined.
+        min_pairs: With fewer usable pairs the weights are uniform, with a warning in the details
+            and at most once a minute in the log, and with "best" nothing is determined.
         premise: Which text of a pair comes first for the similarity, as the premise. "answer": the
             answer that is judged, as in the papers; what it adds to the reference is missed.
             "reference": what it leaves out is missed.
