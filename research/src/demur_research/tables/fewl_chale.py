@@ -11,11 +11,11 @@ import numpy as np
 from demur.evaluators import CONFIGURATIONS, Preference, preference
 from demur.evaluators.fewl import formula
 from demur.evaluators.fewl.formula import Floats
-from demur.evaluators.fewl.preference import percentiles
 from demur.similarity import Similarity
 from demur_research.bench import Bench, Column, Figure, Result, Row, Table
 from demur_research.datasets.rows import LabelledRow
-from demur_research.ranking import kendall_tau, resampled_means
+from demur_research.ranking import kendall_tau
+from demur_research.resampling import mean_figure
 from demur_research.tables.fewl_measures import (
     BY_HHEM,
     MODELS_OF_V1,
@@ -210,11 +210,7 @@ def _text(row: LabelledRow, where: str) -> str | None:
 
 
 def _means(counted: Floats, paper: Sequence[str], seed: int) -> list[Figure]:
-    drawn = resampled_means(counted.astype(np.float64), seed)
-    return [
-        Figure(float(column.mean()), *percentiles(drawn[:, at]), paper[at])
-        for at, column in enumerate(counted)
-    ]
+    return [mean_figure(counted[at], seed, told) for at, told in enumerate(paper)]
 
 
 # --- All configurations ---------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from demur.evaluators.baselines import LMvsLM, ZeroShot
 from demur_research.bench import Bench, Column, Done, Result, Row, mean_cost
 from demur_research.datasets.published import VARIANTS
 from demur_research.datasets.rows import LabelledRow
-from demur_research.detection import mean
 from demur_research.replay import PUBLISHED, Verdicts, matchers
+from demur_research.resampling import mean_figure
 from demur_research.tables.reverse_validation.judged import (
     HALVES,
     LMVSLM,
@@ -67,8 +67,8 @@ def costs(bench: Bench) -> Result:
         spent = [one.spent for one in _decided(done)]
         paper = _TABLE_5.get(method, ("", ""))
         figures = (
-            mean([one.tokens for one in spent], bench.seed, paper[0]),
-            mean([one.seconds for one in spent], bench.seed, paper[1]),
+            mean_figure([one.tokens for one in spent], bench.seed, paper[0]),
+            mean_figure([one.seconds for one in spent], bench.seed, paper[1]),
         )
         shown.append(Row(name, figures, len(spent), len(done) - len(spent)))
     columns = Column("tokens a passage"), Column("seconds a passage", 2)
