@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from enum import Enum
 from functools import cache
@@ -18,15 +18,24 @@ from typing import Annotated
 import typer
 
 from demur.cli import progress
-from demur.cli.console import errors, escaped, output, pipe_may_close
+from demur.cli.console import escaped, output, pipe_may_close
 from demur.cli.console import table as print_table
 from demur.views import terminal
 from demur_research import showing
 from demur_research.bench import Bench, Result, Table
-from demur_research.commands.options import attempt
+from demur_research.commands.options import (
+    RECORDING,
+    AtOnce,
+    Model,
+    RecordingPath,
+    Replay,
+    Seed,
+    attempt,
+    opened,
+)
 from demur_research.datasets import DATA_SETS, read
 from demur_research.datasets.rows import Reading
-from demur_research.recording import Recording, open_recording
+from demur_research.recording import Recording
 from demur_research.tables import NOT_RUN, TABLES
 
 
@@ -49,25 +58,19 @@ def command(table: Table) -> Callable[..., None]:
                 help="The folder of the data sets, or the set's own. [default: DEMUR_DATA]"
             ),
         ] = None,
-        recording: Annotated[
-            Path, typer.Option("-r", "--recording", dir_okay=False, help="Replies and vectors.")
-        ] = Path("demur-bench.jsonl"),
-        replay: Annotated[
-            bool, typer.Option("--replay", help="Ask no model: work it out from the recording.")
-        ] = False,
-        model: Annotated[
-            str, typer.Option(help="local, local:FILE.gguf, openai:NAME or ollama:NAME.")
-        ] = "local",
+        recording: RecordingPath = RECORDING,
+        replay: Replay = False,
+        model: Model = "local",
         limit: Annotated[int | None, typer.Option(min=1, help="So many items.")] = None,
-        at_once: Annotated[int, typer.Option(min=1, help="So many at a time.")] = 1,
-        seed: Annotated[int, typer.Option(help="Of every choice and bootstrap.")] = 0,
+        at_once: AtOnce = 1,
+        seed: Seed = 0,
         option: list[str] | None = None,
         form: Annotated[Format, typer.Option("--format", help="How it is printed.")] = Format.table,
     ) -> None:
         options = attempt(lambda: _options(table, option or ()), "--option")
         readings: dict[str, Reading] = {}
 
-        with _recording(table, recording, replay) as opened, progress.counts() as report:
+        with _calls(table, recording, replay) as calls, progress.counts() as report:
 
             @cache
             def reading(name: str) -> Reading:
@@ -77,7 +80,7 @@ def command(table: Table) -> Callable[..., None]:
 
             bench = Bench(
                 reading,
-                opened,
+                calls,
                 model,
                 limit,
                 at_once,
@@ -86,7 +89,7 @@ def command(table: Table) -> Callable[..., None]:
                 lambda what, done, of: None if replay else report(what, table.name, done, of),
             )
             result = attempt(lambda: table.make(bench), f"demur-bench {table.name}")
-            attempt(lambda: _refuse_undecided(opened, result), "--replay")
+            attempt(lambda: _refuse_undecided(calls, result), "--replay")
         told = replace(result, notes=(*result.notes, *_of_data(readings)))
         with pipe_may_close():
             _show(table, told, form)
@@ -115,17 +118,8 @@ def _options(table: Table, given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-@contextmanager
-def _recording(table: Table, path: Path, replay: bool) -> Iterator[Recording]:
-    if not table.asks:
-        yield Recording(path, writes=False)
-        return
-    with ExitStack() as stack:
-        opened = attempt(lambda: stack.enter_context(open_recording(path, replay)), "--recording")
-        if opened.cut:
-            what = f"{path} ended in a line that was not whole: {opened.cut} bytes cut"
-            terminal.say(errors(), what)
-        yield opened
+def _calls(table: Table, path: Path, replay: bool) -> AbstractContextManager[Recording]:
+    return opened(path, replay) if table.asks else nullcontext(Recording(path, writes=False))
 
 
 def _refuse_undecided(recording: Recording, result: Result) -> None:
