@@ -21,7 +21,8 @@ from demur.evaluators import RefChecker, SelfCheck, ZeroShot
 from demur.schema import Sample
 from demur_research.bench import Bench, Done
 from demur_research.datasets.rows import Reading
-from demur_research.recording import ModelLine, open_recording
+from demur_research.recording import open_recording
+from demur_research.recording_file import ModelLine
 from demur_research.spending import Spent, total
 from support.fakes import ScriptedModel
 

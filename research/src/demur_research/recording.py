@@ -11,86 +11,43 @@ a killed one left torn is cut off by the next one that writes, and passed over b
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-import numpy as np
-from filelock import FileLock, Timeout
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
 from langchain_core.outputs import ChatGeneration, ChatResult
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from demur import DemurError
 from demur._fingerprints import model_fingerprint
-from demur._jsonl import as_json, read_lines
+from demur._jsonl import as_json
 from demur._text import replace_surrogates
 from demur.runtime import CallPolicy
+from demur_research.recording_file import (
+    AnyLine,
+    CallLine,
+    ModelLine,
+    VectorLine,
+    cannot,
+    locked,
+    mend,
+    read,
+    torn,
+    write,
+)
 
 T = TypeVar("T")
 
 SECONDS = "recorded_seconds"
 """Where a reply's `response_metadata` says how long it took when it was recorded."""
-_BEGINNING = b'{"line":'
-
-
-class _Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ModelLine(_Line):
-    """A chat model that is asked."""
-
-    line: Literal["model"] = "model"
-    name: str
-    """What the user calls it."""
-    fingerprint: str
-    kind: str
-    """LangChain's word for its class, by which demur knows a local model."""
-
-
-class CallLine(_Line):
-    """One call of a chat model."""
-
-    line: Literal["call"] = "call"
-    key: str
-    """A hash of the model's fingerprint, the prompt and the options."""
-    model: str
-    """The model's name in this recording."""
-    prompt: tuple[tuple[str, Any], ...]
-    """Role and content of each message."""
-    options: dict[str, Any]
-    reply: dict[str, Any]
-    """The message, as LangChain writes it."""
-    seconds: float
-
-
-class VectorLine(_Line):
-    """The vector of one text."""
-
-    line: Literal["vector"] = "vector"
-    key: str
-    """A hash of the embedding's fingerprint and the text."""
-    vector: str
-    """Numbers of 32 bits, little-endian, in base64."""
-
-
-AnyLine = ModelLine | CallLine | VectorLine
-_LINES: dict[str, type[ModelLine | CallLine | VectorLine]] = {
-    "model": ModelLine,
-    "call": CallLine,
-    "vector": VectorLine,
-}
 
 
 class Recording:
@@ -125,9 +82,9 @@ class Recording:
         text = "".join(as_json(line.model_dump(mode="json")) + "\n" for line in lines)
         with self._lock:
             try:
-                _write(self.path, text.encode())
+                write(self.path, text.encode())
             except OSError as error:
-                why = _cannot("write", self.path, error)
+                why = cannot("write", self.path, error)
                 raise DemurError(f"{why}; what is there is kept, and the same goes on") from error
             for line in lines:
                 self.note(line)
@@ -265,7 +222,7 @@ class RecordedEmbeddings(Embeddings):
         if lacking:
             with self._lock:
                 self._embed({key: text for key, text in lacking.items() if key not in known})
-        return [_numbers(known[key].vector) for key in keys]
+        return [known[key].numbers for key in keys]
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a text, which is embedded as any other."""
@@ -282,17 +239,9 @@ class RecordedEmbeddings(Embeddings):
             self._inner = self._make()
         if self._inner is not None and lacking:
             vectors = self._inner.embed_documents([*lacking.values()])
-            packed = (np.asarray(vector, dtype="<f4").tobytes() for vector in vectors)
             self._recording.append(
-                *(
-                    VectorLine(key=key, vector=base64.b64encode(raw).decode())
-                    for key, raw in zip(lacking, packed, strict=True)
-                )
+                *(VectorLine.of(key, vector) for key, vector in zip(lacking, vectors, strict=True))
             )
-
-
-def _numbers(vector: str) -> list[float]:
-    return [float(number) for number in np.frombuffer(base64.b64decode(vector), dtype="<f4")]
 
 
 @contextmanager
@@ -311,81 +260,12 @@ def open_recording(path: Path, replay: bool = False) -> Iterator[Recording]:
         raise ValueError(f"{path}: a compressed recording is only read: give --replay as well")
     if replay and not path.is_file():
         raise ValueError(f"there is no recording {path}: record first, without --replay")
-    with nullcontext() if replay else _locked(path):
+    with nullcontext() if replay else locked(path):
         recording = Recording(path, writes=not replay)
-        whole, recording.cut = _mend(path) if not replay else _whole(path)
-        for line in _lines(path, whole):
+        recording.cut = torn(path) if replay else mend(path)
+        for line in read(path):
             recording.note(line)
         yield recording
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    if not path.parent.is_dir():  # the lock would make one
-        raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
-    try:
-        locked = FileLock(path.with_name(f".{path.name}.lock")).acquire(timeout=0)
-    except Timeout as error:
-        raise ValueError(f"another run writes {path} at this moment: wait for its end") from error
-    except OSError as error:
-        raise _cannot("write beside", path, error) from error
-    with locked:
-        yield
-
-
-def _lines(path: Path, whole: int | None) -> Iterator[AnyLine]:
-    """The first lines of a recording, as many as are whole; None: all."""
-    try:
-        for number, value in islice(read_lines(path), whole):
-            form = _LINES.get(str(value.get("line"))) if isinstance(value, dict) else None
-            if form is None:
-                raise ValueError(f"{path}, line {number}: no line of a recording")
-            try:
-                yield TypeAdapter(form).validate_python(value)
-            except ValidationError as error:
-                first = error.errors()[0]
-                why = ": ".join([*map(str, first["loc"][:1]), first["msg"]])
-                raise ValueError(f"{path}, line {number}: no line of a recording: {why}") from error
-    except OSError as error:
-        raise _cannot("read", path, error) from error
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Append to a file. What could not be written whole is taken back, lest lines run together."""
-    with path.open("ab", buffering=0) as out:
-        before = out.tell()
-        try:
-            while content:
-                content = content[out.write(content) :]
-        except OSError:
-            out.truncate(before)
-            raise
-
-
-def _whole(path: Path) -> tuple[int | None, int]:
-    """How many lines of a file are whole, and how many bytes of a torn one follow them."""
-    if path.suffix == ".gz":
-        return None, 0
-    try:
-        held = path.read_bytes()
-    except OSError as error:
-        raise _cannot("read", path, error) from error
-    return held.count(b"\n"), len(held) - held.rfind(b"\n") - 1
-
-
-def _mend(path: Path) -> tuple[None, int]:
-    """Cut off a last line that is not whole; how many bytes it had."""
-    try:
-        with path.open("a+b") as file:
-            file.seek(0)
-            held = file.read()
-            if not (held.startswith(_BEGINNING) or _BEGINNING.startswith(held)):
-                raise ValueError(f"{path} is there and is no recording: name another file")
-            whole = held.rfind(b"\n") + 1
-            file.truncate(whole)
-    except OSError as error:
-        raise _cannot("write", path, error) from error
-    return None, len(held) - whole
 
 
 def _key(model: str, messages: Sequence[BaseMessage], options: Mapping[str, Any]) -> str:
@@ -412,7 +292,3 @@ def _plain(value: T) -> T:
     """As the file has it."""
     plain: T = json.loads(replace_surrogates(json.dumps(value, default=repr, ensure_ascii=False)))
     return plain
-
-
-def _cannot(do: str, path: Path, error: OSError) -> ValueError:
-    return ValueError(f"cannot {do} {path}: {error.strerror or error}")
