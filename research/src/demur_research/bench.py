@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,6 +26,14 @@ R = TypeVar("R")
 
 Report = Callable[[str, int, int], None]
 """Is told what is done, how much of it, and of how much."""
+
+
+def place(seed: int, text: str) -> bytes:
+    """What sorts items into an order that the seed decides, whatever other items there are.
+
+    So a smaller choice of the first ones is part of a larger one.
+    """
+    return hashlib.sha256(f"{seed}:{text}".encode()).digest()
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ stands RefChecker as a whole, which finds the claims of the same text itself.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ import numpy as np
 from demur import Evaluation
 from demur._text import words
 from demur.evaluators.refchecker.checking import SURE
-from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost
+from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost, place
 from demur_research.datasets.rows import LabelledRow
 from demur_research.resampling import auroc, drawn, figure
 from demur_research.tables.checkers import CHECKERS, FLOORS, WHOLE, checker, sample, score, share
@@ -69,13 +68,11 @@ def choose(every: Sequence[Claimed], count: int, seed: int) -> list[Claimed]:
 
     A smaller choice is part of a larger one.
     """
-
-    def place(one: Claimed) -> bytes:
-        return hashlib.sha256(f"{seed}:{one.key}".encode()).digest()
-
-    sides = [sorted((c for c in every if c.supported is side), key=place) for side in (True, False)]
+    ordered = sorted(every, key=lambda one: place(seed, one.key))
+    sides = [[one for one in ordered if one.supported is side] for side in (True, False)]
     each = min(count // 2, *map(len, sides))
-    return sorted((claim for side in sides for claim in side[:each]), key=place)
+    chosen = {id(claim) for side in sides for claim in side[:each]}
+    return [one for one in ordered if id(one) in chosen]
 
 
 @dataclass(frozen=True)
