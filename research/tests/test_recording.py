@@ -6,7 +6,7 @@ import errno
 import gzip
 import io
 import json
-import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -214,21 +214,26 @@ def test_windows_line_ends_do_no_harm(path: Path) -> None:
     assert [one.value.passed for one in found] == [True] * 3
 
 
-def test_equal_calls_at_once_have_one_reply(path: Path) -> None:
-    together = threading.Barrier(4)
+def test_equal_calls_at_once_are_asked_once(path: Path) -> None:
     numbers = iter(range(100))
-
-    def say(messages: Any) -> str:
-        together.wait(5)
-        return f"reply {next(numbers)}"
-
+    inner = model(lambda messages: time.sleep(0.05) or f"reply {next(numbers)}")
     with open_recording(path) as recording:
-        chat = recording.model("one", lambda name: model(say))
+        chat = recording.model("one", lambda name: inner)
         with ThreadPoolExecutor(4) as pool:
-            replies = {one.content for one in pool.map(chat.invoke, ["?"] * 4)}
-    assert len(replies) == 1
-    with open_recording(path, replay=True) as recording:
-        assert {recording.model("one", None).invoke("?").content} == replies
+            replies = [one.content for one in pool.map(chat.invoke, ["?"] * 4)]
+    assert replies == ["reply 0"] * 4
+    assert len(inner.requests) == 1
+
+
+def test_what_an_item_costs_does_not_hang_on_those_beside_it(path: Path) -> None:
+    def slow(messages: Any) -> str:
+        time.sleep(0.05)
+        return "factual"
+
+    first = judged(path, lambda name: model(slow), ["a"] * 4)
+    again = judged(path, no_model, ["a"] * 4, replay=True)
+    assert [one.spent for one in first] == [one.spent for one in again]
+    assert [one.spent.calls for one in first] == [1] * 4
 
 
 def test_a_reply_is_the_same_when_it_is_read_again(path: Path) -> None:

@@ -62,7 +62,8 @@ class Recording:
         self.models: dict[str, ModelLine] = {}
         self.calls: dict[str, CallLine] = {}
         self.vectors: dict[str, VectorLine] = {}
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
+        self._turns: dict[str, threading.Lock] = {}
 
     def note(self, line: AnyLine) -> None:
         """Take a line into memory."""
@@ -89,12 +90,17 @@ class Recording:
             for line in lines:
                 self.note(line)
 
-    def kept(self, call: CallLine) -> CallLine:
-        """Write a call, unless an equal one was written meanwhile; return the one in the file."""
+    def call(self, key: str, ask: Callable[[], CallLine]) -> CallLine:
+        """Return the recorded call of a key, which is asked for and recorded if there is none.
+
+        Equal calls at a time are asked once: the others wait for its end.
+        """
         with self._lock:
-            if call.key not in self.calls:
-                self.append(call)
-            return self.calls[call.key]
+            turn = self._turns.setdefault(key, threading.Lock())
+        with turn:
+            if key not in self.calls:
+                self.append(ask())
+            return self.calls[key]
 
     def model(self, name: str, made: Callable[[str], BaseChatModel] | None) -> RecordedChat:
         """The chat model of a name: the recorded replies, and where they end the model itself.
@@ -169,9 +175,7 @@ class RecordedChat(BaseChatModel):
     ) -> ChatResult:
         options = {**kwargs, **({"stop": stop} if stop else {})}
         key = _key(self.told.fingerprint, messages, options)
-        kept = self.recording.calls.get(key)
-        if kept is None:
-            kept = self.recording.kept(self._asked(key, messages, options))
+        kept = self.recording.call(key, lambda: self._asked(key, messages, options))
         (reply,) = messages_from_dict([kept.reply])
         reply.response_metadata[SECONDS] = kept.seconds
         return ChatResult(generations=[ChatGeneration(message=reply)])
