@@ -236,6 +236,24 @@ def test_what_an_item_costs_does_not_hang_on_those_beside_it(path: Path) -> None
     assert [one.spent.calls for one in first] == [1] * 4
 
 
+def test_what_is_found_out_once_for_all_is_paid_for_by_the_first_item(path: Path) -> None:
+    def script(stage: str, messages: Any) -> AIMessage:
+        time.sleep(0.01)
+        top = [{"token": label, "logprob": -1.1} for label in ("Neutral", "Entailment", "Contr")]
+        content = [{**top[0], "top_logprobs": top}]
+        return AIMessage("Neutral", response_metadata={"logprobs": {"content": content}})
+
+    samples = [Sample(answer=f"Lyon is city {at}.", contexts=["Lyon."]) for at in range(6)]
+    with open_recording(path) as recording:
+        bench = Bench(lambda name: Reading(()), recording, at_once=4)
+        chat = recording.model("one", lambda name: Counted(script=script))
+        checker = RefChecker(chat, checker="logprobs", claims="sentences")
+        done = bench.judged("judging", checker, samples)
+    calls = [one.spent.calls for one in done]
+    assert calls[0] > 1
+    assert calls[1:] == [1] * 5
+
+
 def test_a_reply_is_the_same_when_it_is_read_again(path: Path) -> None:
     with open_recording(path) as recording:
         first = recording.model("one", lambda name: model(lambda messages: "a\ud800b")).invoke("?")

@@ -150,7 +150,7 @@ def test_without_references_there_are_people_and_floors_and_it_is_said(tmp_path:
     assert values(found, "always Entailment") == pytest.approx([300 / 7, 60, 0])
     assert values(found, "always Neutral")[0] == pytest.approx(300 / 7)
     assert values(found, "always Contradiction")[0] == pytest.approx(100 / 7)
-    assert any("no checker was asked" in note for note in found.notes)
+    assert any("No checker was asked" in note for note in found.notes)
     assert not [one for one in found.rows if one.name in ("joint", "per_claim", "logprobs")]
 
 
@@ -197,7 +197,7 @@ def test_with_references_checkers_stand_beside_people(tmp_path: Path) -> None:
     assert values(found, "always Entailment")[0] == 50
     # Words: only the first claim stands wholly in the reference.
     assert values(found, "every word in the reference")[0] == pytest.approx(500 / 6)
-    assert "1 references, of 2 responses with claims" in found.notes
+    assert "1 references are of 2 responses with claims." in found.notes
     assert checked(path, None, **options) == found
 
 

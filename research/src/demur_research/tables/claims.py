@@ -178,10 +178,11 @@ def _make(bench: Bench) -> Result:
         _COLUMNS,
         tuple(rows),
         (
-            "as many supported claims as others, chosen by a hash; partial support is left out",
-            "the AUROC is of the probability of Entailment where the checker gives one, and else "
-            "of the label",
-            f'"{WHOLE}" is RefChecker as a whole; the others are given the text as one claim',
+            "A set gives as many supported claims as others, which the seed chooses. Claims with "
+            "partial support are left out.",
+            "The AUROC is of the probability of Entailment where the checker gives one, and of the "
+            "label elsewhere. A trivial rule has no label, so it has an AUROC alone.",
+            f'"{WHOLE}" is RefChecker as a whole. The others are given the text as one claim.',
         ),
     )
 
@@ -238,8 +239,10 @@ def _thresholds(bench: Bench) -> Result:
         tuple(Column(f"{of}: {head}, %") for of in names for head in heads),
         tuple(rows),
         (
-            f"{SURE} was chosen on other claims of the first three sets: expect less elsewhere",
-            "the calls are those of `claims` for the checker logprobs",
+            f"{SURE} was chosen on other claims of the first three sets. Expect less of it on "
+            "others.",
+            "The calls are those that `claims` makes for the checker logprobs. The thresholds "
+            "share them, and each shows their cost.",
         ),
     )
 

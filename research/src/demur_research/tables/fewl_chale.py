@@ -38,7 +38,7 @@ MEASURES = (
 )
 """The right answer above the half right one, and above the wrong one."""
 
-OF_PAPERS = "The papers have 940 questions that are not told; here they are the set's, drawn."
+OF_PAPERS = "The papers have 940 questions and do not say which. Here they are the set's own."
 
 
 def _right_over(place: int, scores: Scores, seed: int) -> Preference:

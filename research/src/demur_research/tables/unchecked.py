@@ -102,7 +102,8 @@ def _silent(bench: Bench) -> Result:
         (
             f"{len(answers)} answers of our own: {stating.count(True)} supported, "
             f"{stating.count(False)} unsupported, {len(answers) - len(stating)} that state nothing",
-            "a silent pass is let through although one of its statements was never checked",
+            "A silent pass is an answer that is let through although one of its statements was "
+            "never checked.",
         ),
     )
 
@@ -181,7 +182,7 @@ def _long_contexts(bench: Bench) -> Result:
     return Result(
         (Column("unsupported that do not pass, %"), Column("supported that pass, %")),
         tuple(rows),
-        ("English answers of our own, half of them unsupported",),
+        ("The answers are English and our own. Half of them are unsupported.",),
     )
 
 

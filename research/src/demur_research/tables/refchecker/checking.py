@@ -114,17 +114,20 @@ def _overlapping(one: Response, texts: Sequence[str]) -> Iterator[ClaimLabel]:
 def _checkers(bench: Bench) -> Result:
     responses = [one for one in map(response, bench.read("refchecker")) if one.claims]
     rows = [compared("people, of the same claim again", again(responses), bench.seed)]
-    notes = ["people: the same claim about the same question, labelled for two models"]
+    notes = [
+        "The row of people is of the same claim about the same question, labelled for two models."
+    ]
     known: dict[str, _Referenced] = {}
     if "references" in bench.options:
         sources = {one.source: one.setting for one in responses}
         known = references(Path(bench.options["references"]), sources)
         responses = [one for one in responses if one.group in known]
-        notes.append(f"{len(known)} references, of {len(responses)} responses with claims")
+        notes.append(f"{len(known)} references are of {len(responses)} responses with claims.")
     else:
         notes.append(
-            "no checker was asked: the publisher gives no references (its three examples have "
-            "them, and no labels); -O references=FOLDER names the folder that its script fills"
+            "No checker was asked, since the publisher gives no references. (Its three examples "
+            "have them, and no labels.) -O references=FOLDER names the folder that its script "
+            "fills."
         )
     responses = chosen(responses, bench.limit, bench.seed)
 

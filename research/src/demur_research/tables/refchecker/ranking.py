@@ -118,9 +118,9 @@ def _ranking(bench: Bench) -> Result:
         ),
         tuple(rows),
         (
-            "macro averages of the people's labels over the responses that state something, by "
-            "demur's summarize; ranked by Entailment",
-            "intervals: questions drawn with replacement, the same for all models",
+            "The shares are macro averages of the people's labels over the responses that state "
+            "something, by demur's summarize. The rank is by Entailment.",
+            "Intervals are of questions drawn with replacement, the same for all models.",
         ),
     )
 
