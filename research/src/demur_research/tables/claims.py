@@ -182,6 +182,8 @@ def _make(bench: Bench) -> Result:
             "partial support are left out.",
             "The AUROC is of the probability of Entailment where the checker gives one, and of the "
             "label elsewhere. A trivial rule has no label, so it has an AUROC alone.",
+            "Intervals of the AUROC draw claims of one group together. Those of shares are "
+            "Wilson's, which takes claims for independent.",
             f'"{WHOLE}" is RefChecker as a whole. The others are given the text as one claim.',
         ),
     )
