@@ -39,8 +39,11 @@ from demur import DemurError
 from demur.evaluators import FEWL, NeighborStore
 from demur.local import MiniLM
 from demur.similarity import Similarity, resolve_similarity
-from demur_research.recorder import read
-from demur_research.references import SIDES, Asked, items, questions
+from demur_research.bench import Bench
+from demur_research.datasets import read
+from demur_research.recording import open_recording
+from demur_research.tables.fewl_chale import SIDES
+from demur_research.tables.fewl_scoring import Question, Scorer, Setting, chosen
 
 _FLAT_GOAL, _MB_GOAL, _LOOKUP_GOAL, _PAIRS_GOAL = 1.25, 2048, 2.5, 0.55
 _PART = 200
@@ -86,7 +89,7 @@ def main() -> None:
     parser.add_argument("--embedded", type=int, nargs="*", default=[737], help="with MiniLM")
     parser.add_argument("--data", type=Path, help="folder with chale/")
     parser.add_argument("--rows", type=int, default=300, help="rows of CHALE")
-    parser.add_argument("--recording", type=Path, help="of demur-bench chale")
+    parser.add_argument("--recording", type=Path, help="of demur-bench fewl-v1-table-1")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     options = parser.parse_args()
     print(load())
@@ -310,13 +313,18 @@ def _chale(folder: Path, count: int, recording: Path | None) -> dict[str, list[I
         for kind, some in {"all": rows, "unlike": unlike}.items()
     }
     if recording is not None:
-        known, asked = questions(folder), Asked()
-        lines = read(recording, items(known))
-        found["recorded"] = [
-            Item(asked.known(one, lines), tuple(one.answers[side] for side in SIDES))
-            for one in asked.recorded(known, lines)
-        ]
+        found["recorded"] = _recorded(folder, recording)
     return found
+
+
+def _recorded(folder: Path, recording: Path) -> list[Item]:
+    """The questions that FEWL's tables asked a model about, with what it said."""
+    with open_recording(recording, replay=True) as opened:
+        bench = Bench(lambda name: read(name, folder), opened, next(iter(opened.models)))
+        questions = [Question.of(row, SIDES) for row in chosen(bench, "chale")]
+        known = Scorer(bench, questions, Setting.of(bench)).known("fewl")
+    answers = {one.text: one.answers for one in questions}
+    return [Item(one, answers[one.question]) for one in known if one.pairs is not None]
 
 
 # --- Helpers ------------------------------------------------------------------------------------
