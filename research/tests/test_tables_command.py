@@ -41,6 +41,7 @@ def _make(bench: Bench) -> Result:
                 spent=mean_cost(done),
             ),
             Row("all | false", (Figure(100.0 * len(floor) / len(rows)), Figure(0.5)), floor=True),
+            Row("people", (Figure(90.0), None), items=len(rows)),
         ),
         ("A note.",),
     )
@@ -128,7 +129,7 @@ def test_a_replay_of_which_a_part_is_recorded_counts_the_rest(
     assert _run(data, "--limit", "2") == 0
     capsys.readouterr()
     assert _run(data, "--replay", "--format", "json") == 0
-    (judged, _) = json.loads(capsys.readouterr().out)["rows"]
+    (judged, *_) = json.loads(capsys.readouterr().out)["rows"]
     assert (judged["items"], judged["undetermined"]) == (2, 3)
 
 
@@ -160,7 +161,7 @@ def test_comma_separated_values_hold_each_bound_by_itself(
 ) -> None:
     assert _run(data, "--format", "csv") == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert [row["row"] for row in rows] == ["zero-shot", "all | false"]
+    assert [row["row"] for row in rows] == ["zero-shot", "all | false", "people"]
     assert float(rows[0]["rejected, %"]) == 20.0
     assert float(rows[0]["rejected, %, low"]) < 20.0 < float(rows[0]["rejected, %, high"])
     assert rows[1]["floor"] == "True"

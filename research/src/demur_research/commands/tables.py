@@ -124,8 +124,9 @@ def _calls(table: Table, path: Path, replay: bool) -> AbstractContextManager[Rec
 
 def _refuse_undecided(recording: Recording, result: Result) -> None:
     """Refuse a replay in which nothing was decided, since the recording is of something else."""
-    judged = [row for row in result.rows if not row.floor and row.items is not None]
-    if recording.lacking and not any(row.items for row in judged):
+    # Rows that ask nothing, such as floors, have nothing undetermined.
+    asked = [row for row in result.rows if row.undetermined or row.spent is not None]
+    if recording.lacking and asked and not any(row.items for row in asked):
         held = Counter(call.model for call in recording.calls.values())
         replies = ", ".join(f"{count:,} of {name}" for name, count in held.items()) or "none"
         raise ValueError(

@@ -49,6 +49,8 @@ _PROVIDERS = (
 )
 
 FEWL_NOT_RUN = (
+    NotRun("FEWL, version 1, Figure 1", "The steps of the method.", "It is a drawing."),
+    NotRun("FEWL, version 2, Figure 1", "The steps of the method.", "It is a drawing."),
     NotRun("FEWL, version 1, Table 7", "Win rates of a fine-tuned model.", _TUNED),
     NotRun("FEWL, version 2, Table 6", "Win rates of a fine-tuned model.", _TUNED),
     NotRun("FEWL, version 1, Figure 3", "Answers of references judged by people.", _BY_HAND),
