@@ -84,6 +84,14 @@ def test_a_replay_of_what_is_not_recorded_decides_nothing_and_says_so(path: Path
     assert found.spent == Spent()
 
 
+def test_tokens_that_no_endpoint_told_are_not_said_to_be_none(path: Path) -> None:
+    def silent(name: str) -> ScriptedModel:
+        return ScriptedModel(script=lambda stage, messages: "factual")
+
+    (found,) = judged(path, silent, ["a"])
+    assert (found.spent.calls, found.spent.tokens) == (1, None)
+
+
 def test_samples_of_one_prompt_are_kept_apart(path: Path) -> None:
     texts = iter(f"text {at}" for at in range(100))
     chat = model(lambda messages: next(texts))

@@ -149,7 +149,7 @@ def test_markdown_has_the_paper_beside_the_floor_marked_and_what_the_data_cannot
         "| row | rejected, % | the paper | nothing | items | calls an item | tokens an item | "
         "seconds an item |"
     )
-    assert lines[0].startswith("| zero-shot | 20.0 [3.6, 62.4] | 26.0 | - | 5 | 1.0 | 0 | ")
+    assert lines[0].startswith("| zero-shot | 20.0 [3.6, 62.4] | 26.0 | - | 5 | 1.0 | - | ")
     assert lines[1] == "| all \\| false (floor) | 100.0 | - | 0.500 | - | - | - | - |"
     assert "|\n\n- A note.\n- PHD: 5 rows" in out
     assert DATA_SETS["phd"].cannot_show in out

@@ -123,7 +123,8 @@ def phd(
     for why, count in written.left_out.items():
         _say(f"left out: {count:,} {why}")
     spent = written.spent
-    _say(f"{spent.calls:,.0f} calls, {spent.tokens:,.0f} tokens, {spent.seconds:,.0f} seconds")
+    tokens = "untold" if spent.tokens is None else f"{spent.tokens:,.0f}"
+    _say(f"{spent.calls:,.0f} calls, {tokens} tokens, {spent.seconds:,.0f} seconds")
 
 
 @app.command()

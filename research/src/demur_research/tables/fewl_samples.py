@@ -15,6 +15,7 @@ from demur_research.ranking import (
     pairwise_agreement,
     tqa_metric,
 )
+from demur_research.spending import Spent
 from demur_research.tables.fewl_asking import answered
 from demur_research.tables.fewl_measures import FLOORS, share, told
 from demur_research.tables.fewl_scoring import (
@@ -102,13 +103,17 @@ def _samples(bench: Bench) -> Result:
             if (lacking := [one.value.error for one in answers if one.value.error])
         ),
         *(
-            f"An answer of {name} took {spent.tokens:.0f} tokens and {spent.seconds:.1f} seconds."
+            f"An answer of {name} took {_tokens(spent)} and {spent.seconds:.1f} seconds."
             for name, answers in zip(names, said, strict=True)
             if (spent := mean_cost(answers)) is not None
         ),
     ]
     columns = Column("agrees with the labels without penalty, %"), Column("with penalty, %")
     return Result(columns, tuple(found), tuple(notes))
+
+
+def _tokens(spent: Spent) -> str:
+    return "untold tokens" if spent.tokens is None else f"{spent.tokens:.0f} tokens"
 
 
 def _answer(model: BaseChatModel, question: str, config: RunnableConfig) -> Outcome[str]:

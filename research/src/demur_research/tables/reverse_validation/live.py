@@ -65,9 +65,10 @@ def costs(bench: Bench) -> Result:
         name, evaluator = next(iter(_evaluators(bench, method).items()))
         done = _done(bench, method, name, evaluator, rows)
         spent = [one.spent for one in _decided(done)]
+        tokens = [one.tokens for one in spent]
         paper = _TABLE_5.get(method, ("", ""))
         figures = (
-            mean_figure([one.tokens for one in spent], bench.seed, paper[0]),
+            mean_figure([told for told in tokens if told is not None], bench.seed, paper[0]),
             mean_figure([one.seconds for one in spent], bench.seed, paper[1]),
         )
         shown.append(Row(name, figures, len(spent), len(done) - len(spent)))
