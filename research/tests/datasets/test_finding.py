@@ -187,6 +187,12 @@ def test_where_nothing_of_a_set_can_be_had_it_is_an_error() -> None:
     assert _left() == []
 
 
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"words\.txt could not be downloaded.*Put it at"):
+        read_set(_set(File("made_up/words.txt", "http://127.0.0.1:9/words.txt")))
+
+
 def test_a_download_that_was_stopped_on_its_way_is_gone_on_with() -> None:
     def stop(what: str, name: str, done: int, total: int) -> None:
         if name == "b.txt":

@@ -95,8 +95,11 @@ def download(known: DataSet, report: Report) -> Downloaded:
     left_out: dict[str, str] = {}
     lacking = [file for file in known.files if not (cache() / file.path).is_file()]
     had = len(lacking) < len(known.files)
-    _begun(known).parent.mkdir(parents=True, exist_ok=True)
-    _begun(known).touch()
+    try:
+        _begun(known).parent.mkdir(parents=True, exist_ok=True)
+        _begun(known).touch()
+    except OSError as error:
+        raise ValueError(_by_hand(known, known.files[0], str(error))) from error
     for file in lacking:
         place = cache() / file.path
         try:
@@ -107,7 +110,7 @@ def download(known: DataSet, report: Report) -> Downloaded:
             # Where nobody answers, nobody will for the other files.
             silent = isinstance(error, OSError) and getattr(error, "response", None) is None
             if file.needed or (not had and (silent or file is lacking[-1])):
-                _begun(known).unlink()
+                _begun(known).unlink(missing_ok=True)
                 raise ValueError(_by_hand(known, file, str(error))) from error
             left_out[file.path] = str(error)
             continue
@@ -115,7 +118,7 @@ def download(known: DataSet, report: Report) -> Downloaded:
         if file.sha256 is None:
             trusted[place] = _sha256(place)
             _noted(place).write_text(f"{trusted[place]}  {place.name}\n", encoding="utf-8")
-    _begun(known).unlink()
+    _begun(known).unlink(missing_ok=True)
     return Downloaded(trusted, left_out)
 
 
