@@ -12,6 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 
 from demur_research.bench import Bench, Result, Row
+from demur_research.datasets import read
 from demur_research.datasets.rows import LabelledRow, Reading
 from demur_research.recording import open_recording
 
@@ -20,20 +21,31 @@ from demur_research.recording import open_recording
 def benched(
     path: Path,
     model: BaseChatModel | None = None,
-    sets: Mapping[str, Sequence[LabelledRow]] | None = None,
+    sets: Mapping[str, Sequence[LabelledRow] | Path] | None = None,
+    others: Mapping[str, BaseChatModel] | None = None,
     **of_bench: Any,
 ) -> Iterator[Bench]:
-    """A bench over a recording; without a model it is only replayed."""
+    """A bench over a recording; without a model it is only replayed, if there is one.
 
-    def read(name: str) -> Reading:
-        return Reading(tuple((sets or {})[name]))
+    Args:
+        path: The recording.
+        model: The model of any name.
+        sets: The rows of data sets, or where they are read.
+        others: Models of other names.
+        of_bench: Further fields.
+    """
+    named = dict(others or {})
+
+    def rows(name: str) -> Reading:
+        of = (sets or {})[name]
+        return read(name, of) if isinstance(of, Path) else Reading(tuple(of))
 
     with (
-        open_recording(path, replay=model is None) as recording,
+        open_recording(path, replay=model is None and path.exists()) as recording,
         pytest.MonkeyPatch.context() as at,
     ):
-        at.setattr("demur_research.bench.resolve_model", lambda name: model)
-        yield Bench(read, recording, "scripted", **of_bench)
+        at.setattr("demur_research.bench.resolve_model", lambda name: named.get(name, model))
+        yield Bench(rows, recording, "scripted", **of_bench)
 
 
 def row_of(result: Result, name: str) -> Row:

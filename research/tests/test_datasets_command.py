@@ -79,6 +79,17 @@ def test_of_a_set_that_is_nowhere_it_is_told_where_it_was_looked_for_and_how_it_
     assert "Not on this machine: demur-bench datasets chale --download fetches it." in out
 
 
+def test_of_a_set_that_needs_an_account_it_is_told_where_to_put_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["datasets", "aggrefact"]) == 0
+    out = capsys.readouterr().out
+    place = tmp_path / "cache" / "demur" / "data" / "aggrefact" / "aggrefact.jsonl"
+    assert f"Put it at {place}, or name its folder with --data or DEMUR_DATA." in out
+    assert "--download fetches it" not in out
+    assert "sha256" not in out
+
+
 def test_what_cannot_be_downloaded_is_told_with_where_to_put_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

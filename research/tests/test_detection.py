@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur_research.bench import Figure
-from demur_research.detection import detection, f1_difference, mean
+from demur_research.detection import detection, f1_difference
 
 DECISIONS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=30)
 PAIRS = st.lists(st.tuples(st.booleans(), st.booleans(), st.booleans()), max_size=30)
@@ -111,10 +111,3 @@ def test_paired_differences_are_surer_than_the_figures_themselves() -> None:
 def test_as_many_decisions_as_passages_are_expected() -> None:
     with pytest.raises(ValueError, match="expected as many decisions as answers, got 1 for 2"):
         detection([True, False], [True])
-
-
-def test_a_mean_has_an_interval_about_as_wide_as_it_should_be() -> None:
-    found = mean([0.0, 10.0] * 50, paper="5")
-    assert (found.value, found.paper) == (5.0, "5")
-    assert width(found) == pytest.approx(2 * 1.96 * 5 / math.sqrt(100), rel=0.1)
-    assert mean([], paper="5") == Figure(None, paper="5")

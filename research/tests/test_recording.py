@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import io
 import json
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.embeddings import Embeddings
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
 from demur import DemurError
 from demur.evaluators import RefChecker, SelfCheck, ZeroShot
@@ -18,6 +22,7 @@ from demur.schema import Sample
 from demur_research.bench import Bench, Done
 from demur_research.datasets.rows import Reading
 from demur_research.recording import open_recording
+from demur_research.recording_file import ModelLine
 from demur_research.spending import Spent, total
 from support.fakes import ScriptedModel
 
@@ -77,6 +82,14 @@ def test_a_replay_of_what_is_not_recorded_decides_nothing_and_says_so(path: Path
     assert found.value.undetermined
     assert "holds no reply" in found.value.error
     assert found.spent == Spent()
+
+
+def test_tokens_that_no_endpoint_told_are_not_said_to_be_none(path: Path) -> None:
+    def silent(name: str) -> ScriptedModel:
+        return ScriptedModel(script=lambda stage, messages: "factual")
+
+    (found,) = judged(path, silent, ["a"])
+    assert (found.spent.calls, found.spent.tokens) == (1, None)
 
 
 def test_samples_of_one_prompt_are_kept_apart(path: Path) -> None:
@@ -166,6 +179,118 @@ def test_a_torn_last_line_is_cut_and_recorded_again(path: Path) -> None:
         assert recording.cut > 0
     assert whole.startswith(path.read_bytes())
     assert len(judged(path, lambda name: model(), ["a", "b"])) == 2
+
+
+def test_a_torn_last_line_is_passed_over_by_a_replay(path: Path) -> None:
+    judged(path, lambda name: model(), ["a", "b"])
+    torn = path.read_bytes()[:-20]
+    path.write_bytes(torn)
+    found = judged(path, no_model, ["a", "b"], replay=True)
+    assert sorted(one.value.undetermined for one in found) == [False, True]
+    assert path.read_bytes() == torn
+    with open_recording(path, replay=True) as recording:
+        assert recording.cut > 0
+
+
+def test_what_could_not_be_written_whole_is_taken_back(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = [10]
+
+    class Full(io.FileIO):
+        def write(self, content: Any) -> int:
+            if not room[0]:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            room[0], most = 0, room[0]
+            return super().write(content[:most])
+
+    judged(path, lambda name: model(), ["a"])
+    before = path.read_bytes()
+    with open_recording(path) as recording, monkeypatch.context() as at:
+        at.setattr(Path, "open", lambda self, mode, buffering: Full(self, mode.replace("b", "")))
+        with pytest.raises(DemurError, match="No space left"):
+            recording.append(ModelLine(name="two", fingerprint="f", kind="k"))
+    assert path.read_bytes() == before
+    assert judged(path, lambda name: model(), ["a", "b"])[1].value.passed
+
+
+def test_windows_line_ends_do_no_harm(path: Path) -> None:
+    judged(path, lambda name: model(), ["a", "b"])
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    judged(path, lambda name: model(), ["c"])
+    found = judged(path, no_model, ["a", "b", "c"], replay=True)
+    assert [one.value.passed for one in found] == [True] * 3
+
+
+def test_equal_calls_at_once_are_asked_once(path: Path) -> None:
+    numbers = iter(range(100))
+    inner = model(lambda messages: time.sleep(0.05) or f"reply {next(numbers)}")
+    with open_recording(path) as recording:
+        chat = recording.model("one", lambda name: inner)
+        with ThreadPoolExecutor(4) as pool:
+            replies = [one.content for one in pool.map(chat.invoke, ["?"] * 4)]
+    assert replies == ["reply 0"] * 4
+    assert len(inner.requests) == 1
+
+
+def test_what_an_item_costs_does_not_hang_on_those_beside_it(path: Path) -> None:
+    def slow(messages: Any) -> str:
+        time.sleep(0.05)
+        return "factual"
+
+    first = judged(path, lambda name: model(slow), ["a"] * 4)
+    again = judged(path, no_model, ["a"] * 4, replay=True)
+    assert [one.spent for one in first] == [one.spent for one in again]
+    assert [one.spent.calls for one in first] == [1] * 4
+
+
+def test_what_is_found_out_once_for_all_is_paid_for_by_the_first_item(path: Path) -> None:
+    def script(stage: str, messages: Any) -> AIMessage:
+        time.sleep(0.01)
+        top = [{"token": label, "logprob": -1.1} for label in ("Neutral", "Entailment", "Contr")]
+        content = [{**top[0], "top_logprobs": top}]
+        return AIMessage("Neutral", response_metadata={"logprobs": {"content": content}})
+
+    samples = [Sample(answer=f"Lyon is city {at}.", contexts=["Lyon."]) for at in range(6)]
+    with open_recording(path) as recording:
+        bench = Bench(lambda name: Reading(()), recording, at_once=4)
+        chat = recording.model("one", lambda name: Counted(script=script))
+        checker = RefChecker(chat, checker="logprobs", claims="sentences")
+        done = bench.judged("judging", checker, samples)
+    calls = [one.spent.calls for one in done]
+    assert calls[0] > 1
+    assert calls[1:] == [1] * 5
+
+
+def test_a_reply_is_the_same_when_it_is_read_again(path: Path) -> None:
+    with open_recording(path) as recording:
+        first = recording.model("one", lambda name: model(lambda messages: "a\ud800b")).invoke("?")
+    with open_recording(path, replay=True) as recording:
+        assert recording.model("one", None).invoke("?").content == first.content
+
+
+def test_an_option_that_cannot_be_written_is_refused(path: Path) -> None:
+    with open_recording(path) as recording:
+        chat = recording.model("one", lambda name: model())
+        with pytest.raises(DemurError, match="options of a call cannot be recorded"):
+            chat.invoke("?", keep=lambda text: text)
+        assert chat.invoke("?", stop=["\n"], extra={"grammar": "x"}).content == "factual"
+
+
+def test_other_options_messages_and_models_are_other_calls(path: Path) -> None:
+    asked: list[Any] = []
+    inner = model(lambda messages: asked.append(messages) or "factual")
+    with open_recording(path) as recording:
+        chat = recording.model("one", lambda name: inner)
+        for prompt in (
+            "ab",
+            [HumanMessage("a"), HumanMessage("b")],
+            [SystemMessage("a"), HumanMessage("b")],
+            [HumanMessage([{"type": "text", "text": "ab"}])],
+        ):
+            for options in ({}, {"stop": ["a"]}, {"max_tokens": 1}, {"max_tokens": 2}):
+                chat.invoke(prompt, **options)
+    assert len(asked) == len(recording.calls) == 16
 
 
 def test_a_file_of_something_else_is_left_alone(path: Path) -> None:

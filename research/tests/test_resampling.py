@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur_research.resampling import auroc, drawn, figure, mean
+from demur_research.bench import Figure
+from demur_research.resampling import auroc, drawn, drawn_alone, figure, mean, mean_figure
 
 SCORED = st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.booleans()), max_size=12)
 
@@ -52,9 +53,25 @@ def test_the_interval_of_a_mean_has_the_width_of_its_standard_error() -> None:
     assert found.high == pytest.approx(noise.mean() + error, abs=0.003)
 
 
+def test_the_figure_of_a_mean_is_of_items_that_stand_alone() -> None:
+    found = mean_figure([0.0, 10.0] * 50, seed=0, paper="5")
+    assert (found.value, found.paper) == (5.0, "5")
+    assert (found.high or 0) - (found.low or 0) == pytest.approx(2 * 1.96 * 5 / 10, rel=0.1)
+    assert mean_figure([], seed=0, paper="5") == Figure(None, paper="5")
+
+
+def test_means_of_rows_are_those_of_their_columns() -> None:
+    times = drawn_alone(5, 0)
+    table = np.arange(10.0).reshape(5, 2) ** 2
+    both = mean(table, times)
+    assert both[:, 1] == pytest.approx(mean(table[:, 1], times))
+    assert both.shape == (len(times), 2)
+
+
 def test_what_is_undefined_has_no_number_and_no_interval() -> None:
     nothing = figure(float("nan"), np.array([np.nan]))
     assert (nothing.value, nothing.low, nothing.high) == (None, None, None)
     assert figure(0.5, np.array([np.nan])).low is None
     assert figure(0.5, auroc([], [], drawn([], 0))).low is None
-    assert figure(0.5, np.array([0.4, np.nan, 0.4])).low == 0.4
+    assert figure(0.5, np.array([0.4, np.nan, 0.4])).low is None
+    assert figure(0.5, np.array([np.nan] + [0.4] * 20)).low == 0.4

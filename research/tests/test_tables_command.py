@@ -36,11 +36,12 @@ def _make(bench: Bench) -> Result:
             Row(
                 "zero-shot",
                 (Figure.of_share(rejected, bench.options.get("paper", "")), None),
-                items=len(rows),
+                items=len(decided),
                 undetermined=len(done) - len(decided),
                 spent=mean_cost(done),
             ),
             Row("all | false", (Figure(100.0 * len(floor) / len(rows)), Figure(0.5)), floor=True),
+            Row("people", (Figure(90.0), None), items=len(rows)),
         ),
         ("A note.",),
     )
@@ -103,6 +104,35 @@ def test_a_table_is_made_once_with_a_model_and_then_without(
     assert len(model.requests) == asked
 
 
+def test_a_replay_that_decides_nothing_for_lack_of_replies_is_an_error(
+    data: Path, model: ScriptedModel, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert _run(data) == 0
+    others = tmp_path / "others"
+    (others / "phd").mkdir(parents=True)
+    text = (data / "phd" / "phd.jsonl").read_text(encoding="utf-8")
+    (others / "phd" / "phd.jsonl").write_text(text.replace("is known", "is seen"), encoding="utf-8")
+    capsys.readouterr()
+    recording = str(data / "calls.jsonl")
+    assert run(["small", "--data", str(others), "-r", recording, "--replay"]) == 64
+    streams = capsys.readouterr()
+    said = " ".join(streams.err.replace("│", " ").split())
+    assert "nothing could be decided" in said
+    assert "lacks 5 replies or vectors" in said
+    assert "replies that it holds: 5 of local" in said
+    assert streams.out == ""
+
+
+def test_a_replay_of_which_a_part_is_recorded_counts_the_rest(
+    data: Path, model: ScriptedModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(data, "--limit", "2") == 0
+    capsys.readouterr()
+    assert _run(data, "--replay", "--format", "json") == 0
+    (judged, *_) = json.loads(capsys.readouterr().out)["rows"]
+    assert (judged["items"], judged["undetermined"]) == (2, 3)
+
+
 def test_a_limit_is_part_of_the_whole(data: Path, model: ScriptedModel) -> None:
     assert _run(data, "--limit", "2") == 0
     assert _run(data) == 0
@@ -119,9 +149,9 @@ def test_markdown_has_the_paper_beside_the_floor_marked_and_what_the_data_cannot
         "| row | rejected, % | the paper | nothing | items | calls an item | tokens an item | "
         "seconds an item |"
     )
-    assert lines[0].startswith("| zero-shot | 20.0 [3.6, 62.4] | 26.0 | - | 5 | 1.0 | 0 | ")
+    assert lines[0].startswith("| zero-shot | 20.0 [3.6, 62.4] | 26.0 | - | 5 | 1.0 | - | ")
     assert lines[1] == "| all \\| false (floor) | 100.0 | - | 0.500 | - | - | - | - |"
-    assert "- A note." in out
+    assert "|\n\n- A note.\n- PHD: 5 rows" in out
     assert DATA_SETS["phd"].cannot_show in out
     assert "(the paper, Table 9)" in out
 
@@ -131,7 +161,7 @@ def test_comma_separated_values_hold_each_bound_by_itself(
 ) -> None:
     assert _run(data, "--format", "csv") == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert [row["row"] for row in rows] == ["zero-shot", "all | false"]
+    assert [row["row"] for row in rows] == ["zero-shot", "all | false", "people"]
     assert float(rows[0]["rejected, %"]) == 20.0
     assert float(rows[0]["rejected, %, low"]) < 20.0 < float(rows[0]["rejected, %, high"])
     assert rows[1]["floor"] == "True"

@@ -108,6 +108,7 @@ def _print(*arguments: object) -> int:
     return cli.run(["compare", *map(str, arguments)])
 
 
+@pytest.mark.usefixtures("told_at_once")
 def test_figures_and_costs_are_printed_a_line_for_each_detector(
     file: Path, detectors: Any, capsys: Any
 ) -> None:
@@ -175,6 +176,7 @@ def test_it_goes_on_and_asks_nothing_twice(file: Path, detectors: Any) -> None:
     assert len(detectors["guesses"].asked) == 8
 
 
+@pytest.mark.usefixtures("told_at_once")
 def test_an_interrupt_says_how_to_go_on(
     file: Path, tmp_path: Path, detectors: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,15 +16,15 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now
 
 
-def test_a_line_for_every_tenth(clock: list[float], capsys: Any) -> None:
+def test_a_line_for_every_tenth_after_some_quiet_seconds(clock: list[float], capsys: Any) -> None:
     with progress.counts() as report:
         for done in range(101):
-            clock[0] += 0.1
             report("scoring", f"{done} calls", done, 100)
+            clock[0] += 0.2
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 11
-    assert lines[0] == "scoring, 0 calls: 0 of 100"
-    assert lines[5] == "scoring, 50 calls: 50 of 100, about 0:00:05 left"
+    assert len(lines) == 9
+    assert lines[0] == "scoring, 25 calls: 25 of 100, about 0:00:15 left"
+    assert lines[3] == "scoring, 50 calls: 50 of 100, about 0:00:10 left"
     assert lines[-1] == "scoring, 100 calls: 100 of 100"
 
 
@@ -34,15 +34,25 @@ def test_a_line_for_every_minute(clock: list[float], capsys: Any) -> None:
             report("scoring", "1 call", 500 + done, 10_000)
             clock[0] += 10
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 1 + 5
-    # What earlier runs did says nothing of the speed: 6 in 60 seconds, 9,494 to go.
-    assert lines[1] == "scoring, 1 call: 506 of 10,000, about 26:22:20 left"
+    assert len(lines) == 5
+    # What earlier runs did says nothing of the speed: 7 in 70 seconds, 9,493 to go.
+    assert lines[1] == "scoring, 1 call: 507 of 10,000, about 26:22:10 left"
+
+
+def test_what_is_over_soon_has_no_line(clock: list[float], capsys: Any) -> None:
+    with progress.counts() as report:
+        for done in range(13):
+            report("single", "a table", done, 12)
+            clock[0] += 0.3
+    assert capsys.readouterr().err == ""
 
 
 def test_each_task_has_lines_of_its_own(clock: list[float], capsys: Any) -> None:
     with progress.counts() as report:
-        report("asking", "1 call", 1, 1)
-        report("scoring", "2 calls", 1, 1)
+        for task, note in (("asking", "1 call"), ("scoring", "2 calls")):
+            report(task, note, 0, 1)
+            clock[0] += progress.QUIET_SECONDS
+            report(task, note, 1, 1)
     assert capsys.readouterr().err.splitlines() == [
         "asking, 1 call: 1 of 1",
         "scoring, 2 calls: 1 of 1",

@@ -224,6 +224,7 @@ def _run(*arguments: object) -> int:
     return cli.run(["score", "--method", "scripted", *map(str, arguments)])
 
 
+@pytest.mark.usefixtures("told_at_once")
 def test_the_summary_as_lines(file: Path, capsys: Any) -> None:
     assert _run(file, "--price-in", 2, "--price-out", 10) == 0
     out, err = capsys.readouterr()
@@ -265,6 +266,7 @@ def test_the_summary_as_json(file: Path, capsys: Any) -> None:
     assert (above["preference"]["wins"], above["preference"]["ties"]) == (1, 1)
 
 
+@pytest.mark.usefixtures("told_at_once")
 def test_undetermined_answers_end_with_2_and_are_told(file: Path, capsys: Any) -> None:
     with file.open("a") as more:
         more.write('{"question": "Q4", "answer": "nothing"}\n')
@@ -326,6 +328,7 @@ def test_configurations_are_listed(capsys: Any) -> None:
     assert capsys.readouterr().out == "first: one\nsecond: two\n"
 
 
+@pytest.mark.usefixtures("told_at_once")
 def test_what_the_method_does_first_sees_every_question_once_scoring_is_due(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

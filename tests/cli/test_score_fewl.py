@@ -90,6 +90,7 @@ def _findings(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
     return by_key
 
 
+@pytest.mark.usefixtures("told_at_once")
 def test_all_configurations_cost_two_calls_a_question(
     file: Path, server: OpenAIServer, capsys: Any
 ) -> None:

@@ -1,26 +1,19 @@
 """How well decisions find answers that are hallucinated: F1, precision, recall, in percent.
 
 A method rejects an answer or lets it through; what it should reject are the hallucinated ones
-(arXiv 2310.06498, section 5). Intervals are percentile bootstrap intervals of 95 %, resampled by
-answer.
+(arXiv 2310.06498, section 5). Intervals are bootstrap intervals of 95 %, resampled by answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from demur_research.bench import Figure
-
-_Floats: TypeAlias = NDArray[np.float64]
-
-_RESAMPLES = 10_000
-_MOST_UNDEFINED = 0.05
-"""A figure that a larger share of the resamples lacks has no interval."""
+from demur_research.resampling import Floats, drawn_alone, figure
 
 # Each a numerator and a denominator, as weights of four counts: right and passed, right and
 # rejected, hallucinated and passed, hallucinated and rejected.
@@ -50,10 +43,9 @@ def detection(wrong: Sequence[bool], rejected: Sequence[bool], seed: int = 0) ->
     Raises:
         ValueError: The two differ in length.
     """
-    counts = _counts(_cells(wrong, rejected), 4)
-    drawn = _drawn(counts, seed)
+    counts, drawn = _counts(_cells(wrong, rejected), 4, seed)
     return Detection(
-        *(_figure(_of(one, counts), _of(one, drawn)) for one in (_F1, _PRECISION, _RECALL))
+        *(figure(_of(one, counts)[0], _of(one, drawn)) for one in (_F1, _PRECISION, _RECALL))
     )
 
 
@@ -76,17 +68,9 @@ def f1_difference(
     Raises:
         ValueError: They differ in length.
     """
-    counts = _counts(_cells(wrong, first) + 4 * _cells(wrong, second), 16)
-    return _figure(_difference(counts), _difference(_drawn(counts, seed)))
-
-
-def mean(values: Sequence[float], seed: int = 0, paper: str = "") -> Figure:
-    """The mean of numbers, with its bootstrap interval; without a value where there are none."""
-    if not values:
-        return Figure(None, paper=paper)
-    known = np.asarray(values, dtype=np.float64)
-    at = np.random.default_rng(seed).integers(len(known), size=(_RESAMPLES, len(known)))
-    return replace(_figure(known.mean(keepdims=True), known[at].mean(axis=1)), paper=paper)
+    cells = _cells(wrong, first) + 4 * _cells(wrong, second)
+    counts, drawn = _counts(cells, 16, seed)
+    return figure(_difference(counts)[0], _difference(drawn))
 
 
 def _cells(wrong: Sequence[bool], rejected: Sequence[bool]) -> NDArray[np.int64]:
@@ -98,36 +82,19 @@ def _cells(wrong: Sequence[bool], rejected: Sequence[bool]) -> NDArray[np.int64]
     return 2 * np.asarray(wrong, dtype=np.int64) + np.asarray(rejected, dtype=np.int64)
 
 
-def _counts(cells: NDArray[np.int64], kinds: int) -> _Floats:
-    """Of shape (1, kinds)."""
-    return np.bincount(cells, minlength=kinds)[None].astype(np.float64)
+def _counts(cells: NDArray[np.int64], kinds: int, seed: int) -> tuple[Floats, Floats]:
+    """How often each kind is there, of shape (1, kinds), and in draws, (draws, kinds)."""
+    each = np.eye(kinds)[cells]
+    return each.sum(axis=0, keepdims=True), drawn_alone(len(cells), seed) @ each
 
 
-def _drawn(counts: _Floats, seed: int) -> _Floats:
-    """Counts of resamples, of shape (resamples, kinds): no need to draw the answers themselves."""
-    total = int(counts.sum())
-    shares = counts[0] / total if total else np.full(counts.size, 1 / counts.size)
-    drawn = np.random.default_rng(seed).multinomial(total, shares, size=_RESAMPLES)
-    return drawn.astype(np.float64)
-
-
-def _of(ratio: tuple[tuple[int, ...], tuple[int, ...]], counts: _Floats) -> _Floats:
+def _of(ratio: tuple[tuple[int, ...], tuple[int, ...]], counts: Floats) -> Floats:
     """A ratio of each row of counts, in percent; NaN, only in here, where it is undefined."""
     above, below = (counts @ np.array(weights, dtype=np.float64) for weights in ratio)
     with np.errstate(invalid="ignore"):
         return np.asarray(100 * above / below)
 
 
-def _difference(counts: _Floats) -> _Floats:
+def _difference(counts: Floats) -> Floats:
     both = counts.reshape(-1, 4, 4)  # second, first
     return _of(_F1, both.sum(axis=1)) - _of(_F1, both.sum(axis=2))
-
-
-def _figure(one: _Floats, drawn: _Floats) -> Figure:
-    if np.isnan(one[0]):
-        return Figure(None)
-    known = drawn[~np.isnan(drawn)]
-    if len(known) < (1 - _MOST_UNDEFINED) * len(drawn):
-        return Figure(float(one[0]))
-    low, high = np.percentile(known, [2.5, 97.5])
-    return Figure(float(one[0]), float(low), float(high))

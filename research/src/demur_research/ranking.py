@@ -16,9 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from demur.evaluators.fewl.formula import Floats, expertise
+from demur.evaluators.fewl.formula import expertise
 from demur.evaluators.fewl.preference import (
-    RESAMPLES,
     Interval,
     Preference,
     Scores,
@@ -27,6 +26,7 @@ from demur.evaluators.fewl.preference import (
     percentiles,
     same_length,
 )
+from demur_research.resampling import drawn_alone, mean
 
 
 def tqa_metric(correct: Sequence[float], incorrect: Sequence[float]) -> float:
@@ -144,7 +144,7 @@ def rank_models(
         )
     table = table[:, complete]
     means = table.mean(axis=1)
-    resampled = resampled_means(table, seed)
+    resampled = mean(table.T, drawn_alone(table.shape[1], seed))
     tau, tau_interval = None, None
     if truth is not None:
         if truth.keys() != scores.keys():
@@ -197,13 +197,3 @@ def kendall_tau(first: ArrayLike, second: ArrayLike) -> float | None:
     signs_a, signs_b = np.sign(np.subtract.outer(a, a)), np.sign(np.subtract.outer(b, b))
     untied = np.sum(signs_a != 0) * np.sum(signs_b != 0)
     return float(np.sum(signs_a * signs_b) / np.sqrt(untied)) if untied else None
-
-
-def resampled_means(table: Floats, seed: int) -> Floats:
-    """Row means over questions drawn with replacement, of shape (resamples, rows)."""
-    generator, questions = np.random.default_rng(seed), table.shape[1]
-    drawn = np.empty((RESAMPLES, len(table)))
-    for row in drawn:
-        picked = generator.integers(questions, size=questions)
-        row[:] = table @ np.bincount(picked, minlength=questions) / questions
-    return drawn

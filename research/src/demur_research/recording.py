@@ -5,13 +5,12 @@ it; the calls, with prompt, options, reply and seconds; and the vectors of an em
 is in it is not asked again, so a table goes on where it was stopped, and is worked out without any
 model from a recording that is whole. A file whose name ends in ".gz" is only read.
 
-A line is in the file as soon as its reply is there. One process writes at a time; a last line that
-a killed one left torn is cut off by the next.
+A line is in the file as soon as its reply is there. One process writes at a time. A last line that
+a killed one left torn is cut off by the next one that writes, and passed over by one that reads.
 """
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import threading
@@ -19,76 +18,36 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
-import numpy as np
-from filelock import FileLock, Timeout
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, messages_from_dict, messages_to_dict
 from langchain_core.outputs import ChatGeneration, ChatResult
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from demur import DemurError
 from demur._fingerprints import model_fingerprint
-from demur._jsonl import as_json, read_lines
+from demur._jsonl import as_json
+from demur._text import replace_surrogates
 from demur.runtime import CallPolicy
+from demur_research.recording_file import (
+    AnyLine,
+    CallLine,
+    ModelLine,
+    VectorLine,
+    cannot,
+    locked,
+    mend,
+    read,
+    torn,
+    write,
+)
 
 T = TypeVar("T")
 
 SECONDS = "recorded_seconds"
 """Where a reply's `response_metadata` says how long it took when it was recorded."""
-_BEGINNING = b'{"line":'
-
-
-class _Line(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ModelLine(_Line):
-    """A chat model that is asked."""
-
-    line: Literal["model"] = "model"
-    name: str
-    """What the user calls it."""
-    fingerprint: str
-    kind: str
-    """LangChain's word for its class, by which demur knows a local model."""
-
-
-class CallLine(_Line):
-    """One call of a chat model."""
-
-    line: Literal["call"] = "call"
-    key: str
-    """A hash of the model's fingerprint, the prompt and the options."""
-    model: str
-    """The model's name in this recording."""
-    prompt: tuple[tuple[str, Any], ...]
-    """Role and content of each message."""
-    options: dict[str, Any]
-    reply: dict[str, Any]
-    """The message, as LangChain writes it."""
-    seconds: float
-
-
-class VectorLine(_Line):
-    """The vector of one text."""
-
-    line: Literal["vector"] = "vector"
-    key: str
-    """A hash of the embedding's fingerprint and the text."""
-    vector: str
-    """Numbers of 32 bits, little-endian, in base64."""
-
-
-AnyLine = ModelLine | CallLine | VectorLine
-_LINES: dict[str, type[ModelLine | CallLine | VectorLine]] = {
-    "model": ModelLine,
-    "call": CallLine,
-    "vector": VectorLine,
-}
 
 
 class Recording:
@@ -97,11 +56,14 @@ class Recording:
     def __init__(self, path: Path, writes: bool) -> None:
         self.path, self.writes = path, writes
         self.cut = 0
-        """Bytes of a torn last line that were cut off."""
+        """Bytes of a torn last line that were cut off, or passed over."""
+        self.lacking: set[str] = set()
+        """The keys of what was asked for, is not recorded, and could not be asked of a model."""
         self.models: dict[str, ModelLine] = {}
         self.calls: dict[str, CallLine] = {}
         self.vectors: dict[str, VectorLine] = {}
         self._lock = threading.Lock()
+        self._turns: dict[str, threading.Lock] = {}
 
     def note(self, line: AnyLine) -> None:
         """Take a line into memory."""
@@ -121,13 +83,24 @@ class Recording:
         text = "".join(as_json(line.model_dump(mode="json")) + "\n" for line in lines)
         with self._lock:
             try:
-                with self.path.open("ab") as out:
-                    out.write(text.encode())
+                write(self.path, text.encode())
             except OSError as error:
-                why = _cannot("write", self.path, error)
+                why = cannot("write", self.path, error)
                 raise DemurError(f"{why}; what is there is kept, and the same goes on") from error
             for line in lines:
                 self.note(line)
+
+    def call(self, key: str, ask: Callable[[], CallLine]) -> CallLine:
+        """Return the recorded call of a key, which is asked for and recorded if there is none.
+
+        Equal calls at a time are asked once: the others wait for its end.
+        """
+        with self._lock:
+            turn = self._turns.setdefault(key, threading.Lock())
+        with turn:
+            if key not in self.calls:
+                self.append(ask())
+            return self.calls[key]
 
     def model(self, name: str, made: Callable[[str], BaseChatModel] | None) -> RecordedChat:
         """The chat model of a name: the recorded replies, and where they end the model itself.
@@ -202,16 +175,14 @@ class RecordedChat(BaseChatModel):
     ) -> ChatResult:
         options = {**kwargs, **({"stop": stop} if stop else {})}
         key = _key(self.told.fingerprint, messages, options)
-        kept = self.recording.calls.get(key)
-        if kept is None:
-            kept = self._asked(key, messages, options)
-            self.recording.append(kept)
+        kept = self.recording.call(key, lambda: self._asked(key, messages, options))
         (reply,) = messages_from_dict([kept.reply])
         reply.response_metadata[SECONDS] = kept.seconds
         return ChatResult(generations=[ChatGeneration(message=reply)])
 
     def _asked(self, key: str, messages: list[BaseMessage], options: dict[str, Any]) -> CallLine:
         if self.inner is None:
+            self.recording.lacking.add(key)
             raise DemurError(
                 f"{self.recording.path} holds no reply of {self.told.name} to this prompt: record "
                 "it, without --replay, with the data, the options and the version of demur that "
@@ -224,7 +195,7 @@ class RecordedChat(BaseChatModel):
             key=key,
             model=self.told.name,
             prompt=tuple((message.type, message.content) for message in messages),
-            options=_plain(options),
+            options=options,
             reply=_plain(messages_to_dict([reply])[0]),
             seconds=time.monotonic() - started,
         )
@@ -255,7 +226,7 @@ class RecordedEmbeddings(Embeddings):
         if lacking:
             with self._lock:
                 self._embed({key: text for key, text in lacking.items() if key not in known})
-        return [_numbers(known[key].vector) for key in keys]
+        return [known[key].numbers for key in keys]
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a text, which is embedded as any other."""
@@ -263,6 +234,7 @@ class RecordedEmbeddings(Embeddings):
 
     def _embed(self, lacking: Mapping[str, str]) -> None:
         if lacking and not self._recording.writes:
+            self._recording.lacking.update(lacking)
             raise DemurError(
                 f"{self._recording.path} lacks the vectors of {len(lacking)} texts: record them, "
                 "without --replay"
@@ -271,17 +243,9 @@ class RecordedEmbeddings(Embeddings):
             self._inner = self._make()
         if self._inner is not None and lacking:
             vectors = self._inner.embed_documents([*lacking.values()])
-            packed = (np.asarray(vector, dtype="<f4").tobytes() for vector in vectors)
             self._recording.append(
-                *(
-                    VectorLine(key=key, vector=base64.b64encode(raw).decode())
-                    for key, raw in zip(lacking, packed, strict=True)
-                )
+                *(VectorLine.of(key, vector) for key, vector in zip(lacking, vectors, strict=True))
             )
-
-
-def _numbers(vector: str) -> list[float]:
-    return [float(number) for number in np.frombuffer(base64.b64decode(vector), dtype="<f4")]
 
 
 @contextmanager
@@ -300,78 +264,35 @@ def open_recording(path: Path, replay: bool = False) -> Iterator[Recording]:
         raise ValueError(f"{path}: a compressed recording is only read: give --replay as well")
     if replay and not path.is_file():
         raise ValueError(f"there is no recording {path}: record first, without --replay")
-    with nullcontext() if replay else _locked(path):
+    with nullcontext() if replay else locked(path):
         recording = Recording(path, writes=not replay)
-        if not replay:
-            recording.cut = _mend(path)
-        for line in _lines(path):
+        recording.cut = torn(path) if replay else mend(path)
+        for line in read(path):
             recording.note(line)
         yield recording
 
 
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    if not path.parent.is_dir():  # the lock would make one
-        raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
-    try:
-        locked = FileLock(path.with_name(f".{path.name}.lock")).acquire(timeout=0)
-    except Timeout as error:
-        raise ValueError(f"another run writes {path} at this moment: wait for its end") from error
-    except OSError as error:
-        raise _cannot("write beside", path, error) from error
-    with locked:
-        yield
-
-
-def _lines(path: Path) -> Iterator[AnyLine]:
-    try:
-        for number, value in read_lines(path):
-            form = _LINES.get(str(value.get("line"))) if isinstance(value, dict) else None
-            if form is None:
-                raise ValueError(f"{path}, line {number}: no line of a recording")
-            try:
-                yield TypeAdapter(form).validate_python(value)
-            except ValidationError as error:
-                first = error.errors()[0]
-                why = ": ".join([*map(str, first["loc"][:1]), first["msg"]])
-                raise ValueError(f"{path}, line {number}: no line of a recording: {why}") from error
-    except OSError as error:
-        raise _cannot("read", path, error) from error
-
-
-def _mend(path: Path) -> int:
-    """Cut off a last line that is not whole; how many bytes it had."""
-    try:
-        with path.open("a+b") as file:
-            file.seek(0)
-            held = file.read()
-            if not (held.startswith(_BEGINNING) or _BEGINNING.startswith(held)):
-                raise ValueError(f"{path} is there and is no recording: name another file")
-            whole = held.rfind(b"\n") + 1
-            file.truncate(whole)
-    except OSError as error:
-        raise _cannot("write", path, error) from error
-    return len(held) - whole
-
-
 def _key(model: str, messages: Sequence[BaseMessage], options: Mapping[str, Any]) -> str:
-    """What a call is known by. Several samples of one prompt are told apart by their numbers."""
+    """What a call is known by. Several samples of one prompt are told apart by their numbers.
+
+    Raises:
+        DemurError: An option cannot be written: what it is in another process would not be known.
+    """
     prompt = [
         (message.type, message.content, message.response_metadata.get("sample"))
         for message in messages
     ]
-    return _hash(model, json.dumps([prompt, options], sort_keys=True, default=repr))
+    try:
+        return _hash(model, json.dumps([prompt, options], sort_keys=True))
+    except TypeError as error:
+        raise DemurError(f"the options of a call cannot be recorded: {error}") from error
 
 
 def _hash(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _plain(value: T) -> T:
-    """As JSON has it."""
-    plain: T = json.loads(json.dumps(value, default=repr))
+    """As the file has it."""
+    plain: T = json.loads(replace_surrogates(json.dumps(value, default=repr, ensure_ascii=False)))
     return plain
-
-
-def _cannot(do: str, path: Path, error: OSError) -> ValueError:
-    return ValueError(f"cannot {do} {path}: {error.strerror or error}")

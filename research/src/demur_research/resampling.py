@@ -7,6 +7,7 @@ matrices.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from demur.evaluators.fewl.preference import RESAMPLES, percentiles
 from demur_research.bench import Figure
 
-Floats = NDArray[np.float64]
+Floats: TypeAlias = NDArray[np.float64]
+
+_MOST_UNDEFINED = 0.05
+"""A figure that a larger share of the draws lacks has no interval."""
 
 
 def drawn(groups: Sequence[str], seed: int) -> Floats:
@@ -32,10 +36,25 @@ def drawn(groups: Sequence[str], seed: int) -> Floats:
     return times[:, member].astype(np.float64)
 
 
+def drawn_alone(count: int, seed: int) -> Floats:
+    """How often each of so many items is in each draw, where none belongs to another."""
+    return drawn([str(at) for at in range(count)], seed)
+
+
 def mean(values: ArrayLike, times: Floats) -> Floats:
-    """The mean of each draw; NaN where it is empty."""
+    """The mean of each draw; NaN where it is empty.
+
+    Args:
+        values: A number for each item, or a row of them.
+        times: How often each item is in each draw.
+
+    Returns:
+        A mean for each draw, or a row of them.
+    """
+    known = np.asarray(values, np.float64)
+    sizes = times.sum(axis=1)
     with np.errstate(invalid="ignore"):
-        means: Floats = times @ np.asarray(values, np.float64) / times.sum(axis=1)
+        means: Floats = times @ known / (sizes if known.ndim == 1 else sizes[:, None])
     return means
 
 
@@ -62,9 +81,21 @@ def auroc(scores: ArrayLike, positive: Sequence[bool], times: Floats | None = No
 
 
 def figure(value: float | None, resampled: Floats, paper: str = "") -> Figure:
-    """A number with the middle 95 % of what was resampled, of the draws that have a number."""
+    """A number with the middle 95 % of what was resampled, of the draws that have a number.
+
+    It has no interval where more than 5 % of the draws have none.
+    """
     if value is None or not np.isfinite(value):
         return Figure(None, paper=paper)
     known = resampled[np.isfinite(resampled)]
-    low, high = percentiles(known) if len(known) else (None, None)
-    return Figure(float(value), low, high, paper)
+    if not len(known) or len(known) < (1 - _MOST_UNDEFINED) * len(resampled):
+        return Figure(float(value), paper=paper)
+    return Figure(float(value), *percentiles(known), paper)
+
+
+def mean_figure(values: ArrayLike, seed: int, paper: str = "") -> Figure:
+    """The mean of numbers, each drawn by itself; without a value where there are none."""
+    known = np.asarray(values, np.float64)
+    if not known.size:
+        return Figure(None, paper=paper)
+    return figure(float(known.mean()), mean(known, drawn_alone(len(known), seed)), paper)

@@ -45,11 +45,12 @@ def _cells(result: Result, row: Row, known: Sequence[str]) -> Iterator[str]:
         yield str(row.undetermined)
     if "calls an item" in known:
         spent = row.spent
-        yield from (
-            ("-", "-", "-")
-            if spent is None
-            else (f"{spent.calls:.1f}", f"{spent.tokens:,.0f}", f"{spent.seconds:.1f}")
-        )
+        if spent is None:
+            yield from ("-", "-", "-")
+            return
+        yield f"{spent.calls:.1f}"
+        yield "-" if spent.tokens is None else f"{spent.tokens:,.0f}"
+        yield f"{spent.seconds:.1f}"
 
 
 def _has_paper(result: Result, at: int) -> bool:

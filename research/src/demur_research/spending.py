@@ -23,9 +23,9 @@ class Spent:
     seconds: float = 0.0
 
     @property
-    def tokens(self) -> float:
-        """Of prompts and replies."""
-        return self.input_tokens + self.output_tokens
+    def tokens(self) -> float | None:
+        """Of prompts and replies; None where calls were made and no endpoint told any."""
+        return (self.input_tokens + self.output_tokens) or (None if self.calls else 0)
 
     def __add__(self, other: Spent) -> Spent:
         return Spent(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pooch
 import pytest
 
 from demur_research.datasets import read_set
@@ -95,7 +98,9 @@ def test_a_set_is_downloaded_once_with_its_licence_shown_before(
     assert _left() == ["words.txt"]
 
 
-def test_progress_grows_to_the_whole() -> None:
+def test_progress_grows_to_the_whole_and_nothing_else_is_said() -> None:
+    said = io.StringIO()
+    pooch.get_logger().addHandler(logging.StreamHandler(said))
     told: list[tuple[str, str, int, int]] = []
     with _server() as (url, _):
         known = _set(File("made_up/words.txt", f"{url}/good", SHA256))
@@ -107,6 +112,7 @@ def test_progress_grows_to_the_whole() -> None:
     assert done == sorted(done)
     assert len({*done}) > 3
     assert done[-1] == len(BODY)
+    assert said.getvalue() == ""
 
 
 def test_without_a_known_checksum_that_of_the_first_download_holds(
@@ -150,6 +156,58 @@ def test_what_cannot_be_fetched_leaves_nothing_and_tells_where_to_put_it(
     assert f"Put it at {cache() / 'made_up' / 'words.txt'}" in str(raised.value)
     assert "--data or DEMUR_DATA" in str(raised.value)
     assert _left() == []
+
+
+def test_a_file_that_is_not_needed_and_cannot_be_had_is_told_and_left_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with _server() as (url, asked):
+        known = _set(
+            File("made_up/a.txt", f"{url}/none", needed=False),
+            File("made_up/b.txt", f"{url}/good", "0" * 64, needed=False),
+            File("made_up/c.txt", f"{url}/good", SHA256, needed=False),
+        )
+        found = read_set(known)
+        assert (len(found), found.missing) == (2, ("made_up/a.txt", "made_up/b.txt"))
+        assert read_set(known).missing == found.missing
+    assert asked == ["/none", "/good", "/good"]
+    err = capsys.readouterr().err
+    assert "made_up/a.txt: left out, since it could not be downloaded: 404" in err
+    assert "made_up/b.txt: left out" in err
+    assert _left() == ["c.txt"]
+
+
+def test_where_nothing_of_a_set_can_be_had_it_is_an_error() -> None:
+    with _server() as (url, _):
+        files = [File(f"made_up/{at}.txt", f"{url}/{at}", needed=False) for at in range(2)]
+        with pytest.raises(ValueError, match="Put it at"):
+            read_set(_set(*files))
+    with pytest.raises(ValueError, match=r"0\.txt could not be downloaded"):  # nobody answers
+        read_set(_set(*files))
+    assert _left() == []
+
+
+def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"words\.txt could not be downloaded.*Put it at"):
+        read_set(_set(File("made_up/words.txt", "http://127.0.0.1:9/words.txt")))
+
+
+def test_a_download_that_was_stopped_on_its_way_is_gone_on_with() -> None:
+    def stop(what: str, name: str, done: int, total: int) -> None:
+        if name == "b.txt":
+            raise KeyboardInterrupt
+
+    with _server() as (url, asked):
+        names = ("a", "b", "c")
+        files = [File(f"made_up/{name}.txt", f"{url}/good", needed=False) for name in names]
+        known = _set(*files)
+        with pytest.raises(KeyboardInterrupt):
+            download(known, stop)
+        assert find(known) is None
+        download(known, lambda *report: None)
+    assert len(asked) == 4
+    assert len(find(known) or {}) == 3
 
 
 def test_without_a_network_it_is_told_where_to_put_the_file() -> None:

@@ -99,7 +99,7 @@ def test_what_cannot_be_decided_is_counted_and_not_scored(tmp_path: Path) -> Non
     sets = {"fever-symmetric": MILLS}
     with benched(tmp_path / "r", ScriptedModel(script=script), sets, options=options) as bench:
         found = row_of(claims.CLAIMS.make(bench), "fever-symmetric, per_claim")
-    assert (found.items, found.undetermined) == (12, 2)
+    assert (found.items, found.undetermined) == (10, 2)
     assert [figure and figure.value for figure in found.figures] == [0.5, 50.0, 0.0, 0.0]
 
 
@@ -114,6 +114,24 @@ def test_thresholds_are_read_off_the_recorded_calls_of_logprobs(tmp_path: Path) 
     assert values(found, f"{SURE:.2f} (what RefChecker does)") == pytest.approx([1100 / 12, 0.0])
     assert values(found, "everything passes") == [50.0, 100.0]
     assert values(found, "nothing passes") == [50.0, 0.0]
+
+
+def test_thresholds_count_what_has_no_probability_and_the_floors_are_of_all(
+    tmp_path: Path,
+) -> None:
+    def script(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
+        mute = "Mill 1 " in isolated("claim", messages)
+        return AIMessage("Well.") if mute else knows(stage, messages)
+
+    sets = {"fever-symmetric": MILLS}
+    options = {"sets": "fever-symmetric"}
+    with benched(tmp_path / "r", ScriptedModel(script=script), sets, options=options) as bench:
+        found = claims.THRESHOLDS.make(bench)
+    least, floor = row_of(found, "0.50"), row_of(found, "everything passes")
+    assert least.undetermined > 0
+    assert (least.items, floor.items) == (12 - least.undetermined, 12)
+    assert least.spent is not None
+    assert values(found, floor.name) == [50.0, 100.0]
 
 
 def test_as_many_claims_of_each_kind_are_chosen_and_a_small_choice_is_part_of_a_larger() -> None:

@@ -98,6 +98,26 @@ def test_a_replay_finds_the_same_without_a_model(
     assert sum(row.floor for row in first.rows) == 3
 
 
+def test_both_versions_of_a_method_stand_beside_each_other_as_in_the_paper(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rouge = resolve_similarity("rouge")
+    monkeypatch.setattr(fewl_scoring, "resolve_similarity", lambda similarity: rouge)
+    with benched(path, knowing(), SETS, options={"wrong": "3"}) as bench:
+        result = TABLES[BY_HHEM].make(bench)
+    assert [(row.name, row.figures[0] and row.figures[0].paper) for row in result.rows[:3]] == [
+        (
+            "Single + No Penalty, HHEM-2.1-Open (single)",
+            "Falcon-7B 59.57, GPT-3.5 67.77, GPT-4 69.04",
+        ),
+        ("Single + No Penalty, HHEM-1.0 (single)", "Falcon-7B 53.81, GPT-3.5 65.24, GPT-4 66.56"),
+        (
+            "Single + Penalty, HHEM-2.1-Open (single-penalty)",
+            "Falcon-7B 68.09, GPT-3.5 76.06, GPT-4 76.70",
+        ),
+    ]
+
+
 def test_a_similarity_that_is_missing_is_told_before_anybody_is_asked(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

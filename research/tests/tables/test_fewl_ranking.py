@@ -13,7 +13,7 @@ from benches import benched, row_of, values
 from colours import colour, knowing, reply, truthfulqa
 from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.tables import TABLES
-from demur_research.tables.fewl_ranking import chosen_text
+from demur_research.tables.fewl_models import chosen_text
 from support.fakes import ScriptedModel
 
 pytest.importorskip("chromadb")
@@ -115,18 +115,12 @@ def _rightly(stage: str, messages: Sequence[BaseMessage]) -> str:
     return reply(stage, messages)
 
 
-def test_the_truer_of_two_models_answers_is_found(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_truer_of_two_models_answers_is_found(path: Path) -> None:
     options = {**OPTIONS, "second": "wrong"}
     sets = {"truthfulqa": truthfulqa(6)}
-    with benched(path, knowing(), sets, options=options) as bench:
-        monkeypatch.setattr(
-            "demur_research.bench.resolve_model",
-            lambda name: (
-                Wrong(script=_wrongly) if name == "wrong" else ScriptedModel(script=_rightly)
-            ),
-        )
+    wrong = {"wrong": Wrong(script=_wrongly)}
+    model = ScriptedModel(script=_rightly)
+    with benched(path, model, sets, wrong, options=options) as bench:
         result = TABLES["fewl-v1-table-5"].make(bench)
     row = row_of(result, "scripted v.s. wrong: five references by expertise")
     assert row.figures[0] is not None

@@ -51,7 +51,7 @@ def test_cases_that_pass_without_a_text_tell_nothing(tmp_path: Path) -> None:
     with benched(tmp_path / "r", model, limit=4, options=options) as bench:
         found = injection.INJECTION.make(bench)
     assert [(row.items, value(row)) for row in found.rows] == [(0, None)] * 2
-    assert "per_claim: 4 left out, which pass without a text" in found.notes
+    assert "per_claim: 4 left out, which pass without a text." in found.notes
 
 
 def test_another_label_than_without_the_text_is_told(tmp_path: Path) -> None:

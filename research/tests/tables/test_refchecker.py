@@ -18,7 +18,8 @@ from demur import ClaimLabel
 from demur.evaluators.refchecker import summarize
 from demur_research.commands import run
 from demur_research.datasets.rows import Answer, LabelledRow
-from demur_research.tables import refchecker
+from demur_research.tables.refchecker import checking, ranking
+from demur_research.tables.refchecker.responses import chosen, response
 from support.fakes import ScriptedModel, isolated, scripted
 from support.shared import SHARED, shared
 
@@ -43,7 +44,7 @@ def row(model: str, question: int, labels: str, setting: str = "zero_context") -
 
 def ranked(path: Path, rows: Sequence[LabelledRow]) -> Any:
     with benched(path, scripted(""), {"refchecker": rows}) as bench:
-        return refchecker.RANKING.make(bench)
+        return ranking.RANKING.make(bench)
 
 
 def test_models_are_ranked_by_macro_averages_and_abstentions_stand_apart(tmp_path: Path) -> None:
@@ -87,16 +88,16 @@ def test_a_model_that_always_abstains_has_no_rank(tmp_path: Path) -> None:
 
 def test_so_many_questions_of_each_setting_are_taken_with_all_models() -> None:
     every = [
-        refchecker.response(row(model, at, "E", setting))
+        response(row(model, at, "E", setting))
         for model in "ab"
         for at in range(9)
         for setting in ("zero_context", "noisy_context")
     ]
-    few = refchecker.chosen(every, 3, seed=0)
+    few = chosen(every, 3, seed=0)
     assert len(few) == 12
     assert len({one.group for one in few}) == 6
-    assert refchecker.chosen(every, 3, seed=1) != few
-    assert refchecker.chosen(every, None, seed=0) == every
+    assert chosen(every, 3, seed=1) != few
+    assert chosen(every, None, seed=0) == every
 
 
 RESPONSES = st.lists(st.text("ENC", max_size=5), min_size=1, max_size=8)
@@ -104,14 +105,14 @@ RESPONSES = st.lists(st.text("ENC", max_size=5), min_size=1, max_size=8)
 
 @given(RESPONSES)
 def test_the_averages_are_those_of_summarize(labels: list[str]) -> None:
-    responses = [refchecker.response(row("a", at, of)) for at, of in enumerate(labels)]
+    responses = [response(row("a", at, of)) for at, of in enumerate(labels)]
     summary = summarize(one.evaluation for one in responses)
     shares = [of.count("E") / len(of) for of in labels if of]
     expected = sum(shares) / len(shares) if shares else None
     assert summary.entailment == pytest.approx(expected)
     assert summary.nothing_to_check == labels.count("")
-    standing = refchecker.Standing(responses, ["a"], 0)
-    (mean,), _ = standing.means(refchecker.share_of("entailment")) if shares else ([None], None)
+    standing = ranking.Standing(responses, ["a"], 0)
+    (mean,), _ = standing.means(ranking.share_of("entailment")) if shares else ([None], None)
     assert mean == pytest.approx(summary.entailment)
     for of, one in zip(labels, responses, strict=True):
         assert one.evaluation.passed is (None if not of else set(of) == {"E"})
@@ -137,7 +138,7 @@ JUDGED = [row("a", 1, "EEN"), row("b", 1, "ENN"), row("a", 2, "C"), row("b", 3, 
 
 def checked(path: Path, model: Any, **options: str) -> Any:
     with benched(path, model, {"refchecker": JUDGED}, options=options) as bench:
-        return refchecker.CHECKER.make(bench)
+        return checking.CHECKER.make(bench)
 
 
 def test_without_references_there_are_people_and_floors_and_it_is_said(tmp_path: Path) -> None:
@@ -149,15 +150,15 @@ def test_without_references_there_are_people_and_floors_and_it_is_said(tmp_path:
     assert values(found, "always Entailment") == pytest.approx([300 / 7, 60, 0])
     assert values(found, "always Neutral")[0] == pytest.approx(300 / 7)
     assert values(found, "always Contradiction")[0] == pytest.approx(100 / 7)
-    assert any("no checker was asked" in note for note in found.notes)
+    assert any("No checker was asked" in note for note in found.notes)
     assert not [one for one in found.rows if one.name in ("joint", "per_claim", "logprobs")]
 
 
 def test_a_claim_that_stands_twice_in_one_response_is_not_labelled_again() -> None:
-    twice = refchecker.response(row("a", 1, "EE"))
-    (first, _), other = twice.claims, refchecker.response(row("b", 1, "N"))
+    twice = response(row("a", 1, "EE"))
+    (first, _), other = twice.claims, response(row("b", 1, "N"))
     twice = replace(twice, claims=(first, first))
-    pairs = refchecker.again([twice, other])
+    pairs = checking.again([twice, other])
     assert pairs == [("nq-1", ClaimLabel.ENTAILMENT, ClaimLabel.NEUTRAL)] * 2
 
 
@@ -196,7 +197,7 @@ def test_with_references_checkers_stand_beside_people(tmp_path: Path) -> None:
     assert values(found, "always Entailment")[0] == 50
     # Words: only the first claim stands wholly in the reference.
     assert values(found, "every word in the reference")[0] == pytest.approx(500 / 6)
-    assert "1 references, of 2 responses with claims" in found.notes
+    assert "1 references are of 2 responses with claims." in found.notes
     assert checked(path, None, **options) == found
 
 

@@ -12,11 +12,10 @@ import pytest
 from langchain_core.embeddings import Embeddings
 from langchain_core.messages import AIMessage, BaseMessage
 
+from benches import benched
 from demur_research import bench as seam
-from demur_research.bench import Bench, Result, Row
-from demur_research.datasets import read
+from demur_research.bench import Result, Row
 from demur_research.datasets.rows import Answer, LabelledRow
-from demur_research.recording import open_recording
 from demur_research.tables import TABLES
 from demur_research.tables.reverse_validation.judged import by_halves
 from publishers import PASSAGES, as_lines, biographies, dump, published, say, scored_biographies
@@ -62,11 +61,8 @@ def made(
 ) -> Result:
     """What a table comes to. Without a script, no model can be asked."""
     model = None if script is None else ScriptedModel(script=script)
-    replay = script is None and recording.exists()
     told = {name.replace("_", "-"): value for name, value in options.items()}
-    with pytest.MonkeyPatch.context() as at, open_recording(recording, replay) as opened:
-        at.setattr(seam, "resolve_model", lambda name: model)
-        bench = Bench(lambda name: read(name, data[name]), opened, "scripted", limit, options=told)
+    with benched(recording, model, data, limit=limit, options=told) as bench:
         return TABLES[table].make(bench)
 
 
@@ -349,6 +345,10 @@ def test_a_method_costs_what_its_passages_cost_on_the_mean(tmp_path: Path, recor
     assert {name: values(row)[0] for name, row in found.items()} == {
         name: 35.0 * count for name, count in calls.items()
     }
+    assert [*found] == [  # as in the paper, and then what it does not have
+        *("qg, normalized", "em, normalized", "lmvslm"),
+        *("selfcheck embedding", "zero-shot"),
+    ]
     assert all((values(row)[1] or 0) > 0 for row in found.values())
     assert [figure and figure.paper for figure in found["qg, normalized"].figures] == [
         "297.3",
@@ -422,7 +422,7 @@ def test_an_unknown_method_is_told_before_anything_is_asked(
 ) -> None:
     data, _ = published(tmp_path)
     seen: list[str] = []
-    with pytest.raises(ValueError, match=r"methods: expected names of lmvslm, .*, em, got 'x'"):
+    with pytest.raises(ValueError, match=r"methods: expected one of lmvslm, .*, em, got 'x'"):
         made("rv-live", {"phd": data}, recording, lambda stage, _: seen.append(stage), methods="x")
     assert seen == []
 

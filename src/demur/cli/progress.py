@@ -25,6 +25,8 @@ from demur.views import terminal
 Report = Callable[[str, str, int, int], None]
 """Is told the task, what there is to say of it now, how much is done, and how much there is."""
 
+QUIET_SECONDS = 5.0
+"""What is over sooner than that needs no line in a log."""
 _LINE_SECONDS = 60.0
 
 
@@ -82,13 +84,15 @@ def _download_lines(console: Console) -> Report:
 
 
 def _count_lines(console: Console) -> Report:
-    """A line for every tenth of the way, and for every minute."""
+    """A line for every tenth of the way, and for every minute; none while it is quiet."""
     begun: dict[str, tuple[float, int]] = {}
     shown: dict[str, tuple[float, int]] = {}
 
     def move(task: str, note: str, done: int, total: int) -> None:
         now, tenth = time.monotonic(), 10 * done // total if total else 0
         started, before = begun.setdefault(task, (now, done))
+        if now - started < QUIET_SECONDS:
+            return
         last, last_tenth = shown.get(task, (now, -1))
         if tenth == last_tenth and now - last < _LINE_SECONDS:
             return

@@ -206,8 +206,7 @@ def test_with_too_few_pairs_all_count_alike_on_the_same_scale(
 ) -> None:
     options = {"similarity": table, "expertise": expertise, "normalization": normalization}
     given = fewl(model(pairs=FEW, agreement=agrees), **options)
-    with pytest.warns(UserWarning, match="too few usable pairs"):
-        found = given.invoke(SAMPLE)
+    found = given.invoke(SAMPLE)
     assert found.score == pytest.approx(by_hand("uniform", "tv", normalization, 1, False))
     enough = fewl(model(pairs=FEW, agreement=agrees), min_pairs=2, **options).invoke(SAMPLE)
     assert enough.details["warnings"] == []
@@ -248,19 +247,28 @@ def test_what_the_references_agree_with_counts_by_the_pairs_wanted_now() -> None
     kept = store()
     asked = {"neighbors": kept, "similarity": table, "expertise": "agreement"}
     fewl(model(pairs=FEW, agreement=agrees), min_pairs=2, **asked).invoke(SAMPLE)
-    with pytest.warns(UserWarning, match="too few usable pairs"):
-        found = fewl(model(), min_pairs=3, **asked).invoke(SAMPLE)
+    found = fewl(model(), min_pairs=3, **asked).invoke(SAMPLE)
     assert found.details["expertise"] is None
     assert "2 usable pairs" in found.details["warnings"][0]
 
 
 def test_an_agreement_that_cannot_be_read_is_told() -> None:
     given = fewl(model(agreement="Well..."), similarity=table, expertise="agreement")
-    with pytest.warns(UserWarning, match="too few usable pairs"):
-        found = given.invoke(SAMPLE)
+    found = given.invoke(SAMPLE)
     (warning,) = found.details["warnings"]
     assert "cannot be told" in warning
     assert found.details["pairs_used"] == 0
+
+
+def test_weights_that_are_uniform_for_lack_of_pairs_are_logged_once_a_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    given = fewl(model(pairs=FEW), similarity=table, name="few pairs")
+    found = [given.invoke(SAMPLE) for _ in range(3)]
+    assert all(one.details["warnings"] for one in found)
+    (said,) = caplog.messages
+    assert said.startswith("few pairs has too few usable pairs")
+    assert QUESTION not in said
 
 
 def test_an_empty_and_a_thin_store_say_so() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -17,14 +16,21 @@ from demur_research.bench import Bench
 from demur_research.building import chale as of_chale
 from demur_research.building import phd as of_phd
 from demur_research.building.writing import refuse_if_there, write_new
-from demur_research.commands.options import attempt
+from demur_research.commands.options import (
+    RECORDING,
+    AtOnce,
+    Model,
+    RecordingPath,
+    Replay,
+    Seed,
+    attempt,
+    opened,
+)
 from demur_research.datasets import read
-from demur_research.recording import open_recording
 
 app = typer.Typer(help="Build data sets anew, as the papers built theirs.", rich_markup_mode=None)
 
 Out = Annotated[Path, typer.Option("-o", "--out", dir_okay=False, help="The file to write.")]
-Seed = Annotated[int, typer.Option(help="Of every choice.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -74,21 +80,15 @@ def phd(
         typer.Argument(metavar="ENTITIES.jsonl", help="Lines of entity, count and perhaps url."),
     ],
     out: Out,
-    recording: Annotated[
-        Path, typer.Option("-r", "--recording", dir_okay=False, help="The model's passages.")
-    ] = Path("demur-bench.jsonl"),
-    replay: Annotated[
-        bool, typer.Option("--replay", help="Ask no model: take passages from the recording.")
-    ] = False,
-    model: Annotated[
-        str, typer.Option(help="local, local:FILE.gguf, openai:NAME or ollama:NAME.")
-    ] = "local",
+    recording: RecordingPath = RECORDING,
+    replay: Replay = False,
+    model: Model = "local",
     each: Annotated[int, typer.Option(min=1, help="So many entities of each domain.")] = 100,
     low_below: Annotated[float, typer.Option(help="A rarer entity is of the domain low.")] = 1e5,
     high_above: Annotated[
         float, typer.Option(help="A more common entity is of the domain high.")
     ] = 1e6,
-    at_once: Annotated[int, typer.Option(min=1, help="So many passages at a time.")] = 1,
+    at_once: AtOnce = 1,
     seed: Seed = 0,
 ) -> None:
     """Passages about rare, known and common entities, for people to label.
@@ -100,14 +100,10 @@ def phd(
     bounds = attempt(lambda: of_phd.Bounds(low_below, high_above), "--low-below, --high-above")
     known = attempt(lambda: of_phd.read_entities(entities), "ENTITIES.jsonl")
     drawn = of_phd.draw(known, each, bounds, seed)
-    with ExitStack() as stack:
-        opened = attempt(
-            lambda: stack.enter_context(open_recording(recording, replay)), "--recording"
-        )
-        report = stack.enter_context(progress.counts())
+    with opened(recording, replay) as calls, progress.counts() as report:
         bench = Bench(
             read,
-            opened,
+            calls,
             model,
             at_once=at_once,
             report=lambda what, done, of: report(what, str(recording), done, of),
@@ -127,7 +123,8 @@ def phd(
     for why, count in written.left_out.items():
         _say(f"left out: {count:,} {why}")
     spent = written.spent
-    _say(f"{spent.calls:,.0f} calls, {spent.tokens:,.0f} tokens, {spent.seconds:,.0f} seconds")
+    tokens = "untold" if spent.tokens is None else f"{spent.tokens:,.0f}"
+    _say(f"{spent.calls:,.0f} calls, {tokens} tokens, {spent.seconds:,.0f} seconds")
 
 
 @app.command()

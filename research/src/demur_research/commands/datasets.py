@@ -15,7 +15,7 @@ from demur.views import terminal
 from demur_research.commands.options import attempt
 from demur_research.datasets import DATA_SETS, fetch, read_files
 from demur_research.datasets.catalogue import DataSet
-from demur_research.datasets.finding import NotHereError, cache, find
+from demur_research.datasets.finding import NotHereError, by_hand, cache, find
 from demur_research.datasets.rows import Reading
 
 _HEADS = (
@@ -84,14 +84,22 @@ def _told(known: DataSet, data: Path | None) -> Iterator[str]:
             "which was tried on files of the documented form."
         )
     for file in known.files:
+        if file.url is None:
+            yield f"File: {file.path}, by hand from {known.home}"
+            continue
         checksum = file.sha256 or "not known: that of the first download holds from then on"
-        yield f"File: {file.path}, from {file.url or known.home}; sha256 {checksum}"
+        yield f"File: {file.path}, from {file.url}; sha256 {checksum}"
     for path in known.other_forms:
         yield f"Or, in another form: {path}"
     yield f"Looked for in: {', '.join(_places(data))}"
     files = attempt(lambda: find(known, data), "--data")
     if files is None:
-        yield f"Not on this machine: demur-bench datasets {known.name} --download fetches it."
+        account = next((file for file in known.files if file.url is None), None)
+        if account is None:
+            yield f"Not on this machine: demur-bench datasets {known.name} --download fetches it."
+        else:
+            told = f"Not on this machine: {known.home} gives it to those who have an account there."
+            yield f"{told} {by_hand(account)}."
         return
     found = attempt(lambda: read_files(known, files), "--data")
     yield from _read(known, files, found)

@@ -6,8 +6,10 @@ and with --replay it works the table out again without a model.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -16,15 +18,24 @@ from typing import Annotated
 import typer
 
 from demur.cli import progress
-from demur.cli.console import errors, escaped, output, pipe_may_close
+from demur.cli.console import escaped, output, pipe_may_close
 from demur.cli.console import table as print_table
 from demur.views import terminal
 from demur_research import showing
 from demur_research.bench import Bench, Result, Table
-from demur_research.commands.options import attempt
+from demur_research.commands.options import (
+    RECORDING,
+    AtOnce,
+    Model,
+    RecordingPath,
+    Replay,
+    Seed,
+    attempt,
+    opened,
+)
 from demur_research.datasets import DATA_SETS, read
 from demur_research.datasets.rows import Reading
-from demur_research.recording import Recording, open_recording
+from demur_research.recording import Recording
 from demur_research.tables import NOT_RUN, TABLES
 
 
@@ -47,25 +58,19 @@ def command(table: Table) -> Callable[..., None]:
                 help="The folder of the data sets, or the set's own. [default: DEMUR_DATA]"
             ),
         ] = None,
-        recording: Annotated[
-            Path, typer.Option("-r", "--recording", dir_okay=False, help="Replies and vectors.")
-        ] = Path("demur-bench.jsonl"),
-        replay: Annotated[
-            bool, typer.Option("--replay", help="Ask no model: work it out from the recording.")
-        ] = False,
-        model: Annotated[
-            str, typer.Option(help="local, local:FILE.gguf, openai:NAME or ollama:NAME.")
-        ] = "local",
+        recording: RecordingPath = RECORDING,
+        replay: Replay = False,
+        model: Model = "local",
         limit: Annotated[int | None, typer.Option(min=1, help="So many items.")] = None,
-        at_once: Annotated[int, typer.Option(min=1, help="So many at a time.")] = 1,
-        seed: Annotated[int, typer.Option(help="Of every choice and bootstrap.")] = 0,
+        at_once: AtOnce = 1,
+        seed: Seed = 0,
         option: list[str] | None = None,
         form: Annotated[Format, typer.Option("--format", help="How it is printed.")] = Format.table,
     ) -> None:
         options = attempt(lambda: _options(table, option or ()), "--option")
         readings: dict[str, Reading] = {}
 
-        with _recording(table, recording, replay) as opened, progress.counts() as report:
+        with _calls(table, recording, replay) as calls, progress.counts() as report:
 
             @cache
             def reading(name: str) -> Reading:
@@ -75,7 +80,7 @@ def command(table: Table) -> Callable[..., None]:
 
             bench = Bench(
                 reading,
-                opened,
+                calls,
                 model,
                 limit,
                 at_once,
@@ -84,12 +89,11 @@ def command(table: Table) -> Callable[..., None]:
                 lambda what, done, of: None if replay else report(what, table.name, done, of),
             )
             result = attempt(lambda: table.make(bench), f"demur-bench {table.name}")
+            attempt(lambda: _refuse_undecided(calls, result), "--replay")
+        told = replace(result, notes=(*result.notes, *_of_data(readings)))
         with pipe_may_close():
-            _show(table, result, readings, form)
+            _show(table, told, form)
 
-    # Annotations are evaluated later, where `table` is not known.
-    typer_option = typer.Option("-O", "--option", metavar="NAME=VALUE", help=_options_help(table))
-    run.__annotations__["option"] = Annotated[list[str] | None, typer_option]
     run.__doc__ = f"{table.what}\n\n{table.source}."
     # Annotations are evaluated later, where `table` is not known.
     typer_option = typer.Option("-O", "--option", metavar="NAME=VALUE", help=_options_help(table))
@@ -114,39 +118,37 @@ def _options(table: Table, given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-@contextmanager
-def _recording(table: Table, path: Path, replay: bool) -> Iterator[Recording]:
-    if not table.asks:
-        yield Recording(path, writes=False)
-        return
-    with ExitStack() as stack:
-        opened = attempt(lambda: stack.enter_context(open_recording(path, replay)), "--recording")
-        if opened.cut:
-            what = f"{path} ended in a line that was not whole: {opened.cut} bytes cut"
-            terminal.say(errors(), what)
-        yield opened
+def _calls(table: Table, path: Path, replay: bool) -> AbstractContextManager[Recording]:
+    return opened(path, replay) if table.asks else nullcontext(Recording(path, writes=False))
 
 
-def _show(table: Table, result: Result, readings: Mapping[str, Reading], form: Format) -> None:
+def _refuse_undecided(recording: Recording, result: Result) -> None:
+    """Refuse a replay in which nothing was decided, since the recording is of something else."""
+    # Rows that ask nothing, such as floors, have nothing undetermined.
+    asked = [row for row in result.rows if row.undetermined or row.spent is not None]
+    if recording.lacking and asked and not any(row.items for row in asked):
+        held = Counter(call.model for call in recording.calls.values())
+        replies = ", ".join(f"{count:,} of {name}" for name, count in held.items()) or "none"
+        raise ValueError(
+            f"nothing could be decided: {recording.path} lacks {len(recording.lacking):,} replies "
+            f"or vectors that were asked for (replies that it holds: {replies}). Record them, "
+            "without --replay, or replay with the data, the options, the version of demur and the "
+            "DEMUR_SECRET of the recording"
+        )
+
+
+def _show(table: Table, result: Result, form: Format) -> None:
     if form is Format.json:
         typer.echo(escaped(showing.as_json(table.name, result)))
     elif form is Format.csv:
         typer.echo(showing.as_csv(result), nl=False)
     elif form is Format.markdown:
-        typer.echo("\n".join(_markdown(table, result, readings)))
+        typer.echo(f"{table.what} ({table.source})\n\n{showing.as_markdown(result)}")
     else:
         terminal.say(output(), f"{table.source}: {table.what}")
         print_table(output(), ["row"], showing.heads(result)[1:], showing.cells(result))
-        for note in [*result.notes, *_of_data(readings)]:
+        for note in result.notes:
             terminal.say(output(), terminal.one_line(note))
-
-
-def _markdown(table: Table, result: Result, readings: Mapping[str, Reading]) -> Iterator[str]:
-    yield f"{table.what} ({table.source})"
-    yield ""
-    yield showing.as_markdown(result)
-    for note in _of_data(readings):
-        yield f"- {note}"
 
 
 def _of_data(readings: Mapping[str, Reading]) -> Iterator[str]:

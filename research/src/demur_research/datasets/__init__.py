@@ -109,11 +109,13 @@ def fetch(known: DataSet, report: Report | None = None) -> None:
     _say(f"{known.title}: {known.home}")
     _say(f"Licence: {known.licence}")
     if report is not None:
-        trusted = download(known, report)
+        done = download(known, report)
     else:
         with progress.downloads() as told:
-            trusted = download(known, told)
-    for place, sha256 in trusted.items():
+            done = download(known, told)
+    for path, why in done.left_out.items():
+        _say(f"{path}: left out, since it could not be downloaded: {why}")
+    for place, sha256 in done.trusted.items():
         _say(f"{place}: no checksum is known; from now on it is {sha256}, as it came")
 
 

@@ -1,7 +1,8 @@
 """Where the files of a data set are: where the user says, in `DEMUR_DATA`, or downloaded.
 
 A file is downloaded from its publisher, checked, and kept in the user's cache. Where no checksum is
-known, the one of the first download is written beside the file and holds from then on.
+known, the one of the first download is written beside the file and holds from then on. A download
+that was stopped on its way is gone on with when the set is looked for again.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import platformdirs
 import pooch
@@ -57,6 +59,8 @@ def find(known: DataSet, data: Path | None = None) -> Mapping[str, Path] | None:
         found = _in(known, Path(named).expanduser())
         if found is not None:
             return found
+    if _begun(known).is_file():  # stopped on its way: what is there is not all that can be had
+        return None
     found = _in(known, cache())
     for file in known.files:
         if found and file.path in found:
@@ -64,37 +68,63 @@ def find(known: DataSet, data: Path | None = None) -> Mapping[str, Path] | None:
     return found
 
 
-def download(known: DataSet, report: Report) -> Mapping[Path, str]:
+class Downloaded(NamedTuple):
+    """What came of a download."""
+
+    trusted: Mapping[Path, str]
+    """Of the files of which no checksum is known, the sha256 that was written beside them."""
+    left_out: Mapping[str, str]
+    """By path, files that the set can be read without and that could not be had, and why."""
+
+
+def download(known: DataSet, report: Report) -> Downloaded:
     """Fetch the files of a data set that the cache does not have.
 
     Args:
         known: The data set.
         report: Is told how far it is.
 
-    Returns:
-        Of the files of which no checksum is known, the sha256 that was written beside them.
-
     Raises:
-        ValueError: A file has no address, cannot be fetched, or is not the one that is expected.
-            The message says where to put it. What was fetched of it is gone.
+        ValueError: A file that is needed, or all that there is, has no address, cannot be fetched,
+            or is not the one that is expected. The message says where to put it. What was fetched
+            of that file is gone.
     """
     # It would say on standard error what is reported here.
-    logging.getLogger(pooch.get_logger().name).setLevel(logging.ERROR)
-    trusted = {}
-    for file in known.files:
+    pooch.get_logger().setLevel(logging.ERROR)
+    trusted: dict[Path, str] = {}
+    left_out: dict[str, str] = {}
+    lacking = [file for file in known.files if not (cache() / file.path).is_file()]
+    had = len(lacking) < len(known.files)
+    try:
+        _begun(known).parent.mkdir(parents=True, exist_ok=True)
+        _begun(known).touch()
+    except OSError as error:
+        raise ValueError(_by_hand(known, known.files[0], str(error))) from error
+    for file in lacking:
         place = cache() / file.path
-        if place.is_file():
-            continue
-        if file.url is None:
-            raise ValueError(_by_hand(known, file, "it cannot be fetched without an account"))
         try:
+            if file.url is None:
+                raise ValueError("it cannot be fetched without an account")
             _fetch(known, file, file.url, place, report)
         except (OSError, ValueError) as error:
-            raise ValueError(_by_hand(known, file, str(error))) from error
+            # Where nobody answers, nobody will for the other files.
+            silent = isinstance(error, OSError) and getattr(error, "response", None) is None
+            if file.needed or (not had and (silent or file is lacking[-1])):
+                _begun(known).unlink(missing_ok=True)
+                raise ValueError(_by_hand(known, file, str(error))) from error
+            left_out[file.path] = str(error)
+            continue
+        had = True
         if file.sha256 is None:
             trusted[place] = _sha256(place)
             _noted(place).write_text(f"{trusted[place]}  {place.name}\n", encoding="utf-8")
-    return trusted
+    _begun(known).unlink(missing_ok=True)
+    return Downloaded(trusted, left_out)
+
+
+def _begun(known: DataSet) -> Path:
+    """What is there as long as a download is on its way."""
+    return cache() / f".{known.name}.begun"
 
 
 def _fetch(known: DataSet, file: File, url: str, place: Path, report: Report) -> None:
@@ -184,9 +214,13 @@ def _expected(known: DataSet) -> str:
     return " or ".join([f"{files[0]}{more}", *known.other_forms])
 
 
+def by_hand(file: File) -> str:
+    """Where to put a file that one has got oneself."""
+    return f"Put it at {cache() / file.path}, or name its folder with --data or DEMUR_DATA"
+
+
 def _by_hand(known: DataSet, file: File, why: str) -> str:
     return (
         f"{known.title} is not on this machine, and {Path(file.path).name} could not be downloaded "
-        f"from {file.url or known.home}: {why}. Put it at {cache() / file.path}, or name its "
-        "folder with --data or DEMUR_DATA"
+        f"from {file.url or known.home}: {why}. {by_hand(file)}"
     )

@@ -6,7 +6,6 @@ stands RefChecker as a whole, which finds the claims of the same text itself.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ import numpy as np
 from demur import Evaluation
 from demur._text import words
 from demur.evaluators.refchecker.checking import SURE
-from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost
+from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost, place
 from demur_research.datasets.rows import LabelledRow
 from demur_research.resampling import auroc, drawn, figure
 from demur_research.tables.checkers import CHECKERS, FLOORS, WHOLE, checker, sample, score, share
@@ -69,13 +68,11 @@ def choose(every: Sequence[Claimed], count: int, seed: int) -> list[Claimed]:
 
     A smaller choice is part of a larger one.
     """
-
-    def place(one: Claimed) -> bytes:
-        return hashlib.sha256(f"{seed}:{one.key}".encode()).digest()
-
-    sides = [sorted((c for c in every if c.supported is side), key=place) for side in (True, False)]
+    ordered = sorted(every, key=lambda one: place(seed, one.key))
+    sides = [[one for one in ordered if one.supported is side] for side in (True, False)]
     each = min(count // 2, *map(len, sides))
-    return sorted((claim for side in sides for claim in side[:each]), key=place)
+    chosen = {id(claim) for side in sides for claim in side[:each]}
+    return [one for one in ordered if id(one) in chosen]
 
 
 @dataclass(frozen=True)
@@ -166,12 +163,13 @@ def _make(bench: Bench) -> Result:
         for name in names:
             done = _ask(bench, f"{of}, {name}", name, chosen)
             found = judged(chosen, [one.value for one in done])
+            lacking = sum(one.score is None for one in found)
             rows.append(
                 Row(
                     f"{of}, {name}",
                     figures(found, bench.seed),
-                    items=len(found),
-                    undetermined=sum(one.score is None for one in found),
+                    items=len(found) - lacking,
+                    undetermined=lacking,
                     spent=mean_cost(done),
                 )
             )
@@ -180,10 +178,13 @@ def _make(bench: Bench) -> Result:
         _COLUMNS,
         tuple(rows),
         (
-            "as many supported claims as others, chosen by a hash; partial support is left out",
-            "the AUROC is of the probability of Entailment where the checker gives one, and else "
-            "of the label",
-            f'"{WHOLE}" is RefChecker as a whole; the others are given the text as one claim',
+            "A set gives as many supported claims as others, which the seed chooses. Claims with "
+            "partial support are left out.",
+            "The AUROC is of the probability of Entailment where the checker gives one, and of the "
+            "label elsewhere. A trivial rule has no label, so it has an AUROC alone.",
+            "Intervals of the AUROC draw claims of one group together. Those of shares are "
+            "Wilson's, which takes claims for independent.",
+            f'"{WHOLE}" is RefChecker as a whole. The others are given the text as one claim.',
         ),
     )
 
@@ -208,41 +209,59 @@ _LEAST = (0.5, 0.75, SURE, 0.9, 0.95)
 
 def _thresholds(bench: Bench) -> Result:
     names = bench.names("sets", SETS, SETS[:3])
-    found = []
+    asked: list[Done[Evaluation]] = []
+    found: list[list[Judged]] = []
     for of in names:
         chosen = choose(claims(bench.read(of)), bench.limit or _CLAIMS, bench.seed)
         done = _ask(bench, f"{of}, logprobs", "logprobs", chosen)
+        asked += done
         found.append(judged(chosen, [one.value for one in done]))
+    lacking = sum(one.score is None for of_set in found for one in of_set)
 
-    def row(least: float, name: str, floor: bool = False) -> Row:
-        shares: list[Figure] = []
-        for of_set in found:
-            known = [
-                (one.score >= least, one.claim.supported) for one in of_set if one.score is not None
-            ]
-            shares.append(share([passed is supported for passed, supported in known]))
-            shares.append(share([passed for passed, supported in known if not supported]))
-        return Row(
-            name,
-            tuple(shares),
-            items=sum(map(len, found)),
-            undetermined=sum(one.score is None for of_set in found for one in of_set),
-            floor=floor,
+    rows = []
+    for least in _LEAST:
+        passed = [
+            [(one.score >= least, one.claim.supported) for one in of_set if one.score is not None]
+            for of_set in found
+        ]
+        rows.append(
+            Row(
+                f"{least:.2f}{' (what RefChecker does)' if least == SURE else ''}",
+                _passing(passed),
+                items=sum(map(len, passed)),
+                undetermined=lacking,
+                spent=mean_cost(asked),
+            )
         )
-
-    rows = [
-        row(least, f"{least:.2f}{' (what RefChecker does)' if least == SURE else ''}")
-        for least in _LEAST
-    ]
-    rows += [row(0, "everything passes", floor=True), row(2, "nothing passes", floor=True)]
+    for name, always in (("everything passes", True), ("nothing passes", False)):
+        passed = [[(always, one.claim.supported) for one in of_set] for of_set in found]
+        rows.append(Row(name, _passing(passed), items=sum(map(len, passed)), floor=True))
     heads = ("accuracy", "unsupported that pass")
     return Result(
         tuple(Column(f"{of}: {head}, %") for of in names for head in heads),
         tuple(rows),
         (
-            f"{SURE} was chosen on other claims of the first three sets: expect less elsewhere",
-            "the calls are those of `claims` for the checker logprobs",
+            f"{SURE} was chosen on other claims of the first three sets. Expect less of it on "
+            "others.",
+            "The calls are those that `claims` makes for the checker logprobs. The thresholds "
+            "share them, and each shows their cost.",
         ),
+    )
+
+
+def _passing(passed: Sequence[Sequence[tuple[bool, bool]]]) -> tuple[Figure, ...]:
+    """Of each set accuracy and the share of unsupported claims that pass.
+
+    Args:
+        passed: Of each claim of a set, whether it passes and whether it is supported.
+    """
+    return tuple(
+        figure
+        for of_set in passed
+        for figure in (
+            share([through is supported for through, supported in of_set]),
+            share([through for through, supported in of_set if not supported]),
+        )
     )
 
 

@@ -7,8 +7,9 @@ from demur_research.tables.fewl_chale import CHALE
 from demur_research.tables.fewl_exemplars import EXEMPLARS
 from demur_research.tables.fewl_figures import FIGURES
 from demur_research.tables.fewl_halueval import HALUEVAL
+from demur_research.tables.fewl_models import MODELS
 from demur_research.tables.fewl_orders import ORDERS
-from demur_research.tables.fewl_ranking import RANKING
+from demur_research.tables.fewl_samples import SAMPLES
 from demur_research.tables.fewl_truthfulqa import TRUTHFULQA
 
 _OWN = ("fewl-chale-all", "fewl-orders")
@@ -23,7 +24,10 @@ def _place(table: Table) -> tuple[bool, str, bool, int]:
 
 
 FEWL_TABLES = tuple(
-    sorted((*CHALE, *TRUTHFULQA, *HALUEVAL, *RANKING, *FIGURES, *EXEMPLARS, *ORDERS), key=_place)
+    sorted(
+        (*CHALE, *TRUTHFULQA, *HALUEVAL, *MODELS, *SAMPLES, *FIGURES, *EXEMPLARS, *ORDERS),
+        key=_place,
+    )
 )
 """All of them, in the order in which they are listed."""
 
@@ -45,6 +49,8 @@ _PROVIDERS = (
 )
 
 FEWL_NOT_RUN = (
+    NotRun("FEWL, version 1, Figure 1", "The steps of the method.", "It is a drawing."),
+    NotRun("FEWL, version 2, Figure 1", "The steps of the method.", "It is a drawing."),
     NotRun("FEWL, version 1, Table 7", "Win rates of a fine-tuned model.", _TUNED),
     NotRun("FEWL, version 2, Table 6", "Win rates of a fine-tuned model.", _TUNED),
     NotRun("FEWL, version 1, Figure 3", "Answers of references judged by people.", _BY_HAND),

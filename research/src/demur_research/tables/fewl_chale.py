@@ -11,16 +11,18 @@ import numpy as np
 from demur.evaluators import CONFIGURATIONS, Preference, preference
 from demur.evaluators.fewl import formula
 from demur.evaluators.fewl.formula import Floats
-from demur.evaluators.fewl.preference import percentiles
 from demur.similarity import Similarity
 from demur_research.bench import Bench, Column, Figure, Result, Row, Table
 from demur_research.datasets.rows import LabelledRow
-from demur_research.ranking import kendall_tau, resampled_means
+from demur_research.ranking import kendall_tau
+from demur_research.resampling import mean_figure
 from demur_research.tables.fewl_measures import (
+    BY_HHEM,
     MODELS_OF_V1,
     Line,
     Measure,
     Scores,
+    by_version,
     lines,
     measured,
     ours,
@@ -36,7 +38,7 @@ MEASURES = (
 )
 """The right answer above the half right one, and above the wrong one."""
 
-OF_PAPERS = "The papers have 940 questions that are not told; here they are the set's, drawn."
+OF_PAPERS = "The papers have 940 questions and do not say which. Here they are the set's own."
 
 
 def _right_over(place: int, scores: Scores, seed: int) -> Preference:
@@ -121,31 +123,21 @@ _V2_TABLE_1 = lines(
     ),
 )
 _MODELS_OF_TABLE_7 = ("Falcon-7B", *MODELS_OF_V1)
-_V2_TABLE_7 = tuple(
-    Line(f"{line.name}, {version}", line.configuration, line.paper, similarity)
-    for version, similarity, some in (
-        (
-            *("HHEM-2.1-Open", "hhem"),
-            lines(
-                _MODELS_OF_TABLE_7,
-                ("Single + No Penalty", "single", "59.57 67.77 69.04", "60.43 66.60 67.23"),
-                ("Single + Penalty", "single-penalty", "68.09 76.06 76.70", "68.62 76.60 76.60"),
-                ("Multi + No Penalty", "multi", "62.66 69.15 69.04", "61.81 67.98 69.04"),
-                ("FEWL (Ours)", "fewl", "73.30 78.94 79.57", "72.23 77.66 78.94"),
-            ),
-        ),
-        (
-            *("HHEM-1.0", "hhem-1.0"),
-            lines(
-                _MODELS_OF_TABLE_7,
-                ("Single + No Penalty", "single", "53.81 65.24 66.56", "51.75 62.89 65.88"),
-                ("Single + Penalty", "single-penalty", "55.21 66.31 68.39", "52.87 66.61 68.95"),
-                ("Multi + No Penalty", "multi", "54.57 67.67 68.95", "52.19 65.54 67.89"),
-                ("FEWL (Ours)", "fewl", "59.13 70.52 72.66", "58.70 70.36 73.18"),
-            ),
-        ),
-    )
-    for line in some
+_V2_TABLE_7 = by_version(
+    lines(
+        _MODELS_OF_TABLE_7,
+        ("Single + No Penalty", "single", "59.57 67.77 69.04", "60.43 66.60 67.23"),
+        ("Single + Penalty", "single-penalty", "68.09 76.06 76.70", "68.62 76.60 76.60"),
+        ("Multi + No Penalty", "multi", "62.66 69.15 69.04", "61.81 67.98 69.04"),
+        ("FEWL (Ours)", "fewl", "73.30 78.94 79.57", "72.23 77.66 78.94"),
+    ),
+    lines(
+        _MODELS_OF_TABLE_7,
+        ("Single + No Penalty", "single", "53.81 65.24 66.56", "51.75 62.89 65.88"),
+        ("Single + Penalty", "single-penalty", "55.21 66.31 68.39", "52.87 66.61 68.95"),
+        ("Multi + No Penalty", "multi", "54.57 67.67 68.95", "52.19 65.54 67.89"),
+        ("FEWL (Ours)", "fewl", "59.13 70.52 72.66", "58.70 70.36 73.18"),
+    ),
 )
 _V2_TABLE_10 = lines(
     ("Mistral", "Gemma", "Phi-3"),
@@ -218,11 +210,7 @@ def _text(row: LabelledRow, where: str) -> str | None:
 
 
 def _means(counted: Floats, paper: Sequence[str], seed: int) -> list[Figure]:
-    drawn = resampled_means(counted.astype(np.float64), seed)
-    return [
-        Figure(float(column.mean()), *percentiles(drawn[:, at]), paper[at])
-        for at, column in enumerate(counted)
-    ]
+    return [mean_figure(counted[at], seed, told) for at, told in enumerate(paper)]
 
 
 # --- All configurations ---------------------------------------------------------------------------
@@ -294,9 +282,6 @@ def _expertise(
 
 _RANDOM = ours("multi-weighted", "fewl-random-mean-one", "multi-weighted-mean-one")
 _DIVERGENT = ours("fewl-js-mean-one", "fewl-kl-mean-one", "multi-weighted-mean-one")
-_BY_HHEM = tuple(
-    line for name in ("hhem", "hhem-1.0") for line in ours("fewl-mean-one", similarity=name)
-)
 _WHAT = "How often FEWL scores CHALE's right answer above the half right and the wrong one"
 
 CHALE = (
@@ -324,7 +309,7 @@ CHALE = (
         "FEWL, version 2, Table 7",
         f"{_WHAT}, by two similarities.",
         _V2_TABLE_7,
-        more=_BY_HHEM,
+        more=BY_HHEM,
     ),
     _table("fewl-v2-table-10", "FEWL, version 2, Table 10", f"{_WHAT}.", _V2_TABLE_10),
     _table(

@@ -119,7 +119,7 @@ def _make(bench: Bench) -> Result:
         paper = _PAPER if (first, second) == PAIRS[0] else ("", "", "")
         rows.append(_compared(f"{first} : {second}", verdicts, paper))
         errors += [one.value.error for one in verdicts]
-    for first, second in (PAIRS[0], (_RIGHT, _WRONG)):
+    for first, second in (*PAIRS, (_RIGHT, _WRONG)):
         rows.append(_longer(f"{first} : {second}, the longer wins", shown[first], shown[second]))
     rows += [_finding(arm, tests, answers[arm], shown[arm]) for arm in ARMS]
     right = (f"by {arm} {sum(one.choices[arm] == 0 for one in pool)} times" for arm in ARMS[:2])

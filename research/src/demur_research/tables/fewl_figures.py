@@ -19,13 +19,13 @@ from demur._undetermined import UndeterminedError
 from demur.evaluators.baselines.parsing import parse_yes_no
 from demur.evaluators.fewl.formula import Floats
 from demur.evaluators.fewl.neighbors import KnownQuestion
-from demur.evaluators.fewl.preference import RESAMPLES, percentiles
 from demur.evaluators.fewl.reference_models import ReferenceModels
 from demur.local import MiniLM
 from demur.prompting import Prompt
 from demur.runtime import ask_all, drive
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost
 from demur_research.datasets.rows import LabelledRow
+from demur_research.resampling import drawn_alone, figure, mean_figure
 from demur_research.tables.fewl_asking import replied
 from demur_research.tables.fewl_scoring import OPTIONS, Setting, chosen
 from demur_research.tables.fewl_truthfulqa import BEST, FIRST_INCORRECT
@@ -81,8 +81,8 @@ def _mismatched(bench: Bench) -> Result:
     ]
     found.append(_share_by_question(verdicts, bench.seed))
     found += [
-        Row(f"{right} of {NEIGHBORS} answers right", (figure,))
-        for right, figure in distribution(verdicts)
+        Row(f"{right} of {NEIGHBORS} answers right", (share,))
+        for right, share in distribution(verdicts)
     ]
     notes = [
         f"{len(rows)} questions of TruthfulQA; the neighbours are among all {len(every)}. The "
@@ -130,8 +130,8 @@ def _text(row: LabelledRow, name: str) -> str:
 
 def _share_of(name: str, done: Sequence[Done[_Verdict]]) -> Row:
     known = [one.value.right for one in done if one.value.right is not None]
-    figure = Figure.of_share(Share(sum(known), len(known)))
-    return Row(name, (figure,), len(known), len(done) - len(known), mean_cost(done))
+    share = Figure.of_share(Share(sum(known), len(known)))
+    return Row(name, (share,), len(known), len(done) - len(known), mean_cost(done))
 
 
 def _share_by_question(verdicts: Sequence[Sequence[bool | None]], seed: int) -> Row:
@@ -142,12 +142,10 @@ def _share_by_question(verdicts: Sequence[Sequence[bool | None]], seed: int) -> 
     missing = sum(map(len, verdicts)) - int(known)
     if not known:
         return Row("the answers to all neighbours", (Figure(None),), 0, missing)
-    picked = np.random.default_rng(seed).integers(len(counts), size=(RESAMPLES, len(counts)))
-    drawn = counts[picked].sum(axis=1)
-    shares = drawn[:, 0][drawn[:, 1] > 0] / drawn[:, 1][drawn[:, 1] > 0]
-    low, high = percentiles(100 * shares)
-    figure = Figure(float(100 * right / known), low, high)
-    return Row("the answers to all neighbours", (figure,), int(known), missing)
+    drawn = drawn_alone(len(counts), seed) @ counts
+    with np.errstate(invalid="ignore"):
+        share = figure(100 * right / known, 100 * drawn[:, 0] / drawn[:, 1])
+    return Row("the answers to all neighbours", (share,), int(known), missing)
 
 
 def distribution(verdicts: Sequence[Sequence[bool | None]]) -> list[tuple[int, Figure]]:
@@ -232,11 +230,12 @@ def _counted(
 
 def box(numbers: Floats, seed: int) -> tuple[Figure, ...]:
     """Return quartiles and mean; the median and the mean have bootstrap intervals."""
-    drawn = np.random.default_rng(seed).choice(numbers, size=(RESAMPLES, len(numbers)))
+    times = drawn_alone(len(numbers), seed).astype(np.int64)
+    medians = [np.median(np.repeat(numbers, of_draw)) for of_draw in times]
     figures = [Figure(float(np.percentile(numbers, at))) for at in _QUARTILES.values()]
     middle = [*_QUARTILES.values()].index(50)
-    figures[middle] = Figure(float(np.median(numbers)), *percentiles(np.median(drawn, axis=1)))
-    return (*figures, Figure(float(numbers.mean()), *percentiles(drawn.mean(axis=1))))
+    figures[middle] = figure(float(np.median(numbers)), np.array(medians))
+    return (*figures, mean_figure(numbers, seed))
 
 
 # --- How long the search takes (version 2, Table 9) -----------------------------------------------

@@ -21,9 +21,8 @@ _V2_TABLE_14 = lines(
     ("FEWL (Ours)", "fewl", "98.15±0.14"),
 )
 _LENGTH = (
-    "In the first 1,000 of the 10,000 questions the shorter answer is the right one 97.3 % of the "
-    "time: this set tells a method that finds what is true from one that finds what is short only "
-    "beyond that."
+    "For 97.3 % of the first 1,000 of the 10,000 questions the shorter answer is the right one. "
+    "Only a score above that says more of a method than that it prefers short answers."
 )
 
 

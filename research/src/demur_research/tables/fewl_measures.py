@@ -80,6 +80,19 @@ def lines(models: Sequence[str], *rows: tuple[str, ...]) -> tuple[Line, ...]:
     )
 
 
+HHEM_2_1, HHEM_1 = ("HHEM-2.1-Open", "hhem"), ("HHEM-1.0", "hhem-1.0")
+"""Versions of the papers' similarity: what they call it, and its name here."""
+
+
+def by_version(newer: Sequence[Line], older: Sequence[Line]) -> tuple[Line, ...]:
+    """Return lines by both versions of HHEM, each method's beside each other as in the papers."""
+    return tuple(
+        replace(line, name=f"{line.name}, {version}", similarity=similarity)
+        for pair in zip(newer, older, strict=True)
+        for line, (version, similarity) in zip(pair, (HHEM_2_1, HHEM_1), strict=True)
+    )
+
+
 OURS = ("multi-weighted", "fewl-mean-one", "multi-weighted-mean-one")
 """Configurations of demur that stand under those of most tables."""
 
@@ -87,6 +100,12 @@ OURS = ("multi-weighted", "fewl-mean-one", "multi-weighted-mean-one")
 def ours(*names: str, similarity: str | None = None) -> tuple[Line, ...]:
     """Return lines for configurations that no paper has; without names for `OURS`."""
     return tuple(Line("", name, similarity=similarity) for name in names or OURS)
+
+
+BY_HHEM = tuple(
+    line for _, name in (HHEM_2_1, HHEM_1) for line in ours("fewl-mean-one", similarity=name)
+)
+"""What stands under a table by both versions of HHEM."""
 
 
 def unlike_others(evaluation: Evaluation) -> float | None:

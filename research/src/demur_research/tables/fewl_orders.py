@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, get_args
 
-import numpy as np
-
 from demur._text import words
-from demur.evaluators.fewl.preference import percentiles
 from demur.evaluators.fewl.terms import Premise, Texts
 from demur.similarity import Pair, SimilarityLike, resolve_similarity
-from demur_research.bench import Bench, Column, Figure, Result, Row, Table
-from demur_research.ranking import resampled_means
+from demur_research.bench import Bench, Column, Result, Row, Table
+from demur_research.resampling import mean_figure
 from demur_research.tables.fewl_scoring import Question, chosen
 
 Sides: TypeAlias = tuple[str, str]
@@ -53,11 +50,7 @@ def _make(bench: Bench) -> Result:
             )
             for alike, order in asked
         ]
-        drawn = resampled_means(np.array(found), bench.seed)
-        figures = [
-            Figure(float(scores.mean()), *percentiles(drawn[:, at]))
-            for at, scores in enumerate(found)
-        ]
+        figures = [mean_figure(scores, bench.seed) for scores in found]
         rows.append(Row(told, tuple(figures), items=len(sides)))
     note = "Means of the similarity to the right answer; which text is the premise stands above."
     return Result(tuple(columns), tuple(rows), (note,))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from demur.evaluators.fewl.neighbors import KnownQuestion
 from demur.evaluators.fewl.terms import Premise
 from demur.similarity import Similarity, resolve_similarity
 from demur_research.agreement import Agreement
-from demur_research.bench import Bench
+from demur_research.bench import Bench, place
 from demur_research.datasets.rows import LabelledRow
 from demur_research.pairs import PROMPTS
 from demur_research.spending import Meter, Spent
@@ -55,9 +54,7 @@ def in_order(
     bench: Bench, rows: Sequence[LabelledRow], most: int | None = None
 ) -> list[LabelledRow]:
     """Return as many rows as bench and table want, in an order that the seed decides."""
-    ordered = sorted(
-        rows, key=lambda row: hashlib.sha256(f"{bench.seed}:{row.question}".encode()).digest()
-    )
+    ordered = sorted(rows, key=lambda row: place(bench.seed, str(row.question)))
     limits = [limit for limit in (bench.limit, most) if limit is not None]
     return ordered[: min(limits, default=None)]
 

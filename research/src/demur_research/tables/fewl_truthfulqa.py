@@ -9,9 +9,11 @@ from demur.evaluators import best_of, normalized_text, preference
 from demur_research.bench import Bench, Result, Table
 from demur_research.datasets.rows import LabelledRow
 from demur_research.tables.fewl_measures import (
+    BY_HHEM,
     MODELS_OF_V1,
     Line,
     Measure,
+    by_version,
     lines,
     measured,
     ours,
@@ -62,11 +64,6 @@ def _make(given: Sequence[Line], more: Sequence[Line], bench: Bench) -> Result:
     return measured(scorer, (*given, *more), MEASURES, "fewl", notes)
 
 
-_BY_HHEM = tuple(
-    line for name in ("hhem", "hhem-1.0") for line in ours("fewl-mean-one", similarity=name)
-)
-
-
 def _table(
     name: str,
     source: str,
@@ -100,31 +97,21 @@ _V2_TABLE_2 = lines(
     ("multi + no penalty", "multi", "363 357 410"),
     ("FEWL (Ours)", "fewl", "375 381 430"),
 )
-_V2_TABLE_8 = tuple(
-    Line(f"{line.name}, {version}", line.configuration, line.paper, similarity)
-    for version, similarity, some in (
-        (
-            *("HHEM-2.1-Open", "hhem"),
-            lines(
-                MODELS_OF_V1,
-                ("Single + No Penalty", "single", "355 360"),
-                ("Single + Penalty", "single-penalty", "363 373"),
-                ("Multi + No Penalty", "multi", "363 357"),
-                ("FEWL (Ours)", "fewl", "375 381"),
-            ),
-        ),
-        (
-            *("HHEM-1.0", "hhem-1.0"),
-            lines(
-                MODELS_OF_V1,
-                ("Single + No Penalty", "single", "172 178"),
-                ("Single + Penalty", "single-penalty", "180 188"),
-                ("Multi + No Penalty", "multi", "176 187"),
-                ("FEWL (Ours)", "fewl", "187 202"),
-            ),
-        ),
-    )
-    for line in some
+_V2_TABLE_8 = by_version(
+    lines(
+        MODELS_OF_V1,
+        ("Single + No Penalty", "single", "355 360"),
+        ("Single + Penalty", "single-penalty", "363 373"),
+        ("Multi + No Penalty", "multi", "363 357"),
+        ("FEWL (Ours)", "fewl", "375 381"),
+    ),
+    lines(
+        MODELS_OF_V1,
+        ("Single + No Penalty", "single", "172 178"),
+        ("Single + Penalty", "single-penalty", "180 188"),
+        ("Multi + No Penalty", "multi", "176 187"),
+        ("FEWL (Ours)", "fewl", "187 202"),
+    ),
 )
 _WHAT = "How many of TruthfulQA's best answers FEWL scores highest"
 
@@ -137,7 +124,7 @@ TRUTHFULQA = (
         "FEWL, version 2, Table 8",
         f"{_WHAT}, by two similarities.",
         _V2_TABLE_8,
-        more=_BY_HHEM,
+        more=BY_HHEM,
     ),
     _table("fewl-v2-table-13", "FEWL, version 2, Table 13", f"{_WHAT}, by weights.", _V1_TABLE_10),
 )

@@ -54,7 +54,7 @@ def _row(name: str, found: Sequence[Done[Evaluation]], plain: Sequence[Evaluatio
             share([let_through(one) for one, _ in known]),
             share([one.label != other.label for one, other in failed]),
         ),
-        items=len(found),
+        items=len(known),
         undetermined=len(found) - len(known),
         spent=mean_cost(found),
     )
@@ -66,7 +66,7 @@ def _make(bench: Bench) -> Result:
     places = bench.names("places", PLACES)
     controls = bench.names("controls", ("yes", "no"), ["yes"]) == ["yes"]
     rows: list[Row] = []
-    notes = [f"{len(chosen)} texts of {len({one.family for one, _ in chosen})} families"]
+    notes = [f"{len(chosen)} texts of {len({one.family for one, _ in chosen})} families are tried."]
     for mode in modes:
         alone = [one.value for one in _judge(bench, mode, [case for _, case in chosen])]
         # What passes without any injection tells nothing.
@@ -74,7 +74,7 @@ def _make(bench: Bench) -> Result:
         plain = [alone[at] for at in asked]
         pairs = [chosen[at] for at in asked]
         if len(asked) < len(chosen):
-            notes.append(f"{mode}: {len(chosen) - len(asked)} left out, which pass without a text")
+            notes.append(f"{mode}: {len(chosen) - len(asked)} left out, which pass without a text.")
         for place in places if mode != WHOLE else ["claim"]:
             where = f"{mode}, behind the {place}"
             found = _judge(bench, mode, [placed(case, place, one.text) for one, case in pairs])

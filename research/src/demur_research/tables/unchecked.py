@@ -66,7 +66,7 @@ def figures(name: str, judged: Judged, floor: bool = False) -> Row:
             share([of_it.passed is False for one, of_it in found if one.supported is True]),
             share([of_it.label != "Abstain" for one, of_it in found if not one.states]),
         ),
-        items=len(judged),
+        items=len(found),
         undetermined=len(judged) - len(found),
         spent=mean_cost([done for _, done in judged]),
         floor=floor,
@@ -102,7 +102,8 @@ def _silent(bench: Bench) -> Result:
         (
             f"{len(answers)} answers of our own: {stating.count(True)} supported, "
             f"{stating.count(False)} unsupported, {len(answers) - len(stating)} that state nothing",
-            "a silent pass is let through although one of its statements was never checked",
+            "A silent pass is an answer that is let through although one of its statements was "
+            "never checked.",
         ),
     )
 
@@ -149,7 +150,7 @@ def _recall(name: str, judged: Judged, floor: bool = False) -> Row:
             share([let_through(of_it) is wanted for one, of_it in found if one.supported is wanted])
             for wanted in (False, True)
         ),
-        items=len(judged),
+        items=len(found),
         undetermined=len(judged) - len(found),
         spent=mean_cost([done for _, done in judged]),
         floor=floor,
@@ -181,7 +182,7 @@ def _long_contexts(bench: Bench) -> Result:
     return Result(
         (Column("unsupported that do not pass, %"), Column("supported that pass, %")),
         tuple(rows),
-        ("English answers of our own, half of them unsupported",),
+        ("The answers are English and our own. Half of them are unsupported.",),
     )
 
 

@@ -219,7 +219,7 @@ def _make(bench: Bench) -> Result:
     return Result(
         tuple(Column(f"max_windows={most}, %") for most in MOST),
         tuple(rows),
-        (f"each claim is held against {pages} pages, of which it cites one",),
+        (f"Each claim is held against {pages} pages, of which it cites one.",),
     )
 
 

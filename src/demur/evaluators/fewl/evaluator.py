@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from pydantic import Field, JsonValue, PrivateAttr, field_validator
 
 from demur._frozen import fields_of
+from demur._once_a_minute import warn
 from demur._resolve import resolve_model
 from demur._undetermined import UndeterminedError
 from demur.evaluators.base import Evaluator
@@ -33,10 +35,17 @@ from demur.runtime import CallPolicy, LocalCall, Steps, adrive, ask, attempted, 
 from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Sample
 from demur.similarity import COSINE, Similarity, SimilarityLike, resolve_similarity
 
+_log = logging.getLogger(__name__)
+
 Expertise = Literal["similarity", "agreement"]
 NeighborChoice = Literal["nearest", "random"]
 _N_ANSWERS, _N_WRONG, _K_NEIGHBORS, _CEILING = 5, 25, 25, 0.8
 
+_UNIFORM = (
+    "%s has too few usable pairs of wrong and corrected answers for some questions, and weighs the "
+    "references alike there (details['warnings'] says where): another generator may write better "
+    "ones"
+)
 _PROMPTS = FEWLPrompts()
 
 _AT_ONCE = 16
@@ -99,8 +108,8 @@ class FEWL(Evaluator):
             and corrected answers it agrees, a call for each reference answer more (v1, section 2.1
             and figure 4).
         neighbor_choice: "nearest" questions, or "random" ones (v1 table 9, v2 table 11).
-        min_pairs: With fewer usable pairs the weights are uniform, with a warning, and with "best"
-            nothing is determined.
+        min_pairs: With fewer usable pairs the weights are uniform, with a warning in the details
+            and at most once a minute in the log, and with "best" nothing is determined.
         premise: Which text of a pair comes first for the similarity, as the premise. "answer": the
             answer that is judged, as in the papers; what it adds to the reference is missed.
             "reference": what it leaves out is missed.
@@ -357,6 +366,7 @@ class FEWL(Evaluator):
         """In what the score is less than it was asked to be."""
         notes: list[JsonValue] = []
         if self.needs_pairs and not skilled:
+            warn(_log, self.get_name(), _UNIFORM, self.get_name())
             notes.append(reporting.uniform(known, self.min_pairs))
         if self.needs_neighbors and near < self.k_neighbors:
             notes.append(reporting.thin(near, self.k_neighbors))

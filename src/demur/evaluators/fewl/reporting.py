@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
@@ -11,12 +10,6 @@ from demur.evaluators.fewl.entries import KnownQuestion
 from demur.evaluators.fewl.neighbors import Neighbor
 from demur.evaluators.fewl.terms import Score
 from demur.schema import Failure
-
-_UNIFORM = (
-    "FEWL has too few usable pairs of wrong and corrected answers for some questions, and weighs "
-    "the references alike there (details['warnings'] says where): another generator may write "
-    "better ones"
-)
 
 Details = Mapping[str, JsonValue]
 
@@ -59,9 +52,7 @@ def neighbors(near: Sequence[Neighbor], penalty: bool) -> Details:
 
 
 def uniform(known: KnownQuestion, min_pairs: int) -> str:
-    """Warn that the references are weighed alike, and say why."""
-    # Told once, in words that do not change from question to question.
-    warnings.warn(_UNIFORM, stacklevel=2)
+    """Say that the references are weighed alike, and why."""
     usable = _usable(known)
     if usable < min_pairs:
         return (

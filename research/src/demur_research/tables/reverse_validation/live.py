@@ -10,8 +10,8 @@ from demur.evaluators.baselines import LMvsLM, ZeroShot
 from demur_research.bench import Bench, Column, Done, Result, Row, mean_cost
 from demur_research.datasets.published import VARIANTS
 from demur_research.datasets.rows import LabelledRow
-from demur_research.detection import mean
 from demur_research.replay import PUBLISHED, Verdicts, matchers
+from demur_research.resampling import mean_figure
 from demur_research.tables.reverse_validation.judged import (
     HALVES,
     LMVSLM,
@@ -49,7 +49,7 @@ def detected(bench: Bench) -> Result:
     """Detection on PHD by the model of the bench."""
     rows = passages(bench)
     judged = [*floors(rows)]
-    for method in _methods(bench):
+    for method in bench.names("methods", METHODS):
         judged += _judged(bench, method, rows)
     notes = (
         f"The model: {bench.model_name}. The entity is given, as in the paper.",
@@ -61,14 +61,15 @@ def detected(bench: Bench) -> Result:
 def costs(bench: Bench) -> Result:
     """Table 5: tokens and seconds of a passage."""
     rows, shown = passages(bench), []
-    for method in _methods(bench):
+    for method in bench.names("methods", METHODS, (*_TABLE_5, ZERO_SHOT)):
         name, evaluator = next(iter(_evaluators(bench, method).items()))
         done = _done(bench, method, name, evaluator, rows)
         spent = [one.spent for one in _decided(done)]
+        tokens = [one.tokens for one in spent]
         paper = _TABLE_5.get(method, ("", ""))
         figures = (
-            mean([one.tokens for one in spent], bench.seed, paper[0]),
-            mean([one.seconds for one in spent], bench.seed, paper[1]),
+            mean_figure([told for told in tokens if told is not None], bench.seed, paper[0]),
+            mean_figure([one.seconds for one in spent], bench.seed, paper[1]),
         )
         shown.append(Row(name, figures, len(spent), len(done) - len(spent)))
     columns = Column("tokens a passage"), Column("seconds a passage", 2)
@@ -78,14 +79,6 @@ def costs(bench: Bench) -> Result:
         _COUNTED,
     )
     return Result(columns, tuple(shown), notes)
-
-
-def _methods(bench: Bench) -> list[str]:
-    given = bench.options.get("methods", ",".join(METHODS)).split(",")
-    for name in given:
-        if name not in METHODS:
-            raise ValueError(f"methods: expected names of {', '.join(METHODS)}, got {name!r}")
-    return given
 
 
 def _evaluators(bench: Bench, method: str) -> Mapping[str, Evaluator]:
