@@ -233,19 +233,20 @@ class RecordedEmbeddings(Embeddings):
         return self.embed_documents([text])[0]
 
     def _embed(self, lacking: Mapping[str, str]) -> None:
-        if lacking and not self._recording.writes:
+        if not lacking:  # others have done it in the meantime
+            return
+        if not self._recording.writes:
             self._recording.lacking.update(lacking)
             raise DemurError(
                 f"{self._recording.path} lacks the vectors of {len(lacking)} texts: record them, "
                 "without --replay"
             )
-        if self._inner is None and lacking:
+        if self._inner is None:
             self._inner = self._make()
-        if self._inner is not None and lacking:
-            vectors = self._inner.embed_documents([*lacking.values()])
-            self._recording.append(
-                *(VectorLine.of(key, vector) for key, vector in zip(lacking, vectors, strict=True))
-            )
+        vectors = self._inner.embed_documents([*lacking.values()])
+        self._recording.append(
+            *(VectorLine.of(key, vector) for key, vector in zip(lacking, vectors, strict=True))
+        )
 
 
 @contextmanager
