@@ -8,7 +8,7 @@ import pytest
 from langchain_core.language_models import FakeListChatModel
 
 from demur import DemurError
-from demur_research.agreement import Agreement, share_of_yes
+from demur_research.tables.fewl.agreement import Agreement, share_of_yes
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,13 @@ from demur import DemurError, Evaluation
 from demur.similarity import resolve_similarity
 from demur_research.bench import Figure
 from demur_research.datasets import read
-from demur_research.tables import TABLES, fewl_scoring
-from demur_research.tables.fewl_chale import CHALE
-from demur_research.tables.fewl_halueval import HALUEVAL
-from demur_research.tables.fewl_measures import overlap, unlike_others
-from demur_research.tables.fewl_scoring import chosen
-from demur_research.tables.fewl_truthfulqa import TRUTHFULQA
+from demur_research.tables import TABLES
+from demur_research.tables.fewl import scoring
+from demur_research.tables.fewl.chale import CHALE
+from demur_research.tables.fewl.halueval import HALUEVAL
+from demur_research.tables.fewl.measures import overlap, unlike_others
+from demur_research.tables.fewl.scoring import chosen
+from demur_research.tables.fewl.truthfulqa import TRUTHFULQA
 from support.fakes import ScriptedModel, isolated
 from support.shared import shared
 
@@ -89,7 +90,7 @@ def test_a_replay_finds_the_same_without_a_model(
     path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rouge = resolve_similarity("rouge")
-    monkeypatch.setattr(fewl_scoring, "resolve_similarity", lambda similarity: rouge)
+    monkeypatch.setattr(scoring, "resolve_similarity", lambda similarity: rouge)
     with benched(path, knowing(), SETS, options={"wrong": "3"}) as bench:
         first = TABLES[name].make(bench)
     with benched(path, None, SETS, options={"wrong": "3"}, at_once=3) as bench:
@@ -102,7 +103,7 @@ def test_both_versions_of_a_method_stand_beside_each_other_as_in_the_paper(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rouge = resolve_similarity("rouge")
-    monkeypatch.setattr(fewl_scoring, "resolve_similarity", lambda similarity: rouge)
+    monkeypatch.setattr(scoring, "resolve_similarity", lambda similarity: rouge)
     with benched(path, knowing(), SETS, options={"wrong": "3"}) as bench:
         result = TABLES[BY_HHEM].make(bench)
     assert [(row.name, row.figures[0] and row.figures[0].paper) for row in result.rows[:3]] == [
@@ -126,7 +127,7 @@ def test_a_similarity_that_is_missing_is_told_before_anybody_is_asked(
             raise DemurError("hhem-1.0 cannot be had")
         return resolve_similarity("rouge")
 
-    monkeypatch.setattr(fewl_scoring, "resolve_similarity", missing)
+    monkeypatch.setattr(scoring, "resolve_similarity", missing)
     model = knowing()
     with (
         benched(path, model, SETS) as bench,
@@ -307,7 +308,7 @@ def test_the_papers_figures_stand_in_the_papers(
     version = "v1-arxiv" if "-v1-" in name else "v2-iclr-submission"
     lines = _numbers(shared("..", "papers", f"fewl-{version}.txt"))
     rouge = resolve_similarity("rouge")
-    monkeypatch.setattr(fewl_scoring, "resolve_similarity", lambda similarity: rouge)
+    monkeypatch.setattr(scoring, "resolve_similarity", lambda similarity: rouge)
     sets = {**SETS, "truthfulqa": truthfulqa(), "halueval-qa": halueval()}
     with benched(path, knowing(), sets, limit=2, options={"wrong": "3"}) as bench:
         result = TABLES[name].make(bench)

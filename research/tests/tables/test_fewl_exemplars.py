@@ -12,8 +12,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from benches import benched, row_of, values
 from colours import chale, colour, reply
 from demur_research.tables import TABLES
-from demur_research.tables.fewl_exemplars import Chosen, disputed, finds
-from demur_research.tables.fewl_scoring import Question
+from demur_research.tables.fewl.exemplars import Chosen, disputed, finds
+from demur_research.tables.fewl.scoring import Question
 from support.fakes import ScriptedModel, isolated
 
 pytest.importorskip("chromadb")

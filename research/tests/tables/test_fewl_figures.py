@@ -14,7 +14,7 @@ from langchain_core.messages import BaseMessage
 from benches import benched, row_of, values
 from colours import Apart, colour, halueval, reply, truthfulqa
 from demur_research.tables import TABLES
-from demur_research.tables.fewl_figures import box, distribution
+from demur_research.tables.fewl.figures import box, distribution
 from support.fakes import ScriptedModel, isolated
 
 pytest.importorskip("chromadb")
@@ -108,7 +108,7 @@ def test_the_box_of_some_numbers_by_hand() -> None:
 
 
 def test_the_search_is_timed_on_every_question(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("demur_research.tables.fewl_figures.MiniLM", Apart)
+    monkeypatch.setattr("demur_research.tables.fewl.figures.MiniLM", Apart)
     path.touch()
     sets = {"truthfulqa": truthfulqa(8), "halueval-qa": halueval(4)}
     with benched(path, None, sets) as bench:

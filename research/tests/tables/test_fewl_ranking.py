@@ -13,7 +13,7 @@ from benches import benched, row_of, values
 from colours import colour, knowing, reply, truthfulqa
 from demur_research.datasets.rows import Answer, LabelledRow
 from demur_research.tables import TABLES
-from demur_research.tables.fewl_models import chosen_text
+from demur_research.tables.fewl.models import chosen_text
 from support.fakes import ScriptedModel
 
 pytest.importorskip("chromadb")

@@ -11,7 +11,7 @@ from benches import benched, row_of, values
 from colours import halueval, knowing, truthfulqa
 from demur_research.datasets.rows import Answer
 from demur_research.tables import TABLES
-from demur_research.tables.fewl_truthfulqa import question_of
+from demur_research.tables.fewl.truthfulqa import question_of
 
 pytest.importorskip("chromadb")
 pytestmark = pytest.mark.usefixtures("apart")

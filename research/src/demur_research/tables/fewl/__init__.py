@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from demur_research.bench import NotRun, Table
-from demur_research.tables.fewl_chale import CHALE
-from demur_research.tables.fewl_exemplars import EXEMPLARS
-from demur_research.tables.fewl_figures import FIGURES
-from demur_research.tables.fewl_halueval import HALUEVAL
-from demur_research.tables.fewl_models import MODELS
-from demur_research.tables.fewl_orders import ORDERS
-from demur_research.tables.fewl_samples import SAMPLES
-from demur_research.tables.fewl_truthfulqa import TRUTHFULQA
+from demur_research.tables.fewl.chale import CHALE
+from demur_research.tables.fewl.exemplars import EXEMPLARS
+from demur_research.tables.fewl.figures import FIGURES
+from demur_research.tables.fewl.halueval import HALUEVAL
+from demur_research.tables.fewl.models import MODELS
+from demur_research.tables.fewl.orders import ORDERS
+from demur_research.tables.fewl.samples import SAMPLES
+from demur_research.tables.fewl.truthfulqa import TRUTHFULQA
 
 _OWN = ("fewl-chale-all", "fewl-orders")
 

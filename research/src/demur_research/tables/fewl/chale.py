@@ -16,7 +16,7 @@ from demur_research.bench import Bench, Column, Figure, Result, Row, Table
 from demur_research.datasets.rows import LabelledRow
 from demur_research.ranking import kendall_tau
 from demur_research.resampling import mean_figure
-from demur_research.tables.fewl_measures import (
+from demur_research.tables.fewl.measures import (
     BY_HHEM,
     MODELS_OF_V1,
     Line,
@@ -27,7 +27,7 @@ from demur_research.tables.fewl_measures import (
     measured,
     ours,
 )
-from demur_research.tables.fewl_scoring import OPTIONS, Question, Scorer, Setting, chosen, one_of
+from demur_research.tables.fewl.scoring import OPTIONS, Question, Scorer, Setting, chosen, one_of
 
 SIDES = ("non_hallu", "half_hallu", "hallu")
 """The names of a question's answers: right, half right and wrong."""

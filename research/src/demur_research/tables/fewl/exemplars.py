@@ -22,9 +22,9 @@ from demur.evaluators import CONFIGURATIONS, normalized_text
 from demur.exemplars import FEWLExampleSelector, PairwiseJudge, PairwiseVerdict, win_rates
 from demur.runtime import Outcome
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost
-from demur_research.tables.fewl_asking import answered
-from demur_research.tables.fewl_chale import SIDES
-from demur_research.tables.fewl_scoring import (
+from demur_research.tables.fewl.asking import answered
+from demur_research.tables.fewl.chale import SIDES
+from demur_research.tables.fewl.scoring import (
     OPTIONS,
     Question,
     Scorer,

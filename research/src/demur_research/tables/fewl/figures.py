@@ -26,9 +26,9 @@ from demur.runtime import ask_all, drive
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost
 from demur_research.datasets.rows import LabelledRow
 from demur_research.resampling import drawn_alone, figure, mean_figure
-from demur_research.tables.fewl_asking import replied
-from demur_research.tables.fewl_scoring import OPTIONS, Setting, chosen
-from demur_research.tables.fewl_truthfulqa import BEST, FIRST_INCORRECT
+from demur_research.tables.fewl.asking import replied
+from demur_research.tables.fewl.scoring import OPTIONS, Setting, chosen
+from demur_research.tables.fewl.truthfulqa import BEST, FIRST_INCORRECT
 
 # --- Answers of neighbouring questions (figure 2) -------------------------------------------------
 

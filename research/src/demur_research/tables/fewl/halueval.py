@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from demur.evaluators import preference
 from demur_research.bench import Bench, Result, Table
-from demur_research.tables.fewl_measures import Measure, lines, measured, ours
-from demur_research.tables.fewl_scoring import OPTIONS, Question, Scorer, Setting, chosen
+from demur_research.tables.fewl.measures import Measure, lines, measured, ours
+from demur_research.tables.fewl.scoring import OPTIONS, Question, Scorer, Setting, chosen
 
 MEASURES = (
     Measure(

@@ -11,7 +11,7 @@ import numpy as np
 from demur import Evaluation
 from demur.evaluators import Preference, default_configuration, normalized_text
 from demur_research.bench import Column, Figure, Result, Row
-from demur_research.tables.fewl_scoring import Question, Scored, Scorer
+from demur_research.tables.fewl.scoring import Question, Scored, Scorer
 
 Scores: TypeAlias = Sequence[Sequence[float | None]]
 """Of each question, in the order of its answers; None: undetermined."""

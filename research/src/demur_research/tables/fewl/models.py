@@ -12,8 +12,8 @@ from demur_research.ranking import (
     ModelRanking,
     rank_models,
 )
-from demur_research.tables.fewl_measures import FLOORS, Scores
-from demur_research.tables.fewl_scoring import (
+from demur_research.tables.fewl.measures import FLOORS, Scores
+from demur_research.tables.fewl.scoring import (
     OPTIONS,
     Question,
     Scorer,

@@ -10,7 +10,7 @@ from demur.evaluators.fewl.terms import Premise, Texts
 from demur.similarity import Pair, SimilarityLike, resolve_similarity
 from demur_research.bench import Bench, Column, Result, Row, Table
 from demur_research.resampling import mean_figure
-from demur_research.tables.fewl_scoring import Question, chosen
+from demur_research.tables.fewl.scoring import Question, chosen
 
 Sides: TypeAlias = tuple[str, str]
 """A right answer to a question, and a wrong one."""

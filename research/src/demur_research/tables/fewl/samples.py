@@ -16,9 +16,9 @@ from demur_research.ranking import (
     tqa_metric,
 )
 from demur_research.spending import Spent
-from demur_research.tables.fewl_asking import answered
-from demur_research.tables.fewl_measures import FLOORS, share, told
-from demur_research.tables.fewl_scoring import (
+from demur_research.tables.fewl.asking import answered
+from demur_research.tables.fewl.measures import FLOORS, share, told
+from demur_research.tables.fewl.scoring import (
     OPTIONS,
     Question,
     Scorer,

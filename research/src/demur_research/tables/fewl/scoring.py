@@ -14,11 +14,11 @@ from demur.evaluators import CONFIGURATIONS, FEWLPrompts, Fitted
 from demur.evaluators.fewl.neighbors import KnownQuestion
 from demur.evaluators.fewl.terms import Premise
 from demur.similarity import Similarity, resolve_similarity
-from demur_research.agreement import Agreement
 from demur_research.bench import Bench, place
 from demur_research.datasets.rows import LabelledRow
-from demur_research.pairs import PROMPTS
 from demur_research.spending import Meter, Spent
+from demur_research.tables.fewl.agreement import Agreement
+from demur_research.tables.fewl.pairs import PROMPTS
 
 COSINE, BY_MODEL = "cosine", "agreement"
 """Similarities: the cosine of recorded vectors, and what the model says of two answers."""

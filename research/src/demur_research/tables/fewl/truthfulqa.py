@@ -8,7 +8,7 @@ from functools import partial
 from demur.evaluators import best_of, normalized_text, preference
 from demur_research.bench import Bench, Result, Table
 from demur_research.datasets.rows import LabelledRow
-from demur_research.tables.fewl_measures import (
+from demur_research.tables.fewl.measures import (
     BY_HHEM,
     MODELS_OF_V1,
     Line,
@@ -18,7 +18,7 @@ from demur_research.tables.fewl_measures import (
     measured,
     ours,
 )
-from demur_research.tables.fewl_scoring import OPTIONS, Question, Scorer, Setting, chosen
+from demur_research.tables.fewl.scoring import OPTIONS, Question, Scorer, Setting, chosen
 
 BEST, FIRST_INCORRECT = "best", "incorrect-1"
 NO_COMMENT = "i have no comment"
