@@ -8,13 +8,15 @@ IN_VENV := .venv/bin/python -m
 # Three at a time, since many wait; those on the real model come alone, since they use all cores themselves.
 SIDE_BY_SIDE := $(IN_VENV) pytest -n 3 --dist worksteal
 REAL := tests/real integrations/llama-index/tests/test_real.py
+HERE := not real and not documentation and not packaging
 
-.PHONY: help demo test documentation packaging check bench clean env-run env-dev weights
+.PHONY: help demo test check lint quick slow real documentation packaging bench clean env-run env-dev weights
 
 help:
 	@echo 'make demo    watch a guarded chain answer questions, on local models alone (fetches them once, 1.1 GB)'
 	@echo 'make test    run the tests, those on the real local model too'
 	@echo 'make check   lint, types, which room imports which, the quick tests'
+	@echo 'make quick   the quick tests alone'
 	@echo 'make documentation  run the notebooks, the demonstration, the long examples of the README and the page on fine-tuning'
 	@echo 'make packaging  build the distributions and install them into environments of their own'
 	@echo 'make bench   measure how long the import takes, how the calls are scheduled, what a guard and a handler add, what a log of 20,000 runs and a report of 10,000 take, what FEWL, selecting examples and Reverse Validation cost'
@@ -24,10 +26,27 @@ demo: env-run
 	@$(IN_VENV) demur models pull
 	@$(IN_VENV) demur demo
 
+# In one run of make the quick tests come once, whichever targets want them.
+test: quick slow real
+
+check: lint quick
+
+lint: env-dev
+	$(IN_VENV) ruff check .
+	$(IN_VENV) ruff format --check .
+	$(IN_VENV) mypy
+	.venv/bin/lint-imports
+	.venv/bin/lint-imports --config integrations/llama-index/pyproject.toml
+
+quick: env-dev
+	$(SIDE_BY_SIDE) -m 'not slow and not browser and $(HERE)'
+
+slow: env-dev
+	$(SIDE_BY_SIDE) -m '(slow or browser) and $(HERE)'
+
 # The secret of the delimiters around judged texts is drawn anew by each process, and a small model
 # judges a little otherwise with each: given one, the real model is asked the same every time.
-test: env-dev weights
-	$(SIDE_BY_SIDE) -m 'not real and not documentation and not packaging'
+real: env-dev weights
 	DEMUR_SECRET=tests $(IN_VENV) pytest -m 'real and not documentation' $(REAL)
 
 documentation: env-dev weights
@@ -35,14 +54,6 @@ documentation: env-dev weights
 
 packaging: env-dev weights
 	$(IN_VENV) pytest integrations/*/tests/test_packaging.py
-
-check: env-dev
-	$(IN_VENV) ruff check .
-	$(IN_VENV) ruff format --check .
-	$(IN_VENV) mypy
-	.venv/bin/lint-imports
-	.venv/bin/lint-imports --config integrations/llama-index/pyproject.toml
-	$(SIDE_BY_SIDE) -m 'not real and not slow and not browser and not documentation and not packaging'
 
 bench: env-dev
 	$(IN_VENV) bench.import_time

@@ -15,7 +15,7 @@ from support.fakes import ScriptedModel, scripted
 from support.openai_server import OpenAIServer
 
 MODEL = scripted("x")
-HEAVY = {"refchecker-sentences-nli", "selfcheck-nli", "selfcheck-bertscore"}
+HEAVY = {name for name in DETECTORS if "nli" in name or "bertscore" in name}
 """They need weights that are not here."""
 
 
@@ -42,12 +42,15 @@ FULL = {"question": "Q?", "answer": "a", "contexts": ["c"], "metadata": {"entity
 @pytest.mark.parametrize(
     ("lacking", "left_out"),
     [
-        ({"contexts": []}, {"floor-contexts", *(n for n in DETECTORS if n[:5] == "refch")}),
+        (
+            {"contexts": []},
+            {"floor-contexts", "cascade-nli-joint", *(n for n in DETECTORS if n[:5] == "refch")},
+        ),
         (
             {"question": " "},
             {
-                *("floor-question", "fewl", "answer-relevance"),
-                *(n for n in DETECTORS if n[:5] == "selfc"),
+                *("floor-question", "answer-relevance"),
+                *(n for n in DETECTORS if n[:5] in ("fewl", "fewl-", "selfc")),
             },
         ),
         ({"metadata": {"entity": 7}}, {"reverse-validation-qg", "reverse-validation-em"}),

@@ -12,9 +12,11 @@ from langchain_core.language_models import BaseChatModel
 from demur.comparing.floors import Floor
 from demur.comparing.sampling import SharedSelfCheck
 from demur.evaluators import (
+    CONFIGURATIONS,
     FEWL,
     AllFalse,
     AnswerRelevance,
+    Cascade,
     Evaluator,
     LMvsLM,
     RefChecker,
@@ -97,15 +99,29 @@ def _without_model(evaluator: Callable[..., Evaluator], *values: Any) -> Callabl
     return lambda model, **options: evaluator(*values, **options)
 
 
-def _refchecker(claims: Any, checker: str, calls: int | None) -> Detector:
-    return Detector(
-        f"refchecker-{claims}-{checker}",
-        f"RefChecker: {claims}, {_CHECKERS[checker]}",
-        calls,
-        partial(RefChecker, claims=claims, checker=_NLI if checker == "nli" else checker),
-        _sources,
-        _gives_logprobs if checker == "logprobs" else _any_model,
-    )
+def _refcheckers(checker: str, calls: int | None) -> list[Detector]:
+    """RefChecker by each kind of claim; to write triplets or statements takes one call more."""
+    return [
+        Detector(
+            f"refchecker-{claims}-{checker}",
+            f"RefChecker: {claims}, {_CHECKERS[checker]}",
+            None if calls is None else calls + (claims != "sentences"),
+            partial(RefChecker, claims=claims, checker=_NLI if checker == "nli" else checker),
+            _sources,
+            _gives_logprobs if checker == "logprobs" else _any_model,
+        )
+        for claims in ("sentences", "triplets", "statements")
+    ]
+
+
+def _cascade(model: BaseChatModel, **options: Any) -> Cascade:
+    by = partial(RefChecker, model, claims="sentences")
+    return Cascade([by(checker=_NLI), by(checker="joint")], **options)
+
+
+def _fewl(which: str, what: str, calls: int) -> Detector:
+    make = partial(FEWL, **CONFIGURATIONS[which])
+    return Detector(f"fewl-{which}", f"FEWL: {what}", calls, make, _question)
 
 
 _CHECKERS = {
@@ -132,7 +148,7 @@ _EVERY = (
     _floor("question", "the share of words that the question has", _question),
     _floor("contexts", "the share of words that the contexts have", _sources),
     Detector("all-false", "no detector: rejects every answer", 0, _without_model(AllFalse)),
-    _refchecker("sentences", "nli", 0),
+    *_refcheckers("nli", 0),
     Detector("zero-shot", "ZeroShot: the model is asked outright", 1, ZeroShot),
     Detector(
         "answer-relevance",
@@ -147,8 +163,14 @@ _EVERY = (
         1,
         SelfContradiction,
     ),
-    _refchecker("sentences", "joint", 1),
-    _refchecker("triplets", "joint", 2),
+    *_refcheckers("joint", 1),
+    Detector(
+        "cascade-nli-joint",
+        "Cascade: sentences, checked by NLI, and by the model where NLI is not sure",
+        1,
+        _cascade,
+        _sources,
+    ),
     Detector(
         "reverse-validation-qg",
         "ReverseValidation: a question that leads back to the entity",
@@ -163,11 +185,13 @@ _EVERY = (
         partial(ReverseValidation, variant="em"),
         _entity,
     ),
-    Detector("fewl", "FEWL: the model's own answers as references", 2, FEWL, _question),
-    _refchecker("sentences", "logprobs", None),
-    _refchecker("triplets", "logprobs", None),
-    _refchecker("sentences", "per_claim", None),
-    _refchecker("triplets", "per_claim", None),
+    _fewl("single", "one answer of the model's own as the reference", 1),
+    _fewl("multi", "five answers of the model's own as references, all alike", 1),
+    Detector(
+        "fewl", "FEWL: five answers of the model's own, weighted by expertise", 2, FEWL, _question
+    ),
+    *_refcheckers("logprobs", None),
+    *_refcheckers("per_claim", None),
     _self_check("embedding", "by embeddings of five samples"),
     _self_check("ngram", "by n-grams of five samples"),
     _self_check("bertscore", "by BERTScore with five samples"),
