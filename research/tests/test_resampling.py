@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from demur_research.bench import Figure
-from demur_research.resampling import auroc, drawn, drawn_alone, figure, mean, mean_figure
+from demur_research.resampling import (
+    auroc,
+    drawn,
+    drawn_alone,
+    figure,
+    mean,
+    mean_figure,
+    share,
+)
 
 SCORED = st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.booleans()), max_size=12)
 
@@ -75,3 +83,37 @@ def test_what_is_undefined_has_no_number_and_no_interval() -> None:
     assert figure(0.5, auroc([], [], drawn([], 0))).low is None
     assert figure(0.5, np.array([0.4, np.nan, 0.4])).low is None
     assert figure(0.5, np.array([np.nan] + [0.4] * 20)).low == 0.4
+
+
+HELD = st.lists(st.booleans(), min_size=2, max_size=40)
+
+
+@given(HELD, st.integers(2, 5))
+def test_items_of_a_group_that_are_all_alike_count_once(held: list[bool], times: int) -> None:
+    names = [str(at) for at in range(len(held))]
+    once, repeated = share(held, names), share(held * times, names * times)
+    found = (repeated.value, repeated.low, repeated.high)
+    assert found == pytest.approx((once.value, once.low, once.high))
+
+
+@given(HELD)
+def test_groups_of_one_item_count_as_independent_ones_but_for_one(held: list[bool]) -> None:
+    alone, grouped = share(held), share(held, [str(at) for at in range(len(held))])
+    assert (grouped.value, alone.value) == (alone.value, pytest.approx(100 * np.mean(held)))
+    lows, highs = (grouped.low, alone.low), (alone.high, grouped.high)
+    assert lows[0] <= lows[1] + 1e-9
+    assert highs[0] <= highs[1] + 1e-9
+    if any(held) and not all(held):
+        widths = [one.high - one.low for one in (grouped, alone)]
+        assert widths[0] < widths[1] * sqrt(len(held) / (len(held) - 1)) + 1e-9
+
+
+def test_groups_that_differ_less_than_chance_would_have_them_narrow_nothing() -> None:
+    held = [True, False] * 30
+    assert share(held, [str(at // 2) for at in range(60)]) == share(held)
+
+
+def test_one_group_tells_as_much_as_one_item() -> None:
+    assert share([True, False] * 10, ["a"] * 20).low == pytest.approx(5.5, abs=0.1)
+    assert share([True] * 20, ["a"] * 20).low == share([True]).low
+    assert share([], [], paper="5") == Figure(None, paper="5")

@@ -28,12 +28,14 @@ class Share:
         It is wide where there are few, also if all go one way: there a bootstrap would say that
         nothing is in doubt.
         """
-        if not self.total:
-            return None
-        share, n = self.count / self.total, self.total
-        middle = share + _Z**2 / (2 * n)
-        reach = _Z * math.sqrt(share * (1 - share) / n + (_Z / (2 * n)) ** 2)
-        scale = 1 + _Z**2 / n
-        # At the ends without rounding.
-        low = (middle - reach) / scale if self.count else 0.0
-        return low, (middle + reach) / scale if self.count < self.total else 1.0
+        return wilson(self.count / self.total, self.total) if self.total else None
+
+
+def wilson(share: float, number: float) -> tuple[float, float]:
+    """The interval of 95 % of a share of so many independent things, all in [0, 1]."""
+    middle = share + _Z**2 / (2 * number)
+    reach = _Z * math.sqrt(share * (1 - share) / number + (_Z / (2 * number)) ** 2)
+    scale = 1 + _Z**2 / number
+    # At the ends without rounding.
+    low = (middle - reach) / scale if share > 0 else 0.0
+    return low, (middle + reach) / scale if share < 1 else 1.0

@@ -1,7 +1,7 @@
-"""Bootstrap intervals: items that belong together are drawn together.
+"""Intervals of figures whose items may belong together.
 
-A draw is told by how often each item is in it, so that a statistic of all draws is a product of
-matrices.
+Most are by the bootstrap, which draws together what belongs together. A draw is told by how often
+each item is in it, so that a statistic of all draws is a product of matrices.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from demur._share import wilson
 from demur.evaluators.fewl.preference import RESAMPLES, percentiles
 from demur_research.bench import Figure
 
@@ -91,6 +92,36 @@ def figure(value: float | None, resampled: Floats, paper: str = "") -> Figure:
     if not len(known) or len(known) < (1 - _MOST_UNDEFINED) * len(resampled):
         return Figure(float(value), paper=paper)
     return Figure(float(value), *percentiles(known), paper)
+
+
+def share(holds: Sequence[bool], groups: Sequence[str] | None = None, paper: str = "") -> Figure:
+    """How often it holds, in percent, with Wilson's interval.
+
+    Items of a group are alike and tell less than independent ones. So the interval is that of fewer
+    items: their number over the design effect, by which the variance between groups exceeds that of
+    independent items (Kish 1965). Where all go one way nothing varies, and a group counts as one.
+
+    Args:
+        holds: Whether it holds, of each item.
+        groups: The group of each item; None: each stands alone.
+        paper: What the paper has there.
+    """
+    known = np.asarray(holds, np.float64)
+    if not known.size:
+        return Figure(None, paper=paper)
+    value, number = float(known.mean()), float(known.size)
+    if groups is not None:
+        names, member = np.unique(np.asarray(groups, dtype=np.str_), return_inverse=True)
+        count = len(names)
+        alone = value * (1 - value) / number
+        if count < 2 or not alone:
+            number = float(count)
+        else:
+            beyond = np.bincount(member, known - value)  # a group's sum over what is expected
+            between = count / (count - 1) * float(beyond @ beyond) / number**2
+            number /= max(1.0, between / alone)
+    low, high = wilson(value, number)
+    return Figure(100 * value, 100 * low, 100 * high, paper)
 
 
 def mean_figure(values: ArrayLike, seed: int, paper: str = "") -> Figure:

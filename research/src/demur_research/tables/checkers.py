@@ -8,12 +8,10 @@ from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 
 from demur import Claim, ClaimLabel, Evaluation, RefChecker, Sample
-from demur._share import Share
 from demur.evaluators import Evaluator
 from demur.evaluators.base import ExtractedClaims
 from demur.runtime import Steps
 from demur.schema import ABSTAIN
-from demur_research.bench import Figure
 
 CHECKERS = ("logprobs", "joint", "per_claim")
 """RefChecker's checkers that ask a chat model."""
@@ -70,8 +68,3 @@ FLOORS = {
     "nothing passes": passing("nothing passes", False),
 }
 """By name, what they find."""
-
-
-def share(among: list[bool], paper: str = "") -> Figure:
-    """How often it holds, in percent."""
-    return Figure.of_share(Share(sum(among), len(among)), paper)

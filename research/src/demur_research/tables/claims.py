@@ -16,8 +16,8 @@ from demur._text import words
 from demur.evaluators.refchecker.checking import SURE
 from demur_research.bench import Bench, Column, Done, Figure, Result, Row, Table, mean_cost, place
 from demur_research.datasets.rows import LabelledRow
-from demur_research.resampling import auroc, drawn, figure
-from demur_research.tables.checkers import CHECKERS, FLOORS, WHOLE, checker, sample, score, share
+from demur_research.resampling import auroc, drawn, figure, share
+from demur_research.tables.checkers import CHECKERS, FLOORS, WHOLE, checker, sample, score
 from demur_research.texts.answers import let_through
 
 SETS = (
@@ -111,12 +111,19 @@ def figures(found: Sequence[Judged], seed: int) -> tuple[Figure, ...]:
     scores, kinds = [of for of, _ in scored], [claim.supported for _, claim in scored]
     area = auroc(scores, kinds)[0]
     resampled = auroc(scores, kinds, drawn([claim.group for _, claim in scored], seed))
-    known = [(one.passed, one.claim.supported) for one in found if one.passed is not None]
-    return (
-        figure(area, resampled),
-        share([passed is supported for passed, supported in known]),
-        share([passed for passed, supported in known if not supported]),
-        share([passed for passed, supported in known if supported]),
+    return figure(area, resampled), *shares(
+        [(one.claim, one.passed) for one in found if one.passed is not None]
+    )
+
+
+def shares(passed: Sequence[tuple[Claimed, bool]]) -> tuple[Figure, ...]:
+    """Accuracy, and the shares that pass of unsupported and of supported claims."""
+    every = [(claim.group, through is claim.supported) for claim, through in passed]
+    wrong = [(claim.group, through) for claim, through in passed if not claim.supported]
+    right = [(claim.group, through) for claim, through in passed if claim.supported]
+    return tuple(
+        share([holds for _, holds in among], [group for group, _ in among])
+        for among in (every, wrong, right)
     )
 
 
@@ -182,8 +189,8 @@ def _make(bench: Bench) -> Result:
             "partial support are left out.",
             "The AUROC is of the probability of Entailment where the checker gives one, and of the "
             "label elsewhere. A trivial rule has no label, so it has an AUROC alone.",
-            "Intervals of the AUROC draw claims of one group together. Those of shares are "
-            "Wilson's, which takes claims for independent.",
+            "Claims of one group are drawn together, and count in the intervals of shares as fewer "
+            "independent ones.",
             f'"{WHOLE}" is RefChecker as a whole. The others are given the text as one claim.',
         ),
     )
@@ -216,26 +223,27 @@ def _thresholds(bench: Bench) -> Result:
         done = _ask(bench, f"{of}, logprobs", "logprobs", chosen)
         asked += done
         found.append(judged(chosen, [one.value for one in done]))
-    lacking = sum(one.score is None for of_set in found for one in of_set)
 
-    rows = []
-    for least in _LEAST:
-        passed = [
-            [(one.score >= least, one.claim.supported) for one in of_set if one.score is not None]
-            for of_set in found
-        ]
-        rows.append(
-            Row(
-                f"{least:.2f}{' (what RefChecker does)' if least == SURE else ''}",
-                _passing(passed),
-                items=sum(map(len, passed)),
-                undetermined=lacking,
-                spent=mean_cost(asked),
-            )
+    def figures_of(passed: Sequence[Sequence[tuple[Claimed, bool]]]) -> tuple[Figure, ...]:
+        return tuple(each for of_set in passed for each in shares(of_set)[:2])
+
+    scored = [
+        [(one.claim, one.score) for one in of_set if one.score is not None] for of_set in found
+    ]
+    items, scores = sum(map(len, found)), sum(map(len, scored))
+    rows = [
+        Row(
+            f"{least:.2f}{' (what RefChecker does)' if least == SURE else ''}",
+            figures_of([[(claim, score >= least) for claim, score in of] for of in scored]),
+            items=scores,
+            undetermined=items - scores,
+            spent=mean_cost(asked),
         )
+        for least in _LEAST
+    ]
     for name, always in (("everything passes", True), ("nothing passes", False)):
-        passed = [[(always, one.claim.supported) for one in of_set] for of_set in found]
-        rows.append(Row(name, _passing(passed), items=sum(map(len, passed)), floor=True))
+        passed = [[(one.claim, always) for one in of_set] for of_set in found]
+        rows.append(Row(name, figures_of(passed), items=items, floor=True))
     heads = ("accuracy", "unsupported that pass")
     return Result(
         tuple(Column(f"{of}: {head}, %") for of in names for head in heads),
@@ -246,22 +254,6 @@ def _thresholds(bench: Bench) -> Result:
             "The calls are those that `claims` makes for the checker logprobs. The thresholds "
             "share them, and each shows their cost.",
         ),
-    )
-
-
-def _passing(passed: Sequence[Sequence[tuple[bool, bool]]]) -> tuple[Figure, ...]:
-    """Of each set accuracy and the share of unsupported claims that pass.
-
-    Args:
-        passed: Of each claim of a set, whether it passes and whether it is supported.
-    """
-    return tuple(
-        figure
-        for of_set in passed
-        for figure in (
-            share([through is supported for through, supported in of_set]),
-            share([through for through, supported in of_set if not supported]),
-        )
     )
 
 

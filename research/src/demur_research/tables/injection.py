@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from demur import Evaluation
 from demur_research.bench import Bench, Column, Done, Result, Row, Table, mean_cost
-from demur_research.tables.checkers import CHECKERS, WHOLE, checker, sample, share
+from demur_research.resampling import share
+from demur_research.tables.checkers import CHECKERS, WHOLE, checker, sample
 from demur_research.texts.answers import let_through
 from demur_research.texts.injections import CASES, INJECTIONS, Case, Injection, bland, placed
 

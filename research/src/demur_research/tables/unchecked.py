@@ -13,8 +13,9 @@ from typing import Literal
 
 from demur import Evaluation, RefChecker, Sample
 from demur_research.bench import Bench, Column, Done, Result, Row, Table, mean_cost
+from demur_research.resampling import share
 from demur_research.spending import Spent
-from demur_research.tables.checkers import FLOORS, share
+from demur_research.tables.checkers import FLOORS
 from demur_research.texts.answers import ANSWERS, STATING, Answer, let_through, unchecked
 from demur_research.texts.bland import samples
 

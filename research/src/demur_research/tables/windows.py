@@ -15,11 +15,11 @@ from functools import lru_cache, partial
 from itertools import accumulate
 from typing import TypeAlias
 
-from demur._share import Share
 from demur._text import words
 from demur.evaluators.refchecker.nearness import Cutting, cut, nearest
-from demur_research.bench import Bench, Column, Figure, Result, Row, Table
+from demur_research.bench import Bench, Column, Result, Row, Table
 from demur_research.datasets.rows import LabelledRow
+from demur_research.resampling import share
 
 MOST = (1, 2, 4, 8)
 """How many windows a claim is held against."""
@@ -34,6 +34,8 @@ class Cited:
     """A claim with the page that it cites."""
 
     claim: str
+    group: str
+    """Claims of one article."""
     page: str
     support: tuple[Spans, ...]
     """For each annotator where the sentences stand that support the claim; empty if one of them
@@ -47,7 +49,7 @@ def cited(row: LabelledRow) -> Cited:
     ends = list(accumulate(len(sentence) + 1 for sentence in sentences))
     places = [(end - 1 - len(text), end - 1) for end, text in zip(ends, sentences, strict=True)]
     support = tuple([places[at] for at in one] for one in chosen if all(chosen))
-    return Cited(row.answers[0].text, "\n".join(sentences), support)
+    return Cited(row.answers[0].text, row.group or row.key, "\n".join(sentences), support)
 
 
 Place: TypeAlias = tuple[int | None, int, int]
@@ -60,14 +62,17 @@ Choosing: TypeAlias = Callable[[list[str], dict[str, int | None]], list[list[lis
 
 def measure(
     claims: Sequence[Cited], pages: int, seed: int, limit: int | None = None
-) -> Iterator[tuple[str, list[Share]]]:
-    """How many claims are found, by the way of choosing and for each number of `MOST`.
+) -> Iterator[tuple[str, list[Cited], list[list[bool]]]]:
+    """Which claims are found, by the way of choosing and for each number of `MOST`.
 
     Args:
         claims: The claims.
         pages: Against how many pages a claim is held.
         seed: Of the choice of the other pages and of the order.
         limit: How many claims are asked about; None: all that have support.
+
+    Yields:
+        A way of choosing, the claims, and for each number of `MOST` whether each is found.
 
     Raises:
         ValueError: There are too few pages, or no claim has support.
@@ -88,7 +93,7 @@ def measure(
     for name, at_once, choosing in ways:
         draw = random.Random(seed)
         order = draw.sample(asked, len(asked))
-        found = [0] * len(MOST)
+        found: list[list[bool]] = [[] for _ in MOST]
         for first in range(0, len(order), at_once):
             group = order[first : first + at_once]
             others = [one for one in claims if one not in group]
@@ -97,10 +102,10 @@ def measure(
             numbers: dict[str, int | None] = {one.page: at for at, one in enumerate(held)}
             shown = choosing([one.claim for one in group], numbers)
             for one, of_claim in zip(group, shown, strict=True):
-                for at, places in enumerate(of_claim):
+                for told, places in zip(found, of_claim, strict=True):
                     own = [(a, b) for page, a, b in places if page == numbers[one.page]]
-                    found[at] += any(_hold(own, sentences, one.page) for sentences in one.support)
-        yield name, [Share(count, len(asked)) for count in found]
+                    told.append(any(_hold(own, sentences, one.page) for sentences in one.support))
+        yield name, order, found
 
 
 IN_ORDER = "3,000 tokens, as the pages come"
@@ -213,9 +218,9 @@ def _make(bench: Bench) -> Result:
     pages = bench.number("pages", 200)
     claims = [cited(row) for row in bench.read("wice")]
     rows = []
-    for name, shares in measure(claims, pages, bench.seed, bench.limit):
-        figures = tuple(map(Figure.of_share, shares))
-        rows.append(Row(name, figures, items=shares[0].total, floor=name == IN_ORDER))
+    for name, asked, found in measure(claims, pages, bench.seed, bench.limit):
+        figures = tuple(share(held, [one.group for one in asked]) for held in found)
+        rows.append(Row(name, figures, items=len(asked), floor=name == IN_ORDER))
     return Result(
         tuple(Column(f"max_windows={most}, %") for most in MOST),
         tuple(rows),
