@@ -116,4 +116,4 @@ def test_groups_that_differ_less_than_chance_would_have_them_narrow_nothing() ->
 def test_one_group_tells_as_much_as_one_item() -> None:
     assert share([True, False] * 10, ["a"] * 20).low == pytest.approx(5.5, abs=0.1)
     assert share([True] * 20, ["a"] * 20).low == share([True]).low
-    assert share([], [], paper="5") == Figure(None, paper="5")
+    assert share([], []) == Figure(None)

@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage
 
 from demur import Sample
 from demur.comparing import DETECTORS
+from demur.errors import DemurError
 from demur.evaluators import Evaluator, SelfCheck
 from demur.local import ChatLocal
 from support.fakes import ScriptedModel, scripted
@@ -25,6 +26,20 @@ def test_each_is_made_for_a_model_and_named(name: str) -> None:
     assert isinstance(evaluator, Evaluator)
     assert evaluator.get_name() == name
     assert evaluator.fingerprints
+
+
+def _made_or_why_not(name: str) -> str:
+    try:
+        return DETECTORS[name].make(MODEL, name=name, call_policy=None).get_name()
+    except DemurError as error:
+        return str(error)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in sorted(HEAVY) if "nli" in name])
+def test_those_of_nli_lack_nothing_but_its_weights(name: str) -> None:
+    found = _made_or_why_not(name)
+    assert found == name or "nli-deberta-v3-base" in found
 
 
 def test_those_without_calls_ask_nobody() -> None:

@@ -94,7 +94,7 @@ def figure(value: float | None, resampled: Floats, paper: str = "") -> Figure:
     return Figure(float(value), *percentiles(known), paper)
 
 
-def share(holds: Sequence[bool], groups: Sequence[str] | None = None, paper: str = "") -> Figure:
+def share(holds: Sequence[bool], groups: Sequence[str] | None = None) -> Figure:
     """How often it holds, in percent, with Wilson's interval.
 
     Items of a group are alike and tell less than independent ones. So the interval is that of fewer
@@ -104,11 +104,10 @@ def share(holds: Sequence[bool], groups: Sequence[str] | None = None, paper: str
     Args:
         holds: Whether it holds, of each item.
         groups: The group of each item; None: each stands alone.
-        paper: What the paper has there.
     """
     known = np.asarray(holds, np.float64)
     if not known.size:
-        return Figure(None, paper=paper)
+        return Figure(None)
     value, number = float(known.mean()), float(known.size)
     if groups is not None:
         names, member = np.unique(np.asarray(groups, dtype=np.str_), return_inverse=True)
@@ -121,7 +120,7 @@ def share(holds: Sequence[bool], groups: Sequence[str] | None = None, paper: str
             between = count / (count - 1) * float(beyond @ beyond) / number**2
             number /= max(1.0, between / alone)
     low, high = wilson(value, number)
-    return Figure(100 * value, 100 * low, 100 * high, paper)
+    return Figure(100 * value, 100 * low, 100 * high)
 
 
 def mean_figure(values: ArrayLike, seed: int, paper: str = "") -> Figure:
