@@ -445,6 +445,7 @@ def test_each_failure_has_the_papers_category_or_none() -> None:
         "vague": "irrelevant",
         "irrelevant": "irrelevant",
         "self_contradiction": "self_contradiction",
+        "citation": None,
         "nothing_to_check": None,
         "other": None,
     }

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from demur._resolve import resolve_model
     from demur.errors import DemurError, LocalModelError, MissingExtraError, ModelCallError
-    from demur.evaluators import FEWL, Cascade, NeighborStore, RefChecker, ReverseValidation
+    from demur.evaluators import (
+        FEWL,
+        Cascade,
+        CitationSupport,
+        NeighborStore,
+        RefChecker,
+        ReverseValidation,
+    )
     from demur.exemplars import ExampleStore, FEWLExampleSelector
     from demur.guard import (
         Abstain,
@@ -14,11 +21,13 @@ if TYPE_CHECKING:
         AnswerRejected,
         Block,
         Budget,
+        Cite,
         EvaluatorFailed,
         Guard,
         Regenerate,
         Repair,
         Retrieve,
+        Strip,
         widen,
     )
     from demur.observe import ScoreCallbackHandler
@@ -48,6 +57,8 @@ __all__ = [
     "CallPolicy",
     "Cascade",
     "Category",
+    "CitationSupport",
+    "Cite",
     "Claim",
     "ClaimLabel",
     "DemurError",
@@ -70,6 +81,7 @@ __all__ = [
     "Sample",
     "ScoreCallbackHandler",
     "Span",
+    "Strip",
     "Threshold",
     "Usage",
     "__version__",
@@ -80,11 +92,14 @@ __all__ = [
 
 _MODULES = {
     "errors": ("DemurError", "LocalModelError", "MissingExtraError", "ModelCallError"),
-    "evaluators": ("Cascade", "FEWL", "NeighborStore", "RefChecker", "ReverseValidation"),
+    "evaluators": (
+        *("Cascade", "CitationSupport", "FEWL", "NeighborStore", "RefChecker"),
+        "ReverseValidation",
+    ),
     "exemplars": ("ExampleStore", "FEWLExampleSelector"),
     "guard": (
-        *("Abstain", "Annotate", "AnswerRejected", "Block", "Budget", "EvaluatorFailed", "Guard"),
-        *("Regenerate", "Repair", "Retrieve", "widen"),
+        *("Abstain", "Annotate", "AnswerRejected", "Block", "Budget", "Cite", "EvaluatorFailed"),
+        *("Guard", "Regenerate", "Repair", "Retrieve", "Strip", "widen"),
     ),
     "_resolve": ("resolve_model",),
     "runtime": ("CallPolicy",),

@@ -103,6 +103,8 @@ class Failure(str, Enum):
     """It does not address the question."""
     SELF_CONTRADICTION = "self_contradiction"
     """One part of it rules out another."""
+    CITATION = "citation"
+    """A citation in it names no source, or one that does not support its sentence."""
     NOTHING = "nothing_to_check"
     """It states nothing that could be checked."""
     OTHER = "other"
@@ -112,8 +114,9 @@ class Failure(str, Enum):
     def category(self) -> Category | None:
         """The papers' category of this failure.
 
-        None for an answer that states nothing, which is no hallucination, and for one that is
-        rejected without a kind: a low score does not say what is wrong.
+        None for an answer that states nothing, which is no hallucination, for one that cites the
+        wrong source, and for one that is rejected without a kind: a low score does not say what is
+        wrong.
         """
         return _CATEGORIES.get(self)
 
@@ -327,13 +330,14 @@ class Evaluation(ShownInNotebooks, _Value):
     def failures(self) -> tuple[Failure, ...]:
         """What is wrong with the answer, without repeats; empty unless it failed.
 
-        An answer that contradicts itself has this failure alone. Else the claims that are labelled
-        as wrong tell the failures. Without such a claim it is `failure`, or "other".
+        An answer that contradicts itself, or cites a wrong source, has this failure alone. Else the
+        claims that are labelled as wrong tell the failures. Without such a claim it is `failure`,
+        or "other".
         """
         if self.passed is not False:
             return ()
         own = self.failure or Failure.OTHER
-        if own is Failure.SELF_CONTRADICTION:
+        if own in (Failure.SELF_CONTRADICTION, Failure.CITATION):
             return (own,)
         told = (failure_of(claim) for claim in self.claims)
         return tuple(dict.fromkeys(failure for failure in told if failure)) or (own,)

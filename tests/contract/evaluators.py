@@ -17,9 +17,12 @@ from contract.member import FEWER, Member
 from demur import (
     FEWL,
     Cascade,
+    CitationSupport,
     Evaluation,
+    Failure,
     RefChecker,
     ReverseValidation,
+    Sample,
 )
 from demur.evaluators import (
     AllFalse,
@@ -203,11 +206,38 @@ def _is_consistent(low: float, number: int, found: Evaluation) -> bool:
     )
 
 
+def _citation_support() -> Runnable[Any, Any]:
+    checker = RefChecker(ScriptedModel(script=facts.judge), checker="joint", claims="sentences")
+    return CitationSupport(checker)
+
+
+def _citing(number: int) -> Sample:
+    said = " ".join(f"Item {number} is {one} [1]." for one in facts.ATTRIBUTES)
+    return facts.sample(number).model_copy(update={"answer": said})
+
+
+def _is_held_against_its_source(number: int, found: Evaluation) -> bool:
+    held = facts.supported(number)
+    good = held == len(facts.ATTRIBUTES)
+    labels = [(claim.text.rstrip("."), claim.label) for claim in found.claims]
+    return (
+        labels == facts.expected(number)
+        and (found.passed, found.score) == (good, held / len(facts.ATTRIBUTES))
+        and found.failures == (() if good else (Failure.CITATION,))
+    )
+
+
 EVALUATORS = [
     _evaluator("refchecker joint", partial(refchecker, "joint")),
     replace(_evaluator("refchecker per claim", partial(refchecker, "per_claim")), tasks=FEWER),
     replace(_evaluator("refchecker logprobs", partial(refchecker, "logprobs")), tasks=FEWER),
     _evaluator("cascade", _cascade),
+    replace(
+        _evaluator("citation support", _citation_support),
+        give=_citing,
+        good=_is_held_against_its_source,
+        tasks=FEWER,
+    ),
     _scored("fewl, a lone reference", several=False),
     replace(_scored("fewl, two references, penalty", several=True), tasks=FEWER),
     _validated("qg"),

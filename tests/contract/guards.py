@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -33,6 +34,7 @@ from contract.member import FEWER, Member
 from demur import (
     Annotate,
     Budget,
+    Cite,
     Claim,
     ClaimLabel,
     Evaluation,
@@ -42,6 +44,7 @@ from demur import (
     Repair,
     Retrieve,
     Sample,
+    Strip,
 )
 from demur.guard import REFUSAL, Feedback, Guarded, widen
 from support import facts
@@ -223,6 +226,22 @@ def _was_told(sample: Sample) -> Evaluation:
     return Evaluation(name="told", passed=told, score=float(told), explanation="Nobody said so.")
 
 
+def _citing(streaming: Literal["buffer", "sentence"]) -> Runnable[Any, Any]:
+    """What holds is cited for, and what does not is taken out."""
+    return Guard(
+        _chain() | StrOutputParser(),
+        RefChecker(ScriptedModel(script=facts.judge), checker="joint", claims="sentences"),
+        on_fail={"contradiction": Strip()},
+        on_pass=Cite(),
+        streaming=streaming,
+    )
+
+
+def _is_cited(number: int, output: str) -> bool:
+    held = facts.ATTRIBUTES[: facts.supported(number)]
+    return output == (" ".join(f"Item {number} is {one} [1]." for one in held) or REFUSAL)
+
+
 def _traced() -> Runnable[Any, Any]:
     return _annotating().with_trace()
 
@@ -307,6 +326,8 @@ GUARDS = [
         give=_told,
         bad_input={"question": "How are you?", "history": []},
     ),
+    _guard("guard that cites and trims, string", partial(_citing, "buffer"), _is_cited),
+    _guard("guard that cites and trims by sentences", partial(_citing, "sentence"), _is_cited),
     _guard("guard in a guard, string", _nested, _is_refused),
     _guard("guard without a judge, string", _open, _is_said),
     replace(

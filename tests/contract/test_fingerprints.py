@@ -16,7 +16,7 @@ import pytest
 from contract.evaluators import EVALUATORS, _Beginning, refchecker
 from contract.member import Member
 from demur import FEWL, Cascade, DemurError, Evaluation, RefChecker, ReverseValidation, Threshold
-from demur.evaluators import AllFalse, Evaluator, LMvsLM, SelfCheck, ZeroShot
+from demur.evaluators import AllFalse, CitationSupport, Evaluator, LMvsLM, SelfCheck, ZeroShot
 from demur.runtime import CallPolicy
 from support import facts
 from support.fakes import ScriptedModel
@@ -63,6 +63,9 @@ def _changed(made: Any, what: str) -> Evaluator | None:
     if isinstance(made, Cascade):
         last = _changed(made.stages[-1], what)
         return last and made.model_copy(update={"stages": (*made.stages[:-1], last)})
+    if isinstance(made, CitationSupport):
+        checker = _changed(made.checker, what)
+        return checker and made.model_copy(update={"checker": checker})
     if isinstance(made, AllFalse) or (what == "similarity" and not hasattr(made, "similarity")):
         return None
     update: dict[str, Any] = {

@@ -152,7 +152,11 @@ def test_a_scored_runnable_without_a_threshold_is_refused_and_with_one_taken() -
         ({"streaming": "yes"}, ValueError, "streaming must be 'buffer' or 'sentence', got 'yes'"),
         ({"budget": 3}, TypeError, r"budget: expected Budget\(.*, got an int"),
         ({"on_fail": {"neutrl": "abstain"}}, ValueError, "'neutrl'; expected .*'neutral'.*'end'"),
-        ({"on_fail": "abstane"}, TypeError, "regenerate, abstain, annotate, block.*'abstane'"),
+        (
+            {"on_fail": "abstane"},
+            TypeError,
+            "strip, abstain, annotate, block.*'abstane'",
+        ),
     ],
 )
 def test_arguments_are_refused_by_name(

@@ -72,6 +72,7 @@ EXPECTED = [
             "refusal": None,
             "claims": [],
             "evidence": [],
+            "citations": [],
         },
     ),
 ]

@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
 
-from demur import Abstain, Annotate, Block, Evaluation, Failure, Regenerate, Repair, Retrieve
+from demur import (
+    Abstain,
+    Annotate,
+    Block,
+    Cite,
+    Evaluation,
+    Failure,
+    Regenerate,
+    Repair,
+    Retrieve,
+)
 from demur.guard import Feedback
 from demur.guard.recoveries import fitting, make_policy, prepared
 
@@ -31,7 +41,7 @@ FEEDBACK = Feedback(
 @pytest.mark.parametrize(
     ("on_fail", "policy"),
     [
-        (None, {"any": Regenerate(), "end": Abstain()}),
+        (None, {"citation": Cite(), "any": Regenerate(), "end": Abstain()}),
         (Block(), {"end": Block()}),
         ("annotate", {"end": Annotate()}),
         (Abstain("No."), {"end": Abstain("No.")}),
@@ -70,7 +80,7 @@ def test_what_is_no_policy(on_fail: Any, error: type[Exception], message: str) -
 
 def test_by_default_a_model_that_is_given_answers() -> None:
     policy = make_policy(None, "local")
-    assert list(policy) == ["vague", "any", "end"]
+    assert list(policy) == ["vague", "citation", "any", "end"]
     assert policy["any"] == REPAIR
     assert isinstance(vague := policy["vague"], Repair)
     assert "Be specific" in vague.instruction
@@ -78,7 +88,7 @@ def test_by_default_a_model_that_is_given_answers() -> None:
 
 def test_by_default_a_retriever_is_asked_for_what_the_documents_do_not_speak_of() -> None:
     policy = make_policy(None, "local", retriever=LIBRARY)
-    assert list(policy) == ["neutral", "mismatch", "vague", "any", "end"]
+    assert list(policy) == ["neutral", "mismatch", "vague", "citation", "any", "end"]
     assert policy["neutral"] == policy["mismatch"] == Retrieve(LIBRARY, then=REPAIR)
 
 

@@ -24,6 +24,7 @@ from demur.evaluators.baselines import (
     ZeroShotPrompts,
 )
 from demur.evaluators.cascade import Cascade
+from demur.evaluators.citation_support import CitationSupport
 from demur.evaluators.fewl import FEWL, FEWLPrompts, Fitted, NeighborStore, Pairs
 from demur.evaluators.fewl.configurations import CONFIGURATIONS as CONFIGURATIONS
 from demur.evaluators.fewl.configurations import DESCRIPTIONS as DESCRIPTIONS
@@ -36,7 +37,13 @@ from demur.evaluators.fewl.preference import Preference as Preference
 from demur.evaluators.fewl.preference import best_of as best_of
 from demur.evaluators.fewl.preference import preference as preference
 from demur.evaluators.refchecker import RefChecker, RefCheckerPrompts, Summary, summarize
+from demur.evaluators.refchecker.assertion import content_words as content_words
 from demur.evaluators.refchecker.assertion import only_asks as only_asks
+from demur.evaluators.refchecker.context import refers as refers
+from demur.evaluators.refchecker.units import Piece as Piece
+from demur.evaluators.refchecker.units import piece_at as piece_at
+from demur.evaluators.refchecker.units import pieces as pieces
+from demur.evaluators.refchecker.units import units as units
 from demur.evaluators.reverse_validation import ReverseValidation, ReverseValidationPrompts
 from demur.evaluators.reverse_validation.matching import Matcher
 from demur.evaluators.thresholds import AnyThreshold as AnyThreshold
@@ -57,6 +64,7 @@ __all__ = [  # what is not named here serves other rooms, and is not promised
     "AnswerRelevance",
     "AnswerRelevancePrompts",
     "Cascade",
+    "CitationSupport",
     "Evaluator",
     "EvaluatorLike",
     "FEWLPrompts",

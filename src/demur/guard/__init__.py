@@ -1,6 +1,7 @@
 """The guard: every answer checked, and what failed answered again, refused, marked or blocked."""
 
-from demur.guard.call import OnError as OnError
+from demur.edits import Citation
+from demur.guard.arguments import OnError as OnError
 from demur.guard.chain import Capture as Capture
 from demur.guard.chain import refuse_memory as refuse_memory
 from demur.guard.feedback import Feedback, Problem
@@ -12,11 +13,13 @@ from demur.guard.recoveries import (
     Annotate,
     Block,
     Budget,
+    Cite,
     Policy,
     Recovery,
     Regenerate,
     Repair,
     Retrieve,
+    Strip,
 )
 from demur.guard.recoveries import Again as Again
 from demur.guard.recoveries import OnFail as OnFail
@@ -59,6 +62,8 @@ __all__ = [  # what is not named here serves other rooms, and is not promised
     "Attempt",
     "Block",
     "Budget",
+    "Citation",
+    "Cite",
     "EvaluatorFailed",
     "Feedback",
     "Guard",
@@ -71,6 +76,7 @@ __all__ = [  # what is not named here serves other rooms, and is not promised
     "Regenerate",
     "Repair",
     "Retrieve",
+    "Strip",
     "Time",
     "Trace",
     "TraceOutcome",

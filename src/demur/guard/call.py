@@ -7,63 +7,54 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
-from langchain_core.runnables.utils import Input, Output
-from pydantic import PrivateAttr
 
-from demur._frozen import FrozenRunnable
+from demur.edits import Remainder
 from demur.evaluators import is_mistake
+from demur.guard.arguments import GuardArguments
 from demur.guard.chain import ChainCall, Inside
+from demur.guard.citing import recited
 from demur.guard.conversation import conversation_of
+from demur.guard.ending import Ended, Tried, ending_of
 from demur.guard.feedback import Feedback
+from demur.guard.prompts import repair_prompt, rewording_prompt
 from demur.guard.recoveries import (
-    END,
     Again,
-    Annotate,
-    Block,
-    Budget,
+    Cite,
     Final,
     Repair,
     Retrieve,
+    Strip,
     fitting,
     for_undetermined,
     name_of,
-    prepared,
-    repair_prompt,
 )
 from demur.guard.trace import (
     Announcement,
-    AnswerRejected,
     Attempt,
-    EvaluatorFailed,
     Guarded,
-    Limited,
     Origin,
-    Trace,
-    TraceOutcome,
     Verdict,
     decision_event,
     evaluation_event,
     outcome_event,
 )
-from demur.guard.verdicts import accepts, as_verdict, feedback_on, verdict_of, warn_of
+from demur.guard.trimming import is_of_use, paths_of, remainder_of, values_of
+from demur.guard.verdicts import as_verdict, feedback_on, verdict_of, warn_of
 from demur.guard.widening import Widening
 from demur.prompting import without_delimiters
 from demur.runtime import ChatCall, Limit, RunnableCall, Scope, Steps, ask, ask_all
-from demur.schema import Evaluation, OnAbstain, Sample, Usage
+from demur.schema import Evaluation, Sample, Usage
 from demur.shapes import (
     CONTEXT_KEYS,
     Answer,
-    ContextsReader,
     NoSuchForm,
-    Reader,
     alike,
     as_documents,
     as_given,
@@ -76,32 +67,7 @@ from demur.shapes import (
     with_found,
 )
 
-OnError = Literal["open", "closed", "raise"]
-Streaming = Literal["buffer", "sentence"]
-
-
-class GuardArguments(FrozenRunnable[Input, Output]):
-    """What a guard was told, which every call of it reads. `Guard` says what it means."""
-
-    chain: Runnable[Input, Output]
-    evaluators: tuple[Runnable[Any, Any], ...]
-    on_fail: dict[str, Again | Final]
-    budget: Budget
-    on_error: OnError
-    on_abstain: OnAbstain
-    streaming: Streaming
-    question: Reader | None
-    answer: Reader | None
-    contexts: ContextsReader | None
-    conversation: bool | Reader
-
-    _policy: dict[str, Again | Final] = PrivateAttr()
-    """`on_fail`, with the models that it names."""
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Find the models, so that a wrong name shows now and not in a call."""
-        super().model_post_init(context)
-        self._policy = prepared(self.on_fail)
+_OF_NO_USE = "without what fails nothing is left that answers the question"
 
 
 @dataclass(frozen=True)
@@ -119,36 +85,13 @@ class Answered:
     feedback: Feedback | None = None
     style: str | None = None
     """The instructions that the chain gave its model."""
+    removed: tuple[str, ...] = ()
+    """What was taken out of it."""
 
     @property
     def text(self) -> str:
         """What is judged."""
         return self.answer.text
-
-
-@dataclass(frozen=True)
-class Tried:
-    """An attempt, with what the trace does not hold."""
-
-    attempt: Attempt
-    answer: Answer
-    style: str | None = None
-    same_as: int | None = None
-    """The number of the earlier attempt that gave this very answer."""
-
-
-@dataclass(frozen=True)
-class Ended:
-    """Why there is no further attempt."""
-
-    reason: str
-    final: Final | None = None
-    """What the policy says about the failure; None for its end."""
-    limit: Limited | None = None
-    error: str | None = None
-    """What a failed repair said. The reason has the kind of error alone, for anyone to see."""
-    usage: Usage = field(default_factory=Usage)
-    """What was spent on one that came to nothing."""
 
 
 class GuardedCall:
@@ -288,6 +231,7 @@ class GuardedCall:
             feedback=answered.feedback,
             question=self.question,
             answer=answered.text,
+            removed=answered.removed,
             contexts=answered.contexts,
             evaluations=tuple(evaluations),
             verdict="abstained" if answered.abstained else self._verdict_of(evaluations),
@@ -398,8 +342,13 @@ class GuardedCall:
             if alike(spent, recovery):
                 return why
         answers = recovery.then if isinstance(recovery, Retrieve) else recovery
-        if isinstance(answers, Repair) and not self.tried[-1].answer.takes_repair:
+        edits = isinstance(answers, Repair | Strip | Cite)
+        if edits and not self.tried[-1].answer.takes_repair:
             return f"{rejected}, and its output can hold no other text"
+        if isinstance(recovery, Cite) and recited(self.tried[-1].attempt) is None:
+            return f"{rejected}, and its citations cannot be corrected"
+        if isinstance(recovery, Strip) and not self._can_strip(recovery):
+            return f"{rejected}, and {_OF_NO_USE}"
         widened = recovery.widened if isinstance(recovery, Retrieve) else None
         if widened is not None and widened.key not in self._asked:
             return f"{rejected}, and the chain did not ask the retriever that is to find more"
@@ -407,6 +356,12 @@ class GuardedCall:
 
     def _answer_again(self, recovery: Again) -> Steps[Answered | Ended]:
         """Another answer, or why there is none."""
+        if isinstance(recovery, Strip):
+            return (yield from self._strip(recovery))
+        if isinstance(recovery, Cite):
+            text = recited(self.tried[-1].attempt)
+            assert text is not None  # else it would be in vain
+            return self._edited(recovery, self.tried[-1].answer.reworded(text))
         answers = recovery.then if isinstance(recovery, Retrieve) else recovery
         feedback = self._feedback(answers.instruction)
         if isinstance(recovery, Retrieve):
@@ -465,6 +420,67 @@ class GuardedCall:
             answer, contexts, "repair", outcome.usage, feedback=feedback, style=last.style
         )
 
+    def _can_strip(self, strip: Strip) -> bool:
+        """Whether something of use would be left of the last answer."""
+        attempt = self.tried[-1].attempt
+        if (values := values_of(attempt)) is None:
+            return remainder_of(attempt, strip.model is not None) is not None
+        try:
+            return self.tried[-1].answer.without(values) is not None
+        except NoSuchForm:
+            return False
+
+    def _strip(self, strip: Strip) -> Steps[Answered | Ended]:
+        """The last answer without what fails."""
+        attempt, answer = self.tried[-1].attempt, self.tried[-1].answer
+        if (values := values_of(attempt)) is not None:
+            return self._edited(strip, answer.without(values), paths_of(attempt))
+        left = remainder_of(attempt, strip.model is not None)
+        assert left is not None  # else it would be in vain
+        usage = Usage()
+        if left.lost and strip.model is not None:
+            left, usage = yield from self._reworded(strip, left)
+            left = left.without_lost()
+            if not is_of_use(attempt, left):
+                return Ended(
+                    f"attempt {len(self.tried)} was rejected, and {_OF_NO_USE}", usage=usage
+                )
+        return self._edited(strip, answer.reworded(left.text), left.texts_removed, usage)
+
+    def _reworded(self, strip: Strip, left: Remainder) -> Steps[tuple[Remainder, Usage]]:
+        """The remainder, in which a model has put what went on from what is gone."""
+        calls = [
+            Inside(ChatCall(strip.model, rewording_prompt(left, at), "rewording"))
+            for at in left.lost
+        ]
+        outcomes = yield from ask_all(calls)
+        said = {
+            at: " ".join(without_delimiters(outcome.value.text).split())
+            for at, outcome in zip(left.lost, outcomes, strict=True)
+            if not outcome.error
+        }
+        usage = sum((outcome.usage for outcome in outcomes), Usage())
+        return left.with_reworded({at: text for at, text in said.items() if text}), usage
+
+    def _edited(
+        self,
+        recovery: Strip | Cite,
+        output: Any,
+        removed: Sequence[str] = (),
+        usage: Usage | None = None,
+    ) -> Answered:
+        """The last answer after a change, to be judged again."""
+        last = self.tried[-1]
+        return Answered(
+            self._answer_in(output),
+            last.attempt.contexts,
+            "edit",
+            usage or Usage(),
+            recovery=name_of(recovery),
+            style=last.style,
+            removed=(*last.attempt.removed, *removed),
+        )
+
     def _with_found(self, feedback: Feedback, output: Any) -> Answer:
         """The answer in an output that gives out what was found for it among its sources."""
         found = feedback.documents
@@ -474,7 +490,7 @@ class GuardedCall:
 
     def _conclude(self, ended: Ended) -> Steps[Guarded[Any]]:
         usage = self._usage() + ended.usage
-        ending = _ending(self.guard, self.tried, ended, usage, time.monotonic() - self._started)
+        ending = ending_of(self.guard, self.tried, ended, usage, time.monotonic() - self._started)
         event = outcome_event(ending.trace, ending.refusal)
         yield Announcement((event,), ending.trace)
         if ending.error is not None:
@@ -518,96 +534,3 @@ def _because(what: str, cause: str | None) -> str:
 def _folded(answer: str) -> str:
     """What an answer says, whatever its spacing and case."""
     return " ".join(answer.split()).casefold()
-
-
-# --- The end -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Ending:
-    """What a guarded call comes to."""
-
-    trace: Trace
-    output: Any = None
-    refusal: str | None = None
-    """The text, if the output is a refusal: a guard around this one is not to judge it."""
-    error: AnswerRejected | EvaluatorFailed | None = None
-    """What is raised in the place of an output."""
-
-
-def _ending(
-    guard: GuardArguments[Any, Any],
-    tried: Sequence[Tried],
-    ended: Ended,
-    usage: Usage,
-    seconds: float,
-) -> _Ending:
-    """What a guarded call comes to after these attempts."""
-    last = tried[-1]
-    final = ended.final or guard.on_fail[END]
-    assert isinstance(final, Final)  # make_policy sees to it
-    trace = Trace(
-        outcome=_outcome(tried, ended, final),
-        reason=ended.reason,
-        error=ended.error,
-        limit=ended.limit,
-        attempts=tuple(each.attempt for each in tried),
-        usage=usage,
-        time=datetime.now(timezone.utc),
-        seconds=seconds,
-    )
-    if last.attempt.verdict == "abstained":
-        return _Ending(trace, last.answer.as_passed(), refusal=last.attempt.answer)
-    mark: dict[str, Any] = {"outcome": trace.outcome, "reason": trace.reason}
-    if last.attempt.verdict in ("passed", "nothing_to_check"):
-        mark["evidence"] = trace.evidence
-        return _Ending(trace, last.answer.as_passed(mark if len(tried) > 1 else None))
-    if trace.outcome == "evaluator_failed":
-        if guard.on_error == "open":
-            return _Ending(trace, last.answer.as_passed())
-        if guard.on_error == "raise":
-            error = EvaluatorFailed(f"No answer was let through: {ended.reason}", trace)
-            return _Ending(trace, error=error)
-    held = _best_of(tried, guard.on_abstain) if isinstance(final, Annotate) else last
-    if isinstance(final, Block) or not held.answer.takes_text:
-        return _Ending(trace, error=AnswerRejected(_rejection(trace, final), trace))
-    if isinstance(final, Annotate):
-        note = final.text(feedback_on(held.attempt))
-        return _Ending(trace, held.answer.noted(f"\n\n{note}" if note else "", mark))
-    undetermined = last.attempt.verdict == "undetermined"
-    refusal = final.refusal(feedback_on(last.attempt, len(tried)), undetermined)
-    return _Ending(trace, held.answer.reworded(refusal, mark), refusal=refusal)
-
-
-def _outcome(tried: Sequence[Tried], ended: Ended, final: Final) -> TraceOutcome:
-    verdict = tried[-1].attempt.verdict
-    if verdict == "abstained" or verdict == "nothing_to_check":
-        return verdict
-    if verdict == "passed":
-        return "passed" if len(tried) == 1 else "recovered"
-    if verdict == "undetermined" and ended.limit is None:
-        return "evaluator_failed"
-    return final.outcome
-
-
-def _rejection(trace: Trace, final: Final) -> str:
-    """Why nothing was let through, in words."""
-    held = (
-        ""
-        if isinstance(final, Block)
-        else " The chain's output cannot hold another text in the answer's place: name the key of "
-        "the answer (answer='...'), or let the guard raise (on_fail=Block())."
-    )
-    return f"The answer was rejected: {trace.reason}.{held}"
-
-
-def _best_of(tried: Sequence[Tried], on_abstain: OnAbstain) -> Tried:
-    """The attempt to fall back on: the fewest evaluations against it, then the highest scores."""
-
-    def merit(candidate: Tried) -> tuple[int, float]:
-        evaluations = candidate.attempt.evaluations
-        scores = [e.score for e in evaluations if e.score is not None]
-        mean = sum(scores) / len(scores) if scores else float("-inf")
-        return sum(accepts(e, on_abstain) for e in evaluations), mean
-
-    return max(tried, key=merit)

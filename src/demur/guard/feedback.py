@@ -131,9 +131,10 @@ class Feedback(BaseModel):
 def _failed(evaluation: Evaluation) -> list[tuple[Claim, Failure]]:
     """The claims that do not hold, and why.
 
-    Of an answer that contradicts itself none: either part may be the right one.
+    Of an answer that contradicts itself none: either part may be the right one. Nor of one that
+    cites a wrong source: its claims may hold.
     """
-    if evaluation.failure is Failure.SELF_CONTRADICTION:
+    if evaluation.failure in (Failure.SELF_CONTRADICTION, Failure.CITATION):
         return []
     told = ((claim, failure_of(claim)) for claim in evaluation.claims)
     return [(claim, failure) for claim, failure in told if failure is not None]

@@ -19,9 +19,10 @@ from typing_extensions import Self
 from demur._frozen import fields_of
 from demur._known_secrets import learn
 from demur.evaluators import EvaluatorLike, as_evaluators, decides_nothing
-from demur.guard.call import GuardArguments, GuardedCall, OnError, Streaming
+from demur.guard.arguments import GuardArguments, OnError, Streaming
+from demur.guard.call import GuardedCall
 from demur.guard.chain import refuse_agent, refuse_memory, streams_steps
-from demur.guard.recoveries import Budget, OnFail, make_policy
+from demur.guard.recoveries import Budget, Cite, OnFail, make_policy
 from demur.guard.streams import astream, stream
 from demur.guard.trace import Guarded
 from demur.guard.verdicts import no_verdict
@@ -58,10 +59,12 @@ class Guard(GuardArguments[Input, Output]):
             every answer, side by side.
         on_fail: What to do about an answer that fails: a mapping from failures to recoveries, of
             which the first that fits and can help is taken ("neutral", "contradiction", "mismatch",
-            "vague", "irrelevant", "self_contradiction", "nothing_to_check", "other", "any"; "end"
-            when nothing is left to try); or one recovery; or the name of one that needs nothing:
-            "regenerate", "abstain", "annotate", "block". None: `Repair(model)` if a model is given,
-            else `Regenerate()`; then `Abstain()`.
+            "vague", "irrelevant", "self_contradiction", "citation", "nothing_to_check", "other",
+            "any"; "end" when nothing is left to try); or one recovery; or the name of one that
+            needs nothing: "regenerate", "strip", "abstain", "annotate", "block". None:
+            `Repair(model)` if a model is given, else `Regenerate()`; then `Abstain()`.
+        on_pass: What is done to an answer that passes. `Cite()`: each supported sentence shows what
+            it rests on; None: it leaves as it is.
         budget: What one call may spend.
         on_error: What becomes of an answer that an evaluator could not decide about. "closed": what
             the policy has for the end; "open": it is let through; "raise": `EvaluatorFailed`.
@@ -101,6 +104,7 @@ class Guard(GuardArguments[Input, Output]):
         chain: Runnable[Input, Output] | RunnableLike[Input, Output],
         *evaluators: EvaluatorLike | Sequence[EvaluatorLike],
         on_fail: OnFail = None,
+        on_pass: Cite | None = None,
         budget: Budget | None = None,
         on_error: OnError = "closed",
         on_abstain: OnAbstain = "pass",
@@ -322,6 +326,8 @@ def _refuse_options(given: Mapping[str, Any]) -> None:
         raise TypeError(
             f"budget: expected Budget(attempts=..., ...), got {kind_of(given['budget'])}"
         )
+    if not isinstance(given["on_pass"], Cite | None):
+        raise TypeError(f"on_pass: expected Cite(...), got {kind_of(given['on_pass'])}")
     check_reader("question", given["question"], "the input")
     check_reader("answer", given["answer"], "the output")
     check_reader("contexts", given["contexts"], "the output or of the input")

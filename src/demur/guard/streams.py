@@ -31,13 +31,16 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.utils import AddableDict
 
 from demur.errors import DemurError
-from demur.guard.call import Answered, GuardArguments, GuardedCall
-from demur.guard.recoveries import Annotate
+from demur.guard.arguments import GuardArguments
+from demur.guard.call import Answered, GuardedCall
+from demur.guard.leaving import LeavingText
+from demur.guard.recoveries import Annotate, Strip, fitting
 from demur.guard.sentences import Sentences
 from demur.guard.trace import REPLACE, Announcement, Guarded
+from demur.guard.trimming import failing_claims
 from demur.guard.verdicts import accepts
 from demur.runtime import Steps, adrive, drive, in_background, take, within_scope
-from demur.schema import Evaluation, Sample
+from demur.schema import Claim, Evaluation, Sample, Span
 from demur.shapes import (
     Form,
     added,
@@ -73,10 +76,15 @@ class StreamedAnswer:
         self.over = False
         """Whether what still happens is of no use to anyone."""
         self._reader = call.guard.answer
+        recoveries = call.guard.on_fail.values()
         # A best effort is the whole answer, so one may be needed after a sentence has failed.
-        self._cuts = not any(
-            isinstance(recovery, Annotate) for recovery in call.guard.on_fail.values()
+        self._cuts = not any(isinstance(recovery, Annotate) for recovery in recoveries)
+        on_pass = call.guard.on_pass
+        self._sent = LeavingText(
+            None if on_pass is None else on_pass.form,
+            any(isinstance(recovery, Strip) for recovery in recoveries),
         )
+        self._blocks = on_pass is not None and on_pass.form == "blocks"
         self._output: Any = None
         self._sentences = Sentences()
         self._form: Form | None = None
@@ -92,8 +100,10 @@ class StreamedAnswer:
         self._by_sentence: dict[int, tuple[Evaluation, ...]] = {}
         self._failed = False
         """Whether a sentence was not accepted."""
+        self._stripped: set[int] = set()
+        """The sentences that are taken out."""
         self._gone = 0
-        """How many sentences have left."""
+        """How many sentences have left, or were taken out."""
         self._leaving: list[AddableDict] = []
         """Sources and the chain's own input, which leave at once."""
         self._others = AddableDict()
@@ -133,7 +143,9 @@ class StreamedAnswer:
     def judged(self, at: int, evaluations: tuple[Evaluation, ...]) -> None:
         """A sentence was judged."""
         self._by_sentence[at] = evaluations
-        if not self._accepted(at):
+        if self._strips(evaluations):
+            self._stripped.add(at)
+        elif not self._accepted(at):
             self._failed = True
         elif self._silent:
             self._silent -= {
@@ -176,10 +188,18 @@ class StreamedAnswer:
             self._others = added(self._others, others)
             yield others
         self._leaving.clear()
-        while self._may_leave and self._form is not None and self._accepted(self._gone):
-            start, end = self._sent, self._spans[self._gone][1]
-            self._gone += 1
-            yield self._form.chunk(self._text[start:end])
+        contexts: Sequence[Document] | None = None
+        while self._may_leave and self._form is not None and not self._failed_at(self._gone):
+            at, self._gone = self._gone, self._gone + 1
+            if at in self._stripped:
+                self._sent.skip(self._text, self._spans[at])
+                continue
+            contexts = self._contexts() if contexts is None else contexts
+            piece, citations = self._sent.leave(
+                self._text, self._spans[at], self._by_sentence[at], contexts or ()
+            )
+            if piece:
+                yield self._form.chunk(piece, citations if self._blocks else None)
 
     # --- The end -------------------------------------------------------------------------------
 
@@ -197,22 +217,22 @@ class StreamedAnswer:
         return list(self._rest((yield from self.call.finish())))
 
     def _rest(self, guarded: Guarded[Any]) -> Iterator[Leaving | Announcement]:
-        output = guarded.output
-        if not self._sent and not self._others:
+        output, sent = guarded.output, self._sent.text
+        if not sent and not self._others:
             yield Leaving(output)
             return
         text = streamed_in(output, self._form)
-        common = _in_common(self._text[: self._sent], text)
-        keep = max([0, *(end for _, end in self._spans[: self._gone] if end <= common)])
+        common = _in_common(sent, text)
+        keep = max(end for end in self._sent.ends if end <= common)
         others = others_in(output, self._form)
         stale = [
             key
             for key, value in self._others.items()
             if key not in others or not alike(value, others[key])
         ]
-        if keep < self._sent and self._form is not None:
-            yield Leaving(self._form.chunk(_BREAK))
-        if keep < self._sent or stale:
+        if keep < len(sent) and self._form is not None:
+            yield Leaving(self._form.chunk(_BREAK, [] if self._blocks else None))
+        if keep < len(sent) or stale:
             yield Announcement(((REPLACE, {"keep": keep, "keys": stale}),))
         fresh = {k: v for k, v in others.items() if k not in self._others or k in stale}
         yield from map(Leaving, last_chunks(output, self._form, text[keep:], fresh))
@@ -249,10 +269,22 @@ class StreamedAnswer:
             for evaluation in self._by_sentence[at]
         )
 
+    def _strips(self, evaluations: Sequence[Evaluation]) -> bool:
+        """Whether a sentence is taken out for what was found of it."""
+        if not failing_claims(evaluations):
+            return False
+        failures = (failure for evaluation in evaluations for failure in evaluation.failures)
+        first = next(fitting(self.call.guard.on_fail, failures), None)
+        return isinstance(first, Strip)
+
+    def _failed_at(self, at: int) -> bool:
+        """Whether a sentence holds up what follows it: it is not judged, or was not accepted."""
+        return at not in self._stripped and not self._accepted(at)
+
     def _evaluations(self) -> Iterator[Evaluation]:
         for at in sorted(self._by_sentence):
             for evaluation in self._by_sentence[at]:
-                yield _moved(evaluation, self._spans[at][0])
+                yield _moved(evaluation, self._spans[at])
 
     @property
     def _text(self) -> str:
@@ -265,29 +297,18 @@ class StreamedAnswer:
     @property
     def _may_leave(self) -> bool:
         """Whether sentences that were accepted may be seen already."""
-        return not self._whole and not self._silent
-
-    @property
-    def _sent(self) -> int:
-        """How many characters have left."""
-        return self._spans[self._gone - 1][1] if self._gone else 0
+        return not self._whole and not self._silent and not self._sent.held
 
 
-def _moved(evaluation: Evaluation, by: int) -> Evaluation:
+def _moved(evaluation: Evaluation, sentence: tuple[int, int]) -> Evaluation:
     """An evaluation of a sentence, with places in the whole answer."""
-    claims = tuple(
-        claim
-        if claim.span is None
-        else claim.model_copy(
-            update={
-                "span": claim.span.model_copy(
-                    update={"start": claim.span.start + by, "end": claim.span.end + by}
-                )
-            }
-        )
-        for claim in evaluation.claims
-    )
-    return evaluation.model_copy(update={"claims": claims})
+    by, end = sentence
+    claims: list[Claim] = []
+    for claim in evaluation.claims:
+        own = claim.span or Span(start=0, end=end - by)  # it stands nowhere else
+        span = Span(start=own.start + by, end=own.end + by)
+        claims.append(claim.model_copy(update={"span": span}))
+    return evaluation.model_copy(update={"claims": tuple(claims)})
 
 
 def _in_common(first: str, second: str) -> int:

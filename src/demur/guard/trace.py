@@ -22,6 +22,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
 
 from demur._documents import Contexts
 from demur._notebook import ShownInNotebooks
+from demur.edits import Citation
 from demur.errors import DemurError
 from demur.guard.feedback import Feedback
 from demur.runtime import Limit, describe
@@ -36,10 +37,11 @@ Time = Annotated[AwareDatetime, Field(ge=_FIRST, lt=_LAST)]
 """A moment that has a date in every time zone, and four digits in its year."""
 
 Verdict = Literal["passed", "failed", "undetermined", "nothing_to_check", "abstained", "scored"]
-Origin = Literal["chain", "feedback", "repair"]
+Origin = Literal["chain", "feedback", "repair", "edit"]
 TraceOutcome = Literal[
     "passed",
     "recovered",
+    "trimmed",
     "nothing_to_check",
     "abstained",
     "blocked",
@@ -56,15 +58,20 @@ class Attempt(ShownInNotebooks, BaseModel):
 
     origin: Origin
     """Where the answer came from: "chain", the chain on its own input; "feedback", the chain on the
-    input that a `tell` made; "repair", a recovery's model."""
+    input that a `tell` made; "repair", a recovery's model; "edit", the attempt before, from which
+    failing sentences were taken out, or in which citations were corrected."""
     recovery: str | None = None
-    """Which recovery it came of: "retrieve", "regenerate", "repair"; None for the first answer."""
+    """Which recovery it came of: "retrieve", "regenerate", "repair", "strip", "cite"; None for the
+    first answer."""
     feedback: Feedback | None = None
     """What the attempt was told of the one before; None when it was told nothing."""
     question: str | None
     """The question, if it was found."""
     answer: str
     """The answer."""
+    removed: tuple[str, ...] = ()
+    """What `Strip` took out of the answer, and of those that it was made of: sentences in order, or
+    the paths of values."""
     contexts: Contexts
     """The documents that it was held against."""
     evaluations: tuple[Evaluation, ...]
@@ -90,7 +97,8 @@ class Trace(ShownInNotebooks, BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     outcome: TraceOutcome
-    """"passed": the first answer went through. "recovered": a later one did.
+    """"passed": the first answer went through. "recovered": a later one did. "trimmed": what was
+    left of one went through when sentences were taken out.
     "nothing_to_check": one went through, the first or a later one, that states nothing that could
     be checked. "abstained": a refusal took its place. "blocked": `AnswerRejected` was raised.
     "best_effort": the best answer went through with a note. "evaluator_failed": an evaluator could
@@ -103,6 +111,9 @@ class Trace(ShownInNotebooks, BaseModel):
     """The limit of the budget that ended it, if one did."""
     attempts: tuple[Attempt, ...] = Field(min_length=1)
     """In order, at least one."""
+    citations: tuple[Citation, ...] = ()
+    """What the answer that left rests on, if it passed and the guard has `on_pass=Cite()`. Its
+    places are those in that answer, marks included."""
     usage: Usage
     """What answering and judging cost together."""
     time: Time
@@ -265,7 +276,12 @@ def decision_event(
 def outcome_event(trace: Trace, refusal: str | None) -> Event:
     """How a call ended; `refusal` is what stands in the answer's place, if something does."""
     ending = {name: getattr(trace, name) for name in ("outcome", "reason", "limit")}
-    told = {"refusal": refusal, "claims": trace.claims, "evidence": trace.evidence}
+    told = {
+        "refusal": refusal,
+        "claims": trace.claims,
+        "evidence": trace.evidence,
+        "citations": [citation.model_dump() for citation in trace.citations],
+    }
     return OUTCOME, {**ending, "attempts": len(trace.attempts), **told}
 
 

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from demur.errors import DemurError
-from demur.shapes.data import form_of, in_the_form_of, parsed
+from demur.shapes.data import form_of, in_the_form_of, parsed, without_values
 from demur.shapes.finding import (
     CONTEXT_KEYS,
     Reader,
@@ -35,6 +35,8 @@ from demur.shapes.passed_on import alike
 from demur.shapes.rewording import bare, marked, reworded
 
 ANSWER_KEYS = ("answer", "output", "result", "response")
+CITATIONS = "citations"
+"""The key of an output, and of what a message says, that has what the answer rests on."""
 _DEEPEST = 32
 
 
@@ -65,6 +67,8 @@ class Answer:
     """What another answer is made of: the value, or the output where a function found that."""
     _put: _Put | None = None
     """None where nothing can take the answer's place."""
+    _beside: bool = False
+    """Whether more can stand beside it, under keys of its own."""
 
     @property
     def text(self) -> str:
@@ -142,6 +146,58 @@ class Answer:
         if isinstance(passed, BaseMessage):
             passed = bare(passed) if mark is None else marked(bare(passed), mark)
         return self._put(passed, clear=False)
+
+    def cited(self, content: str | list[dict[str, Any]], mark: Mapping[str, Any]) -> Any:
+        """The output as it leaves when the answer passed, with citations.
+
+        A mapping that holds the answer under a key has them under `citations`, a message in its
+        `response_metadata["demur"]`. Of data nothing changes.
+
+        Args:
+            content: What the text becomes; blocks take a message.
+            mark: What a message says, with the `citations`.
+
+        Raises:
+            DemurError: There are blocks, and the answer is no message.
+        """
+        if self._put is None:
+            return self.as_passed(mark)
+        value = self._edited
+        if isinstance(value, BaseMessage):
+            value = bare(value)
+            if content != str(value.text):
+                value = value.model_copy(update={"content": content})
+            value = marked(value, mark)
+        elif isinstance(content, list):
+            raise DemurError(
+                f"Cite('blocks') found {kind_of(value)}: only a message holds content blocks. Have "
+                "the chain return its model's message, or choose another form, such as "
+                "Cite('numbers')"
+            )
+        elif isinstance(value, str):
+            value = content
+        output = self._put(value, clear=False)
+        if self._beside and isinstance(output, MutableMapping):
+            output = output if output is not self.output else copy.copy(output)
+            output[CITATIONS] = mark[CITATIONS]
+        return output
+
+    def without(self, values: Iterable[tuple[int, int]]) -> Any:
+        """The output without some values of a structured answer, if it `takes_repair`.
+
+        What the chain made beside the answer is emptied.
+
+        Args:
+            values: Where they stand in the answer's `text`.
+
+        Raises:
+            NoSuchForm: The answer's class does not allow that.
+        """
+        assert self._put is not None
+        text = text_of(self._edited)
+        if text is not None:
+            return self.reworded(without_values(text, text, values))
+        return self._put(without_values(self._edited, self.text, values), clear=True)
 
 
 def find_answer(
@@ -232,7 +288,7 @@ def _under(output: Any, keys: Sequence[str], beside: Iterable[str]) -> Answer:
         changed = _changed(output, {**emptied, **same, first: value})
         return _allowed(changed, emptied) if clear else changed
 
-    return Answer(output, fields[first], fields[first], put)
+    return Answer(output, fields[first], fields[first], put, isinstance(output, MutableMapping))
 
 
 def _saying(text: str | None, value: str | BaseMessage) -> str | BaseMessage:

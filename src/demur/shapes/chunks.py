@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,9 +22,12 @@ class Form:
     id: str | None = None
     """The message's."""
 
-    def chunk(self, text: str) -> Any:
-        """A piece of the answer as a chunk."""
-        value = AIMessageChunk(content=text, id=self.id) if self.message else text
+    def chunk(self, text: str, annotations: Sequence[Any] | None = None) -> Any:
+        """A piece of the answer as a chunk; with annotations, of a message as a content block."""
+        value: Any = text
+        if self.message:
+            content: Any = text if annotations is None else _block(text, annotations)
+            value = AIMessageChunk(content=content, id=self.id)
         return value if self.key is None else AddableDict({self.key: value})
 
 
@@ -129,12 +132,20 @@ def _last_value(value: Any, form: Form, text: str) -> Any:
         return value
     if not isinstance(value, AIMessageChunk):
         value = AIMessageChunk(**value.model_dump(exclude={"type"}))
+    annotated = [part for part in value.content if isinstance(part, dict) and "annotations" in part]
+    gone = len(str(value.text)) - len(text)  # with it, its annotations have left
+    rest = [one for part in annotated for one in part["annotations"] if one["start_index"] >= gone]
+    content: Any = _block(text, rest) if annotated else text
     changes = {
-        "content": text,
+        "content": content,
         "id": form.id or value.id,
         "chunk_position": "last",
     }
     return value.model_copy(update=changes)
+
+
+def _block(text: str, annotations: Sequence[Any]) -> list[str | dict[Any, Any]]:
+    return [{"type": "text", "text": text, "annotations": [*annotations], "index": 0}]
 
 
 def _form(value: Any, key: str | None) -> Form | None:

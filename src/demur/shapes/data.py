@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json, to_json
 
-from demur._json_places import places
+from demur._json_places import Path, places
 
 
 class NoSuchForm(ValueError):  # noqa: N818  # what was written, and not what went wrong
@@ -73,6 +74,72 @@ def in_the_form_of(value: Any, reply: str) -> Any:
     if not _has_form(data, _as_json(value)):
         raise NoSuchForm("the reply has other keys, or values of another kind")
     return data
+
+
+def without_values(value: Any, text: str, spans: Iterable[tuple[int, int]]) -> Any:
+    """A structured answer without some of its values.
+
+    Each becomes None; one in a list goes. Where the class of a pydantic object does not allow that,
+    the value that holds it goes in its place.
+
+    Args:
+        value: A pydantic object, a mapping, a list, or a text that is JSON.
+        text: Its JSON.
+        spans: Where the values stand in that.
+
+    Raises:
+        NoSuchForm: The class allows it for none of the values that hold one.
+    """
+    held = places(text) or ()
+    left = json.loads(text)
+    for start, end in spans:
+        path = next((p.path for p in held if p.start <= start and end <= p.end), ())
+        left = _without(value, left, path)
+    return _rebuilt(value, _pruned(left))
+
+
+def _without(value: Any, data: Any, path: Path) -> Any:
+    """The data without the innermost of the values on a path that may go."""
+    for length in range(len(path), 0, -1):
+        *above, last = path[:length]
+        changed = copy.deepcopy(data)
+        holder = changed
+        for step in above:
+            holder = holder[step]
+            if holder is None or holder is _GONE:
+                return data  # it went with what held it
+        holder[last] = _GONE if isinstance(holder, list) else None
+        try:
+            _rebuilt(value, _pruned(changed))
+        except NoSuchForm:
+            continue
+        return changed
+    raise NoSuchForm("nothing of it may be left out")
+
+
+class _Gone:
+    """Stands for an entry of a list that is taken out, so that others keep their places."""
+
+    def __deepcopy__(self, memo: Any) -> _Gone:
+        return self
+
+
+_GONE = _Gone()
+
+
+def _pruned(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _pruned(one) for key, one in data.items()}
+    if isinstance(data, list):
+        return [_pruned(one) for one in data if one is not _GONE]
+    return data
+
+
+def _rebuilt(value: Any, data: Any) -> Any:
+    """Data as a value of the kind of another."""
+    if isinstance(value, str):
+        return json.dumps(data, ensure_ascii=False)
+    return in_the_form_of(value, json.dumps(data)) if isinstance(value, BaseModel) else data
 
 
 def _as_json(value: Any) -> Any:

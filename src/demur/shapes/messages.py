@@ -12,7 +12,7 @@ from langchain_core.prompt_values import PromptValue
 from demur.errors import DemurError
 from demur.shapes.finding import Reader, as_fields, as_messages, kind_of, read
 
-_USER = "user"
+_USER, _TURN, _TOOL = "user", "turn", "tool"
 
 
 def last_written(messages: Sequence[BaseMessage]) -> AIMessage | None:
@@ -30,19 +30,24 @@ def this_turn(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
 
 def sources(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
     """What tools returned in this turn; if there is nothing of it, in the whole conversation."""
-    return tool_results(this_turn(messages)) or tool_results(messages)
+    found = tool_results(messages)
+    last = sum(isinstance(message, HumanMessage) for message in messages)
+    return tuple(one for one in found if one.metadata[_TURN] == last) or found
 
 
 def tool_results(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
-    """What tools returned.
+    """What tools returned, each with the `tool`, the `tool_call_id` and the `turn` in its metadata.
 
     A tool's artifact counts if it is documents (`response_format="content_and_artifact"`), else its
-    text does. What a failed tool said is no source.
+    text does. What a failed tool said is no source. Turns count from 1, by the user's messages.
     """
     sources: list[Document] = []
+    turn = 0
     for message in messages:
+        turn += isinstance(message, HumanMessage)
         if not isinstance(message, ToolMessage) or message.status == "error":
             continue
+        about = {_TOOL: message.name, "tool_call_id": message.tool_call_id, _TURN: turn}
         artifact = message.artifact
         documents = [artifact] if isinstance(artifact, Document) else artifact
         if (
@@ -50,10 +55,12 @@ def tool_results(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
             and documents
             and all(isinstance(document, Document) for document in documents)
         ):
-            sources += documents
+            sources += (
+                document.model_copy(update={"metadata": {**document.metadata, **about}})
+                for document in documents
+            )
         elif str(message.text).strip():
-            metadata = {"tool": message.name, "tool_call_id": message.tool_call_id}
-            sources.append(Document(str(message.text), metadata=metadata))
+            sources.append(Document(str(message.text), metadata=about))
     return tuple(sources)
 
 
@@ -84,13 +91,14 @@ def find_messages(input: Any, reader: Reader | None = None) -> list[BaseMessage]
 
 def said_by_user(text: str, turn: int) -> Document:
     """What the user said as a document, which `is_users`. Turns count from 1."""
-    return Document(text, metadata={"source": _USER, "turn": turn})
+    return Document(text, metadata={"source": _USER, _TURN: turn})
 
 
 def is_users(document: Document) -> bool:
     """Whether a document is what the user said in a conversation."""
     metadata = document.metadata
-    return metadata.get("source") == _USER and isinstance(metadata.get("turn"), int)
+    said = metadata.get("source") == _USER and isinstance(metadata.get(_TURN), int)
+    return said and _TOOL not in metadata
 
 
 def _messages_in(value: Any) -> list[BaseMessage]:

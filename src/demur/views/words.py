@@ -41,6 +41,7 @@ _VERDICTS: Mapping[str, Look] = {
 _OUTCOMES: Mapping[str, Look] = {
     "passed": Look("passed", "✓", "good"),
     "recovered": Look("recovered", "↻", "good"),
+    "trimmed": Look("trimmed", "✂", "good"),
     "nothing_to_check": Look("nothing to check", "–", "open"),
     "abstained": Look("abstained", "–", "open"),
     "blocked": Look("blocked", "✗", "bad"),
@@ -52,11 +53,14 @@ _RECOVERIES = {
     "retrieve": "searched for what failed",
     "regenerate": "asked for another answer",
     "repair": "had the answer corrected",
+    "strip": "took out what failed",
+    "cite": "corrected the citations",
 }
 _ORIGINS = {
     "chain": "the chain answered again",
     "feedback": "the chain answered again, told what was wrong",
     "repair": "a model answered from the references, told what was wrong",
+    "edit": "the rest of the answer stayed as it was",
 }
 _FAILURES = {
     Failure.NEUTRAL: "a claim is not in the references",
@@ -65,6 +69,7 @@ _FAILURES = {
     Failure.VAGUE: "it would fit other questions too",
     Failure.IRRELEVANT: "it does not address the question",
     Failure.SELF_CONTRADICTION: "one part of it rules out another",
+    Failure.CITATION: "it cites a source that does not support it",
     Failure.NOTHING: "it states nothing to check",
     Failure.OTHER: "it is rejected without a kind",
 }

@@ -16,6 +16,7 @@ from pydantic import Field, PrivateAttr, field_validator
 
 from demur._fingerprints import model_fingerprint, prompts_fingerprint
 from demur._frozen import fields_of
+from demur._marks import without_sources
 from demur._once_a_minute import warn
 from demur._resolve import resolve_model
 from demur._undetermined import UndeterminedError, undetermined_with
@@ -250,6 +251,8 @@ class RefChecker(ClaimEvaluator):
     def _find(self, sample: Sample) -> Steps[ExtractedClaims | Evaluation]:
         if not sample.answer.strip():
             raise UndeterminedError("the answer is empty: there is nothing to check")
+        said = without_sources(sample.answer, sample.contexts)
+        sample = sample.model_copy(update={"answer": said})
         if not stating(sample.answer):
             return Evaluation(
                 name=self.get_name(),

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Literal
 
 from demur._json_places import places
+from demur._marks import NUMBERED
 from demur._text import sentences
 from demur.evaluators.refchecker.assertion import stated_from, states_nothing, too_short
 
@@ -37,6 +38,17 @@ class Unit:
     """The unit before it in running text, which it may refer to; empty where there is none."""
 
 
+@dataclass(frozen=True)
+class Piece:
+    """A part of an answer that stays or goes as a whole. Pieces cover all but white space."""
+
+    start: int
+    end: int
+    kind: Literal["sentence", "item", "heading", "table", "code"]
+    begin: int
+    """Where its own words begin, behind the marker of an item."""
+
+
 UnitReader = Callable[[str, int, int], Iterator[Unit]]
 
 _FENCE = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([^\s`]*)[ \t]*$", re.MULTILINE)
@@ -49,10 +61,6 @@ _NUMBERED = re.compile(r"^[ \t]*\d{1,3}[.)][ \t]+\S", re.MULTILINE)
 _LEAST_NUMBERED = 2
 _END_OF_LINE = re.compile(r"[ \t]*(?:\n|$)")
 _MORE = re.compile(r"[ \t]*[^\s]")
-_CITATION = re.compile(
-    r"[ \t]*(?:\[\^?\d{1,3}(?:\s?[,;–-]\s?\^?\d{1,3})*\]|【[^】\n]{0,40}】"
-    r"|\((?:[Ss]ources?|[Rr]ef(?:erence)?s?|[Qq]uellen?):?\s*[\d,;\s]{1,20}\))"
-)
 _EMPHASIS = re.compile(r"\*\*|__")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_-]+")
 # A value that is a sentence says itself what it is about.
@@ -70,6 +78,41 @@ def units(answer: str) -> tuple[Unit, ...]:
     if pieces is None:
         pieces = [unit for start, end, read in _blocks(answer) for unit in read(answer, start, end)]
     return tuple(_announced(unit for unit in pieces if any(map(str.isalnum, unit.said))))
+
+
+def pieces(answer: str) -> list[Piece]:
+    """Cut an answer that is no JSON into its pieces, in order."""
+    found: list[Piece] = []
+    for start, end, read in _blocks(answer):
+        if read is _prose:
+            spans = _sentences(answer[start:end])
+            found += [piece_at(answer, start + first, start + last) for first, last in spans]
+            continue
+        if read is _code:  # with its fences
+            start = answer.rfind("\n", 0, start) + 1
+            closed = answer.find("\n", end)
+            end = len(answer) if closed < 0 else closed
+        block = answer[start:end]
+        if said := block.strip():
+            begin = start + block.index(said)
+            kind: Literal["table", "code"] = "code" if read is _code else "table"
+            found.append(Piece(begin, begin + len(said), kind, begin))
+    return found
+
+
+def piece_at(answer: str, start: int, end: int) -> Piece:
+    """A sentence of an answer as a piece of it: in running text, an item of a list, a heading."""
+    marker = _marker(answer, start, end)
+    if marker is None:
+        return Piece(start, end, "sentence", start)
+    heads = marker[0].startswith("#") and _END_OF_LINE.match(answer, end)
+    return Piece(start, end, "heading" if heads else "item", marker.end())
+
+
+def _marker(answer: str, start: int, end: int) -> re.Match[str] | None:
+    """The marker that an item or a heading begins with."""
+    marker = _MARKER.match(answer, start, end)
+    return marker if marker and (not marker[1] or _numbers_lines(answer)) else None
 
 
 def _announced(stated: Iterable[Unit]) -> Iterator[Unit]:
@@ -178,8 +221,8 @@ def _prose(answer: str, start: int, end: int) -> Iterator[Unit]:
     for first, last in _sentences(answer[start:end]):
         begin, stop = start + first, start + last
         kind: Kind = "sentence"
-        marker = _MARKER.match(answer, begin, stop)
-        if marker and (not marker[1] or _numbers_lines(answer)):
+        marker = _marker(answer, begin, stop)
+        if marker:
             begin = marker.end()
             whole = _END_OF_LINE.match(answer, stop)
             kind = "heading" if marker[0].startswith("#") and whole else "item"
@@ -212,7 +255,7 @@ def _sentences(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _clean(text: str) -> str:
-    return _EMPHASIS.sub("", _CITATION.sub("", text))
+    return _EMPHASIS.sub("", NUMBERED.sub("", text))
 
 
 # --- JSON ----------------------------------------------------------------------------------------

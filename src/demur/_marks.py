@@ -1,0 +1,179 @@
+"""The citations that an answer has of its own, and the documents that they name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from langchain_core.documents import Document
+
+from demur._json_places import places
+
+_NUMBERS = r"\^?\d{1,3}(?:\s?[,;–-]\s?\^?\d{1,3})*"
+_WORD = r"(?:sources?|ref(?:erence)?s?|quellen?)"
+NUMBERED = re.compile(
+    rf"[ \t]*(?:\[{_NUMBERS}\]|【[^】\n]{{0,40}}】|\((?i:{_WORD}):?\s*[\d,;\s]{{1,20}}\))"
+)
+"""A citation by number, with the white space before it: "[1]", "[^2]", "[1, 3]", "【1】"."""
+FORM = re.compile(r"\[\^?\d{1,3}\]|【\d{1,3}】|\(\d{1,2}\)(?=[.,;]|\s*$)", re.MULTILINE)
+"""A citation by one number, whose form another answer can keep."""
+
+# The same, with what may follow in Markdown, and by name.
+_INLINE = re.compile(
+    rf"[ \t]*(?:\[\[?(?P<bracket>{_NUMBERS})\]?\](?!:)"
+    r"(?:\((?:[^()\n]|\([^()\n]{0,99}\)){0,500}\))?"
+    rf"|【(?P<corner>[^】\n]{{0,40}})】"
+    rf"|\(\s*(?i:{_WORD})\s*:\s*(?P<named>[^()\n]{{1,200}})\))"
+)
+_LIST = re.compile(
+    rf"\n*^[ \t>*_#-]*(?i:{_WORD})[*_]*\s*:[*_]*[ \t]*(?P<rest>[^\n]*)"
+    r"(?P<more>(?:\n{1,2}[ \t]*(?:[-*•]|\[\^?\d{1,3}\]|\d{1,3}[.)])[^\n]*)*)",
+    re.MULTILINE,
+)
+"""A line "Source: ...", or a list under "Sources:"."""
+_DEFINITION = re.compile(r"\n*^[ \t]{0,3}\[\^?(?P<number>\d{1,3})\]:(?P<rest>[^\n]*)", re.MULTILINE)
+"""What Markdown shows for a footnote or a link: "[^1]: ..."."""
+_CODE = re.compile(
+    r"(?ms)^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)|`[^`\n]+`"
+)
+_RANGE = re.compile(r"(\d{1,3})\s?[–-]\s?\^?(\d{1,3})")
+_NUMBER = re.compile(r"\d{1,3}")
+_ENTRY = re.compile(
+    r"[\s\-*•]*(?:\[?\^?(?P<number>\d{1,3})(?:\]:?|[.):](?=\s|$)|(?=\s*$)))?\s*(?P<name>.*)"
+)
+_NAMES = ("title", "source", "file_name", "url")
+_ENDS = ".,;:!?)[\n。，、；！？"
+_MOST_IN_A_RANGE = 20
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A citation in an answer."""
+
+    start: int
+    end: int
+    """`answer[start:end]`, with the white space before it."""
+    documents: tuple[int | None, ...]
+    """The documents that it names, from 0; None for each that there is not."""
+    is_list: bool = False
+    """Whether it names sources of all that stands above it, and not of its own sentence."""
+    states_nothing: bool = True
+    """Whether all that it says is numbers and names of documents."""
+
+
+def marks_in(answer: str, contexts: Sequence[Document]) -> tuple[Mark, ...]:
+    """Find the citations in an answer, in their order.
+
+    By number, the first document being 1 ("[2]", "[^2]", "[[2]](address)", "【2】", "(Source: 2)"),
+    and by name behind "Source:" (a document's id, or the `title`, `source`, `file_name` or `url` of
+    its metadata, or the last part of that). A JSON answer has none, nor has code.
+    """
+    if places(answer) is not None:
+        return ()
+    names = _names(contexts)
+    taken = code_in(answer)
+    found: list[Mark] = []
+    for mark in (*_lists(answer, names, len(contexts)), *_inline(answer, names, len(contexts))):
+        if not any(mark.start < end and start < mark.end for start, end in taken):
+            taken.append((mark.start, mark.end))
+            found.append(mark)
+    return tuple(sorted(found, key=lambda mark: mark.start))
+
+
+def without_sources(answer: str, contexts: Sequence[Document]) -> str:
+    """An answer with spaces in the place of lines that only name documents: "Source: guide"."""
+    for mark in marks_in(answer, contexts):
+        if mark.is_list and mark.states_nothing and None not in mark.documents:
+            blank = re.sub(r"[^\n]", " ", answer[mark.start : mark.end])
+            answer = f"{answer[: mark.start]}{blank}{answer[mark.end :]}"
+    return answer
+
+
+def code_in(text: str) -> list[tuple[int, int]]:
+    """Where code stands in a text with Markdown: between fences, or between backticks."""
+    return [match.span() for match in _CODE.finditer(text)]
+
+
+def _lists(answer: str, names: dict[str, int], count: int) -> Iterator[Mark]:
+    for match in _LIST.finditer(answer):
+        entries = [*re.split(r"[,;]", match["rest"]), *match["more"].split("\n")]
+        documents, exact = _of_entries(entries, names, count)
+        if documents:
+            yield Mark(match.start(), match.end(), documents, True, exact)
+    for match in _DEFINITION.finditer(answer):
+        entry = f"[{match['number']}] {match['rest']}"
+        documents, exact = _of_entries([entry], names, count)
+        yield Mark(match.start(), match.end(), documents, True, exact)
+
+
+def _inline(answer: str, names: dict[str, int], count: int) -> Iterator[Mark]:
+    for match in _INLINE.finditer(answer):
+        exact = True
+        if match["named"] is not None:
+            documents, exact = _of_entries(re.split(r"[,;]", match["named"]), names, count)
+        else:
+            corner = _NUMBER.match(match["corner"] or "")  # "【1†source】", "【1:0†L3-L9】"
+            documents = _of_numbers(corner[0] if corner else match["bracket"] or "", count)
+        if documents and not _is_index(answer, match):
+            yield Mark(match.start(), match.end(), documents, states_nothing=exact)
+
+
+def _is_index(answer: str, match: re.Match[str]) -> bool:
+    """Whether it is an index, as in "argv[1] holds ...": close behind a name, and amid a clause."""
+    before, after = answer[: match.start()][-1:], answer[match.end() :][:2]
+    close = match[0][0] == "[" and (before.isalnum() or before in "_")
+    return (
+        bool(before)
+        and close
+        and after[:1] not in ("", *".,;:!?)[\n。，")
+        and not after[1:].isupper()
+    )
+
+
+def _of_numbers(text: str, count: int) -> tuple[int | None, ...]:
+    numbers: list[int] = []
+    for first, last in _RANGE.findall(text):
+        numbers += range(int(first), min(int(last), int(first) + _MOST_IN_A_RANGE) + 1)
+    numbers += map(int, _NUMBER.findall(_RANGE.sub("", text)))
+    if 0 in numbers:  # nobody counts documents from 0, but programs count so
+        return ()
+    return tuple(dict.fromkeys(_numbered(number, count) for number in sorted(numbers)))
+
+
+def _numbered(number: int, count: int) -> int | None:
+    return number - 1 if 1 <= number <= count else None
+
+
+def _of_entries(
+    entries: Sequence[str], names: dict[str, int], count: int
+) -> tuple[tuple[int | None, ...], bool]:
+    """The documents that entries name, and whether they say nothing else."""
+    documents: list[int | None] = []
+    exact = True
+    for entry in entries:
+        match = _ENTRY.fullmatch(entry.strip())
+        if match is None or not (match["number"] or match["name"]):
+            continue
+        known = names.get(_plain(match["name"]))
+        exact = exact and (known is not None or not match["name"])
+        if known is None and match["number"]:
+            known = _numbered(int(match["number"]), count)
+        documents.append(known)
+    return tuple(dict.fromkeys(documents)), exact
+
+
+def _names(contexts: Sequence[Document]) -> dict[str, int]:
+    names: dict[str, int] = {}
+    for at, document in enumerate(contexts):
+        for name in (document.id, *(document.metadata.get(key) for key in _NAMES)):
+            if isinstance(name, str) and name.strip():
+                path = PurePosixPath(name.replace("\\", "/"))
+                for called in (name, path.name, path.stem):
+                    names.setdefault(_plain(called), at)
+    return names
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.strip(" \t\"'“”*_<>[]().").casefold().split())

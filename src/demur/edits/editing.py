@@ -1,0 +1,50 @@
+"""A text with pieces put in and taken out, and where the rest of it has gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+Edit = tuple[int, int, str]
+"""`text[start:end]` becomes another text."""
+
+
+@dataclass(frozen=True)
+class Edited:
+    """A text after edits."""
+
+    text: str
+    edits: Sequence[Edit]
+    """Those that were made, in order; none overlaps another."""
+
+    @classmethod
+    def of(cls, text: str, edits: Iterable[Edit]) -> Edited:
+        """Make edits; one within what an earlier one takes out is left out."""
+        pieces: list[str] = []
+        made: list[Edit] = []
+        at = 0
+        for start, end, new in sorted(edits, key=lambda edit: edit[:2]):
+            if start >= at:
+                pieces += [text[at:start], new]
+                made.append((start, end, new))
+                at = end
+        return cls("".join([*pieces, text[at:]]), made)
+
+    def span(self, start: int, end: int) -> dict[str, int]:
+        """Where a span of the text stands now, without white space around it."""
+        first, last = self._moved(start), self._moved(end)
+        said = self.text[first:last]
+        return {
+            "start": first + len(said) - len(said.lstrip()),
+            "end": first + len(said.rstrip()) if said.strip() else last,
+        }
+
+    def _moved(self, at: int) -> int:
+        """Where a place has gone: behind what was put in there, or to what was taken out."""
+        moved = at
+        for start, end, new in self.edits:
+            if end <= at:
+                moved += len(new) - (end - start)
+            elif start < at:
+                moved -= at - start
+        return moved

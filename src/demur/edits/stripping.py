@@ -1,0 +1,234 @@
+"""Failing sentences taken out of an answer, such that the rest of it reads on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from demur._text import words
+from demur.evaluators import Piece, content_words, pieces, refers
+from demur.schema import Claim
+
+_NUMBERED = re.compile(r"(\d{1,3})(?=[.)])")
+_JOINS = re.compile(
+    r"\W*(?:however|but|yet|therefore|thus|hence|so|consequently|accordingly|nevertheless|"
+    r"nonetheless|instead|otherwise|then|still|that is why|for this reason|as a result|in contrast|"
+    r"on the other hand|aber|jedoch|doch|daher|deshalb|deswegen|somit|folglich|trotzdem|dennoch|"
+    r"stattdessen|sonst|dagegen|hingegen)(?!\w)"
+    r"|.{0,2}(?:但是?|然而|因此|所以|しかし|だから|したがって|그러나|하지만|따라서)",
+    re.IGNORECASE,
+)
+"""What goes on from the sentence before: "However, ..."."""
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """An answer without some of its pieces."""
+
+    answer: str
+    pieces: Sequence[Piece]
+    removed: frozenset[int] = frozenset()
+    """The numbers of those that are taken out."""
+    reworded: Mapping[int, str] = field(default_factory=dict)
+    """Pieces that are put in other words."""
+
+    def without(self, further: Iterable[int]) -> Remainder:
+        """Take out these pieces too, and what then stands alone: a heading over nothing."""
+        removed = {*self.removed, *further}
+        while more := {*self._alone(removed)} - removed:
+            removed |= more
+        return replace(self, removed=frozenset(removed))
+
+    def without_lost(self) -> Remainder:
+        """Take out, too, what goes on from something that is gone."""
+        left = self
+        while lost := left.lost:
+            left = left.without(lost)
+        return left
+
+    def with_reworded(self, reworded: Mapping[int, str]) -> Remainder:
+        """Put these pieces in other words."""
+        return replace(self, reworded={**self.reworded, **reworded})
+
+    @property
+    def texts_removed(self) -> tuple[str, ...]:
+        """What is taken out, in order."""
+        return tuple(
+            self.answer[self.pieces[at].start : self.pieces[at].end] for at in sorted(self.removed)
+        )
+
+    @property
+    def lost(self) -> list[int]:
+        """The pieces that are left and go on from one that is not: "It is ...", "However, ..."."""
+        return [at for at in range(1, len(self.pieces)) if self._is_lost(at)]
+
+    def said(self, at: int) -> str:
+        """The words of a piece, without the marker of an item."""
+        return self.answer[self.pieces[at].begin : self.pieces[at].end]
+
+    def answers(self, question: str | None) -> bool:
+        """Whether it holds all words of the question that the whole answer holds."""
+        asked = content_words(question or "") & content_words(self.answer)
+        return asked <= content_words(self.text)
+
+    @property
+    def text(self) -> str:
+        """What is left. Paragraphs stay apart, and items of lists are numbered anew."""
+        text = marker = ""
+        gap: str | None = None
+        numbering = _Numbering()
+        end = 0
+        for at, piece in enumerate(self.pieces):
+            between = self.answer[end : piece.start]
+            gap = between if gap is None else _wider(gap, between)
+            end = piece.end
+            if self._indent(piece) is not None:
+                marker = ""
+            head = self.answer[piece.start : piece.begin]
+            if piece.kind == "item":
+                head = numbering.next(head, self._indent(piece), self._stays(at))
+            if at in self.removed:
+                marker = head or marker
+                continue
+            said = self.reworded.get(at, self.said(at))
+            text += f"{gap if text else self.answer[: self.pieces[0].start]}{marker}{head}{said}"
+            gap, marker = None, ""
+        return text
+
+    def _is_lost(self, at: int) -> bool:
+        piece, before = self.pieces[at], at - 1
+        kept = at not in self.removed and at not in self.reworded
+        if not kept or before not in self.removed or piece.kind not in ("sentence", "item"):
+            return False
+        if _JOINS.match(self.said(at)):
+            return True
+        if not refers(self.said(at)):
+            return False
+        begin = self._first_word(at)
+        while before in self.removed and refers(self.said(before)):
+            if self._first_word(before) != begin:
+                return True
+            before -= 1  # "It ... It ...": both speak of what stands before them
+        return before < 0 or before in self.removed
+
+    def _first_word(self, at: int) -> str:
+        return next((word for word, _, _ in words(self.said(at))), "")
+
+    def _alone(self, removed: set[int]) -> Iterator[int]:
+        """Headings over nothing, what announces nothing, and items under one that went."""
+        for at, piece in enumerate(self.pieces):
+            if at in removed:
+                if piece.kind == "item" and self._line(at) <= removed:
+                    yield from self._under_item(at)
+                continue
+            if piece.kind == "heading":
+                under = self._under_heading(at)
+            elif _announces(self.said(at)):
+                under = self._announced(at)
+            else:
+                continue
+            if under and under <= removed:
+                yield at
+
+    def _under_heading(self, at: int) -> set[int]:
+        level = self._level(at)
+        higher = (n for n in range(at + 1, len(self.pieces)) if 0 < self._level(n) <= level)
+        return {*range(at + 1, next(higher, len(self.pieces)))}
+
+    def _announced(self, at: int) -> set[int]:
+        """The list, table or code that follows, or else the next sentence."""
+        end = at + 1
+        while end < len(self.pieces) and (
+            self.pieces[end].kind in ("item", "table", "code")
+            or (end > at + 1 and self._indent(self.pieces[end]) is None)
+        ):
+            end += 1
+        return {*range(at + 1, max(end, min(at + 2, len(self.pieces))))}
+
+    def _under_item(self, at: int) -> Iterator[int]:
+        depth = self._indent(self.pieces[at]) or 0
+        for n in range(at + 1, len(self.pieces)):
+            indent = self._indent(self.pieces[n])
+            if indent is not None and indent <= depth:
+                return
+            yield n
+
+    def _line(self, at: int) -> set[int]:
+        """An item and the sentences that follow in its line."""
+        end = at + 1
+        while end < len(self.pieces) and self._indent(self.pieces[end]) is None:
+            end += 1
+        return {*range(at, end)}
+
+    def _stays(self, at: int) -> bool:
+        """Whether something of an item is left."""
+        return not self._line(at) <= self.removed
+
+    def _level(self, at: int) -> int:
+        """Of a heading, from 1; 0 for anything else."""
+        piece = self.pieces[at]
+        return self.answer[piece.start : piece.begin].count("#") if piece.kind == "heading" else 0
+
+    def _indent(self, piece: Piece) -> int | None:
+        """How far it stands from its line's begin; None where something is before it."""
+        before = self.answer[self.answer.rfind("\n", 0, piece.start) + 1 : piece.start]
+        return None if before.strip() else len(before)
+
+
+def remainder(answer: str, failing: Iterable[Claim]) -> Remainder | None:
+    """An answer without the pieces in which these claims stand.
+
+    A table or a block of code goes as a whole. What announces a list goes with the last item only.
+
+    Args:
+        answer: In prose; lists, tables and code may be in it.
+        failing: Claims that do not hold.
+
+    Returns:
+        None where there is no such claim, or one that stands nowhere in the answer.
+    """
+    cut = pieces(answer)
+    whole = Remainder(answer, cut)
+    removed: set[int] = set()
+    for claim in failing:
+        held = [
+            at
+            for at, piece in enumerate(cut)
+            if claim.span and piece.start < claim.span.end and claim.span.start < piece.end
+        ]
+        if not held:
+            return None
+        own = [at for at in held if not _announces(whole.said(at))]
+        removed.update(own or held)
+    return whole.without(removed) if removed else None
+
+
+class _Numbering:
+    """The numbers of lists from which items are gone."""
+
+    def __init__(self) -> None:
+        self._gone: dict[int | None, tuple[int, int]] = {}
+        """By how far a list is indented: its last number, and how many of its items are gone."""
+
+    def next(self, marker: str, indent: int | None, stays: bool) -> str:
+        """The marker of the next item."""
+        numbered = _NUMBERED.match(marker)
+        if numbered is None:
+            return marker
+        number = int(numbered[0])
+        last, gone = self._gone.get(indent, (0, 0))
+        gone = gone if number > last else 0  # another list
+        self._gone[indent] = number, gone + (not stays)
+        return f"{number - gone}{marker[numbered.end() :]}"
+
+
+def _wider(first: str, second: str) -> str:
+    """Of two stretches of white space the one with more line breaks, indented as the second."""
+    wider = second if second.count("\n") >= first.count("\n") else first
+    line, _, indent = second.rpartition("\n")
+    return f"{wider.rpartition(chr(10))[0]}\n{indent}" if line or "\n" in second else wider
+
+
+def _announces(text: str) -> bool:
+    return text.endswith((":", "："))

@@ -1,0 +1,229 @@
+"""CitationSupport: do the sources that an answer cites support what it cites them for?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import field_validator
+
+from demur._frozen import fields_of
+from demur._marks import Mark, marks_in
+from demur._text import one_line
+from demur._undetermined import UndeterminedError
+from demur.evaluators.accepted import decides_nothing
+from demur.evaluators.base import Evaluator
+from demur.evaluators.baselines.verdicts import refuse_empty
+from demur.evaluators.refchecker.assertion import states_nothing
+from demur.evaluators.refchecker.units import Unit, units
+from demur.runtime import CallPolicy, Steps, side_by_side
+from demur.schema import ABSTAIN, Claim, ClaimLabel, Evaluation, Failure, Sample, Span
+
+
+@dataclass(frozen=True)
+class _Cited:
+    """A statement, and the documents that it cites."""
+
+    text: str
+    span: Span | None
+    """None where it stands before the answer that is judged."""
+    documents: tuple[int | None, ...]
+    preceding: str
+
+
+class CitationSupport(Evaluator):
+    """Hold each sentence of an answer that cites sources against those sources alone.
+
+    Citations by number, 1 being the first context, belong to the sentence that they stand in or
+    behind: "[2]", "[^2]", "【2】", "(Source: 2)". A line "Source: ..." or a list "Sources: ..."
+    belongs to the sentences above it that have no citation of their own. Documents are known by
+    number, by their id, or by the `title`, `source`, `file_name` or `url` of their metadata.
+
+    The evaluation's `score` is the share of the sentences with citations that their citations
+    support, in [0, 1]: what ALCE (arXiv 2305.14627, section 3) calls citation recall, over the
+    sentences that cite. An answer passes when it is 1; its `failure` is "citation" else, and
+    `claims` are those sentences. What a sentence cites is judged together: a citation beside one
+    that suffices by itself is not found to be superfluous. An answer that cites nothing has the
+    label "Abstain". A citation that names no context fails without a call. It is undetermined
+    (`error` says why) when the answer is empty, or when the checker could not decide about a
+    sentence and the others hold.
+
+    Example:
+        >>> Guard(chain, checker, CitationSupport(checker), on_fail={"citation": Cite(), ...})
+
+    Args:
+        checker: What judges a sentence: an evaluator that compares with contexts, such as
+            `RefChecker(model)`. It costs one evaluation for each sentence that cites.
+        name: What traces call it. None: the class's name.
+        call_policy: Retries, time limits and concurrency, in place of the checker's; None: as fits
+            the model.
+
+    Raises:
+        TypeError: `checker` is no evaluator of demur's.
+        ValueError: It has no threshold.
+    """
+
+    checker: Evaluator
+
+    def __init__(
+        self,
+        checker: Evaluator,
+        *,
+        name: str | None = None,
+        call_policy: CallPolicy | None = None,
+    ) -> None:
+        """See the class."""
+        super().__init__(**fields_of(locals()))
+
+    @field_validator("checker", mode="before")
+    @classmethod
+    def _usable(cls, value: object) -> object:
+        if not isinstance(value, Evaluator):
+            got = f"a {type(value).__name__}"
+            if isinstance(value, type):
+                got = f"the class {value.__name__}"
+            raise TypeError(
+                f"checker is {got}, expected an evaluator of demur's, such as RefChecker(model)"
+            )
+        if decides_nothing(value):
+            raise ValueError(
+                f"checker ({value.get_name()}) scores answers but decides nothing: give it a "
+                "threshold"
+            )
+        return value
+
+    @property
+    def claim_level(self) -> bool:
+        """It judges sentence by sentence."""
+        return True
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What its scores depend on: what its checker tells, if that tells something."""
+        told = self.checker.fingerprints
+        if not told:
+            return {}
+        return {
+            "evaluator": type(self).__qualname__,
+            **{f"checker {name}": text for name, text in told.items()},
+        }
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        refuse_empty(sample)
+        cited = list(_cited(sample))
+        if not cited:
+            return Evaluation(
+                name=self.get_name(), label=ABSTAIN, explanation="The answer cites no sources."
+            )
+        known = [one for one in cited if None not in one.documents]
+        found = yield from side_by_side(
+            [self.checker._work(_as_sample(one, sample)) for one in known]
+        )
+        by_statement = dict(zip(known, found, strict=True))
+        claims = [_judged(one, by_statement.get(one)) for one in cited]
+        return self._conclude([claim for claim in claims if claim is not None])
+
+    def _conclude(self, claims: Sequence[Claim]) -> Evaluation:
+        if not claims:
+            why = "What the answer cites sources for states nothing that could be checked."
+            return Evaluation(name=self.get_name(), label=ABSTAIN, explanation=why)
+        wrong = [claim for claim in claims if claim.label not in (ClaimLabel.ENTAILMENT, None)]
+        unknown = [claim for claim in claims if claim.label is None]
+        supported = len(claims) - len(wrong) - len(unknown)
+        details: dict[str, Any] = {"cited": len(claims), "supported": supported}
+        if unknown and not wrong:
+            raise UndeterminedError(
+                f"{len(unknown)} of {len(claims)} citations could not be judged. The first: "
+                f"{unknown[0].error}",
+                claims=tuple(claims),
+                details=details,
+            )
+        told = f"The cited sources support {supported} of {len(claims)} sentences that cite"
+        if wrong:
+            told += f", and not: \u201c{one_line(wrong[0].text)}\u201d"
+        return Evaluation(
+            name=self.get_name(),
+            score=None if unknown else supported / len(claims),
+            label="unsupported" if wrong else "supported",
+            passed=not wrong,
+            failure=Failure.CITATION if wrong else None,
+            explanation=f"{told}.",
+            claims=tuple(claims),
+            details=details,
+        )
+
+
+def _as_sample(one: _Cited, sample: Sample) -> Sample:
+    """A statement with the documents that it cites for all its contexts."""
+    contexts = tuple(sample.contexts[at] for at in one.documents if at is not None)
+    return Sample(
+        question=sample.question, answer=one.text, contexts=contexts, preceding=one.preceding
+    )
+
+
+def _judged(one: _Cited, evaluation: Evaluation | None) -> Claim | None:
+    """A statement with a label by the sources that it cites; None where it states nothing.
+
+    Args:
+        one: The statement.
+        evaluation: What was found of it; None where it cites what there is not.
+    """
+    claim = Claim(text=one.text, span=one.span)
+    if evaluation is None:
+        return claim.model_copy(update={"label": ClaimLabel.NEUTRAL})
+    if evaluation.nothing_to_check:
+        return None
+    if evaluation.undetermined:
+        return claim.model_copy(update={"error": evaluation.error})
+    label = ClaimLabel.ENTAILMENT
+    if not evaluation.passed:
+        labels = [own.label for own in evaluation.claims]
+        refuted = ClaimLabel.CONTRADICTION in labels
+        label = ClaimLabel.CONTRADICTION if refuted else ClaimLabel.NEUTRAL
+    evidence = [
+        found.model_copy(update={"context": one.documents[found.context]})
+        for own in evaluation.claims
+        for found in own.evidence
+        if found.label is label and found.context is not None and found.context < len(one.documents)
+    ]
+    return claim.model_copy(update={"label": label, "evidence": tuple(dict.fromkeys(evidence))})
+
+
+# --- What is cited for what ----------------------------------------------------------------------
+
+
+def _cited(sample: Sample) -> Iterator[_Cited]:
+    """The statements of an answer that cite sources, in order."""
+    answer = sample.answer
+    marks = marks_in(answer, sample.contexts)
+    lists = [mark for mark in marks if mark.is_list]
+    said = [
+        unit
+        for unit in units(answer)
+        if not any(mark.start <= unit.start < mark.end for mark in lists)
+        and not states_nothing(unit.said)
+    ]
+    inline = [mark for mark in marks if not mark.is_list]
+    earlier = units(sample.preceding)[-1:]
+    if earlier:  # of a stream: "[1]" may stand behind the sentence before
+        behind = _documents([mark for mark in inline if _before(said, mark) is None])
+        inline = [mark for mark in inline if _before(said, mark) is not None]
+        if behind:
+            yield _Cited(earlier[0].said, None, behind, "")
+    for unit in said:
+        own = [mark for mark in inline if (_before(said, mark) or said[0]) is unit]
+        documents = _documents(own) or _documents([m for m in lists if m.start >= unit.end][:1])
+        if documents:
+            preceding = f"{sample.preceding}{answer[: unit.start]}"
+            span = Span(start=unit.start, end=unit.end)
+            yield _Cited(unit.said, span, documents, preceding)
+
+
+def _documents(marks: Sequence[Mark]) -> tuple[int | None, ...]:
+    return tuple(dict.fromkeys(document for mark in marks for document in mark.documents))
+
+
+def _before(said: Sequence[Unit], mark: Mark) -> Unit | None:
+    """The unit that a citation belongs to: the last of which words stand before it."""
+    return next((unit for unit in reversed(said) if unit.start < mark.start), None)

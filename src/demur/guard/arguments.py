@@ -1,0 +1,42 @@
+"""What a guard was told."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from langchain_core.runnables import Runnable
+from langchain_core.runnables.utils import Input, Output
+from pydantic import PrivateAttr
+
+from demur._frozen import FrozenRunnable
+from demur.guard.recoveries import Again, Budget, Cite, Final, prepared
+from demur.schema import OnAbstain
+from demur.shapes import ContextsReader, Reader
+
+OnError = Literal["open", "closed", "raise"]
+Streaming = Literal["buffer", "sentence"]
+
+
+class GuardArguments(FrozenRunnable[Input, Output]):
+    """What a guard was told, which every call of it reads. `Guard` says what it means."""
+
+    chain: Runnable[Input, Output]
+    evaluators: tuple[Runnable[Any, Any], ...]
+    on_fail: dict[str, Again | Final]
+    on_pass: Cite | None
+    budget: Budget
+    on_error: OnError
+    on_abstain: OnAbstain
+    streaming: Streaming
+    question: Reader | None
+    answer: Reader | None
+    contexts: ContextsReader | None
+    conversation: bool | Reader
+
+    _policy: dict[str, Again | Final] = PrivateAttr()
+    """`on_fail`, with the models that it names."""
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Find the models, so that a wrong name shows now and not in a call."""
+        super().model_post_init(context)
+        self._policy = prepared(self.on_fail)

@@ -1,0 +1,153 @@
+"""What a guarded call comes to: what leaves, or what is raised, and the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from demur.edits import Cited, Form, blocks, notes
+from demur.guard.arguments import GuardArguments
+from demur.guard.citing import cited_attempt
+from demur.guard.recoveries import END, Annotate, Block, Final
+from demur.guard.trace import (
+    AnswerRejected,
+    Attempt,
+    EvaluatorFailed,
+    Limited,
+    Trace,
+    TraceOutcome,
+)
+from demur.guard.verdicts import accepts, feedback_on
+from demur.schema import OnAbstain, Usage
+from demur.shapes import Answer
+
+
+@dataclass(frozen=True)
+class Tried:
+    """An attempt, with what the trace does not hold."""
+
+    attempt: Attempt
+    answer: Answer
+    style: str | None = None
+    same_as: int | None = None
+    """The number of the earlier attempt that gave this very answer."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Why there is no further attempt."""
+
+    reason: str
+    final: Final | None = None
+    """What the policy says about the failure; None for its end."""
+    limit: Limited | None = None
+    error: str | None = None
+    """What a failed repair said. The reason has the kind of error alone, for anyone to see."""
+    usage: Usage = field(default_factory=Usage)
+    """What was spent on one that came to nothing."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What a guarded call comes to."""
+
+    trace: Trace
+    output: Any = None
+    refusal: str | None = None
+    """The text, if the output is a refusal: a guard around this one is not to judge it."""
+    error: AnswerRejected | EvaluatorFailed | None = None
+    """What is raised in the place of an output."""
+
+
+def ending_of(
+    guard: GuardArguments[Any, Any],
+    tried: Sequence[Tried],
+    ended: Ended,
+    usage: Usage,
+    seconds: float,
+) -> Ending:
+    """What a guarded call comes to after these attempts."""
+    last = tried[-1]
+    final = ended.final or guard.on_fail[END]
+    assert isinstance(final, Final)  # make_policy sees to it
+    form = None if guard.on_pass is None else guard.on_pass.form
+    passed = last.attempt.verdict == "passed"
+    cited = cited_attempt(last.attempt, form) if form is not None and passed else None
+    trace = Trace(
+        outcome=_outcome(tried, ended, final),
+        reason=ended.reason,
+        error=ended.error,
+        limit=ended.limit,
+        attempts=tuple(each.attempt for each in tried),
+        citations=() if cited is None else cited.citations,
+        usage=usage,
+        time=datetime.now(timezone.utc),
+        seconds=seconds,
+    )
+    if last.attempt.verdict == "abstained":
+        return Ending(trace, last.answer.as_passed(), refusal=last.attempt.answer)
+    mark: dict[str, Any] = {"outcome": trace.outcome, "reason": trace.reason}
+    if last.attempt.verdict in ("passed", "nothing_to_check"):
+        mark["evidence"] = trace.evidence
+        if cited is not None and form is not None:
+            mark["citations"] = [citation.model_dump() for citation in cited.citations]
+            return Ending(trace, last.answer.cited(_content(cited, form), mark))
+        return Ending(trace, last.answer.as_passed(mark if len(tried) > 1 else None))
+    if trace.outcome == "evaluator_failed":
+        if guard.on_error == "open":
+            return Ending(trace, last.answer.as_passed())
+        if guard.on_error == "raise":
+            error = EvaluatorFailed(f"No answer was let through: {ended.reason}", trace)
+            return Ending(trace, error=error)
+    held = _best_of(tried, guard.on_abstain) if isinstance(final, Annotate) else last
+    if isinstance(final, Block) or not held.answer.takes_text:
+        return Ending(trace, error=AnswerRejected(_rejection(trace, final), trace))
+    if isinstance(final, Annotate):
+        note = final.text(feedback_on(held.attempt))
+        return Ending(trace, held.answer.noted(f"\n\n{note}" if note else "", mark))
+    undetermined = last.attempt.verdict == "undetermined"
+    refusal = final.refusal(feedback_on(last.attempt, len(tried)), undetermined)
+    return Ending(trace, held.answer.reworded(refusal, mark), refusal=refusal)
+
+
+def _content(cited: Cited, form: Form) -> str | list[dict[str, Any]]:
+    """What a cited answer's text is: a text, or a content block with citations."""
+    return cited.text + notes(cited.citations, form) if form != "blocks" else blocks(cited)
+
+
+def _outcome(tried: Sequence[Tried], ended: Ended, final: Final) -> TraceOutcome:
+    verdict = tried[-1].attempt.verdict
+    if verdict == "abstained" or verdict == "nothing_to_check":
+        return verdict
+    if verdict == "passed":
+        if tried[-1].attempt.removed:
+            return "trimmed"
+        return "passed" if len(tried) == 1 else "recovered"
+    if verdict == "undetermined" and ended.limit is None:
+        return "evaluator_failed"
+    return final.outcome
+
+
+def _rejection(trace: Trace, final: Final) -> str:
+    """Why nothing was let through, in words."""
+    held = (
+        ""
+        if isinstance(final, Block)
+        else " The chain's output cannot hold another text in the answer's place: name the key of "
+        "the answer (answer='...'), or let the guard raise (on_fail=Block())."
+    )
+    return f"The answer was rejected: {trace.reason}.{held}"
+
+
+def _best_of(tried: Sequence[Tried], on_abstain: OnAbstain) -> Tried:
+    """The attempt to fall back on: the fewest evaluations against it, then the highest scores."""
+
+    def merit(candidate: Tried) -> tuple[int, float]:
+        evaluations = candidate.attempt.evaluations
+        scores = [e.score for e in evaluations if e.score is not None]
+        mean = sum(scores) / len(scores) if scores else float("-inf")
+        return sum(accepts(e, on_abstain) for e in evaluations), mean
+
+    return max(tried, key=merit)

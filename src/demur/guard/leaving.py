@@ -1,0 +1,119 @@
+"""The text of an answer that leaves sentence by sentence, with marks, and without what fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+
+from demur.edits import Citation, Form, Place, Remainder, annotation, cited
+from demur.evaluators import Piece, piece_at
+from demur.schema import Evaluation
+
+_WHOLE = re.compile(r"[ \t]*\||.*(?:```|~~~)", re.DOTALL)
+"""What tables and blocks of code begin with: they stay or go as a whole."""
+
+
+class LeavingText:
+    """What has left of an answer.
+
+    Where sentences are taken out, one that goes on from one that is gone holds up what follows, as
+    tables and code do: what becomes of them is known at the end. A heading, and what announces
+    a list, leave with what stands under them.
+    """
+
+    def __init__(self, form: Form | None, strips: bool) -> None:
+        """`form` is that of citations, if there are to be any."""
+        self.text = ""
+        self.ends: list[int] = [0]
+        """How long the text was after each sentence."""
+        self.held = False
+        """Whether nothing more can leave before the end."""
+        self._form = form
+        self._strips = strips
+        self._left = Remainder("", [])
+        self._end = 0
+
+    def skip(self, answer: str, span: tuple[int, int]) -> None:
+        """A sentence does not leave."""
+        self._left = self._with(answer, piece_at(answer, *span), removed=True)
+
+    def leave(
+        self,
+        answer: str,
+        span: tuple[int, int],
+        evaluations: Sequence[Evaluation],
+        contexts: Sequence[Document],
+    ) -> tuple[str, list[dict[str, Any]]]:
+        """A sentence leaves.
+
+        Args:
+            answer: As far as it is there.
+            span: Of the sentence; it follows the one before.
+            evaluations: Of the sentence by itself.
+            contexts: What it was held against.
+
+        Returns:
+            What the text goes on with, and the citations in it as LangChain's content blocks have
+            them. Empty where it is held up.
+        """
+        if self._form is None and not self._strips:
+            piece, self._end = answer[self._end : span[1]], span[1]
+            self._grown(self.text + piece)
+            return piece, []
+        if _WHOLE.match(answer[slice(*span)]):
+            self.held = True
+            return "", []
+        return self._edited(answer, piece_at(answer, *span), evaluations, contexts)
+
+    def _edited(
+        self,
+        answer: str,
+        piece: Piece,
+        evaluations: Sequence[Evaluation],
+        contexts: Sequence[Document],
+    ) -> tuple[str, list[dict[str, Any]]]:
+        sentence = answer[piece.start : piece.end]
+        said = sentence
+        citations: tuple[Citation, ...] = ()
+        if self._form is not None:
+            whole = [Place(0, len(sentence))]
+            found = cited(sentence, whole, evaluations, contexts, self._form)
+            said, citations = found.text.strip(), found.citations
+        left = self._with(answer, piece, removed=not said)
+        at = len(left.pieces) - 1
+        head = answer[piece.start : piece.begin]
+        left = left.with_reworded({at: said.removeprefix(head)})
+        if self._strips:
+            left = left.without(())
+            waits = piece.kind == "heading" or said.endswith((":", "："))
+            self.held = at in Remainder(answer, left.pieces, left.removed).lost
+            if waits or self.held:
+                self._left = left
+                return "", []
+        text = left.text
+        if not text.startswith(self.text):  # it can only be told as a whole
+            self.held = True
+            return "", []
+        self._left = left
+        gone, base = len(self.text), len(text) - len(said)
+        self._grown(text)
+        return text[gone:], [
+            annotation(
+                citation.model_copy(
+                    update={"start": citation.start + base, "end": citation.end + base}
+                )
+            )
+            for citation in citations
+        ]
+
+    def _with(self, answer: str, piece: Piece, removed: bool) -> Remainder:
+        pieces = [*self._left.pieces, piece]
+        gone = {*self._left.removed, *([len(pieces) - 1] if removed else [])}
+        return Remainder(answer, pieces, frozenset(gone), self._left.reworded)
+
+    def _grown(self, text: str) -> None:
+        self.text = text
+        self.ends.append(len(text))

@@ -1,0 +1,190 @@
+"""Sentences that leave with their marks, and sentences that do not leave."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from functools import reduce
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessageChunk
+from langchain_core.runnables import RunnableGenerator
+from langchain_core.runnables.utils import AddableDict
+
+from demur import Annotate, Cite, Guard, Regenerate, Strip
+from demur.edits import FORMS
+from demur.guard import REFUSAL, REPLACE
+from support.held import LOUVRE, HeldByNumbers
+
+GOOD = "The Louvre opened in 1793. On show are 35000 works."
+ONE_BAD = "The Louvre opened in 1793. In 1850 it burnt down. On show are 35000 works."
+
+
+def _documents(output: Any) -> list[Document]:
+    return list(LOUVRE)
+
+
+def _guard(answer: str, *, message: bool = False, **options: Any) -> Guard[Any, Any]:
+    def words(given: Iterator[Any]) -> Iterator[Any]:
+        list(given)
+        for word in re.findall(r"\s*\S+", answer):
+            yield AIMessageChunk(content=word) if message else word
+
+    async def awords(given: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        for word in words(iter([one async for one in given])):
+            yield word
+
+    options = {"contexts": _documents, "streaming": "sentence", **options}
+    return Guard(RunnableGenerator(words, awords), HeldByNumbers(), **options)
+
+
+class _Replaced(BaseCallbackHandler):
+    def __init__(self) -> None:
+        self.events: list[Any] = []
+
+    def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+        if name == REPLACE:
+            self.events.append(data)
+
+
+def _streamed(guarded: Guard[Any, Any]) -> tuple[list[str], list[Any]]:
+    handler = _Replaced()
+    chunks = [
+        chunk if isinstance(chunk, str) else str(chunk.text)
+        for chunk in guarded.stream("When?", {"callbacks": [handler]})
+    ]
+    return [chunk for chunk in chunks if chunk], handler.events
+
+
+def _invoked(guarded: Guard[Any, Any]) -> str:
+    found = guarded.invoke("When?")
+    return found if isinstance(found, str) else str(found.text)
+
+
+@pytest.mark.parametrize("message", [False, True])
+def test_marks_leave_with_their_sentence(message: bool) -> None:
+    guarded = _guard(GOOD, message=message, on_pass=Cite())
+    chunks, replaced = _streamed(guarded)
+    assert chunks == ["The Louvre opened in 1793 [1].", " On show are 35000 works [2]."]
+    assert replaced == []
+
+
+def test_notes_leave_at_the_end() -> None:
+    guarded = _guard(GOOD, on_pass=Cite("footnotes"))
+    chunks, replaced = _streamed(guarded)
+    assert chunks[:2] == ["The Louvre opened in 1793 [^1].", " On show are 35000 works [^2]."]
+    assert chunks[2].startswith("\n\n[^1]: [Louvre guide]")
+    assert replaced == []
+
+
+@pytest.mark.parametrize("message", [False, True])
+@pytest.mark.parametrize("on_pass", [None, Cite(), Cite("footnotes")])
+def test_a_stripped_sentence_never_leaves(on_pass: Cite | None, message: bool) -> None:
+    guarded = _guard(ONE_BAD, message=message, on_fail="strip", on_pass=on_pass)
+    chunks, replaced = _streamed(guarded)
+    assert "1850" not in "".join(chunks)
+    assert replaced == []
+    assert "".join(chunks) == _invoked(guarded)
+    assert len(chunks) >= 2
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "blocks"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        GOOD,
+        ONE_BAD,
+        "Facts:\n1. since 1793\n2. fire in 1850\n3. works: 35000\n\nThe Louvre is of 1793.",
+        "# Louvre\n\nFire in 1850.\n\n# Art\n\nOn show are 35000 works.",
+        "| year | what |\n|---|---|\n| 1793 | open |\n\nOn show are 35000 works.",
+        "The Louvre opened in 1793. Ada drew it in 1850. She saw 35000 works. Open since 1793.",
+        "The Louvre opened in 1793. [2] On show are 35000 works [1].\n\nSource: 1",
+        "In 1850 it burnt down.",
+        "- since 1793. Fire in 1850.\n- fire in 1851. On show are 35000 works.",
+    ],
+)
+def test_what_a_client_has_in_the_end_is_what_invoke_returns(answer: str, form: Any) -> None:
+    guarded = _guard(answer, on_fail="strip", on_pass=Cite(form))
+    text = ""
+    handler = _Replaced()
+    for chunk in guarded.stream("When?", {"callbacks": [handler]}):
+        while handler.events:
+            text = text[: handler.events.pop()["keep"]]
+        text += chunk
+    assert text == guarded.invoke("When?")
+
+
+def test_what_goes_on_from_a_stripped_sentence_waits_for_the_end() -> None:
+    answer = "The Louvre opened in 1793. Ada drew it in 1850. She saw 35000 works. Since 1793."
+    chunks, replaced = _streamed(_guard(answer, on_fail="strip"))
+    assert chunks == ["The Louvre opened in 1793.", " Since 1793."]
+    assert replaced == []
+
+
+def test_a_heading_leaves_with_what_stands_under_it() -> None:
+    answer = "# Fire\n\nIn 1850.\n\n# Art\n\nOn show are 35000 works."
+    chunks, replaced = _streamed(_guard(answer, on_fail="strip"))
+    assert "".join(chunks) == "# Art\n\nOn show are 35000 works."
+    assert replaced == []
+
+
+def test_where_too_little_is_left_what_was_streamed_is_taken_back() -> None:
+    guarded = _guard(ONE_BAD, on_fail={"contradiction": Strip()})
+    handler = _Replaced()
+    chunks = list(guarded.stream({"question": "Was it down in 1850?"}, {"callbacks": [handler]}))
+    assert chunks[-1] == REFUSAL
+    assert handler.events == [{"keep": 0, "keys": []}]
+    assert "1850" not in "".join(chunks)
+
+
+def test_another_recovery_stops_the_stream() -> None:
+    guarded = _guard(ONE_BAD, on_fail={"contradiction": Regenerate(), "neutral": Strip()})
+    chunks, replaced = _streamed(guarded)
+    assert chunks[0] == "The Louvre opened in 1793."
+    assert replaced == [{"keep": 0, "keys": []}]
+
+
+def test_a_best_effort_has_no_marks_in_the_end() -> None:
+    guarded = _guard(ONE_BAD, on_fail=Annotate("(?)"), on_pass=Cite())
+    chunks, replaced = _streamed(guarded)
+    assert chunks[0] == "The Louvre opened in 1793 [1]."
+    assert replaced == [{"keep": 0, "keys": []}]
+    assert chunks[-1] == f"{ONE_BAD}\n\n(?)"
+
+
+async def test_the_same_holds_natively_asynchronous() -> None:
+    guarded = _guard(ONE_BAD, on_fail="strip", on_pass=Cite())
+    chunks = [chunk async for chunk in guarded.astream("When?")]
+    assert "".join(chunks) == _invoked(guarded)
+    assert chunks[0] == "The Louvre opened in 1793 [1]."
+
+
+def test_citations_in_blocks_add_up_to_those_of_the_whole() -> None:
+    guarded = _guard(GOOD, message=True, on_pass=Cite("blocks"))
+    chunks = list(guarded.stream("When?"))
+    (first,) = chunks[0].content
+    assert first["annotations"][0]["cited_text"] == LOUVRE[0].page_content
+    (whole,) = reduce(lambda total, chunk: total + chunk, chunks).content
+    (invoked,) = guarded.invoke("When?").content
+    assert whole["text"] == invoked["text"] == GOOD
+    for one in (*whole["annotations"], *invoked["annotations"]):
+        one.pop("id")
+    assert whole["annotations"] == invoked["annotations"]
+
+
+def test_a_mapping_has_its_citations_in_the_last_chunk() -> None:
+    def pieces(given: Iterator[Any]) -> Iterator[Any]:
+        list(given)
+        yield AddableDict(context=list(LOUVRE))
+        for word in re.findall(r"\s*\S+", GOOD):
+            yield AddableDict(answer=word)
+
+    guarded = Guard(
+        RunnableGenerator(pieces), HeldByNumbers(), streaming="sentence", on_pass=Cite()
+    )
+    chunks = list(guarded.stream("When?"))
+    assert [one["number"] for one in chunks[-1]["citations"]] == [1, 2]
+    assert reduce(lambda total, chunk: total + chunk, chunks) == guarded.invoke("When?")

@@ -1,0 +1,263 @@
+"""Answers that pass, and what they rest on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableLambda
+from pydantic import BaseModel
+
+from demur import (
+    Annotate,
+    Block,
+    Budget,
+    CitationSupport,
+    Cite,
+    DemurError,
+    Guard,
+    Regenerate,
+    Repair,
+)
+from demur.edits import FORMS
+from demur.guard import OUTCOME, REFUSAL
+from support.fakes import ScriptedModel
+from support.guarded import Chain, run, traced
+from support.held import LOUVRE, HeldByNumbers
+
+ANSWER = "It opened in 1793. It has 35000 works."
+CITED = "It opened in 1793 [1]. It has 35000 works [2]."
+MODES = ["sync", "async"]
+
+
+def _documents(output: Any) -> list[Document]:
+    return list(LOUVRE)
+
+
+def _guard(*outputs: Any, cite: Cite | None = None, **options: Any) -> Guard[Any, Any]:
+    options = {"contexts": _documents, "on_pass": cite or Cite(), **options}
+    return Guard(RunnableLambda(Chain(*outputs)), HeldByNumbers(), **options)
+
+
+def _in_a_mapping(answer: Any) -> dict[str, Any]:
+    return {"answer": answer, "context": list(LOUVRE)}
+
+
+# --- Where marks and citations stand -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_string_has_the_marks(mode: str) -> None:
+    assert run(_guard(ANSWER), "When?", mode) == CITED
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_message_has_the_marks_and_says_what_they_are(mode: str) -> None:
+    found = run(_guard(AIMessage(ANSWER, id="m1")), "When?", mode)
+    assert (found.id, found.text) == ("m1", CITED)
+    told = found.response_metadata["demur"]
+    assert told["outcome"] == "passed"
+    assert [one["number"] for one in told["citations"]] == [1, 2]
+    assert told["citations"][0]["id"] == "louvre-1"
+
+
+def test_a_mapping_has_them_under_a_key_of_their_own() -> None:
+    output = _in_a_mapping(ANSWER)
+    found = _guard(output, contexts=None).invoke("When?")
+    assert found["answer"] == CITED
+    assert [one["quote"] for one in found["citations"]] == [d.page_content for d in LOUVRE]
+    assert "citations" not in output
+
+
+def test_citations_that_the_chain_has_put_beside_the_answer_do_not_leave() -> None:
+    output = {**_in_a_mapping(ANSWER), "citations": ["nobody has checked this"]}
+    found = _guard(output, contexts=None).invoke("When?")
+    assert [one["number"] for one in found["citations"]] == [1, 2]
+
+
+def test_the_trace_and_the_outcome_tell_the_same() -> None:
+    told: list[Any] = []
+
+    class Handler(BaseCallbackHandler):
+        def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
+            if name == OUTCOME:
+                told.extend(data["citations"])
+
+    guarded = _guard(AIMessage(ANSWER))
+    found = guarded.with_trace().invoke("When?", {"callbacks": [Handler()]})
+    citations = [one.model_dump() for one in found.trace.citations]
+    assert citations == told == found.output.response_metadata["demur"]["citations"]
+    assert [CITED[one["start"] : one["end"]] for one in citations] == [
+        "It opened in 1793 [1].",
+        "It has 35000 works [2].",
+    ]
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != "blocks"])
+def test_without_marks_the_text_is_the_chains(form: Any) -> None:
+    found = traced(_guard(ANSWER, cite=Cite(form)))
+    assert found.trace.attempts[0].answer == ANSWER
+    assert (found.output == ANSWER) is (form == "list")
+    assert len(found.trace.citations) == 2
+
+
+def test_blocks_are_in_a_messages_content() -> None:
+    found = _guard(AIMessage(ANSWER), cite=Cite("blocks")).invoke("When?")
+    assert found.text == ANSWER
+    (block,) = found.content_blocks
+    assert [one["cited_text"] for one in block["annotations"]] == [
+        document.page_content for document in LOUVRE
+    ]
+
+
+@pytest.mark.parametrize("output", [ANSWER, _in_a_mapping(ANSWER)])
+def test_blocks_take_a_message(output: Any) -> None:
+    with pytest.raises(DemurError, match="only a message holds content blocks"):
+        _guard(output, cite=Cite("blocks")).invoke("When?")
+
+
+class Facts(BaseModel):
+    year: int
+    works: int
+
+
+@pytest.mark.parametrize("output", [Facts(year=1793, works=35000), {"year": 1793, "works": 35000}])
+def test_of_data_nothing_changes_and_citations_name_the_values(output: Any) -> None:
+    found = traced(_guard(output))
+    assert found.output == output
+    assert [(one.path, one.number) for one in found.trace.citations] == [
+        ("$.year", 1),
+        ("$.works", 2),
+    ]
+
+
+# --- Which answers ------------------------------------------------------------------------------
+
+
+def test_an_answer_that_a_recovery_brought_has_them() -> None:
+    found = traced(_guard("It opened in 1850.", ANSWER, on_fail=Regenerate()))
+    assert (found.output, found.trace.outcome) == (CITED, "recovered")
+
+
+def test_a_repaired_answer_has_them() -> None:
+    model = ScriptedModel(script=lambda stage, messages: ANSWER)
+    found = traced(_guard("It opened in 1850.", on_fail=Repair(model)))
+    assert (found.output, found.trace.outcome) == (CITED, "recovered")
+
+
+@pytest.mark.parametrize(
+    ("answer", "options", "left"),
+    [
+        ("It opened in 1850.", {"on_fail": "abstain"}, REFUSAL),
+        ("It opened in 1793. In 1850 it burnt.", {"on_fail": Annotate("(?)")}, None),
+        ("I do not know.", {}, "I do not know."),
+        ("It was unsure in 1793.", {"on_error": "open"}, "It was unsure in 1793."),
+    ],
+)
+def test_what_did_not_pass_has_none(answer: str, options: Any, left: str | None) -> None:
+    found = traced(_guard(answer, **options))
+    assert found.trace.citations == ()
+    assert found.output == (left or f"{answer}\n\n(?)")
+
+
+def test_without_on_pass_nothing_changes() -> None:
+    guarded = Guard(RunnableLambda(Chain(ANSWER)), HeldByNumbers(), contexts=_documents)
+    found = traced(guarded)
+    assert (found.output, found.trace.citations) == (ANSWER, ())
+
+
+@pytest.mark.parametrize("wrong", ["numbers", Block(), Cite, 3])
+def test_on_pass_takes_cite(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"on_pass: expected Cite\(...\)"):
+        _guard(ANSWER, on_pass=wrong)
+
+
+def test_a_form_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"'numbers', 'footnotes'.*got 'apa'"):
+        Cite("apa")  # type: ignore[arg-type]
+
+
+# --- The chain's own citations -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("It opened in 1793 [2]. It has 35000 works [2].", CITED),
+        ("It opened in 1793 [9]. It has 35000 works.", CITED),
+        (
+            "It opened in 1793.\n\nSource: works.txt",
+            "It opened in 1793 [1].",
+        ),
+    ],
+)
+def test_one_that_does_not_support_its_sentence_is_corrected(
+    answer: str, left: str, mode: str
+) -> None:
+    chain = RunnableLambda(Chain(answer))
+    judges = HeldByNumbers(), CitationSupport(HeldByNumbers())
+    guarded = Guard(chain, *judges, on_fail={"citation": Cite()}, contexts=_documents)
+    found = traced(guarded, mode=mode)
+    assert (found.output, found.trace.outcome) == (left, "recovered")
+    first, second = found.trace.attempts
+    assert first.evaluations[1].failures == ("citation",)
+    assert (second.origin, second.recovery) == ("edit", "cite")
+
+
+def test_by_default_it_is_corrected_at_no_cost() -> None:
+    chain = Chain("It opened in 1793 [2].", "never asked for")
+    judges = HeldByNumbers(), CitationSupport(HeldByNumbers())
+    found = traced(Guard(RunnableLambda(chain), *judges, contexts=_documents))
+    assert found.output == "It opened in 1793 [1]."
+    assert len(chain.inputs) == 1
+
+
+def test_one_that_cannot_be_confirmed_is_taken_out() -> None:
+    """The sentence is supported by the documents together, and by none alone."""
+    answer = "It has 35000 works since 1793 [2]."
+    together = Document("Since 1793 there are 35000 works.")
+    chain = RunnableLambda(Chain(answer))
+    guarded = Guard(
+        chain,
+        HeldByNumbers(),
+        CitationSupport(_Never()),
+        on_fail={"citation": Cite()},
+        contexts=lambda output: [LOUVRE[0], together],
+        budget=Budget(attempts=4),
+    )
+    found = traced(guarded)
+    assert (found.output, found.trace.outcome) == ("It has 35000 works since 1793.", "recovered")
+
+
+class _Never(HeldByNumbers):
+    """Finds no sentence supported."""
+
+    def _steps(self, sample: Any) -> Any:
+        return (yield from super()._steps(sample.model_copy(update={"contexts": ()})))
+
+
+def test_one_that_is_wrong_is_told_to_whoever_answers_again() -> None:
+    told: list[str] = []
+    chain = Chain("It opened in 1793 [2].", "It opened in 1793 [1].")
+
+    def tell(given: Any, feedback: Any) -> Any:
+        told.append(feedback.text)
+        return given
+
+    judges = HeldByNumbers(), CitationSupport(HeldByNumbers())
+    on_fail = {"citation": Regenerate(tell)}
+    found = traced(Guard(RunnableLambda(chain), *judges, on_fail=on_fail, contexts=_documents))
+    assert found.output == "It opened in 1793 [1]."
+    assert "support 0 of 1 sentences" in told[0]
+
+
+def test_what_a_wrong_answer_cites_is_not_corrected_but_answered_again() -> None:
+    chain = Chain("It opened in 1850 [2].", "It opened in 1793 [1].")
+    judges = HeldByNumbers(), CitationSupport(HeldByNumbers())
+    on_fail = {"citation": Cite(), "any": Regenerate()}
+    found = traced(Guard(RunnableLambda(chain), *judges, on_fail=on_fail, contexts=_documents))
+    assert (found.output, len(chain.inputs)) == ("It opened in 1793 [1].", 2)
