@@ -307,7 +307,10 @@ class TestQuestionAndContexts:
         with openai_server(serving(search(), RIGHT)) as server:
             checks = HallucinationMiddleware(judged_by(seen, True))
             run(make_agent(server, [search_tool(make_retriever())], checks))
-        assert {"number": 0} in [document.metadata for document in seen[0].contexts]
+        about = [document.metadata for document in seen[0].contexts]
+        (tool_call,) = {one["tool_call_id"] for one in about}
+        of_tool = {"tool": "search", "tool_call_id": tool_call, "turn": 1}
+        assert {"number": 0, **of_tool} in about
 
     def test_are_not_what_a_failed_tool_said(self, run: Run) -> None:
         seen: list[Sample] = []

@@ -163,7 +163,7 @@ def is_own(answer: AIMessage | str, judged: AIMessage | str) -> bool:
     if isinstance(answer, str) or isinstance(judged, str):
         return answer is judged or (isinstance(judged, str) and answer == judged)
     same = str(answer.text) == str(judged.text)
-    return same and outcome_of(answer) in (None, "recovered")
+    return same and outcome_of(answer) in (None, "passed", "recovered")
 
 
 def outcome_of(answer: AIMessage) -> str | None:

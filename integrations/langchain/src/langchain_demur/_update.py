@@ -39,8 +39,18 @@ class Update:
             DemurError: The old one stands where it cannot be taken out.
         """
         if is_own(answer, self.answer):
-            return _like(self.output, {**self.values})
+            return _like(self.output, self._with(answer))
         return _cleared(self.output, self.values, self.state, _text(self.answer), answer)
+
+    def _with(self, answer: AIMessage | str) -> dict[str, Any]:
+        """The update with the same answer, which says what the guard did."""
+
+        def swapped_in(value: Any) -> Any:
+            if isinstance(value, list):
+                return [answer if one is self.answer else one for one in value]
+            return answer if value is self.answer else value
+
+        return {key: swapped_in(value) for key, value in self.values.items()}
 
 
 def read_update(output: Any, key: str | None, call: Call, told: Collection[str]) -> Update:

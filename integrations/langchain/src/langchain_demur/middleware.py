@@ -14,7 +14,7 @@ from pydantic_core import from_json, to_json
 
 from demur import DemurError
 from demur.evaluators import EvaluatorLike
-from demur.guard import Budget, Feedback, OnError, OnFail
+from demur.guard import Budget, Cite, Feedback, OnError, OnFail
 from demur.schema import OnAbstain
 from demur.shapes import NoSuchForm, check_reader, find_answer, last_written, sources
 from langchain_demur._messages import (
@@ -67,6 +67,9 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
             `Regenerate` makes of the messages that the model was sent and the `Feedback` the
             messages that it is sent in the next attempt; without one, they are followed by one that
             tells the problems.
+        on_pass: `Cite()`: each supported sentence of an answer shows what it rests on: results of
+            tools, with the tool's name and the call's id. The message has its citations in
+            `response_metadata["demur"]["citations"]`.
         budget: What may be spent. The attempts are all answers to one user message, even where the
             agent calls tools in between; the other limits hold for one call of the model with all
             its attempts.
@@ -93,6 +96,7 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         self,
         *evaluators: EvaluatorLike | Sequence[EvaluatorLike],
         on_fail: OnFail = None,
+        on_pass: Cite | None = None,
         budget: Budget | None = None,
         on_error: OnError = "closed",
         on_abstain: OnAbstain = "pass",
@@ -106,6 +110,7 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
         self._contexts = contexts
         options: dict[str, Any] = {
             "on_fail": policy_of(on_fail, model, lambda own: _on_messages(own or tell)),
+            "on_pass": on_pass,
             "on_error": on_error,
             "on_abstain": on_abstain,
             "conversation": _CONVERSATION if conversation else False,
@@ -275,7 +280,7 @@ def _repaired(structured: Any, answer: AIMessage) -> Any:
         None where there was none, where the answer is a refusal, and where the class takes no such
         values.
     """
-    if structured is None or outcome_of(answer) != "recovered":
+    if structured is None or outcome_of(answer) not in ("recovered", "trimmed"):
         return None
     try:
         return find_answer(structured).repaired(str(answer.text))

@@ -15,7 +15,7 @@ from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from pydantic import BaseModel
 
 from demur.evaluators import EvaluatorLike
-from demur.guard import Budget, Feedback, OnError, OnFail, refuse_memory
+from demur.guard import Budget, Cite, Feedback, OnError, OnFail, refuse_memory
 from demur.schema import OnAbstain
 from demur.shapes import check_reader, sources
 from langchain_demur._messages import tell
@@ -44,6 +44,7 @@ def guarded_node(
     node: Node,
     *evaluators: EvaluatorLike | Sequence[EvaluatorLike],
     on_fail: OnFail = None,
+    on_pass: Cite | None = None,
     budget: Budget | None = None,
     on_error: OnError = "closed",
     on_abstain: OnAbstain = "pass",
@@ -76,6 +77,8 @@ def guarded_node(
             `Regenerate` makes of the state and the `Feedback` the state that the node is run on in
             the next attempt; without one, its messages, if it has any, are followed by one that
             tells the problems, and its list of documents, if it has one, by what was found.
+        on_pass: `Cite()`: each supported sentence of an answer shows what it rests on. A message
+            has its citations in `response_metadata["demur"]["citations"]`.
         budget: What one run of the node may spend. The attempts are all answers to one user
             message, even where the node calls tools in between.
         on_error: What becomes of an answer that an evaluator could not decide about, as
@@ -110,6 +113,7 @@ def guarded_node(
     refuse_memory(node if isinstance(node, Runnable) else RunnableLambda(node))
     options: dict[str, Any] = {
         "on_fail": policy_of(on_fail, model, lambda own: _on_state(own or _tell_node)),
+        "on_pass": on_pass,
         "on_error": on_error,
         "on_abstain": on_abstain,
         "conversation": conversation,

@@ -1,0 +1,178 @@
+"""Agents whose answers show which results of tools they rest on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain.agents import create_agent
+from langchain.agents.structured_output import ToolStrategy
+from langchain_core.documents import Document
+from langchain_core.language_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, MessagesState, StateGraph
+from pydantic import BaseModel
+
+from demur import Cite, Strip
+from langchain_demur import HallucinationMiddleware, guarded_node
+from support.held import HeldByNumbers
+
+
+@tool
+def year(question: str) -> str:
+    """When it opened."""
+    return "The Louvre opened in 1793."
+
+
+@tool(response_format="content_and_artifact")
+def works(question: str) -> tuple[str, list[Document]]:
+    """How many works there are."""
+    found = [Document("There are 35000 works.", id="w", metadata={"source": "https://art.example"})]
+    return found[0].page_content, found
+
+
+class Model(GenericFakeChatModel):
+    """Says its messages one after the other."""
+
+    def bind_tools(self, *args: Any, **kwargs: Any) -> Any:
+        return self
+
+
+def calls(name: str, number: int, **args: Any) -> AIMessage:
+    asked = args or {"question": "?"}
+    call = {"name": name, "args": asked, "id": f"call-{number}", "type": "tool_call"}
+    return AIMessage("", tool_calls=[call])
+
+
+def agent(*says: AIMessage, **options: Any) -> Any:
+    agents = {
+        key: options.pop(key) for key in ("checkpointer", "response_format") if key in options
+    }
+    checks = HallucinationMiddleware(HeldByNumbers(), **{"on_pass": Cite(), **options})
+    return create_agent(
+        Model(messages=iter(says)), tools=[year, works], middleware=[checks], **agents
+    )
+
+
+def asked(text: str) -> Any:
+    return {"messages": [HumanMessage(text)]}
+
+
+SAID = AIMessage("It opened in 1793. It has 35000 works.")
+CITED = "It opened in 1793 [1]. It has 35000 works [2]."
+
+
+def test_a_citation_names_the_tool_and_the_call() -> None:
+    found = agent(calls("year", 1), calls("works", 2), SAID).invoke(asked("Tell me of it."))
+    last = found["messages"][-1]
+    assert last.text == CITED
+    first, second = last.response_metadata["demur"]["citations"]
+    assert first["metadata"] == {"tool": "year", "tool_call_id": "call-1", "turn": 1}
+    assert (first["title"], first["quote"]) == ("year", "The Louvre opened in 1793.")
+    assert second["metadata"]["tool_call_id"] == "call-2"
+    assert (second["id"], second["url"]) == ("w", "https://art.example")
+
+
+async def test_natively_asynchronous_too() -> None:
+    found = await agent(calls("year", 1), calls("works", 2), SAID).ainvoke(asked("Tell me."))
+    assert found["messages"][-1].text == CITED
+
+
+@pytest.mark.parametrize("mode", ["messages", "updates", "values"])
+def test_a_stream_has_the_marks(mode: str) -> None:
+    made = agent(calls("year", 1), calls("works", 2), SAID)
+    heard = str(list(made.stream(asked("Tell me."), stream_mode=mode)))
+    assert CITED in heard
+    assert SAID.text not in heard
+
+
+def test_an_answer_may_rest_on_an_earlier_turn_and_says_on_which() -> None:
+    says = (
+        *(calls("year", 1), AIMessage("It opened in 1793.")),
+        *(calls("works", 2), AIMessage("It has 35000 works. It opened in 1793.")),
+    )
+    made = agent(*says, conversation=True, checkpointer=InMemorySaver())
+    config: Any = {"configurable": {"thread_id": "1"}}
+    made.invoke(asked("When?"), config)
+    last = made.invoke(asked("How many, and when?"), config)["messages"][-1]
+    assert last.text == "It has 35000 works [1]. It opened in 1793 [2]."
+    told = last.response_metadata["demur"]["citations"]
+    assert [(one["metadata"]["tool"], one["metadata"]["turn"]) for one in told] == [
+        ("works", 2),
+        ("year", 1),
+    ]
+
+
+def test_blocks_are_kept_in_the_state() -> None:
+    made = agent(calls("year", 1), AIMessage("It opened in 1793."), on_pass=Cite("blocks"))
+    last = made.invoke(asked("When?"))["messages"][-1]
+    (block,) = last.content_blocks
+    assert last.text == "It opened in 1793."
+    assert block["annotations"][0]["cited_text"] == "The Louvre opened in 1793."
+
+
+def test_a_sentence_that_fails_is_taken_out() -> None:
+    said = AIMessage("The Louvre opened in 1793. In 1850 it burnt.")
+    made = agent(calls("year", 1), said, on_fail="strip")
+    heard = list(made.stream(asked("When?"), stream_mode=["messages", "values"]))
+    last = heard[-1][1]["messages"][-1]
+    assert last.text == "The Louvre opened in 1793 [1]."
+    assert last.response_metadata["demur"]["outcome"] == "trimmed"
+    assert "1850" not in str(heard)
+
+
+class Facts(BaseModel):
+    """What is known."""
+
+    year: int
+    works: int | None = None
+
+
+def test_a_structured_response_is_cited_by_its_paths_and_loses_a_value_that_fails() -> None:
+    response = calls("Facts", 2, year=1793, works=99)
+    made = agent(
+        *(calls("year", 1), response), response_format=ToolStrategy(Facts), on_fail=Strip()
+    )
+    found = made.invoke(asked("When?"))
+    assert found["structured_response"] == Facts(year=1793)
+    made = agent(
+        *(calls("year", 1), calls("Facts", 2, year=1793)), response_format=ToolStrategy(Facts)
+    )
+    found = made.invoke(asked("When?"))
+    assert found["structured_response"] == Facts(year=1793)
+    told = [
+        message.response_metadata["demur"]["citations"]
+        for message in found["messages"]
+        if "demur" in message.response_metadata
+    ]
+    assert [one["path"] for one in told[-1]] == ["$.year"]
+
+
+def _graph(answer: Any, **options: Any) -> Any:
+    def generate(state: Any) -> Any:
+        return {"messages": [AIMessage(answer)]}
+
+    def contexts(state: Any) -> Any:
+        return [Document("The Louvre opened in 1793."), Document("There are 35000 works.")]
+
+    graph = StateGraph(MessagesState)
+    node = guarded_node(generate, HeldByNumbers(), contexts=contexts, **options)
+    graph.add_node("generate", node)
+    graph.add_edge(START, "generate")
+    graph.add_edge("generate", END)
+    return graph.compile()
+
+
+@pytest.mark.parametrize("form", ["numbers", "list"])
+def test_a_node_of_any_graph_cites_too(form: Any) -> None:
+    last = _graph(SAID.text, on_pass=Cite(form)).invoke(asked("When?"))["messages"][-1]
+    assert last.text == (CITED if form == "numbers" else SAID.text)
+    told = last.response_metadata["demur"]["citations"]
+    assert [one["number"] for one in told] == [1, 2]
+
+
+def test_a_node_of_any_graph_trims_too() -> None:
+    graph = _graph("The Louvre opened in 1793. In 1850 it burnt.", on_fail="strip")
+    assert graph.invoke(asked("When?"))["messages"][-1].text == "The Louvre opened in 1793."
