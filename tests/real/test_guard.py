@@ -9,7 +9,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.prompts import ChatPromptTemplate
 
-from demur import Guard, RefChecker
+from demur import CitationSupport, Cite, Guard, RefChecker
 from demur.guard import REFUSAL
 
 pytestmark = pytest.mark.real
@@ -61,6 +61,48 @@ def test_the_first_example_of_the_readme_works_as_typed(model: BaseChatModel) ->
     # Our own README, not what a model wrote.
     exec(example.replace("guarded.invoke(", "output = guarded.invoke("), names)  # noqa: S102
     assert "1793" in names["output"].text or names["output"].text == REFUSAL
+
+
+def test_the_example_of_the_readme_with_citations_works_as_typed(model: BaseChatModel) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    first, second, *_ = (block.split("```", 1)[0] for block in readme.split("```python\n")[1:])
+    names: dict[str, Any] = {}
+    # Our own README, not what a model wrote.
+    exec(f"{first}\n{second}", names)  # noqa: S102
+    given = {"question": QUESTION, "context": TEXT}
+    found = names["cited"].invoke(given)
+    assert "1793" in found.text or found.text == REFUSAL
+    if found.text != REFUSAL:
+        assert f"[^1]: document 1: “{TEXT}”" in found.text
+
+
+def test_a_failing_sentence_is_taken_out_and_the_others_are_cited_for(model: BaseChatModel) -> None:
+    said = "The Louvre is in Paris. The Louvre was built by Antoni Gaudí in 1926."
+    guard = Guard(
+        lambda given: {"answer": said, "context": [TEXT]},
+        RefChecker(model),
+        on_fail="strip",
+        on_pass=Cite(),
+    )
+    found = guard.with_trace().invoke({"input": "Where is the Louvre?"})
+    assert found.trace.outcome == "trimmed", found.trace
+    assert found.output["answer"] == "The Louvre is in Paris [1]."
+    assert found.output["citations"][0]["quote"] == TEXT
+
+
+@pytest.mark.parametrize(
+    ("said", "label"),
+    [
+        ("The Louvre opened as a museum in 1793 [1].", "supported"),
+        ("The Louvre opened as a museum in 1793 [2].", "unsupported"),
+    ],
+)
+def test_a_citation_of_the_wrong_document_is_found(
+    model: BaseChatModel, said: str, label: str
+) -> None:
+    other = "The ferry to the northern islands sails at noon from the old harbour."
+    found = CitationSupport(RefChecker(model)).invoke({"answer": said, "contexts": [TEXT, other]})
+    assert found.label == label, found
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 
 from demur._text import words
 from demur.evaluators import Piece, content_words, pieces, refers
@@ -43,8 +46,12 @@ class Remainder:
     def without_lost(self) -> Remainder:
         """Take out, too, what goes on from something that is gone."""
         left = self
-        while lost := left.lost:
-            left = left.without(lost)
+        while left.lost:
+            removed = set(left.removed)
+            for at in range(1, len(self.pieces)):
+                if left._is_lost(at, removed):
+                    removed.add(at)
+            left = left.without(removed)
         return left
 
     def with_reworded(self, reworded: Mapping[int, str]) -> Remainder:
@@ -61,7 +68,11 @@ class Remainder:
     @property
     def lost(self) -> list[int]:
         """The pieces that are left and go on from one that is not: "It is ...", "However, ..."."""
-        return [at for at in range(1, len(self.pieces)) if self._is_lost(at)]
+        return [at for at in range(len(self.pieces)) if self.is_lost(at)]
+
+    def is_lost(self, at: int) -> bool:
+        """Whether a piece is."""
+        return self._is_lost(at, self.removed)
 
     def said(self, at: int) -> str:
         """The words of a piece, without the marker of an item."""
@@ -83,11 +94,11 @@ class Remainder:
             between = self.answer[end : piece.start]
             gap = between if gap is None else _wider(gap, between)
             end = piece.end
-            if self._indent(piece) is not None:
+            if self._indents[at] is not None:
                 marker = ""
             head = self.answer[piece.start : piece.begin]
             if piece.kind == "item":
-                head = numbering.next(head, self._indent(piece), self._stays(at))
+                head = numbering.next(head, self._indents[at], self._stays(at))
             if at in self.removed:
                 marker = head or marker
                 continue
@@ -96,24 +107,19 @@ class Remainder:
             gap, marker = None, ""
         return text
 
-    def _is_lost(self, at: int) -> bool:
+    def _is_lost(self, at: int, removed: AbstractSet[int]) -> bool:
         piece, before = self.pieces[at], at - 1
-        kept = at not in self.removed and at not in self.reworded
-        if not kept or before not in self.removed or piece.kind not in ("sentence", "item"):
+        kept = at not in removed and at not in self.reworded
+        if not kept or before not in removed or piece.kind not in ("sentence", "item"):
             return False
         if _JOINS.match(self.said(at)):
             return True
-        if not refers(self.said(at)):
+        begins = _reference(self.said(at))
+        if begins is None:
             return False
-        begin = self._first_word(at)
-        while before in self.removed and refers(self.said(before)):
-            if self._first_word(before) != begin:
-                return True
+        while before in removed and _reference(self.said(before)) == begins:
             before -= 1  # "It ... It ...": both speak of what stands before them
-        return before < 0 or before in self.removed
-
-    def _first_word(self, at: int) -> str:
-        return next((word for word, _, _ in words(self.said(at))), "")
+        return before < 0 or before in removed
 
     def _alone(self, removed: set[int]) -> Iterator[int]:
         """Headings over nothing, what announces nothing, and items under one that went."""
@@ -141,15 +147,15 @@ class Remainder:
         end = at + 1
         while end < len(self.pieces) and (
             self.pieces[end].kind in ("item", "table", "code")
-            or (end > at + 1 and self._indent(self.pieces[end]) is None)
+            or (end > at + 1 and self._indents[end] is None)
         ):
             end += 1
         return {*range(at + 1, max(end, min(at + 2, len(self.pieces))))}
 
     def _under_item(self, at: int) -> Iterator[int]:
-        depth = self._indent(self.pieces[at]) or 0
+        depth = self._indents[at] or 0
         for n in range(at + 1, len(self.pieces)):
-            indent = self._indent(self.pieces[n])
+            indent = self._indents[n]
             if indent is not None and indent <= depth:
                 return
             yield n
@@ -157,7 +163,7 @@ class Remainder:
     def _line(self, at: int) -> set[int]:
         """An item and the sentences that follow in its line."""
         end = at + 1
-        while end < len(self.pieces) and self._indent(self.pieces[end]) is None:
+        while end < len(self.pieces) and self._indents[end] is None:
             end += 1
         return {*range(at, end)}
 
@@ -170,10 +176,16 @@ class Remainder:
         piece = self.pieces[at]
         return self.answer[piece.start : piece.begin].count("#") if piece.kind == "heading" else 0
 
-    def _indent(self, piece: Piece) -> int | None:
-        """How far it stands from its line's begin; None where something is before it."""
-        before = self.answer[self.answer.rfind("\n", 0, piece.start) + 1 : piece.start]
-        return None if before.strip() else len(before)
+    @cached_property
+    def _indents(self) -> list[int | None]:
+        """How far each piece stands from its line's begin; None where something is before it."""
+        indents: list[int | None] = []
+        line = end = 0
+        for piece in self.pieces:
+            line = max(line, self.answer.rfind("\n", line, piece.start) + 1)
+            indents.append(piece.start - line if end <= line else None)
+            end = piece.end
+        return indents
 
 
 def remainder(answer: str, failing: Iterable[Claim]) -> Remainder | None:
@@ -190,13 +202,14 @@ def remainder(answer: str, failing: Iterable[Claim]) -> Remainder | None:
     """
     cut = pieces(answer)
     whole = Remainder(answer, cut)
+    ends = [piece.end for piece in cut]
     removed: set[int] = set()
     for claim in failing:
-        held = [
-            at
-            for at, piece in enumerate(cut)
-            if claim.span and piece.start < claim.span.end and claim.span.start < piece.end
-        ]
+        held: list[int] = []
+        if claim.span is not None:
+            first = bisect_right(ends, claim.span.start)
+            after = (at for at in range(first, len(cut)) if cut[at].start >= claim.span.end)
+            held = [*range(first, next(after, len(cut)))]
         if not held:
             return None
         own = [at for at in held if not _announces(whole.said(at))]
@@ -221,6 +234,12 @@ class _Numbering:
         gone = gone if number > last else 0  # another list
         self._gone[indent] = number, gone + (not stays)
         return f"{number - gone}{marker[numbered.end() :]}"
+
+
+@lru_cache(maxsize=1024)  # in a stream, for each sentence again
+def _reference(text: str) -> str | None:
+    """The first word of a text that refers to what was said before it; None for another one."""
+    return next((word for word, _, _ in words(text)), "") if refers(text) else None
 
 
 def _wider(first: str, second: str) -> str:

@@ -89,7 +89,7 @@ class LeavingText:
         if self._strips:
             left = left.without(())
             waits = piece.kind == "heading" or said.endswith((":", "："))
-            self.held = at in Remainder(answer, left.pieces, left.removed).lost
+            self.held = Remainder(answer, left.pieces, left.removed).is_lost(at)
             if waits or self.held:
                 self._left = left
                 return "", []
