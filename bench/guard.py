@@ -3,9 +3,10 @@
     make bench        or: python -m bench.guard [--rounds 15] [--calls 40] [--latency 0.2]
 
 The overhead is that of an evaluator that answers at once, over chains that do, in turns with the
-bare chains. For the stream, ten sentences come from a server that gives a word every `--word`
-seconds, and are judged by RefChecker, whose calls take `--latency` each; both ways of streaming in
-turns. What is over its goal is said at the end, and is no failure: other work spoils the figures.
+bare chains; and of marks and trims, beside answers that leave, or are refused, as they are. For the
+stream, ten sentences come from a server that gives a word every `--word` seconds, and are judged by
+RefChecker, whose calls take `--latency` each; both ways of streaming in turns. What is over its
+goal is said at the end, and is no failure: other work spoils the figures.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import asyncio
 import gc
 import json
+import re
 import statistics
 import subprocess
 import sys
@@ -21,15 +23,27 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import cache, partial
 from typing import Any
 
+from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_openai import ChatOpenAI
 
-from demur import Evaluation, Guard, RefChecker, Sample
+from demur import (
+    Cite,
+    Claim,
+    ClaimLabel,
+    Evaluation,
+    Evidence,
+    Guard,
+    RefChecker,
+    Sample,
+    Span,
+)
 
 _MS_GOAL, _KB_GOAL, _FIRST_GOAL = 3.0, 200.0, 0.5
 
@@ -74,6 +88,8 @@ def main() -> None:
     options = parser.parse_args()
     with closing(asyncio.new_event_loop()) as loop:
         over = _overhead(options, loop)
+        print()
+        _edits(options)
         print()
         over += _first_sentence(options, loop)
     print("\n" + ("\n".join(f"over the goal: {one}" for one in over) or "nothing is over its goal"))
@@ -135,6 +151,67 @@ def _peak(run: Callable[[int], None]) -> float:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return (peak - before) / 1024
+
+
+# --- Marks and trims -----------------------------------------------------------------------------
+
+_MILL = "There is a mill number {} by the river. "
+_DOCUMENT = Document("".join(_MILL.format(at) for at in range(50)))
+
+
+def _edits(options: argparse.Namespace) -> None:
+    """Each sentence has a claim; of those that are trimmed every fifth one fails."""
+    print("ms of CPU per call | sentences | as it is  cited  ratio | failing  trimmed  ratio")
+    for count in (5, 50):
+        answer = "".join(_MILL.format(at) for at in range(count)).strip()
+        runs = []
+        for failing, guard in ((0, {}), (0, {"on_pass": Cite("footnotes")}), (5, {}), (5, _TRIM)):
+            judge = partial(_claims, failing)
+            made: Guard[Any, Any] = Guard(
+                RunnableLambda(lambda given, said=answer: said),
+                judge,
+                contexts=_document,
+                **{"on_fail": "abstain", **guard},
+            )
+            runs.append(partial(_again, made))
+        ms = _in_turns(runs, options.rounds, max(1, options.calls // 4))
+        print(
+            f"{'':<18} | {count:>9} | {ms[0]:>8.2f} {ms[1]:>6.2f} {ms[1] / ms[0]:>6.1f} "
+            f"| {ms[2]:>7.2f} {ms[3]:>8.2f} {ms[3] / ms[2]:>6.1f}"
+        )
+
+
+_TRIM: dict[str, Any] = {"on_fail": "strip"}
+
+
+def _document(output: Any) -> list[Document]:
+    return [_DOCUMENT]
+
+
+def _again(guard: Guard[Any, Any], count: int) -> None:
+    for _ in range(count):
+        guard.invoke(_GIVEN)
+
+
+@cache
+def _claims_of(answer: str, failing: int) -> tuple[Claim, ...]:
+    claims = []
+    for match in re.finditer(r"There is [^.]*\.", answer):
+        wrong = failing and int(re.findall(r"\d+", match[0])[0]) % failing == failing - 1
+        label = ClaimLabel.NEUTRAL if wrong else ClaimLabel.ENTAILMENT
+        span = Span(start=match.start(), end=match.end())
+        at = _DOCUMENT.page_content.index(match[0])
+        place = Span(start=at, end=at + len(match[0]))
+        evidence = Evidence(context=0, span=place, text=match[0], label=ClaimLabel.ENTAILMENT)
+        claim = Claim(text=match[0], span=span, label=label)
+        claims.append(claim.model_copy(update={} if wrong else {"evidence": (evidence,)}))
+    return tuple(claims)
+
+
+def _claims(failing: int, sample: Sample) -> Evaluation:
+    claims = _claims_of(sample.answer, failing)
+    passed = all(claim.label is ClaimLabel.ENTAILMENT for claim in claims)
+    return Evaluation(name="at once", score=float(passed), passed=passed, claims=claims)
 
 
 # --- A stream ------------------------------------------------------------------------------------

@@ -119,3 +119,44 @@ def _skip(why: str) -> Any:
     # pytest-xdist hands warnings on to the process that prints the summary.
     warnings.warn(f'*** The tests marked "browser" WERE SKIPPED: {why} ***', stacklevel=2)
     pytest.skip(why)
+
+
+_CONTRASTS = """
+() => {
+  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true})
+  const rgb = color => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1)
+    return [...canvas.getImageData(0, 0, 1, 1).data]
+  }
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
+    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0)
+  const contrast = (a, b) => {
+    const [dark, bright] = [light(a), light(b)].sort((x, y) => x - y)
+    return (bright + 0.05) / (dark + 0.05)
+  }
+  const behind = e => {
+    for (; e; e = e.parentElement) {
+      const color = rgb(getComputedStyle(e).backgroundColor)
+      if (color[3] === 255) return color
+    }
+    return [255, 255, 255]
+  }
+  const found = []
+  for (const e of document.querySelectorAll('.demur *')) {
+    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())
+    const style = getComputedStyle(e)
+    if (own) found.push([e.className || e.tagName, contrast(rgb(style.color), behind(e))])
+    if (e.matches('.demur-mark'))
+      found.push(['line', contrast(rgb(style.textDecorationColor), behind(e.parentElement))])
+  }
+  return found
+}
+"""
+"""Each text that stands in a view: its own colour, to the first background behind it."""
+
+
+@pytest.fixture(scope="session")
+def contrasts() -> str:
+    """A script: the contrast of each text in views, and of lines under marks, with their kinds."""
+    return _CONTRASTS

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, Span
+from demur.guard import Attempt
 from demur.observe import Record
 from support.records import (
     HOSTILE,
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.browser
 
 BEFORE = "It rises in the Black Forest, and runs through ten countries. " * 40
 FACT = "The Danube is 2,850 km long."
-LABELS = (*ClaimLabel, None)
+GOOD = ClaimLabel.ENTAILMENT
 
 
 def _proof(label: ClaimLabel) -> Evidence:
@@ -57,6 +58,14 @@ def _record() -> Record:
     first = attempt(_evaluation(), answer=WRONG, contexts=contexts)
     second = attempt(undetermined(), origin="feedback", feedback=guarded().attempts[1].feedback)
     return run(first, second, outcome="recovered", reason="it held", tags=("prod",))
+
+
+def _cited() -> Attempt:
+    """An answer with sources, of which something was taken out."""
+    proof = Evidence(context=0, span=Span(start=0, end=len(FACT)), text=FACT, label=GOOD)
+    claim = Claim(text=FACT, span=Span(start=0, end=len(FACT)), label=GOOD, evidence=(proof,))
+    judged = found(claims=(claim,))
+    return attempt(judged, answer=FACT, contexts=(FACT,), removed=("It is red.",))
 
 
 @pytest.fixture
@@ -176,40 +185,6 @@ def test_a_fold_opens_and_shows_all_of_a_long_reference(
 
 # --- Looks ----------------------------------------------------------------------------------------
 
-# Each text that stands in a view: its own colour, and the first background behind it.
-_TEXTS = """
-() => {
-  const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true})
-  const rgb = color => {
-    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1)
-    return [...canvas.getImageData(0, 0, 1, 1).data]
-  }
-  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
-    .map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0)
-  const contrast = (a, b) => {
-    const [dark, bright] = [light(a), light(b)].sort((x, y) => x - y)
-    return (bright + 0.05) / (dark + 0.05)
-  }
-  const behind = e => {
-    for (; e; e = e.parentElement) {
-      const color = rgb(getComputedStyle(e).backgroundColor)
-      if (color[3] === 255) return color
-    }
-    return [255, 255, 255]
-  }
-  const found = []
-  for (const e of document.querySelectorAll('.demur *')) {
-    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())
-    const style = getComputedStyle(e)
-    if (own) found.push([e.className || e.tagName, contrast(rgb(style.color), behind(e))])
-    if (e.matches('.demur-mark'))
-      found.push(['line', contrast(rgb(style.textDecorationColor), behind(e.parentElement))])
-  }
-  return found
-}
-"""
-
 
 @pytest.mark.parametrize(
     ("scheme", "body"),
@@ -222,7 +197,7 @@ _TEXTS = """
     ],
 )
 def test_every_text_can_be_read_in_light_and_dark(
-    chromium: Any, page_of: Callable[..., str], scheme: str, body: str
+    chromium: Any, page_of: Callable[..., str], contrasts: str, scheme: str, body: str
 ) -> None:
     dark = (scheme == "dark") if not body else ("false" in body or "vscode-dark" in body)
     address = page_of(_record(), body=body)
@@ -236,7 +211,7 @@ def test_every_text_can_be_read_in_light_and_dark(
         for pointed in (None, "li.demur-bad", "li.demur-good", "li.demur-doubt", "li.demur-open"):
             if pointed:
                 page.hover(pointed)
-            told = page.evaluate(_TEXTS)
+            told = page.evaluate(contrasts)
             kinds = {kind for kinds, _ in told for kind in kinds.split()}
             assert {f"demur-{one}" for one in ("good", "doubt", "bad", "open")} <= kinds
             assert [(kind, ratio) for kind, ratio in told if kind != "line" and ratio < 4.5] == []
@@ -296,7 +271,7 @@ def test_the_style_leaves_the_rest_of_the_notebook_alone(
     chromium: Any, page_of: Callable[..., str]
 ) -> None:
     below = '<div id="x"><p>p</p><a href="#">a</a><mark>m</mark><ol><li>l</li></ol></div>'
-    address = page_of(_record(), below=below)
+    address = page_of(_record(), _cited(), below=below)
     all_styles = (
         "() => [...document.querySelectorAll('#x, #x *')].map(e => "
         "[...getComputedStyle(e)].map(n => n + getComputedStyle(e).getPropertyValue(n)).join())"
@@ -317,7 +292,8 @@ _NOTEBOOK = """
 .out { font: 13px/1.3 monospace; color: #123; }
 .out a:link { text-decoration: none; color: #00f; } .out a:hover { color: #f0f; }
 .out p { margin: 0 0 1em; text-align: left; } .out blockquote { margin: 1em 2em; padding: 0 1em; }
-.out ol:not(.inline) { padding-left: 2em; } .out mark { background: #ff0; color: #000; }
+.out ol:not(.inline), .out ul:not(.inline) { padding-left: 2em; margin: 1em; list-style: square; }
+.out li { margin: 1em; } .out mark { background: #ff0; color: #000; }
 .out sup { font-size: 60%; } .out details { margin: 1em; } .out dl { margin: 1em 0; }
 """
 
@@ -327,9 +303,10 @@ def test_a_notebooks_own_style_leaves_the_view_alone(
 ) -> None:
     # In front of the view, as a notebook's is.
     head = f'class="out"><style id="theirs">{_NOTEBOOK}</style'
-    address = page_of(_record(), body=head)
+    address = page_of(_record(), _cited(), body=head)
     names = (
         "color background-color text-decoration margin padding font-size font-family line-height"
+        " list-style-type"
     )
     script = """names => [...document.querySelectorAll('.demur, .demur *')].map(e =>
       e.localName + '.' + e.className + names.split(' ').map(n => getComputedStyle(e)[n]).join('|'))

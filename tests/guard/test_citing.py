@@ -124,9 +124,17 @@ class Facts(BaseModel):
     works: int
 
 
-@pytest.mark.parametrize("output", [Facts(year=1793, works=35000), {"year": 1793, "works": 35000}])
-def test_of_data_nothing_changes_and_citations_name_the_values(output: Any) -> None:
-    found = traced(_guard(output))
+@pytest.mark.parametrize("form", ["numbers", "footnotes"])
+@pytest.mark.parametrize(
+    "output",
+    [
+        Facts(year=1793, works=35000),
+        {"year": 1793, "works": 35000},
+        '{"year": 1793, "works": 35000}',
+    ],
+)
+def test_of_data_nothing_changes_and_citations_name_the_values(output: Any, form: Any) -> None:
+    found = traced(_guard(output, cite=Cite(form)))
     assert found.output == output
     assert [(one.path, one.number) for one in found.trace.citations] == [
         ("$.year", 1),

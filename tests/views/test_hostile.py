@@ -33,11 +33,11 @@ ATTACKS = (
 )  # fmt: skip
 ELEMENTS = {
     *("style", "article", "section", "div", "p", "span", "strong", "ol", "li", "blockquote"),
-    *("a", "mark", "sup", "cite", "details", "summary", "dl", "dt", "dd", "time"),
+    *("a", "mark", "sup", "cite", "details", "summary", "dl", "dt", "dd", "time", "ul", "del"),
 }
 ATTRIBUTES = {
     *("class", "id", "href", "title", "dir", "role", "tabindex", "datetime"),
-    *("aria-label", "aria-hidden", "data-claim"),
+    *("aria-label", "aria-labelledby", "aria-hidden", "data-claim"),
 }
 TEXTS = st.lists(st.sampled_from(ATTACKS), min_size=1, max_size=6).map("".join)
 # As an application that makes its texts by a template engine has them.
@@ -85,8 +85,9 @@ def evaluations(draw: Any) -> Evaluation:
 def attempts(draw: Any) -> Attempt:
     contexts = draw(st.lists(st.tuples(TEXTS, MARKUP | TEXTS), max_size=3))
     return Attempt(
-        origin=draw(st.sampled_from(("chain", "feedback", "repair"))),
+        origin=draw(st.sampled_from(("chain", "feedback", "repair", "edit"))),
         recovery=draw(st.none() | TEXTS),
+        removed=tuple(draw(st.lists(TEXTS | MARKUP, max_size=2))),
         question=draw(st.none() | TEXTS),
         answer=draw(TEXTS | MARKUP),
         contexts=tuple(
@@ -166,7 +167,7 @@ def check(html: str, texts: Iterator[str]) -> None:
     assert page.attributes <= ATTRIBUTES
     assert page.styles == [stylesheet()]
     assert len(page.ids) == len(set(page.ids))
-    assert all(re.fullmatch(r"demur-[0-9a-f]{12}-[ace][0-9-]+", one) for one in page.ids)
+    assert all(re.fullmatch(r"demur-[0-9a-f]{12}-([acems][0-9-]+|s)", one) for one in page.ids)
     assert {link[1:] for link in page.links} <= set(page.ids)
     assert all(link.startswith("#") for link in page.links)
     shown = "".join("".join(page.texts).split())
@@ -190,6 +191,7 @@ def told(attempt: Attempt) -> Iterator[str]:
         yield from of(one)
     for document in attempt.contexts:
         yield document.metadata["source"]
+    yield from attempt.removed
 
 
 @settings(max_examples=60)

@@ -11,8 +11,10 @@ import sys
 import pytest
 
 from demur import Claim, ClaimLabel, Evidence, Span
+from demur.edits import cited, places_of
+from demur.guard import Attempt, Trace
 from demur.views import Element, stylesheet
-from support.records import attempt, found, guarded, refuted, run, scored, undetermined
+from support.records import BEGIN, attempt, found, guarded, refuted, run, scored, undetermined
 
 GOOD = ClaimLabel.ENTAILMENT
 
@@ -104,10 +106,27 @@ def test_classes_are_styled_and_styles_are_used() -> None:
     views = [guarded(first, second, undetermined(), tags=("t",)), scored(redacted=True)]
     longer = attempt(second, contexts=("The Danube " * 100, "new"))
     views.append(run(attempt(first), longer))
+    entailed = Claim(text="x", evidence=(proof,), label=GOOD, span=Span(start=0, end=3))
+    answer = attempt(found(claims=(entailed,)), removed=("It is red.",))
+    views += [answer, _citing(answer)]
     html = "".join(one._repr_html_().partition("</style>")[2] for one in views)
     used = {one for names in re.findall(r'class="([^"]*)"', html) for one in names.split()}
     styled = set(re.findall(r"\.(demur[\w-]*)", stylesheet()))
     assert used ^ styled == {"demur-colors"}
+
+
+def _citing(answer: Attempt) -> Trace:
+    parts = places_of(answer.answer)
+    left = cited(answer.answer, parts, answer.evaluations, answer.contexts, "numbers")
+    return Trace(
+        outcome="trimmed",
+        reason="it held",
+        attempts=(answer,),
+        citations=left.citations,
+        usage=answer.usage,
+        time=BEGIN,
+        seconds=1,
+    )
 
 
 def test_a_notebook_gets_style_and_view_as_plain_text() -> None:

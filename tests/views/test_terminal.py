@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import io
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.documents import Document
 from rich.console import Console
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, Span, Usage
+from demur.edits import places_of
+from demur.guard import Attempt
+from demur.observe import Record
 from demur.views import terminal as display
+from support.records import attempt, found, refuted, run
 
 CLAIMS = (
     Claim(text="Paris is the capital of France", label=ClaimLabel.ENTAILMENT),
@@ -101,3 +107,77 @@ def test_what_it_cost_is_told_in_numbers_that_can_be_read() -> None:
     told = "12,000 calls (1,500 more answered from a cache), 1,000,000 + 999 tokens, 3,601.0 s"
     assert display.usage_line(spent) == told
     assert display.usage_line(Usage(calls=1)) == "1 call, 0 + 0 tokens, 0.0 s"
+
+
+def _attempt(answer: str, *documents: Document, **fields: Any) -> Attempt:
+    """An answer that passed, each sentence by all of each document."""
+    proofs = [
+        Evidence(
+            context=at,
+            span=Span(start=0, end=len(one.page_content)),
+            text=one.page_content,
+            label=ClaimLabel.ENTAILMENT,
+        )
+        for at, one in enumerate(documents)
+    ]
+    claims = [
+        Claim(
+            text="x",
+            span=Span(start=part.start, end=part.end),
+            label=ClaimLabel.ENTAILMENT,
+            evidence=tuple(proofs),
+        )
+        for part in places_of(answer)
+    ]
+    judged = attempt(found(claims=tuple(claims)), answer=answer, contexts=(), **fields)
+    return judged.model_copy(update={"contexts": documents})
+
+
+def _run_shown(record: Record, *, terminal: bool = False) -> str:
+    to = io.StringIO()
+    display.show_run(
+        Console(file=to, force_terminal=terminal, width=200, color_system=None), record
+    )
+    return to.getvalue()
+
+
+def test_a_guards_answer_is_shown_with_its_sources() -> None:
+    told = {"title": "Tower", "url": "https://tower.example/"}
+    documents = (Document("It opened in 1911.", metadata=told), Document("A tower, of 1911."))
+    last = _attempt("It opened in 1911 [4]. It is old.", *documents, removed=("It is\x1b red.",))
+    out = _run_shown(run(attempt(refuted()), last, outcome="trimmed", reason="it held"))
+    assert "taken out  It is␛ red.\n" in out
+    told_last = out[out.index("the guard: trimmed") :].splitlines()[1:-1]
+    assert told_last == [
+        "with its sources  It opened in 1911 [1][2]. It is old [1][2].",
+        "[1] Tower  https://tower.example/",
+        "    “It opened in 1911.”",
+        "[2] document 2",
+        "    “A tower, of 1911.”",
+    ]
+    assert "with its sources" not in _run_shown(run(last))  # no guard showed them
+    assert "with its sources" not in _run_shown(run(attempt(refuted()), outcome="abstained"))
+    redacted = run(last, outcome="passed").model_copy(update={"redacted": True})
+    assert "with its sources" not in _run_shown(redacted)
+
+
+def test_sources_of_values_name_their_paths() -> None:
+    out = _run_shown(run(_attempt('{"km": 2850}', Document("2850 km.")), outcome="passed"))
+    assert '  {"km": 2850}\n[1] document 1\n    “2850 km.”\n    for $.km\n' in out
+
+
+def test_long_quotes_of_sources_are_short_on_a_terminal_alone() -> None:
+    record = run(_attempt("It is so.", Document("word " * 400 + "end")), outcome="passed")
+    assert _run_shown(record).count("word") == 800
+    assert "[…]" in _run_shown(record, terminal=True)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_sources_obey_no_text(terminal: bool) -> None:
+    bad = "[red]x[/red] \x1b]0;title\x07 \x9b31m \u202eevil\rover\nline"
+    document = Document(bad, metadata={"title": bad, "url": f"javascript:{bad}", "source": bad})
+    out = _run_shown(run(_attempt(f"It is {bad}.", document), outcome="passed"), terminal=terminal)
+    out = re.sub(r"\x1b\[[0-9;]*m", "", out)  # what rich itself writes
+    assert "[1] [red]x[/red] ␛]0;title␇" in out
+    assert "javascript:" not in out
+    assert not set(out) & set("\x1b\x07\x9b\u202e\r")

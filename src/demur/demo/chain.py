@@ -11,7 +11,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable, RunnablePassthrough
 
-from demur import Guard, RefChecker, Repair, Retrieve, widen
+from demur import Cite, Guard, RefChecker, Repair, Retrieve, widen
 
 LONGEST_ANSWER = 60
 """Tokens of an answer."""
@@ -43,8 +43,9 @@ def guarded(model: BaseChatModel, retriever: BaseRetriever) -> Guard[str, str]:
     """The chain with each answer checked.
 
     For claims that are not in the passages the chain's retriever is asked, and the chain answers
-    again; where a passage contradicts a claim, the model answers again with the passage quoted.
+    again; where a passage contradicts a claim, the model answers again with the passage quoted. An
+    answer that passes shows the passage that it rests on.
     """
     wide = widen(retriever, factor=1)
     policy = {"neutral": Retrieve(wide), "any": Repair(model)}
-    return Guard(rag_chain(model, wide), RefChecker(model), on_fail=policy)
+    return Guard(rag_chain(model, wide), RefChecker(model), on_fail=policy, on_pass=Cite())

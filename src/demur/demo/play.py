@@ -138,6 +138,7 @@ def _show_answer(console: Console, answered: Guarded[str]) -> None:
     ending = terminal.harmless(telling.ending(trace))
     terminal.say(console, "The guard:", ending, style="bold yellow")
     terminal.say(console, "Final answer:", terminal.harmless(answered.output), style="bold green")
+    terminal.show_sources(console, trace.attempts[-1])
     terminal.say(console, f"{terminal.usage_line(trace.usage)} of calls", style="dim")
 
 

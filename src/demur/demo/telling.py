@@ -12,6 +12,7 @@ from demur.views import outcome_look, what_the_guard_did
 _WRONG = {
     Failure.NEUTRAL: "claims are not in the passages",
     Failure.CONTRADICTION: "the passages contradict claims",
+    Failure.CITATION: "the answer cites other passages than those that support it",
     Failure.NOTHING: "the answer states nothing to check",
 }
 

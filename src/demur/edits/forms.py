@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, Literal, get_args
 
 from langchain_core.documents import Document
 from langchain_core.messages.content import create_citation
 
 from demur._json_places import places
-from demur._marks import Mark, code_in, marks_in
+from demur._marks import code_in, marks_in_prose, named_notes_in
 from demur._text import one_line
 from demur.edits.addresses import unsafe_addresses
 from demur.edits.citations import Citation, Place, citations_of
@@ -22,11 +24,20 @@ Form = Literal["numbers", "footnotes", "links", "blocks", "list"]
 FORMS: tuple[Form, ...] = get_args(Form)
 _IN_TEXT = ("numbers", "footnotes", "links")
 
-_FINAL = re.compile(r"[.!?…。！？।؟]+$")
-_LAST_BAR = re.compile(r"[ \t]*\|[ \t]*$")
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff。！？]$")
-# What Markdown and HTML would read as more than text; addresses become links by themselves.
-_SPECIAL = re.compile(r"[\\`*_\[\]<>|~&@#!]|:(?=//)|(?<=[wW]{3})\.")
+_FINAL = ".!?…。！？।؟"
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff。！？]")
+# What Markdown and HTML would read as more than text: at the begin of a line it may be an item's
+# marker. Addresses become links by themselves, with linkify-it also those like "a.com" and "//a.b".
+_SPECIAL = re.compile(
+    r"^(?:[-+:=]|\d{1,9}(?=[.)]))|[\\`*_\[\]<>|~&@#!$^{}]|:(?=//)|/(?=/)|(?<=[wW]{3})\."
+    r"|(?<=\w)\.(?=(?:[^\W\d_]{2}|biz|com|edu|gov|net|org|pro|web|xxx|aero|asia|coop|info|museum"
+    r"|name|shop)(?!\w)|xn--)",
+    re.IGNORECASE,
+)
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+_LAYERS = 8
+"""How often what is left may hold a citation or an address again, before brackets are taken out."""
+_BRACKETS = str.maketrans(dict.fromkeys("[]()【】［］&", " "))
 _NOWHERE = "#"
 
 
@@ -63,27 +74,43 @@ def cited(
             `notes` has the notes, "links" as [[1]](address), the others not at all.
         unmarked: Where parts begin that are not to be cited for.
     """
-    own = marks_in(answer, contexts)
-    gone = [mark for mark in own if mark.is_list]
-    parts = [
-        part
-        for part in parts
-        if part.start not in unmarked
-        and not any(mark.start <= part.start < mark.end for mark in gone)
-    ]
+    parts = [part for part in parts if part.start not in unmarked]
     citations = citations_of(answer, parts, evaluations, contexts)
     if places(answer) is not None:
         return Cited(answer, citations)
-    edits: list[Edit] = [(mark.start, mark.end, "") for mark in own]
-    edits += [(start, end, _NOWHERE) for start, end in unsafe_addresses(answer)]
-    if form in _IN_TEXT:
-        edits += _marks(answer, parts, own, citations, form)
-    code = code_in(answer)
-    edited = Edited.of(
-        answer, (e for e in edits if not any(a < e[1] and e[0] < b for a, b in code))
-    )
+    text = answer
+    for cleaned in _cleaned(answer, contexts):
+        text = cleaned.text
+        parts = [replace(part, **cleaned.span(part.start, part.end)) for part in parts]
+        citations = tuple(c.model_copy(update=cleaned.span(c.start, c.end)) for c in citations)
+    citations = tuple(c for c in citations if c.start < c.end)  # it was a list of sources
+    if form not in _IN_TEXT:
+        return Cited(text, citations)
+    edited = Edited.of(text, _outside(code_in(text), _marks(text, parts, citations, form)))
     moved = [c.model_copy(update=edited.span(c.start, c.end)) for c in citations]
     return Cited(edited.text, tuple(moved))
+
+
+def _cleaned(answer: str, contexts: Sequence[Document]) -> Iterator[Edited]:
+    """An answer without citations of its own and addresses that run something, step by step.
+
+    Where something is taken out, what stood around it comes together, and may be such a thing too:
+    "[【1】2]", "java[1]script:".
+    """
+    text = answer
+    for layer in count():
+        if layer == _LAYERS:  # nobody but an attacker gets here, and they would go on
+            text = text.translate(_BRACKETS)
+        edits: list[Edit] = [(mark.start, mark.end, "") for mark in marks_in_prose(text, contexts)]
+        edits += [(start, end, "") for start, end in named_notes_in(text)]
+        edits += [(start, end, _NOWHERE) for start, end in unsafe_addresses(text)]
+        edited = Edited.of(text, _outside(code_in(text), edits))
+        if not edited.edits:
+            if layer >= _LAYERS:
+                yield edited
+            return
+        yield edited
+        text = edited.text
 
 
 def blocks(cited: Cited) -> list[dict[str, Any]]:
@@ -118,6 +145,8 @@ def notes(citations: Sequence[Citation], form: Form) -> str:
     quotes: dict[int, dict[str, None]] = {}
     documents: dict[int, Citation] = {}
     for citation in citations:
+        if citation.path is not None:  # JSON stays JSON
+            continue
         quotes.setdefault(citation.number, {})[f"“{_plain(citation.quote)}”"] = None
         documents.setdefault(citation.number, citation)
     lines = (
@@ -129,50 +158,64 @@ def notes(citations: Sequence[Citation], form: Form) -> str:
 
 def _titled(citation: Citation) -> str:
     title = _plain(citation.title)
-    return title if citation.url is None else f"[{title}]({citation.url})"
+    return title if citation.url is None else f"[{title}]({_as_destination(citation.url)})"
+
+
+def _as_destination(url: str) -> str:
+    """An address in Markdown, which would decode entities in it."""
+    return _ENTITY.sub("&amp;", url)
 
 
 def _plain(text: str) -> str:
     """A text of somebody else's on one line, in which Markdown and HTML mean nothing."""
-    return _SPECIAL.sub(r"\\\g<0>", one_line(text)).replace("\\<", "&lt;").replace("\\>", "&gt;")
+    escaped = _SPECIAL.sub(
+        lambda match: f"{match[0]}\\" if match[0].isdigit() else f"\\{match[0]}", one_line(text)
+    )
+    return escaped.replace("\\<", "&lt;").replace("\\>", "&gt;")
 
 
 def _outside(code: Sequence[tuple[int, int]], edits: Iterable[Edit]) -> Iterator[Edit]:
     """The edits that are not in code, which is shown as it stands."""
-    for edit in edits:
-        if not any(start < edit[1] and edit[0] < end for start, end in code):
-            yield edit
+    ends = [end for _, end in code]
+    for start, end, new in edits:
+        at = bisect_right(ends, start)
+        if at == len(code) or end <= code[at][0]:
+            yield start, end, new
 
 
 def _marks(
-    answer: str,
-    parts: Sequence[Place],
-    own: Sequence[Mark],
-    citations: Sequence[Citation],
-    form: Form,
+    text: str, parts: Sequence[Place], citations: Sequence[Citation], form: Form
 ) -> Iterator[Edit]:
+    by_start: dict[int, dict[int, Citation]] = {}
+    for citation in citations:
+        by_start.setdefault(citation.start, {})[citation.number] = citation
     for part in parts:
-        of_part = {c.number: c for c in citations if c.start == part.start}
-        announces = answer[: part.end].endswith((":", "："))
+        of_part = by_start.get(part.start)
+        announces = text[part.start : part.end].endswith((":", "："))
         if of_part and part.kind != "code" and not announces:
-            at = _place(answer, part, own)
-            space = "" if _UNSPACED.search(answer[:at][-1:]) else " "
+            at = _place(text, part)
             marks = "".join(_mark(of_part[number], form) for number in sorted(of_part))
-            yield at, at, f"{space}{marks}"
+            before = "" if _UNSPACED.match(text[max(0, at - 1) : at]) else " "
+            # With a bracket behind it, a mark would be a link of the answer's.
+            after = " " if text[at : at + 1] in ("(", "[") else ""
+            yield at, at, f"{before}{marks}{after}"
 
 
 def _mark(citation: Citation, form: Form) -> str:
     number = citation.number
     if form == "footnotes":
         return f"[^{number}]"
-    return f"[[{number}]]({citation.url})" if form == "links" and citation.url else f"[{number}]"
+    if form == "links" and citation.url:
+        return f"[[{number}]]({_as_destination(citation.url)})"
+    return f"[{number}]"
 
 
-def _place(answer: str, part: Place, own: Sequence[Mark]) -> int:
+def _place(text: str, part: Place) -> int:
     """Where the mark of a part goes: before the sign that ends a sentence, or in the last cell."""
-    end = part.end
-    for mark in reversed(own):
-        if part.start < mark.start < end and not answer[mark.end : end].strip():
-            end = mark.start
-    last = (_LAST_BAR if part.kind == "row" else _FINAL).search(answer, part.start, end)
-    return last.start() if last and last.start() > part.start else end
+    said = text[part.start : part.end]
+    if part.kind == "row":
+        bare = said.rstrip()
+        left = bare[:-1].rstrip() if bare.endswith("|") else said
+    else:
+        left = said.rstrip(_FINAL)
+    return part.start + len(left or said)

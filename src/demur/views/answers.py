@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from demur.guard import Attempt
 from demur.schema import Evaluation
+from demur.views.citing import removed_view, sources_fold
 from demur.views.claims import Numbered, View, numbered, tooltip
 from demur.views.description import reference_names
 from demur.views.elements import Element, element, prefix_of
@@ -26,8 +27,17 @@ class _Judged(NamedTuple):
 
 
 def attempt_html(attempt: Attempt) -> Element:
-    """An attempt by itself: question, answer, evaluations, references."""
-    return element("article", *answer_view(attempt), class_="demur demur-attempt")
+    """An attempt by itself: question, answer, evaluations, references.
+
+    An answer that passed is shown with its sources too, folded.
+    """
+    return element(
+        "article",
+        *answer_view(attempt),
+        removed_view(attempt.removed),
+        sources_fold(attempt),
+        class_="demur demur-attempt",
+    )
 
 
 def answer_view(

@@ -26,6 +26,9 @@ REDACTED = (
     "Texts were changed before they were kept, so that claims cannot be shown in their places."
 )
 
+_SECRET = "[secret]"
+"""What redaction leaves of a credential: offsets behind it are others then."""
+
 
 @dataclass(frozen=True)
 class Quote:
@@ -141,6 +144,8 @@ class ShownAttempt:
     came: str | None
     """What the guard did before it, in a sentence; None of a first answer."""
     cost: str
+    removed: tuple[str, ...]
+    """What the guard took out for it, in order."""
 
 
 @dataclass(frozen=True)
@@ -194,20 +199,48 @@ def describe_record(record: Record) -> ShownRun:
 
 
 def _attempts(attempts: Sequence[Attempt]) -> Iterator[ShownAttempt]:
+    before: tuple[str, ...] = ()
     for number, attempt in enumerate(attempts, 1):
+        removed = attempt.removed
         yield ShownAttempt(
             attempt=attempt,
             title=f"Answer {number} of {len(attempts)}",
             look=verdict_look(attempt.verdict),
             came=what_the_guard_did(attempt) if number > 1 else None,
             cost=usage_line(attempt.usage),
+            # An answer that was made of one before has what was taken out of that one too.
+            removed=removed[len(before) :] if removed[: len(before)] == before else removed,
         )
+        before = removed
 
 
 def _ending(call: Trace | Record) -> Ending:
     limit = None if call.limit is None else f"(limit: {call.limit.replace('_', ' ')})"
     why = (call.reason, limit, call.error)
     return Ending(outcome_look(call.outcome), tuple(text for text in why if text is not None))
+
+
+def trusted(attempt: Attempt, redacted: bool | None) -> int | None:
+    """How much of an answer's begin is as it was judged; None for all of it.
+
+    Args:
+        attempt: The answer.
+        redacted: Of the record that it is in; None where no text was changed.
+    """
+    if redacted is None:
+        return None
+    at = attempt.answer.find(_SECRET)
+    return 0 if redacted else at if at >= 0 else None
+
+
+def cited_of(record: Record) -> Attempt | None:
+    """The answer that left a guard, to be shown with its sources.
+
+    None where no guard was, and where the places of claims are those in another text.
+    """
+    last = record.attempts[-1]
+    guarded = record.outcome is not None and trusted(last, record.redacted) is None
+    return last if guarded and last.verdict == "passed" else None
 
 
 def usage_line(usage: Usage) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, singledispatch
-from importlib import resources
+from functools import singledispatch
 
 from demur.errors import DemurError
 from demur.guard import Attempt, Guarded, Trace
@@ -11,18 +10,10 @@ from demur.observe import Record
 from demur.schema import Evaluation
 from demur.shapes import find_answer
 from demur.views.answers import attempt_html
-from demur.views.elements import Element, element, joined
+from demur.views.elements import Element
 from demur.views.evaluations import evaluation_html
+from demur.views.styling import styled
 from demur.views.traces import record_html, trace_html
-
-
-@cache
-def stylesheet() -> str:
-    """The CSS of every view: all of it under the class `demur`, so that it styles nothing else.
-
-    A page needs it once. The class `demur-colors` alone sets the colours, as custom properties.
-    """
-    return resources.files("demur.views").joinpath("style.css").read_text(encoding="utf-8")
 
 
 @singledispatch
@@ -66,6 +57,4 @@ def _(value: Guarded[object]) -> str:
 
 
 def _alone(view: Element) -> str:
-    # Ours, and without "</": an element of style has no escapes.
-    style = element("style", Element(stylesheet()))
-    return str.__str__(joined(style, view))
+    return str.__str__(styled(view))

@@ -22,12 +22,14 @@ from demur.views.description import (
     REDACTED,
     Quote,
     ShownClaim,
+    cited_of,
     describe_claim,
     describe_evaluation,
     describe_record,
     reference_names,
 )
 from demur.views.description import usage_line as usage_line
+from demur.views.sources import Source, marked, sourced
 from demur.views.words import Look
 
 _LONGEST_QUOTE = 320
@@ -117,6 +119,8 @@ def show_run(console: Console, record: Record) -> None:
         _say(console, answer.title, answer.came or "", style="bold")
         if attempt.feedback is not None:
             _block(console, "told", attempt.feedback.text)
+        for text in answer.removed:
+            _say(console, "taken out", text)
         _answer(console, attempt)
         _evaluations(console, attempt, attempt.evaluations)
         if not attempt.evaluations:
@@ -124,7 +128,26 @@ def show_run(console: Console, record: Record) -> None:
     console.print()
     if shown.ending is not None:
         _say(console, f"the guard: {shown.ending.look.word}", " ".join(shown.ending.why), "bold")
+    if (cited := cited_of(record)) is not None and sourced(cited).sources:
+        _block(console, "with its sources", marked(cited))
+        show_sources(console, cited)
     _say(console, shown.cost)
+
+
+def show_sources(console: Console, attempt: Attempt) -> None:
+    """Print the sources of an answer that passed, each with its quotes; nothing if it has none."""
+    if attempt.verdict == "passed":
+        for source in sourced(attempt).sources:
+            _source(console, source)
+
+
+def _source(console: Console, source: Source) -> None:
+    _say(console, f"[{source.number}] {source.title}", source.url or "", style="bold")
+    for quote in source.quotes:
+        shown = _quoted(Quote("", quote, None), _LONGEST_QUOTE if console.is_terminal else None)
+        say(console, "  ", shown)
+    if source.paths:
+        say(console, "  ", f"for {one_line(', '.join(source.paths))}", style="dim")
 
 
 def show_worst(console: Console, record: Record, evaluator: str | None) -> None:

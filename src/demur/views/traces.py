@@ -8,35 +8,39 @@ from datetime import datetime
 from demur.guard import Attempt, Feedback, Trace
 from demur.observe import Record
 from demur.views.answers import answer_view
+from demur.views.citing import reader_view, removed_view, sources_fold
 from demur.views.description import (
     REDACTED,
     Ending,
     ShownAttempt,
+    cited_of,
     describe_record,
     describe_trace,
     reference_names,
+    trusted,
 )
 from demur.views.elements import Element, element, joined, separated
 from demur.views.evaluations import pill
 from demur.views.folds import fold
 
-_SECRET = "[secret]"
-"""What redaction leaves of a credential: offsets behind it are others then."""
-
 
 def trace_html(trace: Trace, output: str | None = None) -> Element:
     """A guarded call: how it ended and why, its attempts in order, what it cost.
+
+    Where the guard shows what the answer rests on, the answer is shown as a reader sees it first.
 
     Args:
         trace: What the guard did.
         output: What it returned, where that is known; shown if it is not the last answer.
     """
     shown = describe_trace(trace)
-    differs = output is not None and output != trace.attempts[-1].answer
+    reader = reader_view(trace)
+    differs = output is not None and output != trace.attempts[-1].answer and reader is None
     return element(
         "article",
         _ending(shown.ending),
         _quiet(_time(trace.time), shown.cost),
+        reader,
         *_attempts(shown.attempts, trace.time.isoformat()),
         _titled("Returned", output or "") if differs else None,
         class_="demur",
@@ -46,10 +50,13 @@ def trace_html(trace: Trace, output: str | None = None) -> Element:
 def record_html(record: Record) -> Element:
     """A run: what it was, and its attempts as in `trace_html`.
 
+    A guard's answer that passed is shown with its sources too, folded.
+
     Of a record whose texts were changed before they were kept, claims are not highlighted in the
     answer: offsets are those in the originals.
     """
     shown = describe_record(record)
+    cited = cited_of(record)
     return element(
         "article",
         _ending(shown.ending),
@@ -57,6 +64,7 @@ def record_html(record: Record) -> Element:
         _quiet(shown.cost),
         element("p", REDACTED, class_="demur-why") if record.redacted else None,
         *_attempts(shown.attempts, record.id, record.redacted),
+        None if cited is None else sources_fold(cited, record.id),
         fold("About this run", _facts(shown.facts)),
         class_="demur",
     )
@@ -81,13 +89,10 @@ def _attempts(
     before: Attempt | None = None
     for number, shown in enumerate(attempts, 1):
         attempt = shown.attempt
-        trusted = None
-        if redacted is not None:
-            at = attempt.answer.find(_SECRET)
-            trusted = 0 if redacted else at if at >= 0 else None
+        end = trusted(attempt, redacted)
         yield element(
             "section",
-            None if shown.came is None else _came(shown.came, attempt.feedback),
+            removed_view(shown.removed) if shown.came is None else _came(shown, attempt.feedback),
             element(
                 "p",
                 element("strong", shown.title, class_="demur-name"),
@@ -97,17 +102,18 @@ def _attempts(
             )
             if len(attempts) > 1
             else None,
-            *answer_view(attempt, f"{salt} {number}", trusted=trusted, before=before),
+            *answer_view(attempt, f"{salt} {number}", trusted=end, before=before),
             class_="demur-attempt",
         )
         before = attempt
 
 
-def _came(did: str, feedback: Feedback | None) -> Element:
+def _came(shown: ShownAttempt, feedback: Feedback | None) -> Element:
     """What the guard did before a later answer."""
     return element(
         "div",
-        element("p", did),
+        element("p", shown.came),
+        removed_view(shown.removed),
         None if feedback is None else fold("What was told", *_feedback(feedback)),
         class_="demur-between",
     )

@@ -76,7 +76,9 @@ def _read_trace(value: Any, number: int) -> Record | Damaged:
 
     def validated() -> Record:
         trace = Trace.model_validate(value.get("trace", value))
-        return Record(id=id, root=id, **dict(trace))  # all of a trace's fields are a record's too
+        fields = dict(trace)
+        del fields["citations"]  # they follow from the attempts; a record has all other fields
+        return Record(id=id, root=id, **fields)
 
     return _read(validated, f"trace {number}")
 

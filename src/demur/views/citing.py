@@ -1,0 +1,240 @@
+"""An answer as a reader sees it: with numbered marks, which lead to its sources and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from demur._text import one_line
+from demur.guard import Attempt, Guarded, Trace
+from demur.shapes import find_answer
+from demur.views.elements import Element, element, prefix_of, separated
+from demur.views.folds import fold, folded, shortened
+from demur.views.sources import Part, Source, Sourced, sourced
+from demur.views.styling import styled
+
+_LEFT_AS_IT_WAS = ("nothing_to_check", "abstained")
+"""Verdicts on answers that a guard lets through, without citations."""
+
+
+def cited_html(answer: Guarded[Any] | Trace | Attempt, *, style: bool = False) -> Element:
+    """An answer for readers: its text with numbered marks, and below it the sources with quotes.
+
+    Each supported sentence has a mark for each document that it rests on. A mark leads to its
+    source, which has the document's title, the quotes, and links back. A title is a link where the
+    document has an http or https address. Texts are escaped, and there is no script. The style is
+    `stylesheet()`, all of it under the class `demur`.
+
+    What the guard took out of an answer is not shown. Sources are shown whether or not the guard
+    has `on_pass=Cite()`.
+
+    Args:
+        answer: What `with_trace()` returned, or a trace: the answer that left. An attempt: its
+            answer, whatever was found of it. Where a refusal or an answer with a note left, its
+            text is shown, without sources.
+        style: Put the style sheet in front of it, in an element of its own. A page that has the
+            style sheet already needs it no more.
+
+    Raises:
+        TypeError: It is none of these.
+        ValueError: A trace by itself, of a call whose answer did not pass: only what
+            `with_trace()` returned holds what left in its place.
+        DemurError: The text cannot be found in the output of such a call.
+    """
+    view = element("article", *_view(_shown(answer)), class_="demur")
+    return styled(view) if style else view
+
+
+def reader_view(trace: Trace) -> Element | None:
+    """A guarded call's answer as its reader sees it; None where the guard cites nothing in it."""
+    last = trace.attempts[-1]
+    if not trace.citations or last.verdict != "passed":
+        return None
+    return element(
+        "section",
+        element("p", "As a reader sees it", class_="demur-title"),
+        *_view(sourced(last), f"reader {trace.time.isoformat()}"),
+        class_="demur-reader",
+    )
+
+
+def sources_fold(attempt: Attempt, salt: str = "") -> Element | None:
+    """The answer that passed with its sources, to open; None where it did not, or has none.
+
+    Of an attempt by itself nobody knows whether its reader saw them.
+    """
+    shown = sourced(attempt) if attempt.verdict == "passed" else None
+    if shown is None or not shown.sources:
+        return None
+    return fold("The answer with its sources", *_view(shown, f"fold {salt}"))
+
+
+def removed_view(removed: Sequence[str]) -> Element | None:
+    """What was taken out of an answer, for those who run the guard; None where nothing was."""
+    if not removed:
+        return None
+    return element(
+        "div",
+        element("p", "Taken out of the answer", class_="demur-title"),
+        element(
+            "ul",
+            *(element("li", element("del", text), dir="auto") for text in removed),
+            class_="demur-removed",
+        ),
+    )
+
+
+def _shown(answer: Guarded[Any] | Trace | Attempt) -> Sourced:
+    if isinstance(answer, Attempt):
+        return sourced(answer)
+    trace = answer.trace if isinstance(answer, Guarded) else answer
+    if not isinstance(trace, Trace):
+        given = type(answer).__name__
+        raise TypeError(f"answer: expected Guarded, Trace or Attempt, got {given}")
+    last = trace.attempts[-1]
+    if last.verdict == "passed":
+        return sourced(last)
+    if isinstance(answer, Guarded):
+        text = find_answer(answer.output).text
+    elif last.verdict in _LEFT_AS_IT_WAS:
+        text = last.answer
+    else:
+        raise ValueError(
+            f"the answer did not pass ({trace.outcome}), and a trace does not hold what left in "
+            "its place: give what with_trace() returned"
+        )
+    return Sourced(text)
+
+
+def _view(shown: Sourced, salt: str = "") -> Iterator[Element]:
+    """The text with its marks, and the list of sources.
+
+    Args:
+        shown: The answer.
+        salt: Tells its ids from those of other answers that are the same.
+    """
+    view = _View(shown, salt)
+    yield element("div", *view.text(), class_="demur-text demur-cited", dir="auto")
+    if shown.sources:
+        yield view.list()
+
+
+class _View:
+    """One answer's ids, links and texts."""
+
+    def __init__(self, shown: Sourced, salt: str) -> None:
+        self._shown = shown
+        self._prefix = prefix_of(("cited", salt, repr(shown)))
+        self._titles = {source.number: source.title for source in shown.sources}
+
+    def text(self) -> Iterator[str]:
+        end = 0
+        for at, part in enumerate(self._shown.parts):
+            yield self._shown.text[end : part.at]
+            yield element(
+                "sup",
+                *(self._mark(at, part, number) for number in part.quotes),
+                class_="demur-note demur-good",
+            )
+            end = part.at
+        yield self._shown.text[end:]
+
+    def list(self) -> Element:
+        return element(
+            "section",
+            element("p", "Sources", class_="demur-title", id=f"{self._prefix}-s"),
+            element(
+                "ol",
+                *map(self._entry, self._shown.sources),
+                class_="demur-sources",
+                role="list",
+            ),
+            role="doc-endnotes",
+            aria_labelledby=f"{self._prefix}-s",
+        )
+
+    def _mark(self, at: int, part: Part, number: int) -> Element:
+        title = one_line(self._titles[number])
+        quotes = " ".join(f"“{shortened(one_line(quote))}”" for quote in part.quotes[number])
+        return element(
+            "a",
+            f"[{number}]",
+            href=f"#{self._prefix}-s{number}",
+            id=self._id_of_mark(at, number),
+            title=shortened(f"{title}: {quotes}", 600),
+            aria_label=f"source {number}: {title}, for {part.name}",
+            role="doc-noteref",
+        )
+
+    def _entry(self, source: Source) -> Element:
+        back = (
+            self._back(at, part, source.number)
+            for at, part in enumerate(self._shown.parts)
+            if source.number in part.quotes
+        )
+        return element(
+            "li",
+            element("span", f"[{source.number}]", class_="demur-number"),
+            element(
+                "div",
+                _title(source),
+                *map(_quote, source.quotes),
+                element(
+                    "p",
+                    element("span", "↩ ", aria_hidden="true"),
+                    separated(back, ", "),
+                    class_="demur-quiet",
+                ),
+            ),
+            id=f"{self._prefix}-s{source.number}",
+            class_="demur-entry demur-good",
+        )
+
+    def _back(self, at: int, part: Part, number: int) -> Element:
+        return element(
+            "a",
+            part.name,
+            href=f"#{self._id_of_mark(at, number)}",
+            aria_label=f"back to {part.name}",
+            role="doc-backlink",
+        )
+
+    def _id_of_mark(self, at: int, number: int) -> str:
+        return f"{self._prefix}-m{at + 1}-{number}"
+
+
+def _title(source: Source) -> Element:
+    title = one_line(source.title)
+    if source.url is None:
+        return element("p", element("cite", title, dir="auto"))
+    # A title may look like another address: so the reader is told where the link leads.
+    return element(
+        "p",
+        element(
+            "cite",
+            element(
+                "a",
+                title,
+                href=source.url,
+                rel="noopener noreferrer nofollow",
+                target="_blank",
+                aria_label=f"{title}, on {_host(source.url)}, opens in a new tab",
+            ),
+            dir="auto",
+        ),
+        " ",
+        element("span", f"{_host(source.url)} ↗", class_="demur-quiet", aria_hidden="true"),
+    )
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc
+
+
+def _quote(quote: str) -> Element:
+    return element(
+        "blockquote",
+        element("span", "“", *folded(quote, tail=True), "”", dir="auto"),
+        class_="demur-quote",
+    )

@@ -1,0 +1,125 @@
+"""What a reader is shown of an answer's sources: HTML and terminal render the same.
+
+Nothing of it is kept in a trace or a record: it follows from the attempt.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from demur._json_places import places
+from demur.edits import Citation, Place, cited, places_of
+from demur.guard import Attempt
+
+_NAMES = {"code": "block of code"}
+"""What parts of an answer are called, where their kind is no name."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of an answer that rests on sources."""
+
+    at: int
+    """Where its marks go."""
+    name: str
+    """What it is called in the answer: "sentence 1", or the path of a value."""
+    quotes: Mapping[int, Sequence[str]]
+    """The passages that it rests on, by the number of the source."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A document that an answer rests on."""
+
+    number: int
+    title: str
+    url: str | None
+    """An http or https address; None where the document has none."""
+    quotes: Sequence[str]
+    """The passages, each once, in the order in which the answer needs them."""
+    paths: Sequence[str] = ()
+    """The values of a structured answer that rest on it; empty in prose."""
+
+
+@dataclass(frozen=True)
+class Sourced:
+    """An answer with its sources."""
+
+    text: str
+    """Without the citations that the answer had of its own, for which nobody vouches."""
+    parts: Sequence[Part] = ()
+    """Those with a source, in order."""
+    sources: Sequence[Source] = ()
+    """By number; a document that nothing rests on is none."""
+
+
+def sourced(attempt: Attempt) -> Sourced:
+    """The answer of an attempt with the documents that its sentences rest on."""
+    answer = attempt.answer
+    left = cited(answer, places_of(answer), attempt.evaluations, attempt.contexts, "list")
+    if not left.citations:
+        return Sourced(left.text)
+    return Sourced(
+        left.text,
+        _parts(left.text, left.citations),
+        [_source(*of_one) for _, of_one in sorted(_by_number(left.citations).items())],
+    )
+
+
+def marked(attempt: Attempt) -> str:
+    """The same text with marks such as [1]; of a structured answer without."""
+    answer = attempt.answer
+    parts = places_of(answer)
+    return cited(answer, parts, attempt.evaluations, attempt.contexts, "numbers").text
+
+
+def _by_number(citations: Sequence[Citation]) -> dict[int, list[Citation]]:
+    found: dict[int, list[Citation]] = {}
+    for citation in citations:
+        found.setdefault(citation.number, []).append(citation)
+    return found
+
+
+def _source(first: Citation, *more: Citation) -> Source:
+    every = (first, *more)
+    quotes = dict.fromkeys(citation.quote for citation in every)
+    paths = dict.fromkeys(citation.path for citation in every if citation.path is not None)
+    return Source(first.number, first.title, first.url, list(quotes), list(paths))
+
+
+def _parts(text: str, citations: Sequence[Citation]) -> list[Part]:
+    known = sorted(places_of(text), key=lambda place: place.start)
+    names = [*_names(known)]
+    of_parts: dict[tuple[int, int], list[Citation]] = {}
+    for citation in citations:
+        of_parts.setdefault((citation.end, citation.start), []).append(citation)
+    parts: list[Part] = []
+    for (end, start), of_part in sorted(of_parts.items()):
+        at = max(0, bisect_right(known, start, key=lambda place: place.start) - 1)
+        quotes = {
+            number: list(dict.fromkeys(citation.quote for citation in of_one))
+            for number, of_one in sorted(_by_number(of_part).items())
+        }
+        name = of_part[0].path or (names[at] if names else "the answer")
+        is_code = bool(known) and known[at].kind == "code"
+        parts.append(Part(_behind(text, end, is_code), name, quotes))
+    return parts
+
+
+def _names(known: Sequence[Place]) -> Iterator[str]:
+    counts: Counter[str] = Counter()
+    for place in known:
+        counts[place.kind] += 1
+        yield f"{_NAMES.get(place.kind, place.kind)} {counts[place.kind]}"
+
+
+def _behind(text: str, end: int, is_code: bool) -> int:
+    """Where marks go: behind what encloses a value or a block of code."""
+    if is_code:
+        closing = text.find("\n", end) + 1
+        behind = text.find("\n", closing) if closing else end
+        return len(text) if behind < 0 else behind
+    return end + (places(text) is not None and text[end : end + 1] == '"')
