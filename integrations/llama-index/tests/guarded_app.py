@@ -69,12 +69,38 @@ def query_engine(*answers: str, k: int = 2, **options: Any) -> Any:
 
 def judge() -> RefChecker:
     """Labels a claim by whether its numbers stand in the reference."""
-    script = application("unused")
+    return RefChecker(ScriptedModel(script=_labels))
 
-    def reply(stage: str, messages: Sequence[BaseMessage]) -> str:
-        return script({"messages": [{"content": str(messages[-1].content)}]}, 0)
 
-    return RefChecker(ScriptedModel(script=reply))
+def sentence_judge() -> RefChecker:
+    """As `judge`, with sentences for claims, so that the places of what supports them are exact."""
+    return RefChecker(ScriptedModel(script=_labels), claims="sentences")
+
+
+def _labels(stage: str, messages: Sequence[BaseMessage]) -> str:
+    return application("unused")({"messages": [{"content": str(messages[-1].content)}]}, 0)
+
+
+def assert_cited(response: Any) -> None:
+    """Each citation is of the node of its number, and its quote stands there, letter for letter."""
+    quoted: dict[int, set[str]] = {}
+    citations = response.metadata["demur"]["citations"]
+    assert citations
+    for one in citations:
+        node = response.source_nodes[one["number"] - 1].node
+        assert one["node_id"] in (node.node_id, None)
+        assert one["node_start"] is not None
+        assert node.get_content()[one["node_start"] : one["node_end"]] == one["quote"]
+        quoted.setdefault(one["number"], set()).add(one["quote"])
+    for number, source in enumerate(response.source_nodes, start=1):
+        if number not in quoted:
+            assert "demur" not in source.metadata
+            continue
+        noted = source.metadata["demur"]
+        assert noted["number"] == number
+        assert {one["text"] for one in noted["quotes"]} == quoted[number]
+        for one in noted["quotes"]:
+            assert source.node.get_content()[one["start"] : one["end"]] == one["text"]
 
 
 SILENT = "I don't know."

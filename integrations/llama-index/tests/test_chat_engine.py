@@ -22,13 +22,26 @@ from demur import (
     AnswerRejected,
     Block,
     Budget,
+    Cite,
     DemurError,
     Evaluation,
     Regenerate,
     Retrieve,
+    Strip,
 )
 from demur.guard import REFUSAL, Feedback
-from guarded_app import SILENT, build, finds, judge, llm_of, prompts, silent_judge, speaker
+from guarded_app import (
+    SILENT,
+    assert_cited,
+    build,
+    finds,
+    judge,
+    llm_of,
+    prompts,
+    sentence_judge,
+    silent_judge,
+    speaker,
+)
 from llama_index.evaluation.demur._result import trace_of
 from llama_index.evaluation.demur.chat_engine import GuardedChatEngine
 from llama_index.evaluation.demur.query_engine import GuardedQueryEngine
@@ -225,6 +238,83 @@ def test_the_nodes_of_earlier_answers_support_one_if_told_so(call: str, conversa
     assert say(call, chat, ferry, []).response == REFUSAL
     chat.reset()
     assert say(call, chat, ferry).response == REFUSAL
+
+
+MARKED = "The Amber Tower is 84 metres tall [1]."
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_supports_an_answer_is_shown_and_part_of_the_conversation(
+    kind: str, call: str
+) -> None:
+    inner = engine(kind, RIGHT)
+    chat = GuardedChatEngine(inner, sentence_judge(), on_pass=Cite())
+    response = say(call, chat)
+    assert response.response == MARKED
+    assert not hasattr(response, "pieces") or "".join(response.pieces) == MARKED
+    assert_cited(response)
+    assert response.source_nodes[0].node.get_content() == FACTS[0]
+    assert response.sources
+    assert told(chat) == [QUESTION, MARKED]
+    llm_of(inner).script = lambda *_: f"{RIGHT} [4]"
+    again = say(call, chat, "Again?")
+    assert MARKED in "".join(prompts(llm_of(inner))[-2:])
+    assert again.response == MARKED
+    assert told(chat) == [QUESTION, MARKED, "Again?", MARKED]
+
+
+@pytest.mark.parametrize("form", ["footnotes", "links", "list"])
+@pytest.mark.parametrize("call", CALLS)
+def test_other_forms(call: str, form: Any) -> None:
+    chat = GuardedChatEngine(engine("context", RIGHT), sentence_judge(), on_pass=Cite(form))
+    response = say(call, chat)
+    assert {
+        "footnotes": f"{MARKED.replace('[', '[^')}\n\n[^1]: ",
+        "links": MARKED,  # the nodes have no address
+        "list": RIGHT,
+    }[form] in response.response
+    assert_cited(response)
+    assert told(chat) == [QUESTION, response.response]
+    with pytest.raises(ValueError, match="is for LangChain's messages"):
+        GuardedChatEngine(Plain(), judge(), on_pass=Cite("blocks"))
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_the_users_words_are_cited_where_they_support_an_answer(call: str) -> None:
+    inner = engine("context", RIGHT, KNOWN, RIGHT)
+    chat = GuardedChatEngine(
+        inner, sentence_judge(), on_fail="abstain", on_pass=Cite(), conversation=True
+    )
+    say(call, chat, TOLD)
+    response = say(call, chat, "What is my order?")
+    (cited,) = response.metadata["demur"]["citations"]
+    assert response.response == f"Your order is 4411 [{cited['number']}]."
+    assert response.source_nodes[cited["number"] - 1].text == TOLD
+    assert_cited(response)
+    # The nodes of earlier answers too; the user's words are no node that is kept.
+    ferry = say(call, chat, "When does the ferry to the northern islands sail?")
+    assert_cited(ferry)
+    assert not any(node.text == TOLD for node in ferry.source_nodes)
+
+
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+@pytest.mark.parametrize("call", CALLS)
+def test_what_fails_is_taken_out_of_the_conversation_too(call: str, streaming: Any) -> None:
+    said = f"{RIGHT} The house beside it has 999 rooms. The tower was opened in 1911."
+    chat = GuardedChatEngine(
+        engine("context", said),
+        sentence_judge(),
+        on_fail=Strip(),
+        on_pass=Cite(),
+        streaming=streaming,
+    )
+    response = say(call, chat)
+    assert response.response == f"{MARKED} The tower was opened in 1911 [2]."
+    assert response.metadata["demur"]["outcome"] == "trimmed"
+    assert_cited(response)
+    assert told(chat) == [QUESTION, response.response]
+    assert "999 rooms" not in str(response.sources)
 
 
 @pytest.mark.parametrize("call", CALLS)

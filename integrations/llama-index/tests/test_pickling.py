@@ -14,7 +14,7 @@ from llama_index.core import Document, VectorStoreIndex
 from llama_index.core.evaluation import FaithfulnessEvaluator
 from llama_index.embeddings.langchain import LangchainEmbedding
 
-from demur import Block, Budget, RefChecker, Regenerate, Repair, Retrieve
+from demur import Block, Budget, Cite, RefChecker, Regenerate, Repair, Retrieve, Strip
 from fake_llm import ScriptedLLM
 from guarded_app import MODES, Said, ask
 from llama_index.evaluation.demur._result import trace_of
@@ -70,9 +70,11 @@ def test_it_keeps_what_it_was_told() -> None:
         on_fail={
             "neutral": Retrieve(engine().retriever),
             "contradiction": Regenerate(),
+            "other": Strip(ScriptedLLM(script=agrees)),
             "any": Repair(ScriptedLLM(script=agrees)),
             "end": Block(),
         },
+        on_pass=Cite("list"),
         budget=Budget(attempts=2),
         streaming="buffer",
     )
@@ -80,6 +82,7 @@ def test_it_keeps_what_it_was_told() -> None:
     assert str(response) == RIGHT
     names = [one["name"] for one in response.metadata["demur"]["evaluations"]]
     assert names == ["RefChecker", "FaithfulnessEvaluator"]
+    assert response.metadata["demur"]["citations"]
 
 
 def test_copies_are_apart() -> None:

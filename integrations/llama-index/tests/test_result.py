@@ -126,7 +126,7 @@ def test_the_result_is_json_and_tells_no_rejected_text() -> None:
     rejected = _attempt(_at(at, at + 3, "The"), contexts=[document], verdict="failed")
     result = GuardResult.of(_trace(rejected))
     assert json.loads(json.dumps(result)) == dict(result)
-    assert result["evidence"] == []
+    assert result["evidence"] == result["citations"] == []
     assert "84 metres" not in json.dumps(result)
     told = {"name": "RefChecker", "finding": "passed", "score": 1.0, "label": None, "passed": True}
     assert result["evaluations"] == [{**told, "cause": None}]

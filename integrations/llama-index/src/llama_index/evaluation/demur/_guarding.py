@@ -23,19 +23,22 @@ from demur.guard import (
     OUTCOME,
     REPLACE,
     Again,
+    Cite,
     Feedback,
     OnFail,
     Regenerate,
     Repair,
     Retrieve,
+    Strip,
     Trace,
     make_policy,
 )
 from llama_index.evaluation.demur._asking import Ask, AskedEngine, Asks, Call, Opened
+from llama_index.evaluation.demur._citing import numbered
 from llama_index.evaluation.demur._llm import as_chat_model
-from llama_index.evaluation.demur._nodes import as_nodes, as_retriever
+from llama_index.evaluation.demur._nodes import KEY, as_nodes, as_retriever
 from llama_index.evaluation.demur._reply import Reply
-from llama_index.evaluation.demur._result import KEY, GuardResult
+from llama_index.evaluation.demur._result import GuardResult
 from llama_index.evaluation.demur._runnables import EvaluatorLike, adapted
 from llama_index.evaluation.demur.events import (
     DecisionEvent,
@@ -59,9 +62,20 @@ class Answer:
     trace: Trace
 
     @property
+    def said(self) -> str:
+        """The text without the marks of citations, if it passed."""
+        last = self.trace.attempts[-1]
+        return last.answer if last.verdict == "passed" else self.text
+
+    @property
     def unedited(self) -> bool:
-        """Whether the text is what the engine said."""
-        return self.reply.text == self.text
+        """Whether the text is what the engine said, citations aside."""
+        return self.reply.text == self.said
+
+    @property
+    def verbatim(self) -> bool:
+        """Whether the text is what the engine said, and cites nothing."""
+        return self.reply.text == self.text and not self.trace.citations
 
     @property
     def first(self) -> bool:
@@ -72,9 +86,15 @@ class Answer:
     def nodes(self) -> list[NodeWithScore]:
         """What the answer was given from; of a repaired one, what the model was shown."""
         last = self.trace.attempts[-1]
-        if last.origin == "repair" and last.answer == self.text:
+        made = next(one.origin for one in reversed(self.trace.attempts) if one.origin != "edit")
+        if made == "repair" and last.answer == self.said:
             return as_nodes(last.contexts)
         return self.reply.nodes
+
+    @property
+    def source_nodes(self) -> list[NodeWithScore]:
+        """The response's: `nodes`, in such an order that the numbers in the text are theirs."""
+        return self.nodes if self.verbatim else numbered(self.nodes, self.trace)
 
     @property
     def sources(self) -> list[ToolOutput]:
@@ -116,7 +136,7 @@ class End:
     def reached(self, answer: Answer) -> None:
         """Fill in what is known now."""
         self.text = answer.text
-        self.nodes[:] = answer.nodes
+        self.nodes[:] = answer.source_nodes
         self.sources[:] = answer.sources
         self.metadata.update(answer.metadata)
         self.metadata[KEY] = GuardResult.of(answer.trace)
@@ -131,6 +151,7 @@ class Guarding:
         evaluators: Sequence[EvaluatorLike | Sequence[EvaluatorLike]],
         *,
         on_fail: OnFail,
+        on_pass: Cite | None,
         model: Any,
         conversation: Callable[[Ask], Any] | None = None,
         **options: Any,
@@ -138,13 +159,25 @@ class Guarding:
         """`conversation` tells the messages that support an answer too; None: none do.
 
         `options` are those that `demur.Guard` takes in the same way.
+
+        Raises:
+            ValueError: `on_pass` has a form that is none for LlamaIndex.
         """
-        given = {"on_fail": on_fail, "model": model, "conversation": conversation, **options}
+        if isinstance(on_pass, Cite) and on_pass.form == "blocks":
+            raise ValueError(
+                "on_pass=Cite('blocks') is for LangChain's messages, and a response of "
+                "LlamaIndex's holds a text: choose Cite('numbers'), Cite('footnotes') or "
+                "Cite('links') for marks in it, or Cite('list') for none; "
+                f"response.metadata[{KEY!r}]['citations'] has the citations with each"
+            )
+        given = {"on_fail": on_fail, "on_pass": on_pass, "model": model, **options}
+        given["conversation"] = conversation
         self._given = (asks, evaluators, given)
         self._guard: Guard[Ask, dict[str, Any]] = _EngineGuard(
             AskedEngine(asks),  # type: ignore[arg-type, call-arg]  # mypy's plugin sees no __init__
             *map(adapted, evaluators),
             on_fail=make_policy(on_fail, model, adapt=_adapted, retriever=asks.retriever),
+            on_pass=on_pass,
             question=_question,
             answer="answer",
             conversation=conversation or False,
@@ -237,7 +270,9 @@ def _question(ask: Ask) -> str:
 
 def _adapted(recovery: Again) -> Again:
     """A recovery, with what is LlamaIndex's as the guard takes it."""
-    if isinstance(recovery, Repair):
+    if isinstance(recovery, Strip) and recovery.model is None:
+        return recovery  # it is not to reword anything
+    if isinstance(recovery, (Repair, Strip)):
         return replace(recovery, model=as_chat_model(recovery.model))
     if isinstance(recovery, Retrieve):
         return replace(recovery, retriever=as_retriever(recovery.retriever))

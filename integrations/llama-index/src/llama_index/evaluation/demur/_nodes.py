@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.documents import Document
@@ -10,6 +11,21 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
 from pydantic import PrivateAttr
+
+KEY = "demur"
+"""The key of what demur says in metadata: a response's, and that of nodes an answer cites."""
+
+
+@dataclass(frozen=True)
+class NodePlace:
+    """Where a passage stands in a node. None where that is not known."""
+
+    start: int | None = None
+    """In the node's own text; None for a passage of the node's metadata."""
+    end: int | None = None
+    doc_start: int | None = None
+    """In the document that the node was cut from."""
+    doc_end: int | None = None
 
 
 class NodeDocument(Document):
@@ -29,7 +45,7 @@ class NodeDocument(Document):
         document = cls(
             page_content=node.node.get_content(metadata_mode=MetadataMode.LLM),
             id=node.node.node_id,
-            metadata={**place, **node.node.metadata},
+            metadata={**place, **without_note(node.node.metadata)},
         )
         document._node = node
         return document
@@ -49,6 +65,26 @@ class NodeDocument(Document):
         stripped = text.strip()
         at = self.page_content.rfind(stripped)
         return at - text.index(stripped) if stripped and at >= 0 else None
+
+    def place(self, start: int, end: int) -> NodePlace:
+        """Find where `page_content[start:end]` stands in the node's own text."""
+        shift = self.shift
+        if shift is None or start < shift:
+            return NodePlace()
+        node, passage = self._node.node, self.page_content[start:end]
+        start, end = start - shift, end - shift
+        if node.get_content()[start:end] != passage:
+            return NodePlace()
+        cut, cut_end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
+        # Another text may stand there now, such as the window around the sentence that was cut.
+        if cut is None or (cut_end is not None and cut_end - cut != len(node.get_content())):
+            return NodePlace(start, end)
+        return NodePlace(start, end, cut + start, cut + end)
+
+
+def without_note(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Metadata of a node without what a guarded engine says in it."""
+    return {key: value for key, value in metadata.items() if key != KEY}
 
 
 def as_documents(nodes: Iterable[NodeWithScore]) -> tuple[NodeDocument, ...]:

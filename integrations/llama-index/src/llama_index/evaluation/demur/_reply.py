@@ -153,7 +153,7 @@ def is_guarded(response: Any) -> bool:
     return getattr(response, "_end", None) is not None
 
 
-def changed(response: Any, **changes: Any) -> Any:
+def changed(response: Any, /, **changes: Any) -> Any:
     """A copy of a response with other values.
 
     `dataclasses.replace` makes it anew: it fails for classes that are made in another way, and

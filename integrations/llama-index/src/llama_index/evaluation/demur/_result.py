@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from langchain_core.documents import Document
 
 from demur import DemurError, Evaluation, Evidence
 from demur.guard import Trace
-from llama_index.evaluation.demur._nodes import NodeDocument
-
-KEY = "demur"
-"""The key of a response's metadata."""
+from llama_index.evaluation.demur._citing import citations_of
+from llama_index.evaluation.demur._nodes import KEY, NodeDocument, NodePlace
 
 
 class GuardResult(dict[str, Any]):
@@ -20,8 +19,8 @@ class GuardResult(dict[str, Any]):
 
     `outcome`, `reason`, `limit`, `attempts` (how many); `evaluations` of the last attempt (`name`,
     `finding`, `score`, `label`, `passed`, `cause`); `evidence` of an answer that passed, see
-    `evidence_of`. It holds no text of a rejected answer: the trace does, which is no part of the
-    mapping.
+    `evidence_of`, and its `citations` if the engine has `on_pass=Cite()`, see `citations_of`. It
+    holds no text of a rejected answer: the trace does, which is no part of the mapping.
     """
 
     trace: Trace | None = None
@@ -43,6 +42,7 @@ class GuardResult(dict[str, Any]):
                 for evaluation in last.evaluations
             ],
             evidence=evidence_of(last.evaluations, last.contexts) if passed else [],
+            citations=citations_of(trace),
         )
         result.trace = trace
         return result
@@ -92,31 +92,14 @@ def evidence_of(
 
 
 def _place(contexts: Sequence[Document], evidence: Evidence) -> dict[str, Any]:
-    keys = ("node_id", "ref_doc_id", "start", "end", "doc_start", "doc_end")
-    return {**dict.fromkeys(keys), **dict(_places(contexts, evidence))}
-
-
-def _places(contexts: Sequence[Document], evidence: Evidence) -> Iterator[tuple[str, Any]]:
     at, span = evidence.context, evidence.span
     document = contexts[at] if at is not None and at < len(contexts) else None
-    if not isinstance(document, NodeDocument):
-        return
     # An evaluator that retrieves for itself counts in what it found.
-    if document.page_content[span.start : span.end] != evidence.text:
-        return
+    if (
+        not isinstance(document, NodeDocument)
+        or document.page_content[span.start : span.end] != evidence.text
+    ):
+        return {"node_id": None, "ref_doc_id": None, **asdict(NodePlace())}
     node = document.node.node
-    yield "node_id", node.node_id
-    yield "ref_doc_id", node.ref_doc_id
-    shift = document.shift
-    if shift is None:
-        return
-    start, end = span.start - shift, span.end - shift
-    if start < 0 or node.get_content()[start:end] != evidence.text:
-        return
-    yield "start", start
-    yield "end", end
-    cut, cut_end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
-    # Another text may stand there now, such as the window around the sentence that was cut.
-    if cut is not None and (cut_end is None or cut_end - cut == len(node.get_content())):
-        yield "doc_start", cut + start
-        yield "doc_end", cut + end
+    place = document.place(span.start, span.end)
+    return {"node_id": node.node_id, "ref_doc_id": node.ref_doc_id, **asdict(place)}

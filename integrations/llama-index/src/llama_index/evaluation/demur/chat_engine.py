@@ -20,7 +20,7 @@ from llama_index.core.llms import LLM
 from llama_index.core.schema import NodeWithScore
 
 from demur import DemurError
-from demur.guard import Budget, OnError, OnFail
+from demur.guard import Budget, Cite, OnError, OnFail
 from demur.schema import OnAbstain
 from llama_index.evaluation.demur._asking import (
     Ask,
@@ -37,9 +37,9 @@ from llama_index.evaluation.demur._guarding import (
     Guarding,
     StreamingMode,
 )
-from llama_index.evaluation.demur._nodes import as_documents
+from llama_index.evaluation.demur._nodes import KEY, as_documents
 from llama_index.evaluation.demur._reply import Reply, changed, read
-from llama_index.evaluation.demur._result import KEY, GuardResult
+from llama_index.evaluation.demur._result import GuardResult
 from llama_index.evaluation.demur._runnables import EvaluatorLike
 
 History = list[ChatMessage]
@@ -72,6 +72,8 @@ class GuardedChatEngine(BaseChatEngine):
         on_fail: As `GuardedQueryEngine` takes it, like what is not named here. Chat engines show
             their retrievers to nobody: name one to have what failed searched for,
             `on_fail={"neutral": Retrieve(index.as_retriever()), "any": Regenerate()}`.
+        on_pass: As `GuardedQueryEngine` takes it. `chat_history` has the answer with its marks, as
+            the user has read it. Numbers begin at 1 with each answer.
         streaming: When the text of `stream_chat` leaves. The response's `response` is the answer
             that holds in the end.
         conversation: Whether the conversation supports an answer too: what the user stated in it
@@ -89,6 +91,7 @@ class GuardedChatEngine(BaseChatEngine):
         chat_engine: BaseChatEngine,
         *evaluators: EvaluatorLike | Sequence[EvaluatorLike],
         on_fail: OnFail = None,
+        on_pass: Cite | None = None,
         budget: Budget | None = None,
         on_error: OnError = "closed",
         on_abstain: OnAbstain = "pass",
@@ -114,6 +117,7 @@ class GuardedChatEngine(BaseChatEngine):
             _Asks(chat_engine),
             evaluators,
             on_fail=on_fail,
+            on_pass=on_pass,
             budget=budget,
             on_error=on_error,
             on_abstain=on_abstain,
@@ -232,7 +236,7 @@ class GuardedChatEngine(BaseChatEngine):
             return
         if self._keeps_nodes:
             self._nodes = distinct_nodes([*self._nodes, *answer.nodes])
-        if self._history is None and answer.first and answer.unedited:
+        if self._history is None and answer.first and answer.reply.text == answer.text:
             return  # the engine remembers that
         user = ChatMessage(content=turn.message, role=MessageRole.USER)
         self._history = [*turn.before, user, _spoken(answer.text)]
@@ -341,11 +345,12 @@ def _response(answer: Answer) -> AgentChatResponse:
     given = answer.reply.response
     metadata = {**answer.metadata, KEY: GuardResult.of(answer.trace)}
     if answer.unedited and isinstance(given, AgentChatResponse):
-        nodes = given.source_nodes if answer.first else answer.nodes
+        as_given = answer.first and answer.verbatim
+        nodes = given.source_nodes if as_given else answer.source_nodes
         changes = {"sources": answer.sources, "source_nodes": nodes, "metadata": metadata}
-        copied: AgentChatResponse = changed(given, **changes)
+        copied: AgentChatResponse = changed(given, response=answer.text, **changes)
         return copied
-    return AgentChatResponse(answer.text, answer.sources, answer.nodes, metadata=metadata)
+    return AgentChatResponse(answer.text, answer.sources, answer.source_nodes, metadata=metadata)
 
 
 @dataclass

@@ -44,7 +44,7 @@ class DecisionEvent(_Event):
     """Which answer, from 1."""
     verdict: str
     action: str
-    """The recovery: "retrieve", "regenerate" or "repair"."""
+    """The recovery: "retrieve", "regenerate", "repair", "strip" or "cite"."""
     failures: list[str]
 
 
@@ -68,6 +68,8 @@ class OutcomeEvent(_Event):
     """What a delivered answer says: `text`, `label`, `start`, `end`, `path`."""
     evidence: list[dict[str, Any]]
     """What it rests on: see the event `demur.outcome` in docs/guard.md."""
+    citations: list[dict[str, Any]]
+    """The citations in it, if the engine has `on_pass=Cite()`: the fields of `Citation`."""
     _trace: Trace = PrivateAttr()
 
     def __init__(self, trace: Trace, **fields: Any) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import InitVar, dataclass, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 from demur import DemurError
-from demur.guard import Budget, OnError, OnFail
+from demur.guard import Budget, Cite, OnError, OnFail
 from demur.schema import OnAbstain
 from demur.shapes import NoSuchForm, find_answer
 from llama_index.evaluation.demur._asking import (
@@ -41,9 +41,9 @@ from llama_index.evaluation.demur._guarding import (
     Guarding,
     StreamingMode,
 )
-from llama_index.evaluation.demur._nodes import as_documents
+from llama_index.evaluation.demur._nodes import KEY, as_documents
 from llama_index.evaluation.demur._reply import Reply, changed, read
-from llama_index.evaluation.demur._result import KEY, GuardResult
+from llama_index.evaluation.demur._result import GuardResult
 from llama_index.evaluation.demur._runnables import EvaluatorLike
 
 
@@ -85,6 +85,11 @@ class GuardedQueryEngine(BaseQueryEngine):
             the `Feedback` the query that the engine is asked next; without one, the engine answers
             again as told above. None: what fails for want of support is searched for by the
             engine's own retriever.
+        on_pass: What is done to an answer that passes. `Cite()`: each supported sentence has the
+            number of the node that it rests on, [1] for `response.source_nodes[0]`. A node that is
+            cited says in its metadata, under "demur", what is quoted from it. The result has the
+            `citations`. `Cite(form)`: "footnotes" or "links" in place of numbers, or "list", which
+            leaves the text as it is. None: nothing is done.
         streaming: When the text of a stream leaves. "buffer": when the whole answer was checked;
             "sentence": each sentence when it was, for which every evaluator must judge claims. If
             a later sentence fails, what corrects the answer follows after a blank line, and a
@@ -96,7 +101,7 @@ class GuardedQueryEngine(BaseQueryEngine):
 
     Raises:
         ValueError: There is no evaluator, or one without a threshold; an argument is out of its
-            range; `on_fail` and `model` are both given.
+            range; `on_fail` and `model` are both given; `on_pass` is `Cite("blocks")`.
         TypeError: Something is no engine, no evaluator, no LLM, no retriever, or no recovery.
     """
 
@@ -105,6 +110,7 @@ class GuardedQueryEngine(BaseQueryEngine):
         query_engine: BaseQueryEngine,
         *evaluators: EvaluatorLike | Sequence[EvaluatorLike],
         on_fail: OnFail = None,
+        on_pass: Cite | None = None,
         budget: Budget | None = None,
         on_error: OnError = "closed",
         on_abstain: OnAbstain = "pass",
@@ -125,6 +131,7 @@ class GuardedQueryEngine(BaseQueryEngine):
             _Asks(query_engine),
             evaluators,
             on_fail=on_fail,
+            on_pass=on_pass,
             budget=budget,
             on_error=on_error,
             on_abstain=on_abstain,
@@ -246,19 +253,24 @@ def _ask(bundle: QueryBundle) -> Ask:
 def _response(answer: Answer) -> RESPONSE_TYPE:
     """The engine's own response where the answer is its; with the result in a copy of it.
 
-    A repaired answer is of the engine's class of structured answers, if that takes its values.
+    An answer that was repaired or trimmed is of the engine's class of structured answers, if that
+    takes its values.
     """
     given: RESPONSE_TYPE = answer.reply.response
     metadata = {**answer.metadata, KEY: GuardResult.of(answer.trace)}
     if answer.unedited and not isinstance(given, (StreamingResponse, AsyncStreamingResponse)):
-        nodes = given.source_nodes if answer.first else answer.nodes
-        copied: RESPONSE_TYPE = changed(given, metadata=metadata, source_nodes=nodes)
+        as_given = answer.first and answer.verbatim
+        nodes = given.source_nodes if as_given else answer.source_nodes
+        changes: dict[str, Any] = {"metadata": metadata, "source_nodes": nodes}
+        if isinstance(given, Response):
+            changes["response"] = answer.text
+        copied: RESPONSE_TYPE = changed(given, **changes)
         return copied
-    if isinstance(given, PydanticResponse) and answer.trace.outcome == "recovered":
+    if isinstance(given, PydanticResponse) and answer.trace.outcome in ("recovered", "trimmed"):
         with suppress(NoSuchForm):
-            repaired = find_answer(given.response).repaired(answer.text)
-            return PydanticResponse(repaired, answer.nodes, metadata)
-    return Response(answer.text, answer.nodes, metadata)
+            repaired = find_answer(given.response).repaired(answer.said)
+            return PydanticResponse(repaired, answer.source_nodes, metadata)
+    return Response(answer.text, answer.source_nodes, metadata)
 
 
 # --- Streams -------------------------------------------------------------------------------------
@@ -279,8 +291,9 @@ class GuardedStreamingResponse(StreamingResponse):
         Raises:
             DemurError: There is none, since the stream has failed or was left before.
         """
-        whole = super().get_response()
-        return _final(whole, self._end)
+        whole = _final(super().get_response(), self._end)
+        self.response_txt = whole.response
+        return whole
 
     def __str__(self) -> str:
         return self.get_response().response or "None"
@@ -298,8 +311,14 @@ class GuardedAsyncStreamingResponse(AsyncStreamingResponse):
 
     async def get_response(self) -> Response:
         """As that of `GuardedStreamingResponse`."""
-        whole = await super().get_response()
-        return _final(whole, self._end)
+        return _final(await super().get_response(), self._end)
+
+    async def _yield_response(self) -> AsyncGenerator[str, None]:
+        async with aclosing(super()._yield_response()) as pieces:
+            async for piece in pieces:
+                yield piece
+        if self._end is not None and self._end.text is not None:
+            self.response_txt = self._end.text
 
     async def _async_str(self) -> str:
         return (await self.get_response()).response or "None"

@@ -1,0 +1,101 @@
+"""What an answer cites, as LlamaIndex shows sources: the nodes, in the order of their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+from llama_index.core.schema import NodeWithScore
+
+from demur.guard import Citation, Trace
+from llama_index.evaluation.demur._nodes import (
+    KEY,
+    NodeDocument,
+    NodePlace,
+    as_nodes,
+    without_note,
+)
+
+
+def citations_of(trace: Trace) -> list[dict[str, Any]]:
+    """Return the citations of the answer that left, as values that JSON has.
+
+    For each `number`, the mark's: the node is `source_nodes[number - 1]`; `start` and `end` of the
+    sentence in the answer, and `path` if that is structured; `quote`; `title` and `url` of the
+    source; `node_id` and `ref_doc_id`; `node_start` and `node_end`, where the quote stands in the
+    node's own text; `doc_start` and `doc_end`, where it stands in the document that the node was
+    cut from. None where it stands in a node's metadata, or nobody knows where the node was cut.
+    """
+    contexts = trace.attempts[-1].contexts
+    return [_told(citation, contexts) for citation in trace.citations]
+
+
+def numbered(nodes: Sequence[NodeWithScore], trace: Trace) -> list[NodeWithScore]:
+    """Return the nodes of an answer that passed, with node `number - 1` for each number it cites.
+
+    A node that is cited is a copy, whose metadata says under "demur" its `number` and its `quotes`:
+    `text`, `start` and `end` in the node's own text. Neither models nor embeddings are shown that.
+    What an answer cites that is no node of the engine's, such as a user's words, is a new one.
+
+    Args:
+        nodes: What the answer was given from.
+        trace: Of the guarded call.
+    """
+    last = trace.attempts[-1]
+    quotes: dict[int, list[dict[str, Any]]] = {}
+    for citation in trace.citations:
+        of_node = quotes.setdefault(citation.document, [])
+        if (quote := _quote(citation, last.contexts)) not in of_node:
+            of_node.append(quote)
+    # Numbers that are put right in the answer itself are those of the contexts, and any may be.
+    recited = last.verdict == "passed" and last.recovery == "cite"
+    most = len(last.contexts) if recited else 1 + max(quotes, default=-1)
+    cited = as_nodes(last.contexts[:most])
+    known = {node.node.node_id for node in cited}
+    rest = [node for node in nodes if node.node.node_id not in known]
+    return [
+        _noted(node, {"number": at + 1, "quotes": quotes[at]}) if at in quotes else _noted(node)
+        for at, node in enumerate([*cited, *rest])
+    ]
+
+
+def _told(citation: Citation, contexts: Sequence[Document]) -> dict[str, Any]:
+    document = contexts[citation.document]
+    node = document.node.node if isinstance(document, NodeDocument) else None
+    place = _place(citation, contexts)
+    return {
+        **citation.model_dump(include={"number", "start", "end", "path", "quote", "title", "url"}),
+        "node_id": None if node is None else node.node_id,
+        "ref_doc_id": None if node is None else node.ref_doc_id,
+        "node_start": place.start,
+        "node_end": place.end,
+        "doc_start": place.doc_start,
+        "doc_end": place.doc_end,
+    }
+
+
+def _quote(citation: Citation, contexts: Sequence[Document]) -> dict[str, Any]:
+    place = _place(citation, contexts)
+    return {"text": citation.quote, "start": place.start, "end": place.end}
+
+
+def _place(citation: Citation, contexts: Sequence[Document]) -> NodePlace:
+    document = contexts[citation.document]
+    start, end = citation.document_start, citation.document_end
+    if isinstance(document, NodeDocument):
+        return document.place(start, end)
+    return NodePlace(start, end)  # of the node that is made of it
+
+
+def _noted(node: NodeWithScore, note: dict[str, Any] | None = None) -> NodeWithScore:
+    """A node with this in its metadata; without one that has none of a guard inside, as it is."""
+    inner = node.node
+    if note is None and KEY not in inner.metadata:
+        return node
+    changes: dict[str, Any] = {"metadata": without_note(inner.metadata)}
+    if note is not None:
+        changes["metadata"][KEY] = note
+        for kind in ("excluded_llm_metadata_keys", "excluded_embed_metadata_keys"):
+            changes[kind] = [*dict.fromkeys([*getattr(inner, kind), KEY])]
+    return node.model_copy(update={"node": inner.model_copy(update=changes)})
