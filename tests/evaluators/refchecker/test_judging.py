@@ -1,4 +1,4 @@
-"""How sure a merged label is."""
+"""How sure a merged label is, and what is quoted for it."""
 
 from __future__ import annotations
 
@@ -42,3 +42,19 @@ def test_confidence(
     one = judged([Claim(text="A text.")], [(windows, findings)])
     assert one.claims[0].label is label
     assert one.confidence == (pytest.approx(confidence),)
+
+
+def test_evidence_is_of_each_window_with_the_label_and_none_stands_twice() -> None:
+    mill = Passage(0, 0, "The mill is tall. It burnt in 1880.")
+    inn = Passage(1, 0, "The tall inn is old.")
+    windows = [(mill,), (mill, inn), (inn,)]
+    findings = [WindowFinding(E), WindowFinding(E), WindowFinding(N)]
+    one = judged([Claim(text="The tall mill burnt.")], [(windows, findings)])
+    quotes = [(quote.context, quote.text) for quote in one.claims[0].evidence]
+    assert quotes == [(0, "The mill is tall."), (0, "It burnt in 1880.")]
+
+
+def test_a_neutral_claim_has_no_evidence() -> None:
+    window = (Passage(0, 0, "The mill is tall."),)
+    one = judged([Claim(text="The mill is low.")], [([window], [WindowFinding(N)])])
+    assert one.claims[0].evidence == ()

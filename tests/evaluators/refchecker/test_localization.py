@@ -63,25 +63,72 @@ def test_evidence_indexes_the_original_reference(
     contexts: list[str], reference: str | None, claim: str, size: int
 ) -> None:
     found = passages([Document(page_content=text) for text in contexts], reference, size, size // 3)
-    evidence = find_evidence(claim, index(found), ClaimLabel.NEUTRAL)
+    quotes = find_evidence(claim, index(found), ClaimLabel.NEUTRAL)
     shared = word_set(claim) & {word for passage in found for word in word_set(passage.text)}
-    assert (evidence is None) == (not shared)
-    if evidence is not None:
+    assert bool(quotes) == bool(shared)
+    assert len(quotes) <= 3
+    held: set[str] = set()
+    for evidence in quotes:
         source = reference if evidence.context is None else contexts[evidence.context]
         assert source is not None
         original = source[evidence.span.start : evidence.span.end]
         assert replace_surrogates(original) == evidence.text == evidence.text.strip()
-        assert word_set(evidence.text) & word_set(claim)
+        new = word_set(evidence.text) & shared - held
+        assert new  # each says something of the claim that those before it do not
+        held |= new
+
+
+def quoted(claim: str, *contexts: str) -> list[str]:
+    found = passages([Document(page_content=text) for text in contexts], None, 500, 5)
+    return [one.text for one in find_evidence(claim, index(found), ClaimLabel.ENTAILMENT)]
 
 
 def test_evidence_is_the_best_sentence_of_the_context_it_names() -> None:
     contexts = ["Bo sleeps. Ann sleeps.", "Hm.\r\n😀 Ann runs Crumb in Leeds. Bo left."]
     found = passages([Document(page_content=text) for text in contexts], "Crumb is big.", 50, 5)
-    evidence = find_evidence("Ann runs Crumb", index(found), ClaimLabel.ENTAILMENT)
-    assert evidence is not None
+    (evidence,) = find_evidence("Ann runs Crumb", index(found), ClaimLabel.ENTAILMENT)
     assert (evidence.context, evidence.label) == (1, ClaimLabel.ENTAILMENT)
     assert evidence.text == "😀 Ann runs Crumb in Leeds."
     assert contexts[1][evidence.span.start : evidence.span.end] == evidence.text
+
+
+def test_what_several_sentences_say_together_is_quoted_of_each_the_best_first() -> None:
+    claim = "Ann, born in Leeds, opened a bakery in 2012 and sold it in May 2020."
+    told = ["Ann grew up in Leeds.", "She sold it in May 2020.", "In 2012 Ann opened a bakery."]
+    expected = ["In 2012 Ann opened a bakery.", "She sold it in May 2020."]
+    assert quoted(claim, " ".join(told)) == expected
+    assert quoted(claim, *told) == expected
+
+
+def test_no_more_than_three_sentences_are_quoted() -> None:
+    assert len(quoted("red green blue grey", "Red. Green. Blue. Grey.")) == 3
+
+
+def test_a_sentence_that_shares_much_less_than_the_best_is_not_quoted() -> None:
+    told = "Crumb opened in Leeds in 2012."
+    assert quoted("Crumb opened in Leeds in May 2012", f"{told} It rained in May.") == [told]
+
+
+def test_what_says_the_same_again_is_not_quoted() -> None:
+    assert quoted("Ann runs Crumb", "Ann runs Crumb. Bo left.", "Crumb Ann runs.") == [
+        "Ann runs Crumb."
+    ]
+
+
+def test_words_that_say_nothing_decide_only_between_sentences_that_are_equal_else() -> None:
+    text = "It was the best of the days. Crumb closed."
+    assert quoted("It was the end of Crumb", text) == ["Crumb closed."]
+    assert quoted("It was the end", text) == ["It was the best of the days."]
+    assert quoted("Oslo has two rivers", "Oslo is large. Oslo has one river.") == [
+        "Oslo has one river."
+    ]
+
+
+def test_a_line_of_one_word_is_quoted_only_where_there_is_nothing_else() -> None:
+    page = "heapq.nlargest\nFind the n largest elements in a dataset.\n\nSee also heapq.merge."
+    claim = "Use heapq.nlargest to get the n largest items"
+    assert quoted(claim, page) == ["Find the n largest elements in a dataset."]
+    assert quoted("heapq.nlargest", "heapq.nlargest\nHm.") == ["heapq.nlargest"]
 
 
 def test_of_equal_sentences_the_first_is_chosen() -> None:

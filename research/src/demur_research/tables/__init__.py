@@ -9,6 +9,7 @@ from demur_research.tables import (
     claims,
     injection,
     quantities,
+    quotes,
     refchecker,
     reverse_validation,
     unchecked,
@@ -27,6 +28,7 @@ TABLES: Mapping[str, Table] = {
         injection.TABLES,
         windows.TABLES,
         quantities.TABLES,
+        quotes.TABLES,
     )
     for table in tables
 }

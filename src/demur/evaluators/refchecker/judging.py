@@ -10,7 +10,7 @@ from demur.evaluators.refchecker.checking import WindowFinding
 from demur.evaluators.refchecker.localization import Index, find_evidence, index
 from demur.evaluators.refchecker.quantities import missing_quantities
 from demur.evaluators.refchecker.references import Window, window_text
-from demur.schema import Claim, ClaimLabel
+from demur.schema import Claim, ClaimLabel, Evidence
 
 
 def judged(
@@ -27,18 +27,18 @@ def judged(
     confidence = []
     for claim, (windows, findings) in zip(claims, read, strict=True):
         label = merge(finding.label for finding in findings)
-        evidence = []
+        evidence: list[Evidence] = []
         for finding, window in zip(findings, windows, strict=True):
             if label not in (None, ClaimLabel.NEUTRAL) and finding.label is label:
                 if window not in indexed:
                     indexed[window] = index(window)
-                evidence.append(find_evidence(claim.text, indexed[window], label))
+                evidence += find_evidence(claim.text, indexed[window], label)
         labelled.append(
             claim.model_copy(
                 update={
                     "label": label,
                     "probabilities": _probabilities(findings, label),
-                    "evidence": tuple(dict.fromkeys(e for e in evidence if e is not None)),
+                    "evidence": tuple(dict.fromkeys(evidence)),
                     "error": None if label else next(f.error for f in findings if f.error),
                 }
             )
