@@ -32,15 +32,19 @@ def _attack(*options: str) -> tuple[int, str, dict[str, tuple[int, ...]]]:
 
 
 def test_nothing_gets_out_is_wrong_or_hangs() -> None:
-    code, out, counts = _attack(*(f"--section={one}" for one in ("guards", "beside", "chunks")))
-    assert len(counts) >= 3, out
+    code, out, counts = _attack(
+        *(f"--section={one}" for one in ("guards", "beside", "chunks", "edits"))
+    )
+    assert len(counts) >= 4, out
     assert code == 0, out
     assert all(tried > 0 and not any(bad) for tried, *bad in counts.values())
 
 
 def test_without_the_guard_it_does() -> None:
     """An attack that cannot succeed proves nothing: one that is blind counts as wrong."""
-    code, out, counts = _attack("--unguarded", "--section=guards", "--section=chunks")
+    code, out, counts = _attack(
+        "--unguarded", *(f"--section={one}" for one in ("guards", "chunks", "edits"))
+    )
     assert len(counts) >= 3, out
     assert code == 1
     for what, (tried, leaks, wrong, hung) in counts.items():

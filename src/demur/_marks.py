@@ -3,48 +3,62 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from langchain_core.documents import Document
 
 from demur._json_places import places
+from demur._markdown_code import code_in
 
 _NUMBERS = r"\^?\d{1,3}(?:\s?[,;–-]\s?\^?\d{1,3})*"
 _WORD = r"(?:sources?|ref(?:erence)?s?|quellen?)"
+# Of a run of spaces or line breaks, a match begins with the first: from each of them, it would take
+# time by the square of the run.
+_SPACES = r"(?<![ \t])[ \t]*"
+_BREAKS = r"(?<!\n)\n*"
 NUMBERED = re.compile(
-    rf"[ \t]*(?:\[{_NUMBERS}\]|【[^】\n]{{0,40}}】|\((?i:{_WORD}):?\s*[\d,;\s]{{1,20}}\))"
+    rf"{_SPACES}(?:\[{_NUMBERS}\]|【[^】\n]{{0,40}}】|\((?i:{_WORD}):?\s*[\d,;\s]{{1,20}}\))"
 )
 """A citation by number, with the white space before it: "[1]", "[^2]", "[1, 3]", "【1】"."""
 FORM = re.compile(r"\[\^?\d{1,3}\]|【\d{1,3}】|\(\d{1,2}\)(?=[.,;]|\s*$)", re.MULTILINE)
 """A citation by one number, whose form another answer can keep."""
 
-# The same, with what may follow in Markdown, and by name.
+# Brackets, and what is shown as one.
+_OPEN = r"(?:\\?\[|［|&(?:#0*91|#[xX]0*5[bB]|lbrack|lsqb);)"
+_CLOSE = r"(?:\\?\]|］|&(?:#0*93|#[xX]0*5[dD]|rbrack|rsqb);)"
+_UNSEEN = r"[\s\xad\u200b-\u200f\u2060\ufeff]{0,9}"
+# A citation with what may follow in Markdown, and by name.
 _INLINE = re.compile(
-    rf"[ \t]*(?:\[\[?(?P<bracket>{_NUMBERS})\]?\](?!:)"
+    rf"{_SPACES}(?:{_OPEN}{{1,2}}{_UNSEEN}(?P<bracket>{_NUMBERS}){_UNSEEN}{_CLOSE}{{1,2}}"
     r"(?:\((?:[^()\n]|\([^()\n]{0,99}\)){0,500}\))?"
-    rf"|【(?P<corner>[^】\n]{{0,40}})】"
+    rf"|【(?P<corner>[^【】\n]{{0,40}})】"
     rf"|\(\s*(?i:{_WORD})\s*:\s*(?P<named>[^()\n]{{1,200}})\))"
 )
 _LIST = re.compile(
-    rf"\n*^[ \t>*_#-]*(?i:{_WORD})[*_]*\s*:[*_]*[ \t]*(?P<rest>[^\n]*)"
+    rf"{_BREAKS}^[ \t>*_#-]*(?i:{_WORD})[*_]*\s*:[*_]*[ \t]*(?P<rest>[^\n]*)"
     r"(?P<more>(?:\n{1,2}[ \t]*(?:[-*•]|\[\^?\d{1,3}\]|\d{1,3}[.)])[^\n]*)*)",
     re.MULTILINE,
 )
 """A line "Source: ...", or a list under "Sources:"."""
-_DEFINITION = re.compile(r"\n*^[ \t]{0,3}\[\^?(?P<number>\d{1,3})\]:(?P<rest>[^\n]*)", re.MULTILINE)
-"""What Markdown shows for a footnote or a link: "[^1]: ..."."""
-_CODE = re.compile(
-    r"(?ms)^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)|`[^`\n]+`"
+# In quotations and items too: a definition there counts for all of a text in Markdown.
+_BEGIN = rf"{_BREAKS}^(?:[ \t>]|[-*+][ \t]|\d{{1,9}}[.)][ \t])*"
+_DEFINITION = re.compile(
+    rf"{_BEGIN}\[[\s>]*\^?[\s>]*(?P<number>\d{{1,3}})[\s>]*\]:(?P<rest>[^\n]*)", re.MULTILINE
 )
+"""What Markdown shows for a footnote or a link: "[^1]: ..."."""
+_NAMED_NOTE = re.compile(rf"{_BEGIN}\[\^(?P<label>[^\]\s]{{1,200}})\]:[^\n]*", re.MULTILINE)
+_TO_NOTE = re.compile(rf"{_SPACES}\[\^(?P<label>[^\]\s]{{1,200}})\]")
+_INDEX = re.compile(r"\[[\d\s,;–-]+\]")
+_NAME = re.compile(r"(?<![\w.])[\w.]*[^\W_]$")
+_FIRST = re.compile(r"\b(\w{1,60})\[0\]")
 _RANGE = re.compile(r"(\d{1,3})\s?[–-]\s?\^?(\d{1,3})")
 _NUMBER = re.compile(r"\d{1,3}")
 _ENTRY = re.compile(
     r"[\s\-*•]*(?:\[?\^?(?P<number>\d{1,3})(?:\]:?|[.):](?=\s|$)|(?=\s*$)))?\s*(?P<name>.*)"
 )
 _NAMES = ("title", "source", "file_name", "url")
-_ENDS = ".,;:!?)[\n。，、；！？"
 _MOST_IN_A_RANGE = 20
 
 
@@ -72,14 +86,37 @@ def marks_in(answer: str, contexts: Sequence[Document]) -> tuple[Mark, ...]:
     """
     if places(answer) is not None:
         return ()
+    return marks_in_prose(answer, contexts)
+
+
+def marks_in_prose(answer: str, contexts: Sequence[Document]) -> tuple[Mark, ...]:
+    """As `marks_in`, whether the answer can be read as JSON or not."""
     names = _names(contexts)
-    taken = code_in(answer)
+    taken = bytearray(len(answer))  # a look-up in a list would take time by the square of its marks
+    for start, end in code_in(answer):
+        taken[start:end] = b"\1" * (end - start)
     found: list[Mark] = []
     for mark in (*_lists(answer, names, len(contexts)), *_inline(answer, names, len(contexts))):
-        if not any(mark.start < end and start < mark.end for start, end in taken):
-            taken.append((mark.start, mark.end))
+        if 1 not in taken[mark.start : mark.end]:
+            taken[mark.start : mark.end] = b"\1" * (mark.end - mark.start)
             found.append(mark)
     return tuple(sorted(found, key=lambda mark: mark.start))
+
+
+def named_notes_in(answer: str) -> list[tuple[int, int]]:
+    """Where footnotes with names stand, "[^a]: ...", and what leads to them.
+
+    They say what is cited in words of the answer's own, and name no document.
+    """
+    notes = [*_NAMED_NOTE.finditer(answer)]
+    labels = {note["label"].casefold() for note in notes}
+    begins = {note.end() - len(note[0].lstrip()) for note in notes}
+    leading = (one for one in _TO_NOTE.finditer(answer) if one["label"].casefold() in labels)
+    return [note.span() for note in notes] + [
+        one.span()
+        for one in leading
+        if one.start() not in begins and answer[one.end() : one.end() + 1] != ":"
+    ]
 
 
 def without_sources(answer: str, contexts: Sequence[Document]) -> str:
@@ -89,11 +126,6 @@ def without_sources(answer: str, contexts: Sequence[Document]) -> str:
             blank = re.sub(r"[^\n]", " ", answer[mark.start : mark.end])
             answer = f"{answer[: mark.start]}{blank}{answer[mark.end :]}"
     return answer
-
-
-def code_in(text: str) -> list[tuple[int, int]]:
-    """Where code stands in a text with Markdown: between fences, or between backticks."""
-    return [match.span() for match in _CODE.finditer(text)]
 
 
 def _lists(answer: str, names: dict[str, int], count: int) -> Iterator[Mark]:
@@ -109,24 +141,32 @@ def _lists(answer: str, names: dict[str, int], count: int) -> Iterator[Mark]:
 
 
 def _inline(answer: str, names: dict[str, int], count: int) -> Iterator[Mark]:
+    indexed = {first[1] for first in _FIRST.finditer(answer)}
     for match in _INLINE.finditer(answer):
         exact = True
         if match["named"] is not None:
             documents, exact = _of_entries(re.split(r"[,;]", match["named"]), names, count)
         else:
-            corner = _NUMBER.match(match["corner"] or "")  # "【1†source】", "【1:0†L3-L9】"
+            # "【1†source】", "【1:0†L3-L9】"
+            corner = _NUMBER.match((match["corner"] or "").strip())
             documents = _of_numbers(corner[0] if corner else match["bracket"] or "", count)
-        if documents and not _is_index(answer, match):
+        if documents and not _is_index(answer, match, indexed):
             yield Mark(match.start(), match.end(), documents, states_nothing=exact)
 
 
-def _is_index(answer: str, match: re.Match[str]) -> bool:
-    """Whether it is an index, as in "argv[1] holds ...": close behind a name, and amid a clause."""
-    before, after = answer[: match.start()][-1:], answer[match.end() :][:2]
-    close = match[0][0] == "[" and (before.isalnum() or before in "_")
+def _is_index(answer: str, match: re.Match[str], indexed: Collection[str]) -> bool:
+    """Whether it is an index, as in "sys.argv[1] holds ...": close behind a name, amid a clause.
+
+    The name is one of a program's: it has a dot or an underscore in it, or counts from 0 elsewhere.
+    Behind a word of the language stands a citation: "84 metres tall[1] and ...".
+    """
+    start, end = match.span()
+    name = _NAME.search(answer, max(0, start - 60), start)
+    after = answer[end : end + 2]
     return (
-        bool(before)
-        and close
+        _INDEX.fullmatch(match[0]) is not None
+        and name is not None
+        and (not name[0].replace(".", "").isalnum() or "." in name[0] or name[0] in indexed)
         and after[:1] not in ("", *".,;:!?)[\n。，")
         and not after[1:].isupper()
     )
@@ -170,8 +210,9 @@ def _names(contexts: Sequence[Document]) -> dict[str, int]:
         for name in (document.id, *(document.metadata.get(key) for key in _NAMES)):
             if isinstance(name, str) and name.strip():
                 path = PurePosixPath(name.replace("\\", "/"))
-                for called in (name, path.name, path.stem):
-                    names.setdefault(_plain(called), at)
+                for called in map(_plain, (name, path.name, path.stem)):
+                    if called:  # or a title of "/" would take all that is cited by number alone
+                        names.setdefault(called, at)
     return names
 
 

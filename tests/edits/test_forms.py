@@ -102,6 +102,10 @@ def test_blocks_are_langchains_own() -> None:
         ("```\nyear = 1793\n```", "```\nyear = 1793\n```"),
         ('```json\n{"year": 1793}\n```', '```json\n{"year": 1793}\n```'),
         ("それは1793年です。", "それは1793年です[1]。"),
+        (
+            "It opened in 1793, for whose .__next__() there are 35000 works. Yes.",
+            "It opened in 1793, for whose .__next__() there are 35000 works [1][2]. Yes.",
+        ),
         ("In 1850 it burnt. Nobody cared.", "In 1850 it burnt. Nobody cared."),
         ("It opened in 1793, or in 1850.", "It opened in 1793, or in 1850."),
     ],

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import RunnableGenerator
 from langchain_core.runnables.utils import AddableDict
 
-from demur import Annotate, Cite, Guard, Regenerate, Strip
+from demur import Annotate, CitationSupport, Cite, Guard, Regenerate, Strip
 from demur.edits import FORMS
 from demur.guard import REFUSAL, REPLACE
 from support.held import LOUVRE, HeldByNumbers
@@ -145,6 +145,35 @@ def test_with_another_recovery_no_sentence_is_taken_out() -> None:
     chunks, _ = _streamed(guarded)
     assert chunks[-1] == REFUSAL
     assert not any("35000" in chunk for chunk in chunks)
+
+
+def test_an_answer_whose_citations_are_corrected_is_whole() -> None:
+    answer = "It opened in 1793 [2]. On show are 35000 works [9]."
+    guarded = _guard(answer)
+    judged = Guard(
+        guarded.chain,
+        HeldByNumbers(),
+        CitationSupport(HeldByNumbers()),
+        contexts=_documents,
+        streaming="sentence",
+    )
+    assert "".join(judged.stream("When?")) == judged.invoke("When?")
+    assert judged.invoke("When?") == "It opened in 1793 [1]. On show are 35000 works [2]."
+
+
+@pytest.mark.parametrize(
+    ("answer", "secret"),
+    [
+        ("Foo `bar is of 1793. Baz is` [x](javascript:alert(1)) [7] ` of 1793.", "javascript"),
+        ("See [it of 1793](\njavascript:alert(1)). More of 1793 [7].", "javascript"),
+        ("Open since 1793.\n\nSources:\n- evil one of 1793", "evil"),
+        ("So[^a] it is of 1793. Yes, of 1793.\n\n[^a]: evil of 1793", "[^a]"),
+    ],
+)
+def test_what_a_later_sentence_completes_waits_for_the_end(answer: str, secret: str) -> None:
+    chunks, _ = _streamed(_guard(answer, on_pass=Cite()))
+    assert secret not in "".join(chunks)
+    assert "[7]" not in "".join(chunks)
 
 
 def test_a_best_effort_has_no_marks_in_the_end() -> None:

@@ -22,6 +22,7 @@ SECTIONS: dict[str, tuple[str, int, int, float]] = {
     "guards": ("guards", 17_000, 200, 1200),
     "beside": ("beside", 1_000, 120, 300),
     "chunks": ("chunks", 7_000, 140, 600),
+    "edits": ("edits", 12_000, 300, 900),
     "graphs": ("graphs", 272, 6, 1200),
     "llama": ("llama", 3_000, 40, 900),
     "concurrency": ("concurrency", 1_500, 60, 900),
@@ -30,7 +31,7 @@ SECTIONS: dict[str, tuple[str, int, int, float]] = {
     "damage": ("damage", 500, 20, 1200),
     "calibrations": ("calibrations", 100_000, 1_200, 900),
 }
-CONTROLS = ("guards", "beside", "chunks", "graphs", "llama")
+CONTROLS = ("guards", "beside", "chunks", "edits", "graphs", "llama")
 """The sections that can do without the guard."""
 
 

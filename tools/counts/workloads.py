@@ -37,6 +37,7 @@ from demur.evaluators import (
     CONFIGURATIONS,
     AllFalse,
     AnswerRelevance,
+    CitationSupport,
     LMvsLM,
     NeighborStore,
     SelfCheck,
@@ -64,6 +65,8 @@ SAMPLE = Sample(
     contexts=[_PAGE.format(page) for page in range(3)],
     metadata={"correct": ["Item 2 is red."], "incorrect": ["Item 2 is blue."]},
 )
+CITING = SAMPLE.model_copy(update={"answer": SAMPLE.answer.replace(".", " [1].")})
+"""With a citation in each of its four sentences."""
 _PAGES = tuple(Document(_PAGE.format(page)) for page in range(30))
 LONG = SAMPLE.model_copy(update={"contexts": _PAGES})
 """With references that fill several windows of `_WINDOW` tokens."""
@@ -155,6 +158,7 @@ EVALUATORS: Mapping[str, Callable[[Seen], Runnable[Any, Any]]] = {
     "self-check nli": _self_check("nli"),
     "self-check prompt": _self_check("prompt"),
     "self-check ngram": _self_check("ngram"),
+    "citation support": lambda seen: CitationSupport(_refchecker(seen, claims="sentences")),
     "answer relevance": lambda seen: AnswerRelevance(seen.model()),
     "self-contradiction": lambda seen: SelfContradiction(seen.model()),
     "all false": lambda seen: AllFalse(),
@@ -312,4 +316,5 @@ WORKLOADS: Mapping[str, Workload] = {
     "handler": _handles,
     "refchecker long references": _evaluates(_by_windows, LONG),
     **{name: _evaluates(make, SAMPLE) for name, make in EVALUATORS.items()},
+    "citation support": _evaluates(EVALUATORS["citation support"], CITING),
 }

@@ -63,7 +63,7 @@ def play(
         DemurError: The model gave no answer, something is not installed, or a file cannot be used.
     """
     started = time.monotonic()
-    retriever = _retriever(console, embeddings or MiniLM())
+    retriever = open_retriever(console, embeddings or MiniLM())
     path = traces or _new_file()
     save(path, [])  # what cannot be written shows now, not in two minutes
     guard = guarded(model, retriever)
@@ -86,7 +86,8 @@ def play(
     terminal.say(console, terminal.one_line(f"Report: {_report(path)}"), "open it in a browser")
 
 
-def _retriever(console: Console, embeddings: Embeddings) -> BaseRetriever:
+def open_retriever(console: Console, embeddings: Embeddings) -> BaseRetriever:
+    """What the chain of the demonstration searches; what is still to be indexed is told."""
     documents = passages()
     with console.status("opening the index") as status:
 

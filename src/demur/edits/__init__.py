@@ -10,6 +10,7 @@ from demur.edits.addresses import title_of as title_of
 from demur.edits.citations import Citation
 from demur.edits.citations import Place as Place
 from demur.edits.citations import citations_of as citations_of
+from demur.edits.citations import place_at as place_at
 from demur.edits.citations import places_of as places_of
 from demur.edits.forms import FORMS as FORMS
 from demur.edits.forms import Cited as Cited

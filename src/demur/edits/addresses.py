@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 from langchain_core.documents import Document
@@ -19,15 +18,21 @@ _SAFE = "%/:?#@!$&'*+,;=~-._"
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
 _HARMLESS = ("http:", "https:", "mailto:", "tel:", "ftp:")
 _RUNS = re.compile(r"(?:java|vb|live)script:|data:[\w+.-]*[/;,]", re.IGNORECASE)
-_BLANK = re.compile(r"[\x00-\x20\x7f-\xa0\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+")
+_BLANK = re.compile(r"[\x00-\x20\x7f-\xa0\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+")
+_HOST = re.compile(r"[\w.-]+(?::\d{1,5})?")
+# Each address is looked at from its own beginning, and not behind the one before: in text, what
+# looks like an attribute can hold a link. None runs on over the beginning of the next, or a row of
+# them would take time by its square.
 _DESTINATION = re.compile(
-    r"\]\(\s*<?(?P<link>[^\s()<>]*(?:\([^\s()]*\))?[^\s()<>]*)"
-    r"|^[ \t]{0,3}\[[^\]\n]{1,100}\]:\s*<?(?P<defined>\S+)"
-    r"|<(?P<auto>[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^\s<>]*)>"
-    r"|(?i:\b(?:href|src|action|formaction|data))\s*=\s*(?:\"(?P<double>[^\"]*)|'(?P<single>[^']*)"
-    r"|(?P<bare>[^\s\"'>]+))",
-    re.MULTILINE,
+    r"\]\([\s>]*(?=<(?P<angled>[^<>\n]*)"
+    r"|(?P<link>[^\s()<>]*(?:\([^\s()]*\))?[^\s()<>]*))"
+    r"|\]:[\s>]*(?=<?(?P<defined>[^\s<>\]]+))"
+    r"|<(?=(?P<auto>[a-zA-Z][a-zA-Z0-9+.-]{1,31}:[^\s<>]*)>)"
+    r"|\b(?i:href|src|action|formaction|data)\s*=\s*(?=\"(?P<double>[^\"]*)|'(?P<single>[^']*)"
+    r"|(?P<bare>[^\s\"'>=]+))"
 )
+_TITLE = re.compile(r">?[ \t]*(?:$|[\"'(])", re.MULTILINE)
+"""What may follow the address of a definition; "[note]: Beware: of the dog" is none."""
 
 
 def address_of(document: Document) -> str | None:
@@ -36,30 +41,34 @@ def address_of(document: Document) -> str | None:
     It is one of the web, http or https, and without a user's name or password. Signs that could
     end a link are percent-encoded.
     """
-    for key in _KEYS:
-        value = document.metadata.get(key)
-        if isinstance(value, str) and (address := _web(value.strip())):
+    for _, value in _under(_KEYS, document):
+        if address := _web(value.strip()):
             return address
     return None
 
 
 def title_of(document: Document, number: int) -> str:
     """What a document is called, on one line: its title or source, or its number."""
-    for key in _TITLES:
-        value = document.metadata.get(key)
-        if isinstance(value, str) and (title := one_line(value)):
+    for key, value in _under(_TITLES, document):
+        if title := one_line(value):
             is_path = key in ("source", "file_name") and "/" in title and "://" not in title
-            return PurePosixPath(title).name if is_path else title
+            title = PurePosixPath(title).name if is_path else title
+            if any(sign.isprintable() and not sign.isspace() for sign in title):
+                return title
     return f"document {number}"
 
 
-def without_scripts(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata without the texts that are addresses which run something: "javascript:..."."""
-    return {
-        key: value
-        for key, value in metadata.items()
-        if not (isinstance(value, str) and _RUNS.match(_BLANK.sub("", value)))
-    }
+def _under(keys: Sequence[str], document: Document) -> Iterator[tuple[str, str]]:
+    """The texts under these keys of a document's metadata; readers of web pages write "URL"."""
+    plain = {str(key).lower(): value for key, value in reversed(document.metadata.items())}
+    for key in keys:
+        if isinstance(value := document.metadata.get(key, plain.get(key)), str):
+            yield key, value
+
+
+def runs(value: str) -> bool:
+    """Whether a text is an address that runs something: "javascript:..."."""
+    return _RUNS.match(_decoded(value)) is not None
 
 
 def unsafe_addresses(text: str) -> Iterator[tuple[int, int]]:
@@ -68,11 +77,18 @@ def unsafe_addresses(text: str) -> Iterator[tuple[int, int]]:
     Those are all with a scheme other than http, https, mailto, tel and ftp.
     """
     for match in _DESTINATION.finditer(text):
-        name = match.lastgroup
-        if name is not None:
-            scheme = _SCHEME.match(_BLANK.sub("", html.unescape(match[name])))
-            if scheme is not None and scheme[0].lower() not in _HARMLESS:
-                yield match.span(name)
+        name = next(name for name, value in match.groupdict().items() if value is not None)
+        address = _decoded(match[name])
+        scheme = _SCHEME.match(address)
+        if scheme is None or scheme[0].lower() in _HARMLESS:
+            continue
+        if name != "defined" or _TITLE.match(text, match.end(name)) or _RUNS.match(address):
+            yield match.span(name)
+
+
+def _decoded(address: str) -> str:
+    """An address as a browser takes it, at the latest: without escapes, entities and blanks."""
+    return _BLANK.sub("", html.unescape(address.replace("\\", "")))
 
 
 def _web(value: str) -> str | None:
@@ -82,8 +98,9 @@ def _web(value: str) -> str | None:
         parts = urlsplit(value)
         if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
             return None
-        if parts.username is not None or parts.password is not None:
+        # Of a host nothing is left to decode: "a.example&commat;b.example" would be another's.
+        if not _HOST.fullmatch(parts.netloc):
             return None
+        return quote(value, safe=_SAFE)
     except ValueError:
         return None
-    return quote(value, safe=_SAFE)

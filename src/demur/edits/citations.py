@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from langchain_core.documents import Document
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic_core import to_jsonable_python
 
-from demur._json_places import path_of, places
-from demur.edits.addresses import address_of, title_of, without_scripts
+from demur._json_places import path_of, places, written
+from demur.edits.addresses import address_of, title_of
+from demur.edits.metadata import shown
 from demur.evaluators import units
 from demur.schema import Claim, ClaimLabel, Evaluation, Evidence, Text
 
@@ -49,6 +52,9 @@ class Citation(BaseModel):
         return self.number - 1
 
 
+_WORD = re.compile(r"[a-zA-Z0-9_]")
+
+
 @dataclass(frozen=True)
 class Place:
     """A part of an answer that can be cited for: a sentence, an item, a row, a value, ..."""
@@ -60,7 +66,13 @@ class Place:
 
 def places_of(answer: str) -> list[Place]:
     """The parts of an answer, in order."""
-    return [Place(unit.start, unit.end, unit.kind) for unit in units(answer)]
+    return [place_at(answer, unit.start, unit.end, unit.kind) for unit in units(answer)]
+
+
+def place_at(answer: str, start: int, end: int, kind: str = "sentence") -> Place:
+    """A part of an answer. One whose last sign goes on in a word is "cut": "for .txt files"."""
+    cut = kind == "sentence" and answer[end - 1 : end] == "." and _WORD.match(answer, end)
+    return Place(start, end, "cut" if cut else kind)
 
 
 def citations_of(
@@ -71,8 +83,8 @@ def citations_of(
 ) -> tuple[Citation, ...]:
     """What each supported part of an answer rests on.
 
-    A part is supported if a claim stands in it and all that do are entailed. A passage that does
-    not stand in its document, letter for letter, is none.
+    A part is supported if a claim begins in it, or before it and reaches into it, and all that do
+    are entailed. A passage that does not stand in its document, letter for letter, is none.
 
     Args:
         answer: What was judged.
@@ -80,42 +92,79 @@ def citations_of(
         evaluations: What was found of it.
         contexts: What it was held against.
     """
-    claims = [claim for evaluation in evaluations for claim in evaluation.claims if claim.span]
+    claims = [
+        (claim.span.start, claim)
+        for evaluation in evaluations
+        for claim in evaluation.claims
+        if claim.span
+    ]
+    claims.sort(key=lambda one: one[0])
+    starts = [start for start, _ in claims]
+    of_number = lru_cache(maxsize=None)(lambda number: _about(contexts[number - 1], number))
+    path = _paths(answer)
     citations: list[Citation] = []
+    before = 0
     for part in parts:
-        own = [claim for claim in claims if _stands_in(claim, part)]
+        # A claim about a sentence by itself, as in a stream, begins with the marker of an item.
+        first, last = bisect_left(starts, before), bisect_left(starts, part.end)
+        own = [claim for _, claim in claims[first:last] if _reaches(claim, part)]
+        before = part.end
         if own and all(claim.label is ClaimLabel.ENTAILMENT for claim in own):
-            citations += _of_part(part, own, answer, contexts)
+            citations += _of_part(part, path(part), own, contexts, of_number)
     return tuple(citations)
 
 
-def _stands_in(claim: Claim, part: Place) -> bool:
-    return claim.span is not None and part.start <= claim.span.start < part.end
+def _reaches(claim: Claim, part: Place) -> bool:
+    return claim.span is not None and (
+        claim.span.start >= part.start or claim.span.end > part.start
+    )
+
+
+def _paths(answer: str) -> Callable[[Place], str | None]:
+    """What finds the path of a value in a structured answer."""
+    leaves = [place for place in places(answer) or () if place.is_leaf]
+    starts = [leaf.start for leaf in leaves]
+
+    def path(part: Place) -> str | None:
+        at = bisect_right(starts, part.start) - 1
+        if at >= 0 and part.end <= leaves[at].end:
+            return written(leaves[at].path)
+        return path_of(answer, part.start, part.end) if leaves else None
+
+    return path
+
+
+def _about(document: Document, number: int) -> dict[str, Any]:
+    """What a citation tells of its document."""
+    return {
+        "number": number,
+        "id": document.id,
+        "title": title_of(document, number),
+        "url": address_of(document),
+        "metadata": shown(document.metadata),
+    }
 
 
 def _of_part(
-    part: Place, claims: Sequence[Claim], answer: str, contexts: Sequence[Document]
+    part: Place,
+    path: str | None,
+    claims: Sequence[Claim],
+    contexts: Sequence[Document],
+    about: Callable[[int], dict[str, Any]],
 ) -> Iterator[Citation]:
-    path = path_of(answer, part.start, part.end) if places(answer) is not None else None
     supporting = (evidence for claim in claims for evidence in claim.evidence)
     for evidence in dict.fromkeys(supporting):
         document = _document_of(evidence, contexts)
         if document is None or evidence.context is None:
             continue
-        number = evidence.context + 1
-        metadata = to_jsonable_python(without_scripts(document.metadata), fallback=str)
         yield Citation(
-            number=number,
             start=part.start,
             end=part.end,
             path=path,
             quote=document.page_content[evidence.span.start : evidence.span.end],
             document_start=evidence.span.start,
             document_end=evidence.span.end,
-            id=document.id,
-            title=title_of(document, number),
-            url=address_of(document),
-            metadata=metadata,
+            **about(evidence.context + 1),
         )
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
 Edit = tuple[int, int, str]
 """`text[start:end]` becomes another text."""
@@ -41,10 +44,19 @@ class Edited:
 
     def _moved(self, at: int) -> int:
         """Where a place has gone: behind what was put in there, or to what was taken out."""
-        moved = at
-        for start, end, new in self.edits:
-            if end <= at:
-                moved += len(new) - (end - start)
-            elif start < at:
-                moved -= at - start
+        before = bisect_right(self._ends, at)
+        moved = at + self._grown[before]
+        if before < len(self.edits) and self.edits[before][0] < at:
+            moved -= at - self.edits[before][0]
         return moved
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [end for _, end, _ in self.edits]
+
+    @cached_property
+    def _grown(self) -> list[int]:
+        """By how much the text has grown after so many edits."""
+        return [
+            *accumulate((len(new) - (end - start) for start, end, new in self.edits), initial=0)
+        ]

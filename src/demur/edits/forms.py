@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal, get_args
 
@@ -13,7 +13,8 @@ from langchain_core.documents import Document
 from langchain_core.messages.content import create_citation
 
 from demur._json_places import places
-from demur._marks import code_in, marks_in_prose, named_notes_in
+from demur._markdown_code import code_in
+from demur._marks import marks_in_prose, named_notes_in
 from demur._text import one_line
 from demur.edits.addresses import unsafe_addresses
 from demur.edits.citations import Citation, Place, citations_of
@@ -81,9 +82,11 @@ def cited(
     text = answer
     for cleaned in _cleaned(answer, contexts):
         text = cleaned.text
-        parts = [replace(part, **cleaned.span(part.start, part.end)) for part in parts]
+        parts = [Place(kind=one.kind, **cleaned.span(one.start, one.end)) for one in parts]
         citations = tuple(c.model_copy(update=cleaned.span(c.start, c.end)) for c in citations)
-    citations = tuple(c for c in citations if c.start < c.end)  # it was a list of sources
+    # What is empty now said nothing but what was taken out: a list of sources.
+    parts = [part for part in parts if part.start < part.end]
+    citations = tuple(c for c in citations if c.start < c.end)
     if form not in _IN_TEXT:
         return Cited(text, citations)
     edited = Edited.of(text, _outside(code_in(text), _marks(text, parts, citations, form)))
@@ -186,13 +189,16 @@ def _outside(code: Sequence[tuple[int, int]], edits: Iterable[Edit]) -> Iterator
 def _marks(
     text: str, parts: Sequence[Place], citations: Sequence[Citation], form: Form
 ) -> Iterator[Edit]:
-    by_start: dict[int, dict[int, Citation]] = {}
+    by_part: dict[tuple[int, int], dict[int, Citation]] = {}
     for citation in citations:
-        by_start.setdefault(citation.start, {})[citation.number] = citation
+        of_part = by_part.setdefault((citation.start, citation.end), {})
+        of_part[citation.number] = citation
+    waiting: dict[int, Citation] = {}
     for part in parts:
-        of_part = by_start.get(part.start)
+        of_part = {**waiting, **by_part.get((part.start, part.end), {})}
+        waiting = of_part if part.kind == "cut" else {}
         announces = text[part.start : part.end].endswith((":", "："))
-        if of_part and part.kind != "code" and not announces:
+        if of_part and part.kind not in ("code", "cut") and not announces:
             at = _place(text, part)
             marks = "".join(_mark(of_part[number], form) for number in sorted(of_part))
             before = "" if _UNSPACED.match(text[max(0, at - 1) : at]) else " "

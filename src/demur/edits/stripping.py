@@ -39,7 +39,7 @@ class Remainder:
     def without(self, further: Iterable[int]) -> Remainder:
         """Take out these pieces too, and what then stands alone: a heading over nothing."""
         removed = {*self.removed, *further}
-        while more := {*self._alone(removed)} - removed:
+        while more := self._alone(removed) - removed:
             removed |= more
         return replace(self, removed=frozenset(removed))
 
@@ -48,8 +48,9 @@ class Remainder:
         left = self
         while left.lost:
             removed = set(left.removed)
+            begins: dict[int, int] = {}
             for at in range(1, len(self.pieces)):
-                if left._is_lost(at, removed):
+                if left._is_lost(at, removed, begins):
                     removed.add(at)
             left = left.without(removed)
         return left
@@ -68,11 +69,12 @@ class Remainder:
     @property
     def lost(self) -> list[int]:
         """The pieces that are left and go on from one that is not: "It is ...", "However, ..."."""
-        return [at for at in range(len(self.pieces)) if self.is_lost(at)]
+        begins: dict[int, int] = {}
+        return [at for at in range(len(self.pieces)) if self._is_lost(at, self.removed, begins)]
 
     def is_lost(self, at: int) -> bool:
         """Whether a piece is."""
-        return self._is_lost(at, self.removed)
+        return self._is_lost(at, self.removed, {})
 
     def said(self, at: int) -> str:
         """The words of a piece, without the marker of an item."""
@@ -107,50 +109,64 @@ class Remainder:
             gap, marker = None, ""
         return text
 
-    def _is_lost(self, at: int, removed: AbstractSet[int]) -> bool:
+    def _is_lost(self, at: int, removed: AbstractSet[int], begins: dict[int, int]) -> bool:
+        """Whether a piece is, if these are gone.
+
+        `begins` keeps for others what stands before a row of "It ... It ...".
+        """
         piece, before = self.pieces[at], at - 1
         kept = at not in removed and at not in self.reworded
         if not kept or before not in removed or piece.kind not in ("sentence", "item"):
             return False
         if _JOINS.match(self.said(at)):
             return True
-        begins = _reference(self.said(at))
-        if begins is None:
+        refers_to = _reference(self.said(at))
+        if refers_to is None:
             return False
-        while before in removed and _reference(self.said(before)) == begins:
-            before -= 1  # "It ... It ...": both speak of what stands before them
+        while before in removed and _reference(self.said(before)) == refers_to:
+            before = begins.get(before, before - 1)  # both speak of what stands before them
+        begins[at] = before
         return before < 0 or before in removed
 
-    def _alone(self, removed: set[int]) -> Iterator[int]:
+    def _alone(self, removed: set[int]) -> set[int]:
         """Headings over nothing, what announces nothing, and items under one that went."""
-        for at, piece in enumerate(self.pieces):
-            if at in removed:
-                if piece.kind == "item" and self._line(at) <= removed:
-                    yield from self._under_item(at)
+        alone = set[int]()
+        for at in sorted(removed):
+            if self.pieces[at].kind == "item" and self._line(at) <= removed:
+                alone.update(self._under_item(at))
+        # From the last on: what announces one that announces nothing is found in the same pass.
+        kept = len(self.pieces)
+        for at in reversed(range(len(self.pieces))):
+            if at in removed or at in alone:
                 continue
-            if piece.kind == "heading":
-                under = self._under_heading(at)
-            elif _announces(self.said(at)):
-                under = self._announced(at)
+            if at + 1 < self._ends_under[at] <= kept:
+                alone.add(at)
             else:
-                continue
-            if under and under <= removed:
-                yield at
+                kept = at
+        return alone
 
-    def _under_heading(self, at: int) -> set[int]:
-        level = self._level(at)
-        higher = (n for n in range(at + 1, len(self.pieces)) if 0 < self._level(n) <= level)
-        return {*range(at + 1, next(higher, len(self.pieces)))}
+    @cached_property
+    def _ends_under(self) -> list[int]:
+        """Where that ends which stands under each piece: a heading, or what announces a list.
 
-    def _announced(self, at: int) -> set[int]:
-        """The list, table or code that follows, or else the next sentence."""
-        end = at + 1
-        while end < len(self.pieces) and (
-            self.pieces[end].kind in ("item", "table", "code")
-            or (end > at + 1 and self._indents[end] is None)
-        ):
-            end += 1
-        return {*range(at + 1, max(end, min(at + 2, len(self.pieces))))}
+        That is the list, table or code that follows, or else the next sentence.
+        """
+        count = len(self.pieces)
+        ends = [at + 1 for at in range(count)]
+        headings: dict[int, int] = {}
+        stop = after = count  # where a list that holds the next piece ends; and the one after that
+        for at in reversed(range(count)):
+            listed = at + 1 < count and self.pieces[at + 1].kind in ("item", "table", "code")
+            if self.pieces[at].kind == "heading":
+                level = self._level(at)
+                higher = [n for of, n in headings.items() if of <= level]
+                ends[at] = min(higher, default=count)
+                headings[level] = at
+            elif _announces(self.said(at)):
+                ends[at] = after if listed else min(at + 2, count)
+            is_listed = self.pieces[at].kind in ("item", "table", "code")
+            stop, after = (stop if is_listed or self._indents[at] is None else at), stop
+        return ends
 
     def _under_item(self, at: int) -> Iterator[int]:
         depth = self._indents[at] or 0

@@ -8,12 +8,23 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from demur.edits import Citation, Form, Place, Remainder, annotation, cited
+from demur.edits import Citation, Form, Place, Remainder, annotation, cited, place_at
 from demur.evaluators import Piece, piece_at
 from demur.schema import Evaluation
 
 _WHOLE = re.compile(r"[ \t]*\||.*(?:```|~~~)", re.DOTALL)
 """What tables and blocks of code begin with: they stay or go as a whole."""
+_GOES_ON = re.compile(
+    r"(?:\]:|=)\s*$|\[\^|^[\W_]*(?:sources?|ref(?:erence)?s?|quellen?)\W*$", re.IGNORECASE
+)
+"""What a later sentence may make a citation of the chain's own of, or an address."""
+_PAIRS = (("[", "]"), ("(", ")"), ("【", "】"), ("<", ">"))
+
+
+def _is_open(sentence: str) -> bool:
+    """Whether what is a citation or an address in a sentence may depend on a later one."""
+    uneven = any(sentence.count(first) != sentence.count(last) for first, last in _PAIRS)
+    return uneven or sentence.count("`") % 2 == 1 or _GOES_ON.search(sentence) is not None
 
 
 class LeavingText:
@@ -63,7 +74,8 @@ class LeavingText:
             piece, self._end = answer[self._end : span[1]], span[1]
             self._grown(self.text + piece)
             return piece, []
-        if _WHOLE.match(answer[slice(*span)]):
+        sentence = answer[slice(*span)]
+        if _WHOLE.match(sentence) or (self._form is not None and _is_open(sentence)):
             self.held = True
             return "", []
         return self._edited(answer, piece_at(answer, *span), evaluations, contexts)
@@ -79,7 +91,8 @@ class LeavingText:
         said = sentence
         citations: tuple[Citation, ...] = ()
         if self._form is not None:
-            whole = [Place(0, len(sentence))]
+            kind = place_at(answer, piece.start, piece.end).kind
+            whole = [Place(0, len(sentence), kind)]
             found = cited(sentence, whole, evaluations, contexts, self._form)
             said, citations = found.text.strip(), found.citations
         left = self._with(answer, piece, removed=not said)

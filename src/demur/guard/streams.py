@@ -34,7 +34,7 @@ from demur.errors import DemurError
 from demur.guard.arguments import GuardArguments
 from demur.guard.call import Answered, GuardedCall
 from demur.guard.leaving import LeavingText
-from demur.guard.recoveries import Annotate, Strip, fitting
+from demur.guard.recoveries import Annotate, Cite, Strip, fitting
 from demur.guard.sentences import Sentences
 from demur.guard.trace import REPLACE, Announcement, Guarded
 from demur.guard.trimming import failing_claims
@@ -143,7 +143,11 @@ class StreamedAnswer:
     def judged(self, at: int, evaluations: tuple[Evaluation, ...]) -> None:
         """A sentence was judged."""
         self._by_sentence[at] = evaluations
-        if self._strips(evaluations):
+        failures = {failure for evaluation in evaluations for failure in evaluation.failures}
+        recoveries = [*fitting(self.call.guard.on_fail, failures)] if failures else []
+        if any(isinstance(recovery, Strip | Cite) for recovery in recoveries):
+            self._cuts = False  # what is edited is the whole answer
+        if recoveries and isinstance(recoveries[0], Strip) and failing_claims(evaluations):
             self._stripped.add(at)
         elif not self._accepted(at):
             self._failed = True
@@ -268,14 +272,6 @@ class StreamedAnswer:
             accepts(evaluation) or (lets_open and evaluation.undetermined)
             for evaluation in self._by_sentence[at]
         )
-
-    def _strips(self, evaluations: Sequence[Evaluation]) -> bool:
-        """Whether a sentence is taken out for what was found of it."""
-        if not failing_claims(evaluations):
-            return False
-        failures = (failure for evaluation in evaluations for failure in evaluation.failures)
-        first = next(fitting(self.call.guard.on_fail, failures), None)
-        return isinstance(first, Strip)
 
     def _failed_at(self, at: int) -> bool:
         """Whether a sentence holds up what follows it: it is not judged, or was not accepted."""
