@@ -80,7 +80,8 @@ def _csv(path: Path, case: Case) -> Path:
 
 
 def _traces(path: Path, runs: Sequence[Record]) -> Path:
-    fields = [name for name in Trace.model_fields if name not in ("outcome", "reason")]
+    kept = Record.model_fields.keys() & Trace.model_fields.keys()
+    fields = kept - {"outcome", "reason"}
     traces = [
         Trace(outcome="passed", reason="-", **{name: getattr(run, name) for name in fields})
         for run in runs

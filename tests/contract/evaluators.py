@@ -236,7 +236,6 @@ EVALUATORS = [
         _evaluator("citation support", _citation_support),
         give=_citing,
         good=_is_held_against_its_source,
-        tasks=FEWER,
     ),
     _scored("fewl, a lone reference", several=False),
     replace(_scored("fewl, two references, penalty", several=True), tasks=FEWER),
