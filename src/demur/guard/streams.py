@@ -193,7 +193,7 @@ class StreamedAnswer:
             yield others
         self._leaving.clear()
         contexts: Sequence[Document] | None = None
-        while self._may_leave and self._form is not None and not self._failed_at(self._gone):
+        while self._may_leave and self._form is not None and not self._holds_up(self._gone):
             at, self._gone = self._gone, self._gone + 1
             if at in self._stripped:
                 self._sent.skip(self._text, self._spans[at])
@@ -273,7 +273,7 @@ class StreamedAnswer:
             for evaluation in self._by_sentence[at]
         )
 
-    def _failed_at(self, at: int) -> bool:
+    def _holds_up(self, at: int) -> bool:
         """Whether a sentence holds up what follows it: it is not judged, or was not accepted."""
         return at not in self._stripped and not self._accepted(at)
 
