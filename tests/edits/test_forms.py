@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage
 
 from demur import ClaimLabel, Evaluation, Evidence, Span
-from demur.edits import FORMS, Cited, Form, annotation, blocks, cited, notes, places_of
+from demur.edits import FORMS, Cited, Form, annotation, cited, places_of
 from support.held import LOUVRE, HeldByNumbers
 
 CONTEXTS = LOUVRE
@@ -65,17 +65,17 @@ def test_a_citation_tells_the_document_and_the_place_of_its_quote(form: Form) ->
 
 def test_footnotes_have_the_quotes_below() -> None:
     found = _cited(f"{ANSWER} It is from 1793.", "footnotes")
-    assert notes(found.citations, "footnotes") == (
+    assert found.content == found.text + (
         "\n\n[^1]: [Louvre guide](https://museums.example/louvre): "
         "“The Louvre, in Paris, opened as a museum in 1793.”"
         "\n\n[^2]: works.txt: “On show are 35000 works of art.”"
     )
-    assert notes(found.citations, "numbers") == ""
+    assert _cited(ANSWER, "numbers").content == _cited(ANSWER, "numbers").text
 
 
 def test_blocks_are_langchains_own() -> None:
     found = _cited(ANSWER, "blocks")
-    message = AIMessage(content=blocks(found))
+    message = AIMessage(content=found.content)
     assert message.text == ANSWER
     (block,) = message.content_blocks
     first = block["annotations"][0]  # type: ignore[typeddict-item]
@@ -156,7 +156,7 @@ def test_a_quote_that_does_not_stand_in_its_document_is_none(changes: dict[str, 
     found = cited(
         "It opened in 1793.", places_of("It opened in 1793."), [evaluation], CONTEXTS, "numbers"
     )
-    assert found == Cited("It opened in 1793.", ())
+    assert found == Cited("It opened in 1793.", (), "numbers")
 
 
 def test_of_a_structured_answer_the_values_are_told_by_their_paths() -> None:

@@ -30,9 +30,7 @@ from demur.edits import (
     Form,
     Remainder,
     annotation,
-    blocks,
     cited,
-    notes,
     places_of,
     remainder,
 )
@@ -142,9 +140,14 @@ def _cited(answer: str, form: Form, document: Document | None = None) -> Cited:
     return cited(answer, places_of(answer), [_supported(answer, contexts)], contexts, form)
 
 
+def _said(found: Cited) -> str:
+    """What a reader is shown."""
+    return found.content if isinstance(found.content, str) else found.text
+
+
 def _left(answer: str, form: Form, document: Document | None = None) -> str:
     found = _cited(answer, form, document)
-    return found.text + notes(found.citations, form)
+    return _said(found)
 
 
 IN_TEXT = st.sampled_from(("numbers", "footnotes", "links"))
@@ -233,7 +236,7 @@ def test_what_is_no_address_of_the_web_is_no_link(form: Form, url: str) -> None:
         (citation,) = found.citations
         assert citation.url is None
         assert "url" not in annotation(citation)
-        for shown in _shown(found.text + notes(found.citations, form)):
+        for shown in _shown(_said(found)):
             assert [one for one in shown.addresses if not one.startswith("#")] == []
 
 
@@ -244,7 +247,7 @@ def test_a_link_leads_where_the_citation_says(form: Form, url: str) -> None:
     (citation,) = found.citations
     assert citation.url is not None
     assert citation.url.startswith(url[: url.index("example") + 7])
-    for shown in _shown(found.text + notes(found.citations, form)):
+    for shown in _shown(_said(found)):
         away = [one for one in shown.addresses if not one.startswith("#")]
         if form == "links":  # of notes not all readers know
             assert away == [citation.url]
@@ -351,7 +354,7 @@ def test_no_citation_of_the_answers_own_leaves(form: Form, mark: str) -> None:
 def test_no_definition_of_the_answers_own_stands_for_ours(form: Form, definition: str) -> None:
     for answer in (f"{definition}\n\nIt is tall[^guide].", f"It is tall[^guide].\n\n{definition}"):
         found = _cited(answer, form)
-        left = found.text + notes(found.citations, form)
+        left = _said(found)
         assert "[^guide]" not in left or "guide" not in definition
         assert len(re.findall(r"^\[\^1\]:", left, re.MULTILINE)) == (form == "footnotes")
         for shown in _shown(left):
@@ -548,7 +551,7 @@ def test_every_citation_holds_whatever_the_answer_says(said: str, form: Form) ->
             re.sub(marks, "", without.text[plain.start : plain.end])
         )
     if form == "blocks":
-        (block,) = blocks(found)
+        (block,) = found.content
         assert block["text"] == without.text
 
 

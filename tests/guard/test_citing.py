@@ -142,6 +142,30 @@ def test_of_data_nothing_changes_and_citations_name_the_values(output: Any, form
     ]
 
 
+def test_a_message_that_calls_tools_keeps_its_text_and_its_calls() -> None:
+    call = {"name": "count", "args": {"works": 35000}, "id": "1", "type": "tool_call"}
+    found = traced(_guard(AIMessage("It opened in 1793 [7].", tool_calls=[call])))
+    assert found.output.content == "It opened in 1793 [7]."
+    assert found.output.tool_calls == [call]
+    assert [one["number"] for one in found.output.response_metadata["demur"]["citations"]] == [1, 2]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "output", ["Well: It opened in 1793.", {"said": ["", "It opened in 1793."]}]
+)
+def test_an_output_in_which_a_function_finds_the_answer_stays_as_it_is(
+    output: Any, form: Any
+) -> None:
+    def answer(given: Any) -> str:
+        return given.partition(": ")[2] if isinstance(given, str) else given["said"][1]
+
+    found = traced(_guard(output, answer=answer, cite=Cite(form)))
+    assert found.output == output
+    (citation,) = found.trace.citations
+    assert answer(output)[citation.start : citation.end] == "It opened in 1793."
+
+
 # --- Which answers ------------------------------------------------------------------------------
 
 

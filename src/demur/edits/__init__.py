@@ -5,8 +5,6 @@ is copied from its document, and is not there where it does not stand in it; not
 can make a mark, a link or HTML in an answer.
 """
 
-from demur.edits.addresses import address_of as address_of
-from demur.edits.addresses import title_of as title_of
 from demur.edits.citations import Citation
 from demur.edits.citations import Place as Place
 from demur.edits.citations import citations_of as citations_of
@@ -16,9 +14,7 @@ from demur.edits.forms import FORMS as FORMS
 from demur.edits.forms import Cited as Cited
 from demur.edits.forms import Form as Form
 from demur.edits.forms import annotation as annotation
-from demur.edits.forms import blocks as blocks
 from demur.edits.forms import cited as cited
-from demur.edits.forms import notes as notes
 from demur.edits.stripping import Remainder as Remainder
 from demur.edits.stripping import remainder as remainder
 

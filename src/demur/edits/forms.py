@@ -50,6 +50,15 @@ class Cited:
     """As it leaves, but for the notes."""
     citations: tuple[Citation, ...]
     """With places in `text`."""
+    form: Form
+
+    @property
+    def content(self) -> str | list[dict[str, Any]]:
+        """What leaves: a text with its notes, or a block with LangChain's standard citations."""
+        if self.form == "blocks":
+            annotations = [annotation(citation) for citation in self.citations]
+            return [{"type": "text", "text": self.text, "annotations": annotations}]
+        return self.text + (_notes(self.citations) if self.form == "footnotes" else "")
 
 
 def cited(
@@ -71,14 +80,14 @@ def cited(
         parts: Of it, in order.
         evaluations: What was found of it.
         contexts: What it was held against.
-        form: How it shows that in its text: "numbers" as [1], "footnotes" as [^1], for which
-            `notes` has the notes, "links" as [[1]](address), the others not at all.
+        form: How it shows that in its text: "numbers" as [1], "footnotes" as [^1], "links"
+            as [[1]](address), the others not at all.
         unmarked: Where parts begin that are not to be cited for.
     """
     parts = [part for part in parts if part.start not in unmarked]
     citations = citations_of(answer, parts, evaluations, contexts)
     if places(answer) is not None:
-        return Cited(answer, citations)
+        return Cited(answer, citations, form)
     text = answer
     for cleaned in _cleaned(answer, contexts):
         text = cleaned.text
@@ -88,10 +97,10 @@ def cited(
     parts = [part for part in parts if part.start < part.end]
     citations = tuple(c for c in citations if c.start < c.end)
     if form not in _IN_TEXT:
-        return Cited(text, citations)
+        return Cited(text, citations, form)
     edited = Edited.of(text, _outside(code_in(text), _marks(text, parts, citations, form)))
     moved = [c.model_copy(update=edited.span(c.start, c.end)) for c in citations]
-    return Cited(edited.text, tuple(moved))
+    return Cited(edited.text, tuple(moved), form)
 
 
 def _cleaned(answer: str, contexts: Sequence[Document]) -> Iterator[Edited]:
@@ -116,12 +125,6 @@ def _cleaned(answer: str, contexts: Sequence[Document]) -> Iterator[Edited]:
         text = edited.text
 
 
-def blocks(cited: Cited) -> list[dict[str, Any]]:
-    """The content of a message: a block of text with LangChain's standard citations."""
-    annotations = [annotation(citation) for citation in cited.citations]
-    return [{"type": "text", "text": cited.text, "annotations": annotations}]
-
-
 def annotation(citation: Citation) -> dict[str, Any]:
     """A citation as LangChain's content blocks have it (`langchain_core.messages.Citation`)."""
     extras = {
@@ -141,10 +144,8 @@ def annotation(citation: Citation) -> dict[str, Any]:
     return {**standard, "extras": {k: v for k, v in extras.items() if v is not None}}
 
 
-def notes(citations: Sequence[Citation], form: Form) -> str:
-    """What stands below an answer with footnotes: for each document its quotes; else nothing."""
-    if form != "footnotes":
-        return ""
+def _notes(citations: Sequence[Citation]) -> str:
+    """What stands below an answer with footnotes: for each document its quotes."""
     quotes: dict[int, dict[str, None]] = {}
     documents: dict[int, Citation] = {}
     for citation in citations:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from demur._marks import marks_in
-from demur.edits import Cited, Form, cited, notes, places_of
+from demur.edits import Cited, Form, citations_of, cited, places_of
 from demur.guard.trace import Attempt
 from demur.schema import Claim, ClaimLabel, Evaluation, Failure
 
 
-def cited_attempt(attempt: Attempt, form: Form) -> Cited:
-    """The answer of an attempt with its citations."""
+def cited_attempt(attempt: Attempt, form: Form | None) -> Cited:
+    """The answer of an attempt with its citations; with `form` None, its text stays as it is."""
     answer = attempt.answer
-    return cited(answer, places_of(answer), attempt.evaluations, attempt.contexts, form)
+    found = places_of(answer), attempt.evaluations, attempt.contexts
+    if form is None:
+        return Cited(answer, citations_of(answer, *found), "list")
+    return cited(answer, *found, form)
 
 
 def recited(attempt: Attempt) -> str | None:
@@ -42,7 +45,7 @@ def recited(attempt: Attempt) -> str | None:
             unmarked,
         )
         if _documents(found.text, attempt) != before:
-            return found.text + notes(found.citations, form)
+            return str(found.content)
     return None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
-from demur.edits import Cited, Form, blocks, notes
+from demur.edits import Cited
 from demur.guard.arguments import GuardArguments
 from demur.guard.citing import cited_attempt
 from demur.guard.recoveries import END, Annotate, Block, Final
@@ -72,9 +72,9 @@ def ending_of(
     last = tried[-1]
     final = ended.final or guard.on_fail[END]
     assert isinstance(final, Final)  # make_policy sees to it
-    form = None if guard.on_pass is None else guard.on_pass.form
-    passed = last.attempt.verdict == "passed"
-    cited = cited_attempt(last.attempt, form) if form is not None and passed else None
+    cited: Cited | None = None
+    if guard.on_pass is not None and last.attempt.verdict == "passed":
+        cited = cited_attempt(last.attempt, guard.on_pass.form if last.answer.is_text else None)
     trace = Trace(
         outcome=_outcome(tried, ended, final),
         reason=ended.reason,
@@ -91,9 +91,10 @@ def ending_of(
     mark: dict[str, Any] = {"outcome": trace.outcome, "reason": trace.reason}
     if last.attempt.verdict in ("passed", "nothing_to_check"):
         mark["evidence"] = trace.evidence
-        if cited is not None and form is not None:
+        if cited is not None:
             mark["citations"] = [citation.model_dump() for citation in cited.citations]
-            return Ending(trace, last.answer.cited(_content(cited, form), mark))
+            content = cited.content if last.answer.is_text else None
+            return Ending(trace, last.answer.cited(content, mark))
         return Ending(trace, last.answer.as_passed(mark if len(tried) > 1 else None))
     if trace.outcome == "evaluator_failed":
         if guard.on_error == "open":
@@ -110,11 +111,6 @@ def ending_of(
     undetermined = last.attempt.verdict == "undetermined"
     refusal = final.refusal(feedback_on(last.attempt, len(tried)), undetermined)
     return Ending(trace, held.answer.reworded(refusal, mark), refusal=refusal)
-
-
-def _content(cited: Cited, form: Form) -> str | list[dict[str, Any]]:
-    """What a cited answer's text is: a text, or a content block with citations."""
-    return cited.text + notes(cited.citations, form) if form != "blocks" else blocks(cited)
 
 
 def _outcome(tried: Sequence[Tried], ended: Ended, final: Final) -> TraceOutcome:

@@ -85,6 +85,11 @@ class Answer:
         return "\n".join(said for said in (text, *calls) if said)
 
     @property
+    def is_text(self) -> bool:
+        """Whether what is judged is a text that stands in the output, and nothing beside it."""
+        return self._put is not None and text_of(self._edited) == self.text
+
+    @property
     def takes_text(self) -> bool:
         """Whether a text, such as a refusal, can stand in its place."""
         return self._put is not None and self.reworded("") is not None
@@ -147,34 +152,35 @@ class Answer:
             passed = bare(passed) if mark is None else marked(bare(passed), mark)
         return self._put(passed, clear=False)
 
-    def cited(self, content: str | list[dict[str, Any]], mark: Mapping[str, Any]) -> Any:
+    def cited(self, content: str | list[dict[str, Any]] | None, mark: Mapping[str, Any]) -> Any:
         """The output as it leaves when the answer passed, with citations.
 
         A mapping that holds the answer under a key has them under `citations`, a message in its
-        `response_metadata["demur"]`. Of data nothing changes.
+        `response_metadata["demur"]`.
 
         Args:
-            content: What the text becomes; blocks take a message.
+            content: What an answer that `is_text` becomes; None for one that stays as it is. Blocks
+                take a message.
             mark: What a message says, with the `citations`.
 
         Raises:
             DemurError: There are blocks, and the answer is no message.
         """
         if self._put is None:
-            return self.as_passed(mark)
+            return self.output
         value = self._edited
-        if isinstance(value, BaseMessage):
-            value = bare(value)
-            if content != str(value.text):
-                value = value.model_copy(update={"content": content})
-            value = marked(value, mark)
-        elif isinstance(content, list):
+        if isinstance(content, list) and not isinstance(value, BaseMessage):
             raise DemurError(
                 f"Cite('blocks') found {kind_of(value)}: only a message holds content blocks. Have "
                 "the chain return its model's message, or choose another form, such as "
                 "Cite('numbers')"
             )
-        elif isinstance(value, str):
+        if isinstance(value, BaseMessage):
+            value = bare(value)
+            if content not in (None, str(value.text)):
+                value = value.model_copy(update={"content": content})
+            value = marked(value, mark)
+        elif content is not None:
             value = content
         output = self._put(value, clear=False)
         if self._beside and isinstance(output, MutableMapping):
