@@ -21,6 +21,7 @@ from demur import (
     Guard,
     Regenerate,
     Repair,
+    Strip,
 )
 from demur.edits import FORMS
 from demur.guard import OUTCOME, REFUSAL
@@ -293,3 +294,15 @@ def test_what_a_wrong_answer_cites_is_not_corrected_but_answered_again() -> None
     on_fail = {"citation": Cite(), "any": Regenerate()}
     found = traced(Guard(RunnableLambda(chain), *judges, on_fail=on_fail, contexts=_documents))
     assert (found.output, len(chain.inputs)) == ("It opened in 1793 [1].", 2)
+    assert [attempt.recovery for attempt in found.trace.attempts] == [None, "regenerate"]
+
+
+def test_a_citation_is_corrected_once_what_else_fails_is_taken_out() -> None:
+    answer = "The Louvre opened in 1793 [2]. In 1850 it burnt down [1]."
+    judges = HeldByNumbers(), CitationSupport(HeldByNumbers())
+    policy = {"citation": Cite(), "contradiction": Strip()}
+    found = traced(
+        Guard(RunnableLambda(Chain(answer)), *judges, on_fail=policy, contexts=_documents)
+    )
+    assert (found.output, found.trace.outcome) == ("The Louvre opened in 1793 [1].", "trimmed")
+    assert [attempt.recovery for attempt in found.trace.attempts] == [None, "strip", "cite"]

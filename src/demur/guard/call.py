@@ -50,7 +50,7 @@ from demur.guard.verdicts import as_verdict, feedback_on, verdict_of, warn_of
 from demur.guard.widening import Widening
 from demur.prompting import without_delimiters
 from demur.runtime import ChatCall, Limit, RunnableCall, Scope, Steps, ask, ask_all
-from demur.schema import Evaluation, Sample, Usage
+from demur.schema import Evaluation, Failure, Sample, Usage
 from demur.shapes import (
     CONTEXT_KEYS,
     Answer,
@@ -345,8 +345,11 @@ class GuardedCall:
         edits = isinstance(answers, Repair | Strip | Cite)
         if edits and not self.tried[-1].answer.takes_repair:
             return f"{rejected}, and its output can hold no other text"
-        if isinstance(recovery, Cite) and recited(self.tried[-1].attempt) is None:
-            return f"{rejected}, and its citations cannot be corrected"
+        if isinstance(recovery, Cite):
+            if self._feedback().failures != (Failure.CITATION,):
+                return f"{rejected}, and not for its citations alone"
+            if not self.tried[-1].answer.is_text or recited(self.tried[-1].attempt) is None:
+                return f"{rejected}, and its citations cannot be corrected"
         if isinstance(recovery, Strip) and not self._can_strip(recovery):
             return f"{rejected}, and {_OF_NO_USE}"
         widened = recovery.widened if isinstance(recovery, Retrieve) else None
