@@ -214,3 +214,15 @@ def test_several_documents_stand_side_by_side() -> None:
     evaluation = evaluation.model_copy(update={"claims": (claim,)})
     found = cited(ANSWER, places_of(ANSWER), [evaluation], CONTEXTS, "numbers")
     assert found.text == "It opened in 1793 [1][2]. It has 35000 works."
+
+
+def test_no_password_of_an_address_is_shown() -> None:
+    source = "https://me:se@cret@museums.example/louvre?at=@home"
+    metadata = {"source": source, "more": [source, "mail me@museums.example"]}
+    contexts = [Document("Open since 1793.", metadata=metadata)]
+    found = _cited("It opened in 1793.", "footnotes", contexts)
+    (citation,) = found.citations
+    assert "cret" not in str(found.content) + str(citation.model_dump())
+    assert citation.title == "https://museums.example/louvre?at=@home"
+    assert citation.metadata["more"][1] == "mail me@museums.example"
+    assert citation.url is None

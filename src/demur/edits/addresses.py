@@ -19,6 +19,7 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:", re.IGNORECASE)
 _HARMLESS = ("http:", "https:", "mailto:", "tel:", "ftp:")
 _RUNS = re.compile(r"(?:java|vb|live)script:|data:[\w+.-]*[/;,]", re.IGNORECASE)
 _BLANK = re.compile(r"[\x00-\x20\x7f-\xa0\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+")
+_USER = re.compile(r"(?<=://)[^\s/?#]*@")
 _HOST = re.compile(r"[\w.-]+(?::\d{1,5})?")
 # Each address is looked at from its own beginning, and not behind the one before: in text, what
 # looks like an attribute can hold a link. None runs on over the beginning of the next, or a row of
@@ -50,7 +51,7 @@ def address_of(document: Document) -> str | None:
 def title_of(document: Document, number: int) -> str:
     """What a document is called, on one line: its title or source, or its number."""
     for key, value in _under(_TITLES, document):
-        if title := one_line(value):
+        if title := without_user(one_line(value)):
             is_path = key in ("source", "file_name") and "/" in title and "://" not in title
             title = PurePosixPath(title).name if is_path else title
             if any(sign.isprintable() and not sign.isspace() for sign in title):
@@ -64,6 +65,11 @@ def _under(keys: Sequence[str], document: Document) -> Iterator[tuple[str, str]]
     for key in keys:
         if isinstance(value := document.metadata.get(key, plain.get(key)), str):
             yield key, value
+
+
+def without_user(text: str) -> str:
+    """A text without the user's name and password in addresses: "https://me:secret@host"."""
+    return _USER.sub("", text)
 
 
 def runs(value: str) -> bool:

@@ -8,13 +8,13 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from demur._text import replace_surrogates
-from demur.edits.addresses import runs
+from demur.edits.addresses import runs, without_user
 
 
 def shown(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata as JSON values, without addresses that run something, at any depth.
+    """Metadata as JSON values, without what is not to be shown, at any depth.
 
-    A value that JSON cannot hold is left out: a call does not fail for what nobody asked for.
+    That is addresses that run something, and the user's name and password in others. A value that JSON cannot hold is left out: a call does not fail for what nobody asked for.
     """
     found: dict[str, Any] = {}
     for key, value in metadata.items():
@@ -29,7 +29,7 @@ def shown(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 def _harmless(value: Any) -> Any:
     if isinstance(value, str):
-        return replace_surrogates(value)
+        return without_user(replace_surrogates(value))
     if isinstance(value, list):
         return [_harmless(one) for one in value if not _is_address(one)]
     if isinstance(value, dict):
