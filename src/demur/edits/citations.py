@@ -44,8 +44,8 @@ class Citation(BaseModel):
     url: str | None = None
     """Where it is on the web; None where its metadata names no http or https address."""
     metadata: dict[str, Any] = Field(default_factory=dict)
-    """The document's, as JSON values. Addresses that would run something are left out, and passwords
-    in others."""
+    """The document's, as JSON values. Addresses that would run something are left out, and so are
+    passwords in others."""
 
     @property
     def document(self) -> int:

@@ -14,7 +14,8 @@ from demur.edits.addresses import runs, without_user
 def shown(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Metadata as JSON values, without what is not to be shown, at any depth.
 
-    That is addresses that run something, and the user's name and password in others. A value that JSON cannot hold is left out: a call does not fail for what nobody asked for.
+    That is addresses that run something, and the user's name and password in others. A value that
+    JSON cannot hold is left out: a call does not fail for what nobody asked for.
     """
     found: dict[str, Any] = {}
     for key, value in metadata.items():

@@ -73,7 +73,7 @@ class Remainder:
         return [at for at in range(len(self.pieces)) if self._is_lost(at, self.removed, begins)]
 
     def is_lost(self, at: int) -> bool:
-        """Whether a piece is."""
+        """Whether this piece goes on from one that is gone."""
         return self._is_lost(at, self.removed, {})
 
     def said(self, at: int) -> str:
@@ -110,7 +110,7 @@ class Remainder:
         return text
 
     def _is_lost(self, at: int, removed: AbstractSet[int], begins: dict[int, int]) -> bool:
-        """Whether a piece is, if these are gone.
+        """Whether a piece goes on from one of `removed`.
 
         `begins` keeps for others what stands before a row of "It ... It ...".
         """
@@ -260,9 +260,10 @@ def _reference(text: str) -> str | None:
 
 def _wider(first: str, second: str) -> str:
     """Of two stretches of white space the one with more line breaks, indented as the second."""
-    wider = second if second.count("\n") >= first.count("\n") else first
-    line, _, indent = second.rpartition("\n")
-    return f"{wider.rpartition(chr(10))[0]}\n{indent}" if line or "\n" in second else wider
+    if second.count("\n") >= first.count("\n"):
+        return second
+    breaks = first[: first.rindex("\n") + 1]
+    return breaks + second[second.rindex("\n") + 1 :] if "\n" in second else first
 
 
 def _announces(text: str) -> bool:

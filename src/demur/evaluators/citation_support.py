@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from pydantic import field_validator
@@ -16,7 +18,7 @@ from demur.evaluators.accepted import decides_nothing
 from demur.evaluators.base import Evaluator
 from demur.evaluators.baselines.verdicts import refuse_empty
 from demur.evaluators.refchecker.assertion import states_nothing
-from demur.evaluators.refchecker.units import Unit, units
+from demur.evaluators.refchecker.units import units
 from demur.runtime import CallPolicy, Steps, side_by_side
 from demur.schema import ABSTAIN, Claim, ClaimLabel, Evaluation, Failure, Sample, Span
 
@@ -204,16 +206,20 @@ def _cited(sample: Sample) -> Iterator[_Cited]:
         if not any(mark.start <= unit.start < mark.end for mark in lists)
         and not states_nothing(unit.said)
     ]
-    inline = [mark for mark in marks if not mark.is_list]
+    starts = [unit.start for unit in said]
+    of_units: dict[int, list[Mark]] = {}
+    for mark in marks:
+        if not mark.is_list:  # it belongs to the last unit that begins before it
+            of_units.setdefault(bisect_left(starts, mark.start) - 1, []).append(mark)
+    first = of_units.pop(-1, [])
     earlier = units(sample.preceding)[-1:]
-    if earlier:  # of a stream: "[1]" may stand behind the sentence before
-        behind = _documents([mark for mark in inline if _before(said, mark) is None])
-        inline = [mark for mark in inline if _before(said, mark) is not None]
-        if behind:
-            yield _Cited(earlier[0].said, None, behind, "")
-    for unit in said:
-        own = [mark for mark in inline if (_before(said, mark) or said[0]) is unit]
-        documents = _documents(own) or _documents([m for m in lists if m.start >= unit.end][:1])
+    if first and earlier:  # of a stream: "[1]" may stand behind the sentence before
+        yield _Cited(earlier[0].said, None, _documents(first), "")
+    elif first:
+        of_units[0] = [*first, *of_units.get(0, ())]
+    for at, unit in enumerate(said):
+        below = (mark for mark in lists if mark.start >= unit.end)
+        documents = _documents(of_units.get(at) or [*islice(below, 1)])
         if documents:
             preceding = f"{sample.preceding}{answer[: unit.start]}"
             span = Span(start=unit.start, end=unit.end)
@@ -222,8 +228,3 @@ def _cited(sample: Sample) -> Iterator[_Cited]:
 
 def _documents(marks: Sequence[Mark]) -> tuple[int | None, ...]:
     return tuple(dict.fromkeys(document for mark in marks for document in mark.documents))
-
-
-def _before(said: Sequence[Unit], mark: Mark) -> Unit | None:
-    """The unit that a citation belongs to: the last of which words stand before it."""
-    return next((unit for unit in reversed(said) if unit.start < mark.start), None)

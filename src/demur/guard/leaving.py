@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.documents import Document
@@ -102,7 +103,8 @@ class LeavingText:
         if self._strips:
             left = left.without(())
             waits = piece.kind == "heading" or said.endswith((":", "："))
-            self.held = Remainder(answer, left.pieces, left.removed).is_lost(at)
+            # As the chain worded it: that it has a mark now is no reason to keep it.
+            self.held = replace(left, reworded={}).is_lost(at)
             if waits or self.held:
                 self._left = left
                 return "", []
@@ -123,9 +125,9 @@ class LeavingText:
         ]
 
     def _with(self, answer: str, piece: Piece, removed: bool) -> Remainder:
-        pieces = [*self._left.pieces, piece]
-        gone = {*self._left.removed, *([len(pieces) - 1] if removed else [])}
-        return Remainder(answer, pieces, frozenset(gone), self._left.reworded)
+        left = self._left
+        gone = left.removed | {len(left.pieces)} if removed else left.removed
+        return Remainder(answer, [*left.pieces, piece], gone, left.reworded)
 
     def _grown(self, text: str) -> None:
         self.text = text

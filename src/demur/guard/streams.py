@@ -96,7 +96,8 @@ class StreamedAnswer:
         self._silent = set(range(len(call.guard.evaluators))) if waits else set()
         """The evaluators that found nothing to check so far, where no sentence leaves before each
         of them found something."""
-        self._asked = 0
+        self._asked: list[Sample] = []
+        """The sentences whose judgement has begun."""
         self._by_sentence: dict[int, tuple[Evaluation, ...]] = {}
         self._failed = False
         """Whether a sentence was not accepted."""
@@ -170,14 +171,14 @@ class StreamedAnswer:
     def to_judge(self) -> list[tuple[int, Sample]]:
         """The sentences whose judgement can begin, each once, with their numbers."""
         last = min(len(self._spans), len(self._by_sentence) + _AT_ONCE)
-        if self._whole or self.settled or self._asked >= last:
+        if self._whole or self.settled or len(self._asked) >= last:
             return []
         contexts = self._contexts()
         if contexts is None:
             return []
-        numbers = range(self._asked, last)
-        self._asked = last
-        return [(at, self._sample(at, contexts)) for at in numbers]
+        numbers = range(len(self._asked), last)
+        self._asked += (self._sample(at, contexts) for at in numbers)
+        return [(at, self._asked[at]) for at in numbers]
 
     def judge(self, sample: Sample) -> Steps[tuple[Evaluation, ...]]:
         """Judge a sentence."""
@@ -192,15 +193,13 @@ class StreamedAnswer:
             self._others = added(self._others, others)
             yield others
         self._leaving.clear()
-        contexts: Sequence[Document] | None = None
         while self._may_leave and self._form is not None and not self._holds_up(self._gone):
             at, self._gone = self._gone, self._gone + 1
             if at in self._stripped:
                 self._sent.skip(self._text, self._spans[at])
                 continue
-            contexts = self._contexts() if contexts is None else contexts
             piece, citations = self._sent.leave(
-                self._text, self._spans[at], self._by_sentence[at], contexts or ()
+                self._text, self._spans[at], self._by_sentence[at], self._asked[at].contexts
             )
             if piece:
                 yield self._form.chunk(piece, citations if self._blocks else None)
