@@ -220,6 +220,14 @@ def test_a_value_that_must_be_there_cannot_go(output: Any) -> None:
     assert len(raised.value.trace.attempts) == 1
 
 
+@pytest.mark.parametrize("said", ["", "The Louvre opened in 1793."])
+def test_a_message_that_calls_tools_is_not_trimmed(said: str) -> None:
+    call = {"name": "tell", "args": {"year": 1793, "works": 99}, "id": "1", "type": "tool_call"}
+    found = traced(_guard(AIMessage(said, tool_calls=[call])))
+    assert (found.output.text, found.trace.outcome) == (REFUSAL, "abstained")
+    assert len(found.trace.attempts) == 1
+
+
 def test_the_attempts_are_bounded() -> None:
     found = traced(_guard(ANSWER, budget=Budget(attempts=1)))
     assert (found.trace.outcome, found.trace.limit) == ("abstained", "attempts")

@@ -15,7 +15,6 @@ from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 
-from demur.edits import Remainder
 from demur.evaluators import is_mistake
 from demur.guard.arguments import GuardArguments
 from demur.guard.chain import ChainCall, Inside
@@ -23,7 +22,7 @@ from demur.guard.citing import recited
 from demur.guard.conversation import conversation_of
 from demur.guard.ending import Ended, Tried, ending_of
 from demur.guard.feedback import Feedback
-from demur.guard.prompts import repair_prompt, rewording_prompt
+from demur.guard.prompts import repair_prompt
 from demur.guard.recoveries import (
     Again,
     Cite,
@@ -45,7 +44,7 @@ from demur.guard.trace import (
     evaluation_event,
     outcome_event,
 )
-from demur.guard.trimming import is_of_use, paths_of, remainder_of, values_of
+from demur.guard.trimming import can_trim, trimmed
 from demur.guard.verdicts import as_verdict, feedback_on, verdict_of, warn_of
 from demur.guard.widening import Widening
 from demur.prompting import without_delimiters
@@ -342,15 +341,15 @@ class GuardedCall:
             if alike(spent, recovery):
                 return why
         answers = recovery.then if isinstance(recovery, Retrieve) else recovery
-        edits = isinstance(answers, Repair | Strip | Cite)
-        if edits and not self.tried[-1].answer.takes_repair:
+        edits, last = isinstance(answers, Repair | Strip | Cite), self.tried[-1]
+        if edits and not last.answer.takes_repair:
             return f"{rejected}, and its output can hold no other text"
         if isinstance(recovery, Cite):
             if self._feedback().failures != (Failure.CITATION,):
                 return f"{rejected}, and not for its citations alone"
-            if not self.tried[-1].answer.is_text or recited(self.tried[-1].attempt) is None:
+            if not last.answer.is_text or recited(last.attempt) is None:
                 return f"{rejected}, and its citations cannot be corrected"
-        if isinstance(recovery, Strip) and not self._can_strip(recovery):
+        if isinstance(recovery, Strip) and not can_trim(recovery, last.attempt, last.answer):
             return f"{rejected}, and {_OF_NO_USE}"
         widened = recovery.widened if isinstance(recovery, Retrieve) else None
         if widened is not None and widened.key not in self._asked:
@@ -423,47 +422,15 @@ class GuardedCall:
             answer, contexts, "repair", outcome.usage, feedback=feedback, style=last.style
         )
 
-    def _can_strip(self, strip: Strip) -> bool:
-        """Whether something of use would be left of the last answer."""
-        attempt = self.tried[-1].attempt
-        if (values := values_of(attempt)) is None:
-            return remainder_of(attempt, strip.model is not None) is not None
-        try:
-            return self.tried[-1].answer.without(values) is not None
-        except NoSuchForm:
-            return False
-
     def _strip(self, strip: Strip) -> Steps[Answered | Ended]:
         """The last answer without what fails."""
-        attempt, answer = self.tried[-1].attempt, self.tried[-1].answer
-        if (values := values_of(attempt)) is not None:
-            return self._edited(strip, answer.without(values), paths_of(attempt))
-        left = remainder_of(attempt, strip.model is not None)
-        assert left is not None  # else it would be in vain
-        usage = Usage()
-        if left.lost and strip.model is not None:
-            left, usage = yield from self._reworded(strip, left)
-            left = left.without_lost()
-            if not is_of_use(attempt, left):
-                return Ended(
-                    f"attempt {len(self.tried)} was rejected, and {_OF_NO_USE}", usage=usage
-                )
-        return self._edited(strip, answer.reworded(left.text), left.texts_removed, usage)
-
-    def _reworded(self, strip: Strip, left: Remainder) -> Steps[tuple[Remainder, Usage]]:
-        """The remainder, in which a model has put what went on from what is gone."""
-        calls = [
-            Inside(ChatCall(strip.model, rewording_prompt(left, at), "rewording"))
-            for at in left.lost
-        ]
-        outcomes = yield from ask_all(calls)
-        said = {
-            at: " ".join(without_delimiters(outcome.value.text).split())
-            for at, outcome in zip(left.lost, outcomes, strict=True)
-            if not outcome.error
-        }
-        usage = sum((outcome.usage for outcome in outcomes), Usage())
-        return left.with_reworded({at: text for at, text in said.items() if text}), usage
+        last = self.tried[-1]
+        left = yield from trimmed(strip, last.attempt, last.answer)
+        if left.output is None:
+            return Ended(
+                f"attempt {len(self.tried)} was rejected, and {_OF_NO_USE}", usage=left.usage
+            )
+        return self._edited(strip, left.output, left.removed, left.usage)
 
     def _edited(
         self,

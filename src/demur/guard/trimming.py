@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from demur._json_places import path_of, places
 from demur.edits import Remainder, remainder
+from demur.guard.chain import Inside
+from demur.guard.prompts import rewording_prompt
+from demur.guard.recoveries import Strip
 from demur.guard.trace import Attempt
-from demur.schema import Claim, ClaimLabel, Evaluation, Failure
+from demur.prompting import without_delimiters
+from demur.runtime import ChatCall, Steps, ask_all
+from demur.schema import Claim, ClaimLabel, Evaluation, Failure, Usage
+from demur.shapes import Answer, NoSuchForm
 
 
 def failing_claims(evaluations: Iterable[Evaluation]) -> list[Claim] | None:
@@ -29,38 +37,73 @@ def failing_claims(evaluations: Iterable[Evaluation]) -> list[Claim] | None:
     return failing or None
 
 
-def remainder_of(attempt: Attempt, rewords: bool) -> Remainder | None:
-    """An answer in prose without what fails.
+@dataclass(frozen=True)
+class Trimmed:
+    """An answer without what fails."""
 
-    Args:
-        attempt: The one that was rejected.
-        rewords: Whether what went on from a sentence that is gone will be put in other words; else
-            it goes too.
+    output: Any
+    """None where what is left would be of no use."""
+    removed: Sequence[str]
+    """What was taken out: sentences, or the paths of values."""
+    usage: Usage = field(default_factory=Usage)
 
-    Returns:
-        None where it cannot be taken out, or what is left would be of no use.
+
+def can_trim(strip: Strip, attempt: Attempt, answer: Answer) -> bool:
+    """Whether something of use would be left of a rejected answer."""
+    if (values := _values(attempt)) is None:
+        left = _remainder(attempt, strip) if answer.is_text else None
+        return left is not None and _is_of_use(attempt, left)
+    try:
+        return answer.without(values) is not None
+    except NoSuchForm:
+        return False
+
+
+def trimmed(strip: Strip, attempt: Attempt, answer: Answer) -> Steps[Trimmed]:
+    """A rejected answer without what fails, if `can_trim`."""
+    if (values := _values(attempt)) is not None:
+        paths = [path_of(attempt.answer, start, end) or "$" for start, end in values]
+        return Trimmed(answer.without(values), paths)
+    left = _remainder(attempt, strip)
+    assert left is not None  # else it would be in vain
+    reworded, usage = yield from _reworded(strip, left)
+    left = left.with_reworded(reworded).without_lost()
+    if not _is_of_use(attempt, left):
+        return Trimmed(None, (), usage)
+    return Trimmed(answer.reworded(left.text), left.texts_removed, usage)
+
+
+def _remainder(attempt: Attempt, strip: Strip) -> Remainder | None:
+    """An answer in prose without what fails; None where that cannot be taken out.
+
+    What goes on from a sentence that is gone goes too, where no model is to reword it.
     """
     failing = failing_claims(attempt.evaluations)
     left = None if failing is None else remainder(attempt.answer, failing)
-    if left is None:
-        return None
-    left = left if rewords else left.without_lost()
-    return left if is_of_use(attempt, left) else None
+    return left.without_lost() if left is not None and strip.model is None else left
 
 
-def paths_of(attempt: Attempt) -> list[str]:
-    """The values of a structured answer that fail, as paths such as "$.items[0].price"."""
-    answer = attempt.answer
-    return [path_of(answer, start, end) or "$" for start, end in values_of(attempt) or ()]
+def _reworded(strip: Strip, left: Remainder) -> Steps[tuple[dict[int, str], Usage]]:
+    """What a model makes of the sentences that go on from what is gone."""
+    lost = left.lost  # none where there is no model
+    calls = [Inside(ChatCall(strip.model, rewording_prompt(left, at), "rewording")) for at in lost]
+    outcomes = yield from ask_all(calls)
+    said = {
+        at: " ".join(without_delimiters(outcome.value.text).split())
+        for at, outcome in zip(lost, outcomes, strict=True)
+        if not outcome.error
+    }
+    usage = sum((outcome.usage for outcome in outcomes), Usage())
+    return {at: text for at, text in said.items() if text}, usage
 
 
-def is_of_use(attempt: Attempt, left: Remainder) -> bool:
+def _is_of_use(attempt: Attempt, left: Remainder) -> bool:
     """Whether what is left says something that is supported, and still answers the question."""
     gone = [(left.pieces[at].start, left.pieces[at].end) for at in left.removed]
     return _holds(attempt, gone) and left.answers(attempt.question)
 
 
-def values_of(attempt: Attempt) -> list[tuple[int, int]] | None:
+def _values(attempt: Attempt) -> list[tuple[int, int]] | None:
     """Where the values stand in a structured answer that fail.
 
     None for an answer in prose, where one has no place, and where nothing that holds would be left.

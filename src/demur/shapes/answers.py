@@ -22,7 +22,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import to_json
 
 from demur.errors import DemurError
-from demur.shapes.data import form_of, in_the_form_of, parsed, without_values
+from demur.shapes.data import NoSuchForm, form_of, in_the_form_of, parsed, without_values
 from demur.shapes.finding import (
     CONTEXT_KEYS,
     Reader,
@@ -201,6 +201,8 @@ class Answer:
         """
         assert self._put is not None
         text = text_of(self._edited)
+        if text is not None and text != self.text:
+            raise NoSuchForm("what is judged is not its text alone")
         if text is not None:
             return self.reworded(without_values(text, text, values))
         return self._put(without_values(self._edited, self.text, values), clear=True)
