@@ -29,12 +29,11 @@ from demur.evaluators import Evaluator, pieces
 from demur.guard import REFUSAL
 from demur.runtime import Steps
 
+from .guards import LIMIT
 from .listening import LISTENERS, Heard, where
 from .play import SHAPES, Script
 from .truth import DOCUMENT, MARKS, Hung, Tally, is_wrong, marks, time_limit
 
-LIMIT = 10.0
-"""Seconds after which a call hangs."""
 URL = "https://towers.example/amber"
 _SOURCE = Document(DOCUMENT, metadata={"title": "Tower guide", "url": URL})
 _RIGHT = (
