@@ -121,6 +121,8 @@ def named_notes_in(answer: str) -> list[tuple[int, int]]:
 
 def without_sources(answer: str, contexts: Sequence[Document]) -> str:
     """An answer with spaces in the place of lines that only name documents: "Source: guide"."""
+    if not (_LIST.search(answer) or _DEFINITION.search(answer)):
+        return answer  # as nearly all are
     for mark in marks_in(answer, contexts):
         if mark.is_list and mark.states_nothing and None not in mark.documents:
             blank = re.sub(r"[^\n]", " ", answer[mark.start : mark.end])
