@@ -6,9 +6,10 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from demur._share import wilson
 from demur_research.bench import Figure
 from demur_research.resampling import (
     auroc,
@@ -97,6 +98,7 @@ def test_items_of_a_group_that_are_all_alike_count_once(held: list[bool], times:
 
 
 @given(HELD)
+@example([False, *[True] * 11])
 def test_groups_of_one_item_count_as_independent_ones_but_for_one(held: list[bool]) -> None:
     alone, grouped = share(held), share(held, [str(at) for at in range(len(held))])
     assert (grouped.value, alone.value) == (alone.value, pytest.approx(100 * np.mean(held)))
@@ -104,8 +106,8 @@ def test_groups_of_one_item_count_as_independent_ones_but_for_one(held: list[boo
     assert lows[0] <= lows[1] + 1e-9
     assert highs[0] <= highs[1] + 1e-9
     if any(held) and not all(held):
-        widths = [one.high - one.low for one in (grouped, alone)]
-        assert widths[0] < widths[1] * sqrt(len(held) / (len(held) - 1)) + 1e-9
+        low, high = wilson(float(np.mean(held)), len(held) - 1)
+        assert (grouped.low, grouped.high) == pytest.approx((100 * low, 100 * high))
 
 
 def test_groups_that_differ_less_than_chance_would_have_them_narrow_nothing() -> None:
