@@ -42,6 +42,8 @@ def mode(request: pytest.FixtureRequest) -> str:
         ({"tokens": 1.5}, "tokens must be a whole number of at least 1, got 1.5"),
         ({"seconds": 0}, "seconds must be positive"),
         ({"seconds": float("nan")}, "seconds must be positive"),
+        ({"judge_seconds": 0}, "judge_seconds must be positive"),
+        ({"judge_seconds": -1.0}, "judge_seconds must be positive, got -1.0"),
     ],
 )
 def test_limits_have_their_ranges(limits: dict[str, Any], message: str) -> None:
@@ -161,7 +163,7 @@ def test_time_that_is_up_ends_a_call_that_hangs(mode: str) -> None:
         started = time.monotonic()
         found = traced(Guard(chain([WRONG]), judge, budget=Budget(seconds=0.5)), mode)
         took = time.monotonic() - started
-    assert (found.output["answer"], found.trace.outcome) == (UNCHECKED, "abstained")
+    assert (found.output["answer"], found.trace.outcome) == (UNCHECKED, "evaluator_failed")
     assert found.trace.limit == "seconds"
     assert took < 50
 

@@ -15,13 +15,14 @@ from demur._fingerprints.comparing import (
     with_hosts,
 )
 from demur._fingerprints.functions import digest, function_fingerprint, prompts_fingerprint
-from demur._fingerprints.models import fingerprint, model_fingerprint
+from demur._fingerprints.models import endpoint_of, fingerprint, model_fingerprint
 from demur._fingerprints.values import host_of
 
 __all__ = [
     "Difference",
     "differences_between",
     "digest",
+    "endpoint_of",
     "fingerprint",
     "flat",
     "function_fingerprint",

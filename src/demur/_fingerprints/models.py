@@ -85,6 +85,12 @@ def model_fingerprint(model: BaseChatModel) -> str:
     return f"{head} ({', '.join(parts)})" if parts else head
 
 
+def endpoint_of(model: BaseChatModel) -> str:
+    """Who is asked: host and path of the model's address; without one, the model's class."""
+    params: object = model._identifying_params
+    return _host(model, params if isinstance(params, Mapping) else {}) or type(model).__qualname__
+
+
 def _shown_name(name: str) -> str:
     plain = without_credentials(name)
     return marked_digits(name) if re.search(r"[(),=]", plain) else plain

@@ -48,7 +48,7 @@ from demur.guard.trimming import can_trim, trimmed
 from demur.guard.verdicts import as_verdict, feedback_on, verdict_of, warn_of
 from demur.guard.widening import Widening
 from demur.prompting import without_delimiters
-from demur.runtime import ChatCall, Limit, RunnableCall, Scope, Steps, ask, ask_all
+from demur.runtime import GRACE, ChatCall, Limit, RunnableCall, Scope, Steps, ask, ask_all
 from demur.schema import Evaluation, Failure, Sample, Usage
 from demur.shapes import (
     CONTEXT_KEYS,
@@ -194,19 +194,20 @@ class GuardedCall:
         return conversation_of(self.input, self.question, None if where is True else where)
 
     def evaluate(self, sample: Sample) -> Steps[tuple[Evaluation, ...]]:
-        """What the evaluators find of a sample, side by side.
+        """What the evaluators find of a sample, side by side and in time.
 
         Raises:
             DemurError: One gave no verdict.
             Exception: As an evaluator raised, where that `is_mistake`.
         """
         named = [(evaluator.get_name(), evaluator) for evaluator in self.guard.evaluators]
-        outcomes = yield from ask_all(
-            [
-                Inside(RunnableCall(evaluator, sample, name, partial(is_mistake, evaluator)))
-                for name, evaluator in named
-            ]
-        )
+        scope = self.scope.ending_within(self.guard.budget.judge_seconds)
+        calls = [
+            # Twice: once for what it does last itself, once for what it makes of that.
+            RunnableCall(evaluator, sample, name, partial(is_mistake, evaluator), 2 * GRACE)
+            for name, evaluator in named
+        ]
+        outcomes = yield from ask_all([Inside(call, scope) for call in calls])
         evaluations = tuple(
             as_verdict(name, outcome) for (name, _), outcome in zip(named, outcomes, strict=True)
         )

@@ -30,6 +30,8 @@ from demur.runtime import (
     Call,
     CallPolicy,
     Outcome,
+    Scope,
+    current_scope,
     is_interrupt,
     reported_usage,
     within_scope,
@@ -268,6 +270,8 @@ class Inside(Generic[T_co]):
     """A call of another kind, made where nobody listens who streams to a client."""
 
     call: Call[T_co]
+    scope: Scope | None = None
+    """In which it is made; None: in that of whoever makes it."""
 
     @property
     def stage(self) -> str:
@@ -281,13 +285,13 @@ class Inside(Generic[T_co]):
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T_co]:
         """Make the call in this thread."""
         inner = inside(config)
-        with as_context(inner):
+        with as_context(inner), within_scope(self.scope or current_scope()):
             return self.call.run(inner, policy)
 
     async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T_co]:
         """Make the call in the running loop."""
         inner = inside(config)
-        with as_context(inner):
+        with as_context(inner), within_scope(self.scope or current_scope()):
             return await self.call.arun(inner, policy)
 
 

@@ -428,6 +428,10 @@ class Budget:
     """Of prompts and replies together; at least 1, None for no limit."""
     seconds: float | None = None
     """Time that may go by; > 0, None for no limit. A call under way gets what is left of it."""
+    judge_seconds: float | None = None
+    """Time that the evaluators may take, side by side, for one answer, or for one sentence of a
+    stream; > 0, None for no limit of their own. One that takes longer could not decide: what
+    becomes of the answer is what `on_error` says."""
 
     def __post_init__(self) -> None:
         for name in ("attempts", "model_calls", "tokens"):
@@ -436,8 +440,10 @@ class Budget:
                 continue
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}")
-        if self.seconds is not None and not self.seconds > 0:
-            raise ValueError(f"seconds must be positive, got {self.seconds!r}")
+        for name in ("seconds", "judge_seconds"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ValueError(f"{name} must be positive, got {value!r}")
 
     def open(self) -> Account | None:
         """An account for one call, from now on; None if only the attempts are limited."""

@@ -17,7 +17,8 @@ from demur.runtime.calls import (
     RunnableCall,
 )
 from demur.runtime.in_process import bounded, is_local
-from demur.runtime.limits import PerModel, ashare, share
+from demur.runtime.in_time import GRACE
+from demur.runtime.limits import PerModel, ashare, bound_endpoints, share
 from demur.runtime.pool import as_completed, in_background, in_own_loop, take, within
 from demur.runtime.retry import (
     CallPolicy,
@@ -44,6 +45,7 @@ from demur.runtime.together import side_by_side
 from demur.runtime.tries import Outcome, Reply, current_account, reported_usage
 
 __all__ = [
+    "GRACE",
     "JUDGE",
     "NO_STREAM",
     "Account",
@@ -68,6 +70,7 @@ __all__ = [
     "ask",
     "ask_all",
     "attempted",
+    "bound_endpoints",
     "bounded",
     "cause_of",
     "current_account",

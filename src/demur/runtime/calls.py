@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
@@ -14,10 +15,14 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from demur.runtime.counting import prompt_tokens
+from demur.runtime.hedging import ahedged, hedged
+from demur.runtime.in_process import is_local
+from demur.runtime.in_time import GRACE, ain_time, in_time
 from demur.runtime.inherited import refusal
-from demur.runtime.limits import ashare, loop_slot, share, thread_slot
+from demur.runtime.limits import Slots, acquired, ashare, hedges_of, loop_slot, share, thread_slot
 from demur.runtime.pool import within
 from demur.runtime.retry import CallPolicy, is_control_flow, policy_for
+from demur.runtime.scope import current_scope
 from demur.runtime.tries import Outcome, Reply, Tries, current_account
 from demur.schema import Usage
 
@@ -95,12 +100,22 @@ class ChatCall:
         tries = Tries(policy, self.messages, *self._tokens())
         child = _config(config, self.stage)
         invoke = partial(self.model.invoke, self._prompt(), child, **self.options)
+        after = self._hedged_after(policy)
+        slot = thread_slot(self.model, policy.max_concurrency)
         while True:
-            with thread_slot(self.model, policy.max_concurrency):
-                if not tries.reserve():
+            has_slot = slot.acquire(timeout=tries.left)
+            try:
+                if not tries.reserve(has_slot):
                     return tries.outcome()
                 with tries as timeout:
-                    tries.message = within(timeout, invoke)
+                    if after is None:
+                        tries.message = within(timeout, invoke)
+                    else:
+                        second = partial(self._second, tries, slot)
+                        tries.message = hedged(invoke, timeout, after, second)
+            finally:
+                if has_slot:
+                    slot.release()
             if tries.delay is None:
                 return tries.outcome()
             time.sleep(tries.wait())
@@ -109,18 +124,55 @@ class ChatCall:
         tries = Tries(policy, self.messages, *self._tokens())
         child = _config(config, self.stage)
         invoke = partial(self.model.ainvoke, self._prompt(), child, **self.options)
+        after = self._hedged_after(policy)
+        slot = loop_slot(self.model, policy.max_concurrency)
         while True:
-            async with loop_slot(self.model, policy.max_concurrency):
-                if not tries.reserve():
+            has_slot = await acquired(slot, tries.left)
+            try:
+                if not tries.reserve(has_slot):
                     return tries.outcome()
                 with tries as timeout:
-                    tries.message = await asyncio.wait_for(invoke(), timeout)
+                    if after is None:
+                        tries.message = await asyncio.wait_for(invoke(), timeout)
+                    else:
+                        second = partial(self._asecond, tries, slot)
+                        tries.message = await ahedged(invoke, timeout, after, second)
+            finally:
+                if has_slot:
+                    slot.release()
             if tries.delay is None:
                 return tries.outcome()
             await asyncio.sleep(tries.wait())
 
+    def _hedged_after(self, policy: CallPolicy) -> float | None:
+        """When the request is made a second time; None: never."""
+        if policy.hedge_after is None or self.sample is not None or is_local(self.model):
+            return None
+        hedges_of(self.model).earn()
+        return policy.hedge_after
+
+    @contextmanager
+    def _second(self, tries: Tries, slot: Slots) -> Iterator[bool]:
+        """What the second request holds: a slot that is free, if it may be made at all."""
+        has_slot = slot.acquire(timeout=0)
+        try:
+            yield has_slot and hedges_of(self.model).take() and tries.hedge()
+        finally:
+            if has_slot:
+                slot.release()
+
+    @asynccontextmanager
+    async def _asecond(self, tries: Tries, slot: asyncio.Semaphore) -> AsyncIterator[bool]:
+        has_slot = await acquired(slot, 0)
+        try:
+            yield has_slot and hedges_of(self.model).take() and tries.hedge()
+        finally:
+            if has_slot:
+                slot.release()
+
     def _key(self, policy: CallPolicy) -> Hashable:
         # With policy and budget: who is patient, or can pay, must not get another's failure.
+        scope = current_scope()
         prompt = tuple((message.type, str(message.content)) for message in self.messages)
         return (
             id(self.model),
@@ -128,6 +180,7 @@ class ChatCall:
             str(sorted(self.options.items())),
             policy,
             id(current_account()),
+            None if scope is None else scope.until,
         )
 
     def _tokens(self) -> tuple[int, bool]:
@@ -159,6 +212,8 @@ class RunnableCall(Generic[Input, T]):
     stage: str
     raises: Callable[[Exception], bool] = lambda error: False
     """Whether an exception is raised to whoever drives, and is no outcome of the call."""
+    beyond: float = 0.0
+    """Seconds that it may take beyond what its scope has left, at least 0."""
 
     def at_once(self, policy: CallPolicy | None) -> int:
         """As many as the policy allows for a model."""
@@ -168,7 +223,8 @@ class RunnableCall(Generic[Input, T]):
         """Make the call in this thread."""
         started = time.monotonic()
         try:
-            value = self.runnable.invoke(self.input, _config(config, self.stage))
+            invoke = partial(self.runnable.invoke, self.input, _config(config, self.stage))
+            value = in_time(invoke, self.beyond)
         except Exception as error:
             if is_control_flow(error) or self.raises(error):
                 raise
@@ -179,7 +235,8 @@ class RunnableCall(Generic[Input, T]):
         """Make the call in the running loop."""
         started = time.monotonic()
         try:
-            value = await self.runnable.ainvoke(self.input, _config(config, self.stage))
+            invoke = partial(self.runnable.ainvoke, self.input, _config(config, self.stage))
+            value = await ain_time(invoke, self.beyond)
         except Exception as error:
             if is_control_flow(error) or self.raises(error):
                 raise
@@ -202,14 +259,18 @@ class LocalCall(Generic[T]):
         """Do it in this thread."""
         started = time.monotonic()
         try:
-            value = self.work()
+            value = in_time(self.work, GRACE)
         except Exception as error:
             return Outcome.failed(error, time.monotonic() - started)
         return Outcome(value, usage=_elapsed(started))
 
     async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T]:
         """Do it in a thread of the loop's."""
-        return await asyncio.to_thread(self.run, config, policy)
+        started = time.monotonic()
+        try:
+            return await ain_time(partial(asyncio.to_thread, self.run, config, policy), GRACE)
+        except TimeoutError as error:  # of threads there was none free
+            return Outcome.failed(error, time.monotonic() - started)
 
 
 def _config(config: RunnableConfig, stage: str) -> RunnableConfig:

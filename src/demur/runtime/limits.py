@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 import weakref
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
+from demur._fingerprints import endpoint_of
 from demur._forks import in_child, lock
 
 T = TypeVar("T")
@@ -79,14 +80,129 @@ def _running_loop() -> _Loop:
 _thread_slots: PerModel[threading.BoundedSemaphore] = PerModel()
 
 
-def thread_slot(model: BaseChatModel, limit: int) -> AbstractContextManager[Any]:
+class Slots(Protocol):
+    """Of which each call in a thread takes one."""
+
+    def acquire(self, *, timeout: float | None) -> bool:
+        """Take one, if one is free within so many seconds; None: whenever that is."""
+        ...
+
+    def release(self) -> None:
+        """Give it back."""
+        ...
+
+
+def thread_slot(model: BaseChatModel, limit: int) -> Slots:
     """One of `limit` slots for calls to `model`, shared by all threads."""
-    return _thread_slots.setdefault(model, limit, lambda: threading.BoundedSemaphore(limit))
+    own = _thread_slots.setdefault(model, limit, lambda: threading.BoundedSemaphore(limit))
+    endpoints = _endpoints
+    return own if endpoints.most is None else _Both(own, endpoints.slots(model, endpoints.most))
 
 
-def loop_slot(model: BaseChatModel, limit: int) -> AbstractAsyncContextManager[Any]:
+@dataclass(frozen=True)
+class _Both:
+    """A model's own slots, and those of its endpoint."""
+
+    own: threading.BoundedSemaphore
+    shared: threading.BoundedSemaphore
+
+    def acquire(self, *, timeout: float | None) -> bool:
+        until = None if timeout is None else time.monotonic() + timeout
+        if not self.own.acquire(timeout=timeout):
+            return False
+        left = None if until is None else max(0.0, until - time.monotonic())
+        if self.shared.acquire(timeout=left):
+            return True
+        self.own.release()
+        return False
+
+    def release(self) -> None:
+        self.shared.release()
+        self.own.release()
+
+
+@dataclass(frozen=True)
+class _Endpoints:
+    """What this process may ask of one endpoint, whatever policies say of one model."""
+
+    most: int | None = None
+    by_address: dict[str, threading.BoundedSemaphore] = field(default_factory=dict)
+    of: PerModel[threading.BoundedSemaphore] = field(default_factory=PerModel)
+
+    def slots(self, model: BaseChatModel, most: int) -> threading.BoundedSemaphore:
+        """Those of a model, which it shares with all others at its address."""
+
+        def make() -> threading.BoundedSemaphore:
+            made = threading.BoundedSemaphore(most)
+            return self.by_address.setdefault(endpoint_of(model), made)
+
+        return self.of.setdefault(model, most, make)
+
+
+_endpoints = _Endpoints()
+
+
+def bound_endpoints(most: int) -> None:
+    """Let this process's threads have at most `most` requests under way to one endpoint.
+
+    For a process that has a share of what several may ask. All models with the same address count
+    together, and those of one class that tells no address. Policies hold beside it, for each model.
+
+    Args:
+        most: At least 1. Requests that are under way do not count.
+    """
+    global _endpoints
+    _endpoints = _Endpoints(most)
+
+
+def loop_slot(model: BaseChatModel, limit: int) -> asyncio.Semaphore:
     """One of `limit` slots for calls to `model`, shared by all tasks of the running loop."""
     return _running_loop().slots.setdefault(model, limit, lambda: asyncio.Semaphore(limit))
+
+
+async def acquired(slot: asyncio.Semaphore, seconds: float | None) -> bool:
+    """Take a slot of the running loop, if one is free in time.
+
+    Args:
+        slot: Of `loop_slot`.
+        seconds: How long to wait for it, at least 0; None: until it is free.
+    """
+    if seconds is None or not slot.locked():
+        return await slot.acquire()
+    try:
+        return await asyncio.wait_for(slot.acquire(), seconds)
+    except asyncio.TimeoutError:
+        return False
+
+
+class Hedges:
+    """How many of the requests to a model may be made twice: one in ten, ten more at first."""
+
+    def __init__(self) -> None:
+        self._left = _MOST_HEDGES
+        self._lock = lock()
+
+    def earn(self) -> None:
+        """A request is made."""
+        with self._lock:
+            self._left = min(_MOST_HEDGES, self._left + _HEDGED)
+
+    def take(self) -> bool:
+        """Whether one may be made twice; then it counts."""
+        with self._lock:
+            if self._left < 1:
+                return False
+            self._left -= 1
+            return True
+
+
+_MOST_HEDGES, _HEDGED = 10.0, 0.1
+_hedges: PerModel[Hedges] = PerModel()
+
+
+def hedges_of(model: BaseChatModel) -> Hedges:
+    """Those of a model, shared by all threads and loops."""
+    return _hedges.setdefault(model, "hedges", Hedges)
 
 
 _thread_flights: dict[Hashable, Future[Any]] = {}

@@ -54,6 +54,11 @@ class CallPolicy:
     """The longest pause in seconds, unless the server asks for a longer one."""
     max_concurrency: int = 64
     """Requests to one model at a time, in one event loop or over all threads; at least 1."""
+    hedge_after: float | None = None
+    """Seconds after which a request that has no reply yet is made a second time; > 0, None: never.
+    The first reply counts, and both requests do. It is no try of its own. Of the requests to a
+    model one in ten is made twice at most, and none while all slots are taken, nor one for a
+    sample: the reply that comes first would be the shorter one."""
 
     def __post_init__(self) -> None:
         if self.attempts < 1:
@@ -66,6 +71,8 @@ class CallPolicy:
                 raise ValueError(f"{name} must not be negative, got {getattr(self, name)}")
         if self.max_concurrency < 1:
             raise ValueError(f"max_concurrency must be at least 1, got {self.max_concurrency}")
+        if self.hedge_after is not None and not self.hedge_after > 0:
+            raise ValueError(f"hedge_after must be positive, got {self.hedge_after}")
 
 
 def policy_for(model: object, policy: CallPolicy | None) -> CallPolicy:

@@ -10,13 +10,14 @@ import time
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from demur._forks import lock
 from demur.schema import Usage
 
 Limit = Literal["model_calls", "tokens", "seconds"]
+_TIME_IS_UP = "the time for judging is up"
 
 
 class Account:
@@ -60,12 +61,13 @@ class Account:
         """Until the time is up, at least 0; None for no limit."""
         return None if self._until is None else max(0.0, self._until - time.monotonic())
 
-    def reserve(self, tokens: int, estimated: bool = False) -> str | None:
+    def reserve(self, tokens: int, estimated: bool = False, needed: bool = True) -> str | None:
         """Take a call and its tokens out of what is left.
 
         Args:
             tokens: What the call may cost.
             estimated: Whether no tokenizer counted them.
+            needed: Whether the limit counts as reached if it refuses the call.
 
         Returns:
             None, or why that cannot be: the limit that it would pass.
@@ -82,6 +84,8 @@ class Account:
                 self._calls_spent += 1
                 self._tokens_spent += tokens
                 return None
+            if not needed:
+                return self.describe(limit)
             if limit == "tokens":
                 self._counted = "estimated" if estimated else "counted by its tokenizer"
             self._exhausted = self._exhausted or limit
@@ -130,6 +134,28 @@ class Scope:
     known: dict[Hashable, Any] = field(default_factory=dict)
     """What was found out in this call, for whoever would ask a model for it again. Keys begin with
     a word that says whose they are, and what is kept is never taken back."""
+    until: float | None = None
+    """When what runs in it is to be over, by the monotonic clock; None: no sooner than the account
+    says."""
+
+    def ending_within(self, seconds: float | None) -> Scope:
+        """The same scope for what may take so many seconds from now on; None: as long as before."""
+        if seconds is None:
+            return self
+        until = time.monotonic() + seconds
+        return replace(self, until=until if self.until is None else min(until, self.until))
+
+    def reserve(self, tokens: int, estimated: bool, needed: bool = True) -> str | None:
+        """As `Account.reserve`, where there is an account; and why not when the time is up."""
+        if self.until is not None and time.monotonic() >= self.until:
+            return _TIME_IS_UP
+        return None if self.account is None else self.account.reserve(tokens, estimated, needed)
+
+    def remaining_seconds(self) -> float | None:
+        """Until what runs in it is to be over, at least 0; None for no limit."""
+        own = None if self.until is None else max(0.0, self.until - time.monotonic())
+        of_account = None if self.account is None else self.account.remaining_seconds()
+        return min((left for left in (own, of_account) if left is not None), default=None)
 
 
 _scope: ContextVar[Scope | None] = ContextVar("demur_scope", default=None)
@@ -138,6 +164,12 @@ _scope: ContextVar[Scope | None] = ContextVar("demur_scope", default=None)
 def current_scope() -> Scope | None:
     """That of the guarded call in which this runs, if it does."""
     return _scope.get()
+
+
+def remaining_seconds() -> float | None:
+    """How long what runs here may still take, at least 0; None where nothing limits it."""
+    scope = current_scope()
+    return None if scope is None else scope.remaining_seconds()
 
 
 @contextmanager

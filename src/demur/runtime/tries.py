@@ -21,7 +21,7 @@ from demur.runtime.retry import (
     describe,
     is_control_flow,
 )
-from demur.runtime.scope import Account, current_scope
+from demur.runtime.scope import Account, Scope, current_scope
 from demur.schema import Usage
 
 T_co = TypeVar("T_co", covariant=True)
@@ -78,6 +78,9 @@ def current_account() -> Account | None:
     return None if scope is None else scope.account
 
 
+_NO_SLOT = "all slots for requests to the model were taken until the time was up"
+
+
 class Tries:
     """The state of one request from try to try: entered around each, it catches and counts."""
 
@@ -92,28 +95,43 @@ class Tries:
         self.prompt = prompt
         self.message: object = None
         self.delay: float | None = None
-        self._calls = 0
+        self._tries = 0
+        self._hedges = self._settled = 0
         self._spent = 0.0
         self._started = 0.0
         self._timeout = 0.0
         self._error: str | None = None
         self._cause: str | None = None
-        self._account = current_account()
+        self._scope = current_scope() or Scope()
+        self._account = self._scope.account
         self._reserved, self._estimated = tokens, estimated
         self._refused: str | None = None
 
-    def reserve(self) -> bool:
-        """Whether the budget has another try."""
-        if self._account is not None:
-            self._refused = self._account.reserve(self._reserved, self._estimated)
+    def reserve(self, has_slot: bool) -> bool:
+        """Whether there is a slot, and the budget has another try."""
+        if has_slot:
+            self._refused = self._scope.reserve(self._reserved, self._estimated)
+        else:
+            self._refused = _NO_SLOT
         return self._refused is None
 
+    def hedge(self) -> bool:
+        """Whether the budget has another call beside the one that is under way; then it counts."""
+        if self._scope.reserve(self._reserved, self._estimated, needed=False):
+            return False
+        self._hedges += 1
+        return True
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that the guarded call has left for the request; None for no limit."""
+        return self._scope.remaining_seconds()
+
     def __enter__(self) -> float:
-        self._calls += 1
+        self._tries += 1
         self._started = time.monotonic()
         self._timeout = min(self.policy.timeout, self.policy.deadline - self._spent)
-        left = None if self._account is None else self._account.remaining_seconds()
-        if left is not None:
+        if (left := self.left) is not None:
             self._timeout = min(self._timeout, left)
         return self._timeout
 
@@ -124,7 +142,9 @@ class Tries:
         self._settle()
         if not isinstance(error, Exception) or is_control_flow(error):
             return False
-        self.delay = delay_before_retry(error, self._calls, self._spent, self.policy)
+        self.delay = delay_before_retry(error, self._tries, self._spent, self.policy)
+        if self.delay is not None and (left := self.left) is not None and self.delay >= left:
+            self.delay = None  # the pause would take all that is left
         self._error, self._cause = describe(error), cause_of(error)
         if isinstance(error, (TimeoutError, FutureTimeout, asyncio.TimeoutError)) and not str(
             error
@@ -143,15 +163,18 @@ class Tries:
             single = Usage(calls=1)
             usage = reported_usage(self.message, single) if self.message is not None else single
             self._account.settle(self._reserved, usage)
+            for _ in range(self._hedges - self._settled):
+                self._account.settle(self._reserved, single)
+            self._settled = self._hedges
 
     def outcome(self) -> Outcome[Reply]:
         """How the request ended."""
-        usage = Usage(calls=self._calls, seconds=self._spent)
+        usage = Usage(calls=self._tries + self._hedges, seconds=self._spent)
         if self._refused is not None:
             before = f" (after {self._error})" if self._error else ""
             return Outcome(error=f"{self._refused}{before}", cause=self._refused, usage=usage)
         if self._error is not None:
-            tries = f" (after {self._calls} tries)" if self._calls > 1 else ""
+            tries = f" (after {self._tries} tries)" if self._tries > 1 else ""
             why = f"the model call failed{tries}: {self._error}"
             return Outcome(error=why, cause=self._cause, usage=usage)
         if not isinstance(self.message, AIMessage):

@@ -1,0 +1,341 @@
+"""What a guard adds at the tail while its judge is slow, hangs or fails, and what bounds it.
+
+    make bench        or: python -m bench.tails [--rate 8] [--seconds 8] [--case NAME ...]
+
+Arrivals are an open loop: they come at random moments that were drawn beforehand, whether or not
+earlier answers are there, and a latency counts from the moment at which the question was to come.
+A closed loop, in which a slow reply puts off the next question, would leave out the very questions
+that wait (coordinated omission). All rows of a case run side by side over the same arrivals, each
+from another moment of them on, so that no row always comes before the others.
+
+The judge is RefChecker with one request an answer, on a server of OpenAI's protocol in a process
+of its own. It takes 50 ms for a request, and what else befalls one is drawn from the seed, the
+answer, and how often it was asked before: so every row meets the same. One answer in ten is wrong.
+The chain takes 50 ms, and is no part of what is drawn. An answer that has not come after
+`--patience` seconds is given up, and shown as such.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import random
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+from urllib.request import urlopen
+
+from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_openai import ChatOpenAI
+
+from demur import Budget, CallPolicy, Guard, RefChecker
+
+_FAST, _SLOW = 0.05, 2.0
+"""Seconds."""
+_WRONG_EACH = 10
+_CPU_GOAL = 0.5
+
+# --- What befalls a request ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What becomes of one request."""
+
+    seconds: float = _FAST
+    """Until the reply; infinite for none."""
+    status: int = 200
+
+
+def _slow(draw: random.Random) -> Fate:
+    return Fate(_SLOW) if draw.random() < 0.05 else Fate()
+
+
+def _hanging(draw: random.Random) -> Fate:
+    return Fate(math.inf) if draw.random() < 0.01 else Fate()
+
+
+def _failing(draw: random.Random) -> Fate:
+    return Fate(status=draw.choice([429, 500])) if draw.random() < 0.05 else Fate()
+
+
+CASES: dict[str, Callable[[random.Random], Fate]] = {
+    "all in 50 ms": lambda draw: Fate(),
+    "5 % take 2 s": _slow,
+    "1 % hang": _hanging,
+    "5 % fail (429, 500)": _failing,
+    "5 % of answers take 2 s": _slow,
+}
+_FIRST = 10**9 + 1
+"""What each row is asked before it is measured, which opens connections and fills caches."""
+_BY_ANSWER = "5 % of answers take 2 s"
+"""In this one alone, a request that is made again meets what it met before."""
+
+
+def fate_of(case: str, seed: int, item: int, asked: int) -> Fate:
+    """What befalls the request about an item that was asked about so often before."""
+    if item == _FIRST:
+        return Fate()
+    nth = 0 if case == _BY_ANSWER else asked
+    return CASES[case](random.Random(f"{seed} {case} {item} {nth}"))
+
+
+# --- The server ----------------------------------------------------------------------------------
+
+
+class _Connection(asyncio.Protocol):
+    """As much of HTTP/1.1 as OpenAI's client speaks, one request after the other."""
+
+    def __init__(self, fate: Callable[[str, int], Fate], counts: Counter[str]) -> None:
+        self._fate = fate
+        self._counts = counts
+        self._received = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, found, body = self._received.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+        if not found or (length and len(body) < int(length[1])):
+            return
+        self._received = b""
+        if head.startswith(b"GET"):
+            self._send(200, dict(self._counts))
+            return
+        request = json.loads(body)
+        prompt = request["messages"][-1]["content"]
+        claim = re.search(r"<(claims-\w+)>\n1\. .*?Item (\d+) is (\w+)", prompt, re.DOTALL)
+        assert claim is not None, f"expected a prompt of RefChecker, got: {prompt[:200]}"
+        self._counts[request["model"]] += 1
+        fate = self._fate(request["model"], int(claim[2]))
+        if math.isfinite(fate.seconds):
+            label = "Entailment" if claim[3] == "red" else "Contradiction"
+            reply = _completion(f"1. {label}") if fate.status == 200 else {"error": {}}
+            asyncio.get_running_loop().call_later(fate.seconds, self._send, fate.status, reply)
+
+    def _send(self, status: int, reply: Mapping[str, Any]) -> None:
+        if not self._transport.is_closing():  # a client that was cancelled is gone
+            body = json.dumps(reply)
+            head = f"HTTP/1.1 {status} -\r\nContent-Type: application/json\r\n"
+            self._transport.write(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+
+
+def _completion(text: str) -> dict[str, Any]:
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": text},
+        "finish_reason": "stop",
+    }
+    kind = {"id": "1", "object": "chat.completion", "created": 1, "model": "judge"}
+    usage = {"prompt_tokens": 400, "completion_tokens": 3, "total_tokens": 403}
+    return {**kind, "choices": [choice], "usage": usage}
+
+
+async def _serve(case: str, seed: int) -> None:
+    counts: Counter[str] = Counter()
+    asked: Counter[tuple[str, int]] = Counter()
+
+    def fate(row: str, item: int) -> Fate:
+        asked[row, item] += 1
+        return fate_of(case, seed, item, asked[row, item] - 1)
+
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(
+        lambda: _Connection(fate, counts), "127.0.0.1", 0, backlog=256
+    )
+    port = server.sockets[0].getsockname()[1]
+    print(json.dumps({"url": f"http://127.0.0.1:{port}"}), flush=True)
+    await server.serve_forever()
+
+
+@contextmanager
+def _server(case: str, seed: int) -> Iterator[str]:
+    """The server's URL while it runs."""
+    command = [sys.executable, "-m", "bench.tails", "--serve", case, "--seed", str(seed)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield json.loads(process.stdout.readline())["url"]
+        finally:
+            process.terminate()
+
+
+# --- The rows ------------------------------------------------------------------------------------
+
+
+async def _answer(item: int) -> dict[str, Any]:
+    await asyncio.sleep(_FAST)
+    colour = "blue" if item % _WRONG_EACH == 0 else "red"
+    return {"answer": f"Item {item} is {colour}.", "context": [f"Item {item} is red."]}
+
+
+CHAIN: Runnable[int, dict[str, Any]] = RunnableLambda(_answer)
+
+
+def rows(options: argparse.Namespace) -> dict[str, tuple[CallPolicy, Budget] | None]:
+    """What is compared: the judge's policy and the guard's budget; None for the bare chain."""
+    bound, hedge = options.bound, options.hedge
+    hedged = CallPolicy(hedge_after=hedge)
+    return {
+        "bare chain": None,
+        "guard": (CallPolicy(), Budget()),
+        f"judge_seconds={bound:g}": (CallPolicy(), Budget(judge_seconds=bound)),
+        f"timeout={hedge:g}, first_delay=0": (CallPolicy(timeout=hedge, first_delay=0), Budget()),
+        f"hedge_after={hedge:g}": (hedged, Budget()),
+        f"hedge_after={hedge:g}, judge_seconds={bound:g}": (hedged, Budget(judge_seconds=bound)),
+    }
+
+
+def _runnable(url: str, name: str, how: tuple[CallPolicy, Budget] | None) -> Runnable[int, Any]:
+    if how is None:
+        return CHAIN
+    policy, budget = how
+    model = ChatOpenAI(base_url=f"{url}/v1", api_key="none", model=name, max_retries=0)
+    judge = RefChecker(model, claims="sentences", call_policy=policy)
+    guard: Guard[int, Any] = Guard(
+        CHAIN, judge, question=str, on_fail="abstain", budget=budget, on_error="closed"
+    )
+    return guard.with_trace()
+
+
+@dataclass
+class Row:
+    """What became of all questions."""
+
+    seconds: list[float] = field(default_factory=list)
+    """Of each question until its answer; infinite where it was given up."""
+    ended: Counter[str] = field(default_factory=Counter)
+    requests: int = 0
+
+    def share(self, *outcomes: str) -> float:
+        """Of the questions that ended so, in percent."""
+        return 100 * sum(self.ended[one] for one in outcomes) / len(self.seconds)
+
+    def at(self, percent: float) -> float:
+        """The latency that so many percent of the questions do not exceed."""
+        ordered = sorted(self.seconds)
+        return ordered[min(len(ordered) - 1, math.ceil(percent / 100 * len(ordered)) - 1)]
+
+
+async def _run(runnable: Runnable[int, Any], arrivals: Sequence[float], patience: float) -> Row:
+    row, started = Row(), time.monotonic()
+
+    async def ask(item: int, due: float) -> None:
+        await asyncio.sleep(started + due - time.monotonic())
+        outcome, left = "given up", started + due + patience - time.monotonic()
+        with suppress(asyncio.TimeoutError):
+            found = await asyncio.wait_for(runnable.ainvoke(item), left)
+            trace = getattr(found, "trace", None)
+            outcome = "bare" if trace is None else trace.outcome
+        took = time.monotonic() - started - due
+        row.seconds.append(took if outcome != "given up" else math.inf)
+        row.ended[outcome] += 1
+        right = {"passed": item % _WRONG_EACH != 0, "abstained": item % _WRONG_EACH == 0}
+        row.ended["wrong"] += not right.get(outcome, True)
+
+    await asyncio.gather(*(ask(item, due) for item, due in enumerate(arrivals)))
+    return row
+
+
+# --- The table -----------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rate", type=float, default=8, help="questions a second, for each row")
+    parser.add_argument("--seconds", type=float, default=8, help="of arrivals, for each case")
+    parser.add_argument("--bound", type=float, default=1.0, help="judge_seconds")
+    parser.add_argument("--hedge", type=float, default=0.15, help="hedge_after, and timeout")
+    parser.add_argument("--patience", type=float, default=4.0, help="seconds")
+    parser.add_argument("--case", choices=CASES, action="append", help="only these")
+    parser.add_argument("--seed", type=int, default=46, help="of what befalls")
+    parser.add_argument("--serve", choices=CASES, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        asyncio.run(_serve(options.serve, options.seed))
+        return
+    print(
+        f"{datetime.now(timezone.utc):%Y-%m-%d}: {options.rate:g} questions a second for "
+        f"{options.seconds:g} s to each row, seed {options.seed}. Milliseconds.\n"
+    )
+    columns = ("p50", "p95", "p99", "longest", "added at p50", "p95", "p99")
+    heads = ("judge", "", *columns, "passed", "refused", "undetermined", "given up", "requests")
+    print("| " + " | ".join(heads) + " |")
+    print("|" + "---|" * 2 + "---:|" * (len(heads) - 2))
+    notes = []
+    for case in options.case or CASES:
+        found, cpu = _case(case, options)
+        for name, row in found.items():
+            print(_line(case, name, row, found["bare chain"], options.patience), flush=True)
+            if row.ended["wrong"]:
+                notes.append(f"{case}, {name}: {row.ended['wrong']} wrong verdicts")
+        busy = f"{case}: {cpu:.0%} of a core"
+        notes.append(f"{busy}, over the goal of {_CPU_GOAL:.0%}" if cpu > _CPU_GOAL else busy)
+    print("\nShares in percent; requests for each answer.")
+    print("\n".join(notes))
+
+
+def _case(case: str, options: argparse.Namespace) -> tuple[dict[str, Row], float]:
+    """The rows of a case, and the share of a core that this process was busy."""
+    draw = random.Random(f"{options.seed} arrivals")
+    arrivals, at = [], 0.0
+    while (at := at + draw.expovariate(options.rate)) < options.seconds:
+        arrivals.append(at)
+
+    def beginning_at(share: float) -> list[float]:
+        return [(at + share * options.seconds) % options.seconds for at in arrivals]
+
+    with _server(case, options.seed) as url:
+        made = {name: _runnable(url, name, how) for name, how in rows(options).items()}
+
+        async def side_by_side() -> tuple[list[Row], float]:
+            for runnable in made.values():
+                await runnable.ainvoke(_FIRST)
+            wall, cpu = time.monotonic(), time.process_time()
+            running = [
+                _run(runnable, beginning_at(number / len(made)), options.patience)
+                for number, runnable in enumerate(made.values())
+            ]
+            found = await asyncio.gather(*running)
+            return found, (time.process_time() - cpu) / (time.monotonic() - wall)
+
+        measured, busy = asyncio.run(side_by_side())
+        found = dict(zip(made, measured, strict=True))
+        with urlopen(f"{url}/counts") as reply:  # our own server
+            counts = json.load(reply)
+    for name, row in found.items():
+        row.requests = max(0, counts.get(name, 0) - 1)  # without that of _FIRST
+    return found, busy
+
+
+def _line(case: str, name: str, row: Row, bare: Row, patience: float) -> str:
+    def ms(seconds: float) -> str:
+        return f"{1000 * seconds:.0f}" if math.isfinite(seconds) else f"> {1000 * patience:.0f}"
+
+    percents = (50.0, 95.0, 99.0)
+    cells = [case, name, *(ms(row.at(percent)) for percent in (*percents, 100.0))]
+    if row is bare:
+        cells += [""] * 8
+    else:
+        cells += [ms(row.at(percent) - bare.at(percent)) for percent in percents]
+        ended = [("passed",), ("abstained",), ("evaluator_failed",), ("given up",)]
+        cells += [f"{row.share(*outcomes):.1f}" for outcomes in ended]
+        cells.append(f"{row.requests / len(row.seconds):.3f}")
+    return "| " + " | ".join(cells) + " |"
+
+
+if __name__ == "__main__":
+    main()

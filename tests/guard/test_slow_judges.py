@@ -1,0 +1,407 @@
+"""A judge that is slower than its time is decided by `on_error`, not by a client's patience."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.messages import HumanMessage
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableLambda
+from langchain_openai import ChatOpenAI
+
+from demur import Budget, CallPolicy, Evaluation, Guard, RefChecker, Regenerate, Sample, Usage
+from demur.evaluators import Evaluator
+from demur.guard import REFUSAL, UNCHECKED, EvaluatorFailed, Guarded
+from demur.runtime import ChatCall, LocalCall, Steps, ask
+from support.fakes import ScriptedModel
+from support.openai_server import Answer, openai_server
+from support.streams import PATIENCE, ByClaims, Client, Telling
+
+SAID = "The tower is 84 metres tall."
+TIME = 0.2
+"""Seconds that judging may take."""
+LATE = 60.0
+"""Seconds that it would take; a test that waits for it fails."""
+LIMITS = {"of all": Budget(seconds=TIME), "of judging": Budget(judge_seconds=TIME)}
+
+
+class Blocked:
+    """Work that ends when a test does."""
+
+    def __init__(self) -> None:
+        self.free = threading.Event()
+        self.begun = 0
+
+    def block(self, *_: Any) -> Any:
+        self.begun += 1
+        self.free.wait(LATE)
+
+    async def ablock(self, *_: Any) -> Any:
+        self.begun += 1
+        await asyncio.sleep(LATE)
+
+    async def deaf(self, *_: Any) -> Any:
+        """Does not end when it is cancelled."""
+        self.begun += 1
+        while not self.free.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def blocked() -> Iterator[Blocked]:
+    made = Blocked()
+    yield made
+    made.free.set()
+
+
+# --- Judges that come too late -------------------------------------------------------------------
+
+
+@contextmanager
+def trickling() -> Iterator[str]:
+    """A server that sends a byte now and then, and never all of them."""
+    closing = threading.Event()
+    listening = socket.create_server(("127.0.0.1", 0), backlog=64)
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                threading.Thread(target=trickle, args=(connection,), daemon=True).start()
+
+    def trickle(connection: socket.socket) -> None:
+        with contextlib.suppress(OSError), connection:
+            connection.recv(65536)
+            head = (
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n"
+            )
+            connection.sendall(head.encode())
+            while not closing.wait(0.02):
+                connection.sendall(b" ")
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+    finally:
+        closing.set()
+        listening.close()
+
+
+@contextmanager
+def asking(answer: Answer, **policy: Any) -> Iterator[RefChecker]:
+    """RefChecker on a server that always does the same."""
+    with openai_server([answer]) as server:
+        call_policy = CallPolicy(**policy) if policy else None
+        yield RefChecker(server.model(), claims="sentences", call_policy=call_policy)
+
+
+@contextmanager
+def of_a_trickle(blocked: Blocked) -> Iterator[RefChecker]:
+    with trickling() as url:
+        model = ChatOpenAI(base_url=url, api_key="key", model="test", max_retries=0)
+        yield RefChecker(model, claims="sentences")
+
+
+@contextmanager
+def without_a_slot(blocked: Blocked) -> Iterator[RefChecker]:
+    """Of a model all of whose slots are taken by somebody who is more patient."""
+    policy = CallPolicy(max_concurrency=1)
+    model = ScriptedModel(script=lambda stage, messages: blocked.block() or "x")
+    call = ChatCall(model, [HumanMessage("first")], "stage")
+    threading.Thread(target=call.run, args=({}, policy), daemon=True).start()
+    while not blocked.begun:
+        time.sleep(0.001)
+    yield RefChecker(model, claims="sentences", call_policy=policy)
+
+
+class Local(Evaluator):
+    """Computes here, as a similarity does."""
+
+    work: Callable[[], Any]
+
+    @property
+    def claim_level(self) -> bool:
+        return True
+
+    def _steps(self, sample: Sample) -> Steps[Evaluation]:
+        yield from ask(LocalCall(self.work, "similarity"), "the similarity failed")
+        return Evaluation(name="Local", passed=True)
+
+
+class Searching(BaseRetriever):
+    """Finds nothing for a long time."""
+
+    work: Callable[[], Any]
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        self.work()
+        return []
+
+
+Judging = Callable[[Blocked], AbstractContextManager[Any]]
+BY_CLAIMS: dict[str, Judging] = {
+    "a server that hangs": lambda _: asking(Answer(delay=LATE)),
+    "a server that answers late": lambda _: asking(Answer("1. Entailment", delay=5 * TIME)),
+    "a server that trickles": of_a_trickle,
+    "a server that always fails": lambda _: asking(Answer(status=500)),
+    "a server that asks for a pause": lambda _: asking(
+        Answer(status=429, headers={"Retry-After": f"{LATE:.0f}"})
+    ),
+    "a server that hangs, try by try": lambda _: asking(
+        Answer(delay=LATE), timeout=TIME / 4, attempts=1000, first_delay=0
+    ),
+    "no slot": without_a_slot,
+    "a similarity that hangs": lambda blocked: contextlib.nullcontext(Local(work=blocked.block)),
+}
+"""They judge sentences too."""
+AS_A_WHOLE: dict[str, Judging] = {
+    "a function that blocks": lambda blocked: contextlib.nullcontext(blocked.block),
+    "an async function that hangs": lambda blocked: contextlib.nullcontext(blocked.ablock),
+    "one that cannot be cancelled": lambda blocked: contextlib.nullcontext(blocked.deaf),
+    "a Runnable of somebody else's": lambda blocked: contextlib.nullcontext(
+        RunnableLambda(blocked.block, blocked.ablock)
+    ),
+    "a retriever that hangs": lambda blocked: contextlib.nullcontext(
+        RefChecker(
+            ScriptedModel(script=lambda stage, messages: "x"),
+            retriever=Searching(work=blocked.block),
+        )
+    ),
+}
+JUDGES = {**BY_CLAIMS, **AS_A_WHOLE}
+
+
+def chain() -> Telling:
+    return Telling(SAID)
+
+
+def found_by(judge: Any, way: str, blocked: Blocked, **options: Any) -> Guarded[Any] | str:
+    """What a guard makes of an answer; the blocked work is free as soon as that is known."""
+    guard: Guard[Any, Any] = Guard(
+        chain(), judge, **{"contexts": lambda _: [SAID], "on_fail": "abstain", **options}
+    )
+
+    async def till_free(result: Awaitable[Any]) -> Any:
+        try:
+            return await result
+        finally:
+            blocked.free.set()  # the loop's own threads hold up its end
+
+    if way == "invoke":
+        return guard.with_trace().invoke("How tall?")
+    if way == "ainvoke":
+        return asyncio.run(till_free(guard.with_trace().ainvoke("How tall?")))
+    if way == "stream":
+        return Client().read(guard, "How tall?", "sync").text
+    return asyncio.run(till_free(Client().aread(guard, "How tall?"))).text
+
+
+def outcome(found: Guarded[Any] | str) -> tuple[Any, str, str]:
+    assert isinstance(found, Guarded)
+    return found.output, found.trace.outcome, found.trace.attempts[-1].verdict
+
+
+@pytest.fixture(params=["invoke", "ainvoke"])
+def way(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("name", JUDGES)
+def test_a_judge_that_is_late_could_not_decide(
+    name: str, limit: str, way: str, blocked: Blocked
+) -> None:
+    began = time.monotonic()
+    with JUDGES[name](blocked) as judge:
+        found = found_by(judge, way, blocked, budget=LIMITS[limit])
+        took = time.monotonic() - began
+    assert outcome(found) == (UNCHECKED, "evaluator_failed", "undetermined")
+    assert took < LATE / 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("streaming", ["buffer", "sentence"])
+@pytest.mark.parametrize("reading", ["stream", "astream"])
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("name", BY_CLAIMS)
+def test_a_stream_ends_in_time_too(
+    name: str, limit: str, reading: str, streaming: str, blocked: Blocked
+) -> None:
+    began = time.monotonic()
+    with BY_CLAIMS[name](blocked) as judge:
+        options: dict[str, Any] = {"streaming": streaming, "budget": LIMITS[limit]}
+        assert found_by(judge, reading, blocked, **options) == UNCHECKED
+        took = time.monotonic() - began
+    assert took < LATE / 4
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_on_error_decides(limit: str, way: str, blocked: Blocked) -> None:
+    budget = LIMITS[limit]
+    opened = found_by(blocked.block, way, blocked, budget=budget, on_error="open")
+    assert outcome(opened) == (SAID, "evaluator_failed", "undetermined")
+    blocked.free.clear()
+    with pytest.raises(EvaluatorFailed) as failed:
+        found_by(blocked.block, way, blocked, budget=budget, on_error="raise")
+    trace = failed.value.trace
+    assert trace.limit == ("seconds" if limit == "of all" else None)
+    assert trace.attempts[-1].evaluations[0].cause == "TimeoutError"
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("reading", ["stream", "astream"])
+def test_on_error_decides_about_sentences(limit: str, reading: str, blocked: Blocked) -> None:
+    options: dict[str, Any] = {"streaming": "sentence", "budget": LIMITS[limit]}
+    judge = Local(work=blocked.block)
+    assert found_by(judge, reading, blocked, on_error="open", **options) == SAID
+    blocked.free.clear()
+    with pytest.raises(EvaluatorFailed):
+        found_by(judge, reading, blocked, on_error="raise", **options)
+
+
+def test_of_several_the_slow_one_alone_could_not_decide(way: str, blocked: Blocked) -> None:
+    def quick(sample: Sample) -> Evaluation:
+        return Evaluation(name="quick", passed=True, usage=Usage(calls=1, input_tokens=7))
+
+    judges = [quick, blocked.block, blocked.block]
+    found = found_by(judges, way, blocked, budget=Budget(judge_seconds=TIME))
+    assert outcome(found) == (UNCHECKED, "evaluator_failed", "undetermined")
+    assert isinstance(found, Guarded)
+    assert [one.finding for one in found.trace.attempts[0].evaluations] == [
+        "passed",
+        "undetermined",
+        "undetermined",
+    ]
+    assert found.trace.usage.input_tokens == 7
+
+
+def test_a_rejection_by_another_one_stands(way: str, blocked: Blocked) -> None:
+    judges = [lambda sample: False, blocked.block]
+    found = found_by(judges, way, blocked, budget=Budget(judge_seconds=TIME), on_error="open")
+    assert outcome(found) == (REFUSAL, "abstained", "failed")
+
+
+def test_what_a_slow_judge_has_spent_is_counted(way: str, blocked: Blocked) -> None:
+    with openai_server([Answer(delay=LATE)]) as server:
+        judge = RefChecker(server.model(), claims="sentences")
+        found = found_by(judge, way, blocked, budget=Budget(judge_seconds=TIME))
+        asked = len(server.requests)
+    assert isinstance(found, Guarded)
+    assert found.trace.usage.calls == asked == 1
+    (evaluation,) = found.trace.attempts[0].evaluations
+    assert "no reply within 0.1" in str(evaluation.error)  # of the 0.2 s
+
+
+def test_each_answer_has_the_time_of_its_own(way: str, blocked: Blocked) -> None:
+    def judge(sample: Sample) -> bool:
+        time.sleep(TIME / 2)
+        return False
+
+    found = found_by(
+        judge, way, blocked, budget=Budget(attempts=4, judge_seconds=TIME), on_fail=Regenerate()
+    )
+    assert isinstance(found, Guarded)
+    assert [one.verdict for one in found.trace.attempts] == ["failed"] * 2  # the same came again
+
+
+def test_a_late_answer_is_not_judged_again_unless_the_policy_says_so(
+    way: str, blocked: Blocked
+) -> None:
+    judged: list[str] = []
+
+    def judge(sample: Sample) -> bool:
+        judged.append(sample.answer)
+        return bool(blocked.block()) if len(judged) == 1 else True
+
+    for policy, left in (({}, UNCHECKED), ({"undetermined": Regenerate()}, "Another one.")):
+        judged.clear()
+        blocked.free.clear()
+        guard: Guard[Any, Any] = Guard(
+            Telling(SAID, "Another one."), judge, on_fail=policy, budget=Budget(judge_seconds=TIME)
+        )
+        if way == "invoke":
+            assert guard.invoke("How tall?") == left
+        else:
+
+            async def run(guard: Guard[Any, Any] = guard) -> Any:
+                found = await guard.ainvoke("How tall?")
+                blocked.free.set()
+                return found
+
+            assert asyncio.run(run()) == left
+        assert len(judged) == (1 if left == UNCHECKED else 2)
+
+
+def test_a_chain_that_took_all_the_time_leaves_a_quick_judge_its_say(way: str) -> None:
+    def slow(_: Any) -> str:
+        time.sleep(1.5 * TIME)
+        return SAID
+
+    guard = Guard(slow, lambda sample: "84" in sample.answer, budget=Budget(seconds=TIME))
+    found = guard.invoke("?") if way == "invoke" else asyncio.run(guard.ainvoke("?"))
+    assert found == SAID
+
+
+def test_an_evaluator_that_was_left_behind_asks_no_model(blocked: Blocked) -> None:
+    model = ScriptedModel(script=lambda stage, messages: "1. Entailment")
+    ended = threading.Event()
+
+    class Dawdling(Evaluator):
+        def _steps(self, sample: Sample) -> Steps[Evaluation]:
+            yield from ()
+            blocked.free.wait(LATE)
+            try:
+                yield from ask(ChatCall(model, [HumanMessage("late")], "stage"))
+            finally:
+                ended.set()
+            return Evaluation(name="Dawdling", passed=True)
+
+    for budget in LIMITS.values():
+        blocked.free.clear()
+        ended.clear()
+        found = found_by(Dawdling(), "invoke", blocked, budget=budget)
+        assert outcome(found) == (UNCHECKED, "evaluator_failed", "undetermined")
+        blocked.free.set()
+        assert ended.wait(PATIENCE)
+    assert model.requests == []
+
+
+async def test_nothing_is_left_running(blocked: Blocked) -> None:
+    before = asyncio.all_tasks()
+    guard = Guard(chain(), blocked.ablock, blocked.ablock, budget=Budget(judge_seconds=TIME))
+    assert await guard.ainvoke("?") == UNCHECKED
+    assert asyncio.all_tasks() == before
+
+
+async def test_a_client_that_leaves_ends_a_slow_judge(blocked: Blocked) -> None:
+    before = asyncio.all_tasks()
+    guard = Guard(chain(), blocked.ablock, budget=Budget(judge_seconds=LATE))
+    waiting = asyncio.create_task(guard.ainvoke("?"))
+    while not blocked.begun:
+        await asyncio.sleep(0.001)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert asyncio.all_tasks() == before
+
+
+def test_what_is_in_time_is_not_disturbed(way: str, blocked: Blocked) -> None:
+    judge = ByClaims()
+    for streaming in ("buffer", "sentence"):
+        budget = Budget(seconds=LATE, judge_seconds=LATE)
+        options: dict[str, Any] = {"streaming": streaming, "budget": budget}
+        found = found_by(judge, way, blocked, **options)
+        assert outcome(found) == (SAID, "passed", "passed")
+        reading = {"invoke": "stream", "ainvoke": "astream"}[way]
+        assert found_by(judge, reading, blocked, **options) == SAID
