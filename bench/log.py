@@ -1,47 +1,129 @@
-"""What it takes to write a log of 20,000 runs, and to ask it.
+"""What it takes to write a log, and to ask it: in a file of SQLite, and in PostgreSQL.
 
-    python -m bench.log [--runs 20000]
+    python -m bench.log [--runs 20000] [--only sqlite|postgres] [--folder FOLDER]
 
-Each time is told beside that of a plain insert, or of reading all records, in the same run: other
-work on the machine spoils both.
+The first runs are written one by one, as a handler does it, beside a plain insert; the others by
+the same statements in large transactions, since only what is there then is asked. A server of
+PostgreSQL is started for it, with the settings that it has by itself. Each question is asked in a
+process of its own, which tells how much memory it took at most, and is told beside reading all
+records in the same run: other work on the machine spoils both. 1,000,000 runs take some 7 GB on the
+disk for each database, and the better part of an hour.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import multiprocessing
 import random
+import resource
 import sqlite3
+import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 
 from bench.report import record
 
-from demur.observe import Record, SQLiteSink
+from demur.observe import Record, SQLSink
 from demur.observe.log import EVERY, Filters, Log, open_log, records, summarise, worst
+from demur.report import write_report
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from support.postgres_server import binaries, postgres_server  # the tests', which is no package's
+
+_ONE_BY_ONE = 1_000
+_TOGETHER = 10_000
+_DIFFERENT = 2_000
+"""Runs that are made; the others are the same at other times."""
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=20_000)
+    parser.add_argument("--only", choices=["sqlite", "postgres"])
+    parser.add_argument("--folder", type=Path, help="where there is room; else a temporary one")
     options = parser.parse_args()
-    draw = random.Random(9)
-    runs = [record(at, draw) for at in range(options.runs)]
-    with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
-        path = Path(folder) / "log.sqlite"
-        _tell_written(path, runs)
-        with open_log(path) as log:
-            _tell_asked(log)
+    if options.folder:
+        tempfile.tempdir = str(options.folder)
+    with tempfile.TemporaryDirectory(prefix="demur-bench-log-") as folder:
+        if options.only != "postgres":
+            path = Path(folder) / "log.sqlite"
+            print(f"SQLite {sqlite3.sqlite_version}")
+            _measure(str(path), options.runs, _plain_sqlite, lambda: path.stat().st_size)
+        if options.only == "sqlite":
+            return
+        if binaries() is None:
+            print("PostgreSQL is not installed (apt-get install postgresql): not measured")
+            return
+        with postgres_server(durable=True) as server:
+            ((version,),) = server.ask("show server_version")
+            print(f"PostgreSQL {version}, on this machine")
+            url = server.new()
+
+            def size() -> int:
+                server.ask("checkpoint")
+                ((total,),) = server.ask("select pg_database_size(current_database())", url)
+                return int(total)
+
+            _measure(url, options.runs, _plain_postgres, size)
 
 
-def _tell_written(path: Path, runs: list[Record]) -> None:
-    sink = SQLiteSink(path)
-    ours = _seconds(lambda: [sink.write(one) for one in runs])
+def _measure(
+    where: str,
+    count: int,
+    plain: Callable[[str, list[Record]], float],
+    size: Callable[[], int],
+) -> None:
+    runs = _runs(count)
+    few = list(islice(runs, _ONE_BY_ONE))
+    bare = plain(where, few)
+    sink = SQLSink(where)
+    ours = _seconds(lambda: [sink.write(one) for one in few])
+    print(
+        f"{1000 * ours / len(few):.2f} ms to write one of {len(few):,} runs, {ours / bare:.1f} "
+        f"times a plain insert"
+    )
+
+    def fill() -> None:
+        while some := list(islice(runs, _TOGETHER)):
+            sink.write_all(some)
+
+    filled = _seconds(fill)
+    if count > len(few):
+        more = count - len(few)
+        print(f"{1000 * filled / more:.2f} ms of each of {more:,} in large transactions")
     sink.close()
-    with closing(sqlite3.connect(path.with_name("plain.sqlite"))) as database:
+    print(f"{count:,} runs, {size() / 1e6:,.0f} MB\n")
+    print("| | s | to reading all records | MB of memory, at most |\n|---|---|---|---|", flush=True)
+    everything, held = _asked(where, "all records", 1)
+    for name in _QUESTIONS:
+        took, most = _asked(where, name, 3 if count <= 100_000 and name != _LONG else 1)
+        print(f"| {name} | {took:.3f} | {took / everything:.2f} | {most:,.0f} |", flush=True)
+    print(f"| all records | {everything:.3f} | 1 | {held:,.0f} |\n", flush=True)
+
+
+def _runs(count: int) -> Iterator[Record]:
+    draw = random.Random(9)
+    made = [record(at, draw) for at in range(min(count, _DIFFERENT))]
+    for at in range(count):
+        one = made[at % len(made)]
+        id, later = f"{at:032x}", timedelta(seconds=40 * (at - at % len(made)))
+        yield one.model_copy(update={"id": id, "root": id, "time": one.time + later})
+
+
+# --- Plain inserts --------------------------------------------------------------------------------
+
+
+def _plain_sqlite(where: str, runs: list[Record]) -> float:
+    """Seconds to insert the records, each in a transaction, over a connection that stays open."""
+    with contextlib.closing(sqlite3.connect(f"{where}.plain")) as database:
         database.execute("pragma journal_mode = wal")
         database.execute("pragma synchronous = normal")
         database.execute("create table plain (id text primary key, record text)")
@@ -51,28 +133,79 @@ def _tell_written(path: Path, runs: list[Record]) -> None:
                 with database:
                     database.execute("insert into plain values (?, ?)", (one.id, one.as_json()))
 
-        plain = _seconds(insert)
-    print(
-        f"{len(runs):,} runs, {path.stat().st_size / 1e6:.0f} MB: {1000 * ours / len(runs):.2f} ms "
-        f"to write one, {ours / plain:.1f} times a plain insert\n"
-    )
+        return _seconds(insert)
 
 
-def _tell_asked(log: Log) -> None:
-    everything = _seconds(lambda: [*log.rows("select id, record from records")])
-    print("| | s | to reading all records |\n|---|---|---|")
-    asked: dict[str, Callable[[], object]] = {
-        "list, the newest 20": lambda: [*records(log, last=20)],
-        "summary, by model and day": lambda: summarise(log, by=["model", "day"]),
-        "the ten worst": lambda: [*worst(log, EVERY, 10)],
-        "a text in question or answer": lambda: [*records(log, Filters(text="alder"), 20)],
-        "failed by RefChecker": lambda: [
-            *records(log, Filters(evaluator="RefChecker", finding="failed"), 20)
-        ],
-    }
-    for name, ask in asked.items():
-        took = min(_seconds(ask) for _ in range(3))
-        print(f"| {name} | {took:.3f} | {took / everything:.1f} |", flush=True)
+def _plain_postgres(where: str, runs: list[Record]) -> float:
+    import psycopg
+
+    with psycopg.connect(where, autocommit=True) as server:
+        server.execute("create table plain (id text primary key, record text)")
+
+        def insert() -> None:
+            for one in runs:
+                server.execute("insert into plain values (%s, %s)", (one.id, one.as_json()))
+
+        seconds = _seconds(insert)
+        server.execute("drop table plain")
+    return seconds
+
+
+# --- Questions ------------------------------------------------------------------------------------
+
+
+def _all(log: Log) -> object:
+    return sum(1 for _ in log.rows(_every_record(), stream=True))
+
+
+def _every_record() -> object:
+    from sqlalchemy import select
+
+    from demur.observe.tables import records as table
+
+    return select(table)
+
+
+def _report(log: Log) -> object:
+    with tempfile.TemporaryDirectory() as folder:
+        return write_report(log, Path(folder) / "report.html")
+
+
+_LONG = "the report"
+_QUESTIONS: dict[str, Callable[[Log], object]] = {
+    "list, the newest 20": lambda log: [*records(log, last=20)],
+    "summary": summarise,
+    "summary, by model and day": lambda log: summarise(log, by=["model", "day"]),
+    "summary of a day": lambda log: summarise(log, _first_day(log)),
+    "the ten worst": lambda log: [*worst(log, EVERY, 10)],
+    "a text in question or answer": lambda log: [*records(log, Filters(text="alder"), 20)],
+    "a text that is nowhere": lambda log: [*records(log, Filters(text="zanzibar"), 20)],
+    "failed by RefChecker": lambda log: [
+        *records(log, Filters(evaluator="RefChecker", finding="failed"), 20)
+    ],
+    _LONG: _report,
+}
+
+
+def _first_day(log: Log) -> Filters:
+    first = next(iter(records(log, last=1)))
+    assert isinstance(first, Record)
+    return Filters(since=first.time - timedelta(days=1))
+
+
+def _asked(where: str, name: str, times: int) -> tuple[float, float]:
+    """Seconds, the least of some, and MB of memory at most, in a process of its own."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_ask, where, name, times).result()
+
+
+def _ask(where: str, name: str, times: int) -> tuple[float, float]:
+    ask = _QUESTIONS.get(name, _all)
+    took = []
+    for _ in range(times):
+        with open_log(where) as log:
+            took.append(_seconds(lambda log=log: ask(log)))
+    return min(took), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def _seconds(work: Callable[[], object]) -> float:

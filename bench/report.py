@@ -25,7 +25,7 @@ from langchain_core.documents import Document
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, Span, Usage
 from demur.guard import Attempt
-from demur.observe import Record, SQLiteSink
+from demur.observe import Record, SQLSink
 from demur.observe.log import open_log
 from demur.report import write_report
 
@@ -82,7 +82,7 @@ def record(at: int, draw: random.Random) -> Record:
 
 def _write(folder: Path, runs: int) -> Path:
     draw = random.Random(9)
-    sink = SQLiteSink(folder / "log.sqlite")
+    sink = SQLSink(folder / "log.sqlite")
     for at in range(runs):
         sink.write(record(at, draw))
     sink.close()

@@ -6,8 +6,9 @@ import pytest
 
 from support import profiles
 from support.offline import offline
+from support.postgres_server import postgres
 
-__all__ = ["offline", "profiles"]
+__all__ = ["offline", "postgres", "profiles"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

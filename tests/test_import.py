@@ -12,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "transformers", "sentence_transformers", "llama_index", "chromadb", "ray")
+LATER = ("sqlalchemy", "psycopg")
+"""What a log in a database brings, when one is opened."""
 OPTIONAL = (*HEAVY, "xllamacpp", "huggingface_hub", "typer", "rich", "opentelemetry", "langchain")
 
 
@@ -28,12 +30,12 @@ def test_import_brings_no_optional_package() -> None:
     # LangChain itself loads parts of OpenTelemetry where that is installed.
     before = _packages_after("from langchain_core.language_models import BaseChatModel")
     every = _packages_after("import demur\nfor name in demur.__all__: getattr(demur, name)")
-    assert not (every - before) & set(OPTIONAL)
+    assert not (every - before) & {*OPTIONAL, *LATER}
 
 
 @pytest.mark.slow
 def test_the_command_line_brings_nothing_heavy() -> None:
-    assert not _packages_after("import demur.cli") & set(HEAVY)
+    assert not _packages_after("import demur.cli") & {*HEAVY, *LATER}
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from demur import Evaluation, ExampleStore
 from demur.demo.play import save
-from demur.observe import JSONLSink, SQLiteSink
+from demur.observe import JSONLSink, SQLSink
 from demur.observe.log import export_csv, open_log
 from demur.report import write_report
 from support.evaluators import Scripted
@@ -33,7 +33,7 @@ def _mode(path: Path) -> int:
 
 
 def _logs(folder: Path) -> None:
-    for sink in (SQLiteSink(folder / "a.sqlite"), JSONLSink(folder / "a.jsonl")):
+    for sink in (SQLSink(folder / "a.sqlite"), JSONLSink(folder / "a.jsonl")):
         sink.write(scored())
         sink.close()
 
@@ -42,7 +42,7 @@ def _exports(folder: Path) -> None:
     with open_log(jsonl(folder / "log.jsonl", [scored()])) as log:
         export_csv(log, folder / "b.csv")
         write_report(log, folder / "b.html")
-    log.path.unlink()  # the test's
+    (folder / "log.jsonl").unlink()  # the test's
 
 
 def _scores(folder: Path) -> None:

@@ -64,7 +64,6 @@ SEAMS = {
     "demur.observe.credentials",  # what redaction leaves of a secret, which views must not mark
     "demur.observe.fallback",  # whose mode is looked at
     "demur.observe.redaction",
-    "demur.observe.tables",  # a log is built without a sink
     "demur.prompting.prompts",  # what it keeps is made anew with other delimiters
     "demur.report.page",  # 5 MB of a chart library are left out
     "demur.runtime.inherited",  # a test must not count as the fork of the one before

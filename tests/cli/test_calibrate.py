@@ -126,7 +126,7 @@ def test_saved_traces_are_called_by_their_number(tmp_path: Path) -> None:
     case = _case()
     path = _traces(tmp_path / "traces.json", case.runs)
     with open_log(path) as log:
-        assert log.path == path
+        assert (log.path, log.name) == (path, str(path))
     numbered = {f"trace-{at}": label for at, label in enumerate(case.labels, start=1)}
     labels = _labels(tmp_path / "labels.csv", numbered)
     assert _run(path, "--target", 0.1, "--labels", labels) == 0

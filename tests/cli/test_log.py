@@ -22,7 +22,8 @@ from demur import cli
 from demur.cli import console, logged
 from demur.observe import Record
 from demur.observe.log import Filters, open_log, summarise
-from support.logs import RUNS, matches
+from support.logs import FORMS, RUNS, Where, matches, written
+from support.postgres_server import QUOTED, USER
 from support.records import (
     BEGIN,
     HOSTILE,
@@ -38,12 +39,10 @@ from support.records import (
     undetermined,
 )
 
-WRITE = {"lines": jsonl, "database": sqlite}
 
-
-@pytest.fixture(params=WRITE)
-def log(request: Any, tmp_path: Path) -> Path:
-    return WRITE[request.param](tmp_path / "log", RUNS)
+@pytest.fixture(params=FORMS)
+def log(request: Any, tmp_path: Path) -> Where:
+    return written(request.param, tmp_path, RUNS, request)
 
 
 def _run(*arguments: object) -> int:
@@ -61,7 +60,7 @@ def _ids(out: str) -> list[str]:
 # -- lists -----------------------------------------------------------------------------------------
 
 
-def test_the_newest_twenty_are_listed_the_newest_last(log: Path, capsys: Any) -> None:
+def test_the_newest_twenty_are_listed_the_newest_last(log: Where, capsys: Any) -> None:
     assert _run("list", log) == 0
     out, err = capsys.readouterr()
     rows = _rows(out)
@@ -74,7 +73,7 @@ def test_the_newest_twenty_are_listed_the_newest_last(log: Path, capsys: Any) ->
 
 
 @pytest.mark.slow
-def test_all_filters_reach_the_log(log: Path, capsys: Any) -> None:
+def test_all_filters_reach_the_log(log: Where, capsys: Any) -> None:
     chosen: dict[tuple[str, ...], Callable[[Record], bool]] = {
         ("--evaluator", "FEWL"): lambda one: any(e.name == "FEWL" for _, e in one.judged()),
         ("--finding", "failed"): lambda one: matches(one, Filters(finding="failed")),
@@ -104,7 +103,7 @@ def test_ages_count_from_now(tmp_path: Path, capsys: Any) -> None:
         assert len(_ids(capsys.readouterr().out)) == expected
 
 
-def test_as_json_a_list_is_a_log_again(log: Path, tmp_path: Path, capsys: Any) -> None:
+def test_as_json_a_list_is_a_log_again(log: Where, tmp_path: Path, capsys: Any) -> None:
     assert _run("list", log, "--json", "-n", 999) == 0
     out = capsys.readouterr().out
     assert [Record.model_validate_json(line) for line in out.splitlines()] == RUNS
@@ -113,7 +112,7 @@ def test_as_json_a_list_is_a_log_again(log: Path, tmp_path: Path, capsys: Any) -
 
 
 @pytest.mark.parametrize("command", ["list", "summary", "worst"])
-def test_an_empty_selection_is_told(log: Path, capsys: Any, command: str) -> None:
+def test_an_empty_selection_is_told(log: Where, capsys: Any, command: str) -> None:
     assert _run(command, log, "--model", "nobody") == 0
     out, err = capsys.readouterr()
     assert out == ""
@@ -152,12 +151,13 @@ def test_a_summary_as_lines(tmp_path: Path, capsys: Any) -> None:
     assert "answering  4 calls" in out
 
 
-def test_a_summary_as_json(log: Path, capsys: Any) -> None:
+def test_a_summary_as_json(log: Where, capsys: Any) -> None:
     assert _run("summary", log, "--json", "--by", "evaluator,day") == 0
     out = capsys.readouterr().out
     assert out.count("\n") == 1
     told = json.loads(out)
-    assert (told["log"], told["runs"]) == (str(log), len(RUNS))
+    named = str(log).replace(f"{USER}:{QUOTED}@", "")
+    assert (told["log"], told["runs"]) == (named, len(RUNS))
     assert sum(told["verdicts"].values()) == len(RUNS)
     assert {group["day"] for group in told["groups"]} == {f"{one.time:%Y-%m-%d}" for one in RUNS}
     assert "model" not in told["groups"][0]
@@ -226,7 +226,7 @@ def test_one_run_whole(tmp_path: Path, capsys: Any) -> None:
     assert Record.model_validate_json(capsys.readouterr().out) == run
 
 
-def test_a_run_that_is_not_there_ends_with_2(log: Path, capsys: Any) -> None:
+def test_a_run_that_is_not_there_ends_with_2(log: Where, capsys: Any) -> None:
     assert _run("show", log, "zz") == 2
     assert "no run whose id begins with 'zz'" in " ".join(capsys.readouterr().err.split())
 
@@ -234,7 +234,7 @@ def test_a_run_that_is_not_there_ends_with_2(log: Path, capsys: Any) -> None:
 # -- exports ---------------------------------------------------------------------------------------
 
 
-def test_exports(log: Path, tmp_path: Path, capsys: Any) -> None:
+def test_exports(log: Where, tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / "failed.csv"
     assert _run("export", log, out, "--model", "llama3") == 0
     rows = sum(len([*one.judged()]) for one in RUNS if one.model == "llama3")
@@ -258,7 +258,7 @@ def _plain(err: str) -> str:
     ("arguments", "said"),
     [
         ([], "Usage"),
-        (["list"], "Missing argument 'FILE'"),
+        (["list"], "Missing argument 'LOG'"),
         (["show", "LOG"], "Missing argument 'ID'"),
         (["list", "LOG", "--finding", "bad"], "finding: expected one of passed, failed"),
         (["list", "LOG", "--since", "yesterday"], "expected a time such as 2026-11-20"),
@@ -354,7 +354,7 @@ def test_text_from_the_log_cannot_steer_the_terminal(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 119, 120, 139, 140, 159, 160, 200])
-def test_on_a_terminal_a_summary_has_room_for_names_and_figures(log: Path, width: int) -> None:
+def test_on_a_terminal_a_summary_has_room_for_names_and_figures(log: Where, width: int) -> None:
     with open_log(log) as opened:
         totals = summarise(opened, by=("model", "day"))
     shown = io.StringIO()
@@ -408,7 +408,7 @@ def _again(at: int) -> list[Record]:
     return [one.model_copy(update={"id": f"{at}-{one.id}"}) for one in RUNS]
 
 
-def test_the_command_prints_where_the_others_do(log: Path, capsys: Any) -> None:
+def test_the_command_prints_where_the_others_do(log: Where, capsys: Any) -> None:
     assert console.output().file is sys.stdout
     assert _run("list", "--help") == 0
     assert "Exit codes: 0" in " ".join(capsys.readouterr().out.split())

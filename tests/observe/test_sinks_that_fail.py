@@ -16,7 +16,7 @@ import pytest
 from langchain_core.runnables import Runnable, RunnableLambda
 
 from demur import DemurError, ScoreCallbackHandler
-from demur.observe import JSONLSink, Record, RunCounts, Sink, SQLiteSink
+from demur.observe import JSONLSink, Record, RunCounts, Sink, SQLSink
 from support.handlers import echo
 from support.processes import end, forked
 
@@ -164,7 +164,7 @@ def test_a_sink_is_asked_by_one_thread_at_a_time() -> None:
 @pytest.mark.parametrize(
     ("name", "made"),
     [
-        *((name, SQLiteSink) for name in ("a.sqlite", "a.sqlite3", "a.db", "a.x.DB")),
+        *((name, SQLSink) for name in ("a.sqlite", "a.sqlite3", "a.db", "a.x.DB")),
         *((name, JSONLSink) for name in ("a.jsonl", "a.ndjson", "a.db.JSONL")),
     ],
 )
@@ -172,7 +172,7 @@ def test_a_path_is_known_by_its_end(tmp_path: Path, name: str, made: Any) -> Non
     path = tmp_path / name
     answered(handler_of(path), "1")
     made(path)  # another sink of that kind opens it
-    assert path.read_bytes().startswith(b"SQLite format 3" if made is SQLiteSink else b"{")
+    assert path.read_bytes().startswith(b"SQLite format 3" if made is SQLSink else b"{")
 
 
 @pytest.mark.parametrize("name", ["scores.json", "scores", "scores.jsonl.gz", "", ".db"])

@@ -6,10 +6,12 @@ import base64
 import gzip
 import json
 import re
+import sqlite3
 import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -21,11 +23,12 @@ from demur import Evaluation, Failure, Threshold
 from demur._text import harmless
 from demur.errors import MissingExtraError
 from demur.observe import Record
-from demur.observe.log import Log, LogError, Totals, in_memory, open_log, records_in, summarise
+from demur.observe.log import LogError, Totals, open_log, summarise
 from demur.report import Written, write_report
 from demur.report.embedding import digest
 from demur.views import record_html
-from support.logs import RUNS
+from support.logs import FORMS, RUNS
+from support.logs import written as made
 from support.records import (
     attempt,
     found,
@@ -100,10 +103,10 @@ def write(tmp_path: Path) -> Callable[..., tuple[Page, Written]]:
 # -- what it holds ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [jsonl, sqlite])
-def test_every_run_is_in_it_with_its_details(kind: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_every_run_is_in_it_with_its_details(form: str, tmp_path: Path, request: Any) -> None:
     out = tmp_path / "report.html"
-    with open_log(kind(tmp_path / "log", RUNS)) as log:
+    with open_log(made(form, tmp_path, RUNS, request)) as log:
         written = write_report(log, out)
         totals = summarise(log)
     page = Page(out)
@@ -124,7 +127,7 @@ def _adds_up(page: Page, rows: dict[str, Any], totals: Totals) -> None:
     groups = {str(escape(harmless(one.evaluator))): one for one in totals.groups}
     assert len(names) == len(groups) == len(rows["scores"])
     for name, findings, scores in zip(names, rows["findings"], rows["scores"], strict=True):
-        group = groups[name.partition("\u2400")[0]]  # SQLite ends a text at NUL
+        group = groups[name]
         assert {one: findings.count(one) for one in group.findings} == group.findings
         known = [one for one in scores if one is not None]
         assert group.mean == (pytest.approx(sum(known) / len(known)) if known else None)
@@ -181,7 +184,7 @@ def _table(page: Page, caption: str) -> list[list[str]]:
     """The cells of a table's body."""
     (body,) = re.findall(rf">{caption}</caption>.*?<tbody>(.*?)</tbody>", page.text, re.DOTALL)
     rows = re.findall(r"<tr>(.*?)</tr>", body, re.DOTALL)
-    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in rows]
+    return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
 
 
 def test_the_newest_runs_are_in_it(write: Any) -> None:
@@ -192,6 +195,35 @@ def test_the_newest_runs_are_in_it(write: Any) -> None:
     assert page.said.count("10 runs") == 1
     page, written = write(RUNS, last=len(RUNS))
     assert "newest" not in page.said
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_of_a_large_log_the_sums_are_of_all_and_the_answers_of_the_newest(
+    form: str, tmp_path: Path, request: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("demur.report.page.MOST", 20)
+    out = tmp_path / "report.html"
+    with open_log(made(form, tmp_path, RUNS, request)) as log:
+        written = write_report(log, out, labels={RUNS[0].id: True, RUNS[-1].id: False})
+        totals = summarise(log)
+    page = Page(out)
+    assert (written.rows, written.runs, written.unknown) == (20, len(RUNS), 1)
+    assert page.data("data")["id"] == [one.id for one in RUNS[-20:]]
+    assert f"{len(RUNS)} runs from 2026-11-20" in page.said
+    assert (
+        f"Quality and cost are of all {len(RUNS)} runs. The thresholds, the charts and the list of "
+        "answers are of the newest 20."
+    ) in page.said
+    assert page.said.count("Of the newest 20 runs.") == 2
+    for verdict, number in totals.verdicts.items():
+        assert f"{number} {verdict.replace('_', ' ')}" in page.said
+    quality = _table(page, "What each evaluator found")
+    assert {row[0]: row[1] for row in quality} == {
+        str(escape(harmless(group.evaluator))): f"{group.judged:,}" for group in totals.groups
+    }
+    wrong = _table(page, "What is wrong")
+    assert sorted(int(row[2]) for row in wrong) == sorted(totals.failures.values())
+    assert "1 of 20 answers has a label" in page.said
 
 
 def test_the_newest_runs_are_said_to_be_so_beside_damaged_ones(tmp_path: Path) -> None:
@@ -295,12 +327,15 @@ def test_damaged_runs_are_left_out_and_told(tmp_path: Path) -> None:
 
 
 def test_a_run_that_is_damaged_in_a_database_is_left_out(tmp_path: Path) -> None:
-    log = records_in(Log(tmp_path / "memory", in_memory()), RUNS[:5])
-    log.database.execute("update records set record = '{}' where id = ?", (RUNS[4].id,))
-    for last, rows in ((None, 4), (3, 2)):
-        written = write_report(log, tmp_path / "a.html", last=last)
-        assert (written.rows, len(written.damaged)) == (rows, 1)
-    log.close()
+    path = sqlite(tmp_path / "log.sqlite", RUNS[:5])
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("update records set record = '{}' where id = ?", (RUNS[4].id,))
+    with open_log(path) as log:
+        for last, rows in ((None, 4), (3, 2)):
+            written = write_report(log, tmp_path / "a.html", last=last)
+            assert (written.rows, len(written.damaged)) == (rows, 1)
+            # The sums are of the columns, which are whole.
+            assert f"{rows + 1} runs" in Page(tmp_path / "a.html").said
 
 
 # -- what it cannot hold ---------------------------------------------------------------------------

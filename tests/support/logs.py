@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Any, get_args
+from pathlib import Path
+from typing import Any, Union, get_args
 
+import pytest
 from hypothesis import strategies as st
 
 from demur.guard import Attempt
-from demur.observe import Record
+from demur.observe import Record, SQLSink
 from demur.observe.log import Filters
 from demur.schema import Finding
-from support.records import HOSTILE, hostile, several
+from support.postgres_server import PostgresServer
+from support.records import HOSTILE, hostile, jsonl, several, sqlite
 
 RUNS = sorted([*several(90), hostile(at=7)], key=lambda one: (one.time, one.id))
 """Runs of all kinds, as a log has them in order."""
+
+FORMS = ("lines", "database", pytest.param("postgres", marks=pytest.mark.slow))
+"""What a log may be: the parameters of a fixture that makes one by `written`."""
+Where = Union[str, Path]  # noqa: UP007  # of Python 3.10
+"""A file, or a URL."""
+
+
+def written(form: str, folder: Path, runs: Iterable[Record], request: Any) -> Where:
+    """A log of these runs: a file called "log" in a folder, or a new database of a server."""
+    if form != "postgres":
+        return (jsonl if form == "lines" else sqlite)(folder / "log", runs)
+    server: PostgresServer = request.getfixturevalue("postgres")
+    url = server.new()
+    SQLSink(url).write_all(runs)
+    return url
 
 
 @dataclass(frozen=True)
@@ -44,14 +63,14 @@ def judgements(attempt: Attempt) -> list[Judgement]:
     ]
 
 
-def up_to_nul(text: str | None) -> str:
-    """A text as SQLite has one of JSON."""
-    return (text or "").partition("\0")[0]
+def in_column(text: str | None) -> str:
+    """A text as a column has it: PostgreSQL knows no NUL."""
+    return (text or "").replace("\0", "\u2400")
 
 
 def is_of(filters: Filters, evaluator: str) -> bool:
     """Whether the filters ask for this evaluator, or for any."""
-    return filters.evaluator is None or up_to_nul(filters.evaluator) == up_to_nul(evaluator)
+    return filters.evaluator is None or in_column(filters.evaluator) == in_column(evaluator)
 
 
 def matches(run: Record, filters: Filters) -> bool:
@@ -62,13 +81,13 @@ def matches(run: Record, filters: Filters) -> bool:
 
     asked = (filters.evaluator, filters.finding)
     judged = [one for attempt in run.attempts for one in judgements(attempt)]
-    text = up_to_nul(filters.text).casefold()
+    text = in_column(filters.text).casefold()
     return (
         (asked == (None, None) or any(map(fits, judged)))
-        and (filters.model is None or up_to_nul(filters.model) == up_to_nul(run.model))
+        and (filters.model is None or in_column(filters.model) == in_column(run.model))
         and (filters.since is None or run.time >= filters.since)
         and (filters.until is None or run.time < filters.until)
-        and any(text in up_to_nul(one).casefold() for one in (run.question, run.answer))
+        and any(text in in_column(one).casefold() for one in (run.question, run.answer))
     )
 
 

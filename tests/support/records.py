@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import sqlite3
 import uuid
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
@@ -14,7 +13,7 @@ from langchain_core.documents import Document
 
 from demur import Claim, ClaimLabel, Evaluation, Evidence, Sample, Span, Usage
 from demur.guard import Attempt, Origin, TraceOutcome, feedback_on, verdict_of
-from demur.observe import Record, tables
+from demur.observe import Record, SQLSink
 from demur.schema import ABSTAIN
 
 BEGIN = datetime(2026, 11, 20, 10, tzinfo=timezone.utc)
@@ -176,12 +175,5 @@ def jsonl(path: Path, records: Iterable[Record]) -> Path:
 
 def sqlite(path: Path, records: Iterable[Record]) -> Path:
     """The records as a database in WAL mode."""
-    with sqlite3.connect(path) as database:
-        database.execute("pragma journal_mode = wal")
-        database.execute(f"pragma application_id = {tables.APPLICATION}")
-        database.execute(f"pragma user_version = {tables.VERSION}")
-        database.executescript(tables.TABLES)
-        for one in records:
-            tables.put(database, one)
-    database.close()
+    SQLSink(path).write_all(records)
     return path

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from langchain_core.runnables import RunnableLambda
 
 from demur import Guard, ScoreCallbackHandler
-from demur.observe import JSONLSink, Record, SQLiteSink
+from demur.observe import JSONLSink, Record, SQLSink
 from demur.observe.log import Damaged, open_log, records
 from support.processes import killed_at_random  # the tests', which is no package's
 
@@ -30,7 +30,7 @@ def _jsonl(path: Path) -> Write:
 
 
 def _sqlite(path: Path) -> Write:
-    return SQLiteSink(path).write
+    return SQLSink(path).write
 
 
 def _handler(path: Path) -> Write:

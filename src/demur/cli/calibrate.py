@@ -16,6 +16,7 @@ from demur.calibration import Operating, RepeatsWarning, best_f1, percentile
 from demur.calibration import calibrate as by_guarantee
 from demur.cli import judged
 from demur.cli.console import PASSED, errors, escaped, output, pipe_may_close
+from demur.cli.logged import beside
 from demur.errors import DemurError
 from demur.observe.log import LABEL, read_labels
 from demur.schema import OnAbstain, Threshold
@@ -30,12 +31,12 @@ _WITHOUT = ("AllFalse", "Cascade", "LMvsLM", "ZeroShot")
 
 
 def calibrate(
-    file: Annotated[
-        Path,
+    log: Annotated[
+        str,
         typer.Argument(
-            metavar="FILE",
-            dir_okay=False,
-            help="A log (SQLite, JSON lines, saved traces), or the results of demur score.",
+            metavar="LOG",
+            help="A file (SQLite, JSON lines, saved traces, or the results of demur score), or "
+            "postgresql://user@host/database.",
         ),
     ],
     target: Annotated[
@@ -69,7 +70,7 @@ def calibrate(
         ),
     ] = None,
     evaluator: Annotated[
-        str | None, typer.Option(help="Whose scores, if FILE has those of several evaluators.")
+        str | None, typer.Option(help="Whose scores, if LOG has those of several evaluators.")
     ] = None,
     on_abstain: Annotated[
         OnAbstain,
@@ -80,7 +81,7 @@ def calibrate(
     out: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--out", dir_okay=False, help="The threshold. [default: FILE.threshold.json]"
+            "-o", "--out", dir_okay=False, help="The threshold. [default: LOG.threshold.json]"
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
@@ -96,16 +97,19 @@ def calibrate(
     Exit codes: 0 the threshold is saved, 2 there is none, 64 wrong usage, 130 interrupted.
     """
     _one_way(target, confidence, with_best_f1, percent, labels)
-    goal = out or file.with_suffix(".threshold.json")
-    _may_write(goal, {"scores": file, "labels": labels}, force)
+    if os.path.isdir(log):
+        message = terminal.one_line(f"{log} is a directory, expected a file")
+        raise typer.BadParameter(message, param_hint="LOG")
+    goal = out or beside(log, ".threshold.json")
+    _may_write(goal, {"scores": Path(log), "labels": labels}, force)
     with errors().status("reading the scores"):
-        held = judged.read(file, None if labels is None else read_labels(labels))
+        held = judged.read(log, None if labels is None else read_labels(labels))
     name = judged.chosen(held, evaluator)
     kept = judged.kept(held, name, labelled=percent is None)
     if target is not None and kept.in_parts:
         raise DemurError(
-            f"{file}: {name} judged {_answers(kept.in_parts)} sentence by sentence, while streamed:"
-            " their scores are the lowest of the sentences that were judged, by which "
+            f"{held.name}: {name} judged {_answers(kept.in_parts)} sentence by sentence, while "
+            "streamed: their scores are the lowest of the sentences that were judged, by which "
             "nothing can be guaranteed of whole answers. Score whole answers: with a guard whose "
             'streaming is "buffer", or by demur score'
         )
@@ -116,7 +120,7 @@ def calibrate(
     with pipe_may_close():
         if as_json:
             document = {
-                "file": str(file),
+                "file": held.name,
                 "saved": str(goal),
                 "threshold": threshold.model_dump(mode="json"),
                 "nothing_to_check": len(kept.silent),

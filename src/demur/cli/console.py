@@ -9,7 +9,6 @@ import re
 import sys
 import traceback
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -171,7 +170,7 @@ def table(
     console.print(grid)
 
 
-def say_left_out(log: Path, damaged: Sequence[Damaged]) -> None:
+def say_left_out(log: str, damaged: Sequence[Damaged]) -> None:
     """Say which runs of a log cannot be read."""
     lines = [f"{run.place} is left out: {run.why}" for run in damaged[:_MOST_TOLD]]
     if len(damaged) > _MOST_TOLD:

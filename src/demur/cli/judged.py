@@ -10,7 +10,7 @@ import typer
 
 from demur.calibration import answer_key, contradiction, differences, passes_up_to
 from demur.errors import DemurError
-from demur.observe.log import LABEL, Damaged, JudgedAnswer, answered, open_log
+from demur.observe.log import LABEL, Damaged, JudgedAnswer, answered, database_of, open_log
 from demur.schema import ABSTAIN, Evaluation
 from demur.scoring import is_results, read_results
 from demur.views import terminal
@@ -18,9 +18,10 @@ from demur.views import terminal
 
 @dataclass
 class Held:
-    """What a file holds."""
+    """What a log holds, or a file of results."""
 
-    path: Path
+    name: str
+    """What to call it."""
     judged: dict[str, dict[str, JudgedAnswer]] = field(default_factory=dict)
     """By what evaluators are chosen by, and by the answers' ids."""
     labels: dict[str, bool] = field(default_factory=dict)
@@ -31,46 +32,46 @@ class Held:
     """Ids of labels for which there is no answer."""
     damaged: list[Damaged] = field(default_factory=list)
     cut: str = ""
-    """How to take a part of the file."""
+    """How to take a part of it."""
 
 
-def read(path: Path, labels: Mapping[str, bool] | None) -> Held:
+def read(where: str, labels: Mapping[str, bool] | None) -> Held:
     """Read a log, or results of `demur score`.
 
     Args:
-        path: The file.
+        where: The file, or the URL of a database.
         labels: By the answers' ids, whether they are hallucinated.
 
     Raises:
         DemurError: It cannot be read, or is neither.
     """
-    held = Held(path)
-    if is_results(path):
-        _read_results(held, labels or {})
+    if database_of(where) is None and is_results(Path(where)):
+        held = _results(Path(where), labels or {})
     else:
-        _read_log(held, labels)
+        held = _log(where, labels)
     held.unknown = set(labels or ()) - held.same.keys()
     return held
 
 
-def _read_results(held: Held, labels: Mapping[str, bool]) -> None:
-    held.cut = "Score all answers with the same settings"
-    for result in read_results(held.path):
+def _results(path: Path, labels: Mapping[str, bool]) -> Held:
+    held = Held(str(path), cut="Score all answers with the same settings")
+    for result in read_results(path):
         held.same[result.key] = result.same
         # The last one counts.
         held.judged.setdefault(result.evaluator, {})[result.key] = JudgedAnswer(
             (result.evaluation,)
         )
     held.labels = {id: label for id, label in labels.items() if id in held.same}
+    return held
 
 
-def _read_log(held: Held, labels: Mapping[str, bool] | None) -> None:
-    held.cut = (
-        "Take the runs of one kind, such as the later ones: "
-        f"demur log list {held.path} --since TIME -n 1000000 --json > part.jsonl"
-    )
-    with open_log(held.path) as log:
-        held.damaged += log.damaged
+def _log(where: str, labels: Mapping[str, bool] | None) -> Held:
+    with open_log(where) as log:
+        held = Held(log.name, damaged=[*log.damaged])
+        held.cut = (
+            "Take the runs of one kind, such as the later ones: "
+            f"demur log list {log.name} --since TIME -n 1000000 --json > part.jsonl"
+        )
         for answer in answered(log, labels=labels):
             if isinstance(answer, Damaged):
                 held.damaged.append(answer)
@@ -82,6 +83,7 @@ def _read_log(held: Held, labels: Mapping[str, bool] | None) -> None:
                 held.labels[id] = answer.hallucinated
             for judged in answer.judged:
                 held.judged.setdefault(judged.name, {})[id] = judged
+    return held
 
 
 def chosen(held: Held, evaluator: str | None) -> str:
@@ -93,15 +95,15 @@ def chosen(held: Held, evaluator: str | None) -> str:
     """
     known = sorted(held.judged)
     if not known:
-        raise DemurError(f"{held.path} holds no scores: no evaluator judged an answer in it")
+        raise DemurError(f"{held.name} holds no scores: no evaluator judged an answer in it")
     if evaluator is None and len(known) == 1:
         return known[0]
     if evaluator not in held.judged:
         names = ", ".join(map(repr, known))
         message = (
-            f"{held.path} has the scores of several evaluators, name one: {names}"
+            f"{held.name} has the scores of several evaluators, name one: {names}"
             if evaluator is None
-            else f"expected an evaluator that {held.path} has scores of: {names}; got {evaluator!r}"
+            else f"expected an evaluator that {held.name} has scores of: {names}; got {evaluator!r}"
         )
         raise typer.BadParameter(terminal.one_line(message), param_hint="--evaluator")
     return evaluator
@@ -151,7 +153,7 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
     judged = held.judged[name]
     if any(answer.namesakes for answer in judged.values()):
         raise DemurError(
-            f"{held.path}: several evaluators that are called {name!r} judged the same answers, so "
+            f"{held.name}: several evaluators that are called {name!r} judged the same answers, so "
             "that their scores cannot be told apart. Give each a name of its own, such as "
             'RefChecker(..., name="strict"), and score again'
         )
@@ -162,7 +164,7 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
         evaluation = _as_one(answer)
         if passes_up_to(evaluation) is None and evaluation.finding == "passed":
             raise DemurError(
-                f"{held.path}: {name} passed the answer {id!r} without a score, so no threshold "
+                f"{held.name}: {name} passed the answer {id!r} without a score, so no threshold "
                 "decides what passes, and none can be chosen"
             )
         if passes_up_to(evaluation) is None:
@@ -180,11 +182,11 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
             if held.unknown:
                 remedy += f"; the one given has other ids, such as {min(held.unknown)!r}"
         raise DemurError(
-            f"{held.path}: no answer with a score is left of {name} ({counted(left_out)}): {remedy}"
+            f"{held.name}: no answer with a score is left of {name} ({counted(left_out)}): {remedy}"
         )
     if differing := differences(evaluation.fingerprints for evaluation in taken.values()):
         raise DemurError(
-            f"{held.path}: the scores of {name} cannot be compared, they depend on different "
+            f"{held.name}: the scores of {name} cannot be compared, they depend on different "
             f"things: {'; '.join(differing)}. {held.cut}"
         )
     ids = [*taken]
@@ -192,7 +194,7 @@ def kept(held: Held, name: str, labelled: bool) -> Kept:
     if labelled and (pair := contradiction(same, [held.labels[id] for id in ids])):
         first, second = (repr(ids[at]) for at in pair)
         raise DemurError(
-            f"{held.path}: {first} and {second} are the same answer to the same question, one "
+            f"{held.name}: {first} and {second} are the same answer to the same question, one "
             f"labelled as {LABEL} and the other not: correct the labels, or leave both out"
         )
     return Kept(taken, left_out, sum(len(judged[id].parts) > 1 for id in taken), same)

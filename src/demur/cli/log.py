@@ -52,7 +52,12 @@ log = typer.Typer(
     rich_markup_mode=None,
 )
 
-_File = Annotated[Path, typer.Argument(metavar="FILE", help="A log: SQLite, or JSON lines.")]
+_Where = Annotated[
+    str,
+    typer.Argument(
+        metavar="LOG", help="A file (SQLite, or JSON lines), or postgresql://user@host/database."
+    ),
+]
 _Evaluator = Annotated[str | None, typer.Option(help="Runs that this evaluator judged.")]
 _Finding = Annotated[
     str | None, typer.Option(help=f"What an evaluator says: {', '.join(get_args(Finding))}.")
@@ -73,7 +78,7 @@ def _group(context: typer.Context) -> None:
 
 @log.command("list")
 def list_runs(
-    file: _File,
+    where: _Where,
     last: Annotated[int, typer.Option("-n", "--last", min=0, help="The newest so many runs.")] = 20,
     evaluator: _Evaluator = None,
     finding: _Finding = None,
@@ -89,7 +94,7 @@ def list_runs(
     found, 2 the log cannot be read, 64 wrong usage.
     """
     filters = _filters(evaluator, finding, model, since, until, text)
-    with _opened(file) as opened:
+    with _opened(where) as opened:
         runs = [*_readable(opened, records(opened, filters, last))]
         if as_json:
             _print(runs)
@@ -101,12 +106,12 @@ def list_runs(
 
 @log.command()
 def show(
-    file: _File,
+    where: _Where,
     id: Annotated[str, typer.Argument(metavar="ID", help="How the run's id begins.")],
     as_json: _Json = False,
 ) -> int:
     """Show all of a run: every attempt, every claim with its evidence, and what a guard did."""
-    with _opened(file) as opened:
+    with _opened(where) as opened:
         record = find(opened, id)
         if as_json:
             _print([record])
@@ -117,7 +122,7 @@ def show(
 
 @log.command()
 def summary(
-    file: _File,
+    where: _Where,
     by: Annotated[
         str | None, typer.Option(help="What to tell apart: evaluator, model, day, with commas.")
     ] = None,
@@ -132,11 +137,10 @@ def summary(
     """Tell how often first answers fail, before any recovery of a guard, and what it costs."""
     filters = _filters(evaluator, finding, model, since, until, text)
     told_apart = _by(by)
-    with _opened(file) as opened:
+    with _opened(where) as opened:
         totals = summarise(opened, filters, told_apart)
-        say_left_out(opened.path, totals.damaged)
         if as_json:
-            whole = {"log": str(file), **logged.as_json(totals, told_apart)}
+            whole = {"log": opened.name, **logged.as_json(totals, told_apart)}
             typer.echo(escaped(json.dumps(whole)))
         elif totals.runs:
             logged.show_totals(output(), totals, told_apart)
@@ -146,7 +150,7 @@ def summary(
 
 @log.command("worst")
 def worst_runs(
-    file: _File,
+    where: _Where,
     most: Annotated[int, typer.Option("-n", "--most", min=1, help="How many.")] = 10,
     evaluator: _Evaluator = None,
     finding: _Finding = None,
@@ -158,7 +162,7 @@ def worst_runs(
 ) -> int:
     """Show the worst first answers, with what speaks against them."""
     filters = _filters(evaluator, finding, model, since, until, text)
-    with _opened(file) as opened:
+    with _opened(where) as opened:
         runs = [*_readable(opened, worst(opened, filters, most))]
         if as_json:
             _print(runs)
@@ -171,7 +175,7 @@ def worst_runs(
 
 @log.command()
 def export(
-    file: _File,
+    where: _Where,
     out: Annotated[Path, typer.Argument(metavar="OUT.csv", dir_okay=False, help="A new file.")],
     evaluator: _Evaluator = None,
     finding: _Finding = None,
@@ -186,10 +190,10 @@ def export(
     before them.
     """
     filters = _filters(evaluator, finding, model, since, until, text)
-    with _opened(file) as opened:
+    with _opened(where) as opened:
         try:
             rows, damaged = export_csv(opened, out, filters)
-            say_left_out(opened.path, damaged)
+            say_left_out(opened.name, damaged)
         except FileExistsError as error:
             message = terminal.one_line(f"{out} is there already: give a new file")
             raise typer.BadParameter(message, param_hint="OUT.csv") from error
@@ -252,11 +256,11 @@ def _by(text: str | None) -> tuple[By, ...]:
 
 
 @contextmanager
-def _opened(file: Path) -> Iterator[Log]:
+def _opened(where: str) -> Iterator[Log]:
     with errors().status("reading the log"):  # lines take a while
-        opened = open_log(file)
+        opened = open_log(where)
     with opened, pipe_may_close():
-        say_left_out(opened.path, opened.damaged)
+        say_left_out(opened.name, opened.damaged)
         yield opened
 
 
@@ -268,7 +272,7 @@ def _readable(opened: Log, entries: Iterable[Record | Damaged]) -> Iterator[Reco
             yield entry
         else:
             damaged.append(entry)
-    say_left_out(opened.path, damaged)
+    say_left_out(opened.name, damaged)
 
 
 def _print(runs: Iterable[Record]) -> None:
@@ -279,4 +283,4 @@ def _print(runs: Iterable[Record]) -> None:
 def _say_if_none(opened: Log, number: int, filters: Filters) -> None:
     if not number:
         among = "is in it yet" if filters == EVERY else "matches"
-        terminal.say(errors(), f"{terminal.one_line(str(opened.path))}: no run {among}")
+        terminal.say(errors(), f"{terminal.one_line(opened.name)}: no run {among}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -11,7 +13,7 @@ from rich.text import Text
 
 from demur.cli.console import line, table
 from demur.observe import Record
-from demur.observe.log import By, Group, JudgedAnswer, Totals, judged
+from demur.observe.log import By, Group, JudgedAnswer, Totals, database_of, judged
 from demur.views import outcome_look, terminal, verdict_look
 
 _ID = 13
@@ -22,6 +24,13 @@ _WIDE = 120
 """From this width on, a list has all columns, and a summary by evaluator is one table."""
 _WIDER = 20
 """What a summary needs for each further name."""
+
+
+def beside(where: str, suffix: str) -> Path:
+    """The file for what is made of a log: beside its file, or named as its database, here."""
+    if (database := database_of(where)) is not None:
+        return Path(re.sub(r"[^\w.-]", "_", database) + suffix)
+    return Path(where).with_suffix(suffix)
 
 
 # --- A list ---------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from demur.cli.console import PASSED, errors, output, pipe_may_close, say_left_out
+from demur.cli.logged import beside
 from demur.cli.runs import PriceIn, PriceOut, read_prices
 from demur.observe.log import LogError, open_log, read_labels
 from demur.report import MOST, plural, write_report
@@ -17,8 +18,12 @@ from demur.views import terminal
 
 
 def report(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A log (SQLite, or JSON lines), or saved traces.")
+    log: Annotated[
+        str,
+        typer.Argument(
+            metavar="LOG",
+            help="A file (SQLite, JSON lines, saved traces), or postgresql://user@host/database.",
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -27,7 +32,7 @@ def report(
             "--out",
             dir_okay=False,
             readable=False,
-            help="The page. [default: FILE with the suffix .html]",
+            help="The page. [default: LOG with the suffix .html]",
         ),
     ] = None,
     labels: Annotated[
@@ -40,7 +45,12 @@ def report(
     ] = None,
     last: Annotated[
         int | None,
-        typer.Option("-n", "--last", min=1, help=f"The newest so many runs. [default: {MOST:,}]"),
+        typer.Option(
+            "-n",
+            "--last",
+            min=1,
+            help=f"The newest so many runs. [default: all, of which the newest {MOST:,} are shown]",
+        ),
     ] = None,
     threshold: Annotated[
         Path | None,
@@ -53,25 +63,26 @@ def report(
 ) -> int:
     """Write a page that shows the runs in a log: figures, thresholds, and every answer.
 
-    The page needs no network. It holds the texts of the log: questions, answers and references.
+    Quality and cost are of all runs, thresholds and answers of the newest. The page needs no
+    network. It holds the texts of the log: questions, answers and references.
 
     Exit codes: 0, also if the log is empty, 2 the log cannot be read or the page not be written,
     64 wrong usage, 130 interrupted.
     """
     prices = read_prices(price_in, price_out)
-    if out is None and not file.name:
-        raise LogError(f"cannot read {file}: it is a folder")
-    page = file.with_suffix(".html") if out is None else out
+    if out is None and not Path(log).name:
+        raise LogError(f"cannot read {log}: it is a folder")
+    page = beside(log, ".html") if out is None else out
     if os.path.exists(page) and not force:  # Path.exists raises where it may not look
         message = terminal.one_line(f"{page} is there already: --force replaces it")
         raise typer.BadParameter(message, param_hint="-o")
     for path in (labels, threshold):
         if path is not None and path.resolve() == page.resolve():
             raise typer.BadParameter(terminal.one_line(f"it would replace {path}"), param_hint="-o")
-    with errors().status("writing the report"), open_log(file) as log:
+    with errors().status("writing the report"), open_log(log) as opened:
         try:
             written = write_report(
-                log,
+                opened,
                 page,
                 title=title,
                 labels=None if labels is None else read_labels(labels),
@@ -84,12 +95,14 @@ def report(
         except OSError as error:
             raise LogError(f"cannot write {page}: {error.strerror or error}") from error
     with pipe_may_close():
-        say_left_out(file, written.damaged)
+        say_left_out(opened.name, written.damaged)
         if written.unknown:
             unknown = plural(written.unknown, "label is", "labels are")
             terminal.say(errors(), f"{unknown} of runs that are not in it")
-        runs = plural(written.rows, "run")
-        if written.runs > (last or MOST):
-            runs = f"the newest {written.rows:,} of {written.runs:,} runs (--last changes that)"
+        runs, changes = plural(written.rows, "run"), "(--last changes that)"
+        if last is not None and written.runs > last:
+            runs = f"the newest {written.rows:,} of {written.runs:,} runs {changes}"
+        elif last is None and written.runs > MOST:
+            runs = f"{written.runs:,} runs, the newest {MOST:,} with their answers {changes},"
         terminal.say(output(), terminal.one_line(f"{runs} written to {page}"))
     return PASSED

@@ -19,7 +19,7 @@ from demur.observe.records import Record
 from demur.observe.redaction import Redact
 from demur.observe.redaction import redacted_evaluation as redacted_evaluation
 from demur.observe.runs import Tally as Tally
-from demur.observe.sinks import JSONLSink, OpenTelemetrySink, Sink, SinkLike, SQLiteSink
+from demur.observe.sinks import JSONLSink, OpenTelemetrySink, Sink, SinkLike, SQLSink
 from demur.observe.spans import current_span_ids as current_span_ids
 
 __all__ = [  # what is not named here serves other rooms, and is not promised
@@ -29,7 +29,7 @@ __all__ = [  # what is not named here serves other rooms, and is not promised
     "Record",
     "Redact",
     "RunCounts",
-    "SQLiteSink",
+    "SQLSink",
     "ScoreCallbackHandler",
     "Sink",
     "SinkLike",

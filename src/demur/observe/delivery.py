@@ -15,8 +15,9 @@ import tenacity
 
 from demur._forks import lock
 from demur.errors import DemurError
+from demur.observe.places import SinkError
 from demur.observe.records import Record
-from demur.observe.sinks import JSONLSink, Sink, SQLiteSink, Writer
+from demur.observe.sinks import JSONLSink, Sink, SQLSink, Writer
 from demur.runtime import in_own_loop
 
 _log = logging.getLogger("demur.observe")
@@ -158,13 +159,15 @@ async def _awaited(returned: Awaitable[object]) -> None:
 
 
 def _beside(sink: Writer) -> Path:
-    if isinstance(sink, (JSONLSink, SQLiteSink)):
+    if isinstance(sink, (JSONLSink, SQLSink)) and sink.path is not None:
         return sink.path.with_name(f"{sink.path.name}.fallback.jsonl")
     return Path(tempfile.gettempdir(), f"demur-fallback-{uuid.uuid4().hex[:12]}.jsonl")
 
 
 def without_words(error: BaseException) -> str:
-    """What an error is and where it came from, without what it says."""
+    """What an error is and where it came from, without what it says; ours say nothing they hold."""
+    if isinstance(error, SinkError):
+        return str(error)
     words = type(error).__name__
     if isinstance(error, OSError) and error.strerror:
         words += f", {error.strerror}"

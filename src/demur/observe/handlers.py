@@ -50,8 +50,9 @@ class ScoreCallbackHandler(BaseCallbackHandler):
         evaluators: What `Guard` takes, with a threshold or without. With none, only what guards
             find is recorded.
         sink: Where records go: a path that ends in `.sqlite`, `.sqlite3`, `.db`, `.jsonl` or
-            `.ndjson`; a `demur.observe.Sink`, or an object with `write(record)`; a function of a
-            `demur.observe.Record`; or several of these in a list.
+            `.ndjson`; a URL, `postgresql://user@host/database`; a `demur.observe.Sink`, or an
+            object with `write(record)`; a function of a `demur.observe.Record`; or several of these
+            in a list.
         sample_rate: The share of runs to record, in [0, 1]. Which ones is decided by the run's id,
             so that all handlers choose the same.
         max_queue: How many runs may wait to be scored, at least 1.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timezone
 
 from langchain_core.documents import Document
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
@@ -104,3 +105,8 @@ WORST_FIRST: tuple[Finding, ...] = (
     "nothing_to_check",
 )
 """Of what an evaluator says of an answer, sentence by sentence, the first one of these counts."""
+
+
+def moment(time: datetime) -> str:
+    """A time as a log holds it: UTC, with microseconds, so that text sorts as time does."""
+    return time.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,86 +1,250 @@
-"""Records in SQLite: one table, and the views that anybody can ask."""
+"""The tables of a log, the same in SQLite and in PostgreSQL, and how records get into them."""
 
 from __future__ import annotations
 
-import sqlite3
-from datetime import datetime, timezone
+from collections.abc import Iterable, Iterator
+from functools import cache
+from operator import itemgetter
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Delete,
+    Dialect,
+    Double,
+    Index,
+    Insert,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    bindparam,
+    delete,
+    insert,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 
 from demur._text import replace_surrogates
-from demur.observe.records import Record
-from demur.schema import ABSTAIN
+from demur.guard import Attempt
+from demur.observe.records import Record, moment
+from demur.schema import Failure, Usage
 
-VERSION = 2
-"""Of the table and its views (`pragma user_version`)."""
-APPLICATION = 0x64656D75
-"""What tells such a database from others (`pragma application_id`): "demu"."""
+VERSION = 3
+"""Of these tables."""
 
-# A record that is no JSON, in a damaged database, is no row of a view, and stops none.
-_ATTEMPTS = """
-    from records r, json_each(
-        case when json_valid(r.record) then r.record else '{}' end, '$.attempts') a"""
-_EVALUATIONS = f"{_ATTEMPTS}, json_each(a.value, '$.evaluations') e"
+_WORD = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
+"""What is compared and sorted, by code points in both databases; other texts may be searched."""
 
-# As `Evaluation.finding`.
-_FINDING = f"""case
-        when json_extract(e.value, '$.error') is not null then 'undetermined'
-        when json_extract(e.value, '$.passed') then 'passed'
-        when json_extract(e.value, '$.passed') is not null then 'failed'
-        when json_extract(e.value, '$.label') = '{ABSTAIN}'
-            and json_extract(e.value, '$.score') is null
-            and not json_array_length(e.value, '$.claims') then 'nothing_to_check'
-        else 'scored' end"""
+metadata = MetaData()
 
 
-def _usage(of: str) -> str:
-    columns = ("calls", "cached", "input_tokens", "output_tokens")
-    return "".join(f"json_extract({of}, '$.usage.{one}') as {one}, " for one in columns) + (
-        f"nullif(json_extract({of}, '$.usage.seconds'), 9e999) as call_seconds"
+def _cost() -> Iterator[Column[Any]]:
+    for name in ("calls", "cached", "input_tokens", "output_tokens"):
+        yield Column(name, BigInteger, nullable=False)
+    yield Column("call_seconds", Double, nullable=False)
+
+
+def _key(name: str, kind: Any = Integer) -> Column[Any]:
+    return Column(name, kind, primary_key=True, autoincrement=False)
+
+
+runs = Table(
+    "runs",
+    metadata,
+    _key("id", _WORD),
+    Column("root", _WORD, nullable=False),
+    Column("time", _WORD, nullable=False),
+    Column("name", _WORD),
+    Column("model", _WORD),
+    Column("attempts", Integer, nullable=False),
+    Column("first_verdict", _WORD, nullable=False),
+    Column("verdict", _WORD, nullable=False),
+    Column("outcome", _WORD),
+    Column("seconds", Double, nullable=False),
+    *_cost(),
+    Column("question", Text),
+    Column("answer", Text, nullable=False),
+)
+Index("runs_by_time", runs.c.time, runs.c.id)
+
+# Apart from their columns: SQLite would read over the texts for every sum.
+records = Table("records", metadata, _key("id", _WORD), Column("record", Text, nullable=False))
+
+answers = Table(
+    "answers",
+    metadata,
+    _key("run", _WORD),
+    _key("attempt"),
+    Column("verdict", _WORD, nullable=False),
+    Column("failures", _WORD),
+    Column("question", Text),
+    Column("answer", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+evaluations = Table(
+    "evaluations",
+    metadata,
+    _key("run", _WORD),
+    _key("attempt"),
+    _key("place"),
+    Column("evaluator", _WORD, nullable=False),
+    Column("finding", _WORD, nullable=False),
+    Column("score", Double),
+    *_cost(),
+    Column("label", _WORD),
+    Column("explanation", Text),
+    Column("error", Text),
+    sqlite_with_rowid=False,
+)
+
+claims = Table(
+    "claims",
+    metadata,
+    _key("run", _WORD),
+    _key("attempt"),
+    _key("place"),
+    _key("number"),
+    Column("evaluator", _WORD, nullable=False),
+    Column("label", _WORD),
+    Column("claim", Text, nullable=False),
+    Column("error", Text),
+    sqlite_with_rowid=False,
+)
+
+_PARTS = (answers, evaluations, claims)
+"""What there may be several of in a run."""
+COST = ("calls", "cached", "input_tokens", "output_tokens", "call_seconds")
+"""The columns of what something cost."""
+
+
+def statements(dialect: Dialect) -> list[str]:
+    """What makes the tables, where they are not there yet."""
+    made: list[ExecutableDDLElement] = []
+    made += (CreateTable(table, if_not_exists=True) for table in metadata.sorted_tables)
+    made += (CreateIndex(index, if_not_exists=True) for index in runs.indexes)
+    return [str(one.compile(dialect=dialect)) for one in made]
+
+
+def put(connection: Connection, some: Iterable[Record]) -> None:
+    """Write records, each in the place of one with the same id. Within the caller's transaction.
+
+    At most some hundreds: of each table all rows go together.
+    """
+    by_id = {in_column(record.id): record for record in some}
+    if not by_id:
+        return
+    rows: dict[Table, list[dict[str, Any]]] = {table: [] for table in metadata.tables.values()}
+    # In order, so that of two writers of the same records one waits, and not both.
+    for id, record in sorted(by_id.items(), key=itemgetter(0)):
+        rows[records].append({"id": id, "record": record.as_json()})
+        rows[runs].append(_run(id, record))
+        for number, attempt in enumerate(record.attempts, start=1):
+            _add_answer(rows, {"run": id, "attempt": number}, attempt)
+    # First what has the id: another writer of it waits here.
+    for table in (runs, records):
+        connection.execute(_upsert(table, connection.dialect.name), rows[table])
+    gone = [{"id": id} for id in by_id]
+    for table in _PARTS:
+        if not connection.execute(_delete(table), gone).rowcount:
+            break  # each run has an answer: all of these are new
+    for table in _PARTS:
+        if rows[table]:
+            connection.execute(_insert(table), rows[table])
+
+
+@cache
+def _upsert(table: Table, dialect: str) -> Insert:
+    statement: Any = (postgresql if dialect == "postgresql" else sqlite).insert(table)
+    others = {one.name: statement.excluded[one.name] for one in table.c if not one.primary_key}
+    upsert: Insert = statement.on_conflict_do_update(index_elements=[table.c.id], set_=others)
+    return upsert
+
+
+@cache
+def _delete(table: Table) -> Delete:
+    return delete(table).where(table.c.run == bindparam("id"))
+
+
+@cache
+def _insert(table: Table) -> Insert:
+    return insert(table)
+
+
+def _run(id: str, record: Record) -> dict[str, Any]:
+    return {
+        "id": id,
+        "root": in_column(record.root),
+        "time": moment(record.time),
+        "name": in_column(record.name),
+        "model": in_column(record.model),
+        "attempts": len(record.attempts),
+        "first_verdict": record.attempts[0].verdict,
+        "verdict": record.verdict,
+        "outcome": record.outcome,
+        "seconds": record.seconds,
+        **_spent(record.usage),
+        "question": in_column(record.question),
+        "answer": in_column(record.answer),
+    }
+
+
+def _add_answer(
+    rows: dict[Table, list[dict[str, Any]]], key: dict[str, Any], attempt: Attempt
+) -> None:
+    rows[answers].append(
+        {
+            **key,
+            "verdict": attempt.verdict,
+            "failures": _failures(attempt),
+            "question": in_column(attempt.question),
+            "answer": in_column(attempt.answer),
+        }
     )
+    for place, evaluation in enumerate(attempt.evaluations, start=1):
+        evaluator = in_column(evaluation.name)
+        rows[evaluations].append(
+            {
+                **key,
+                "place": place,
+                "evaluator": evaluator,
+                "finding": evaluation.finding,
+                "score": evaluation.score,
+                **_spent(evaluation.usage),
+                "label": in_column(evaluation.label),
+                "explanation": in_column(evaluation.explanation),
+                "error": in_column(evaluation.error),
+            }
+        )
+        rows[claims] += (
+            {
+                **key,
+                "place": place,
+                "number": number,
+                "evaluator": evaluator,
+                "label": claim.label and claim.label.value,
+                "claim": in_column(claim.text),
+                "error": in_column(claim.error),
+            }
+            for number, claim in enumerate(evaluation.claims, start=1)
+        )
 
 
-TABLES = f"""
-create table if not exists records (
-    id text primary key, time text not null, record text not null
-);
-create index if not exists records_by_time on records (time);
-create view if not exists runs as select
-    id, json_extract(record, '$.root') as root, time,
-    json_extract(record, '$.name') as name, json_extract(record, '$.model') as model,
-    json_extract(record, '$.attempts[#-1].question') as question,
-    json_extract(record, '$.attempts[#-1].answer') as answer,
-    json_array_length(record, '$.attempts') as attempts,
-    json_extract(record, '$.attempts[0].verdict') as first_verdict,
-    json_extract(record, '$.attempts[#-1].verdict') as verdict,
-    json_extract(record, '$.outcome') as outcome,
-    json_extract(record, '$.seconds') as seconds, {_usage("record")}
-    from records where json_valid(record);
-create view if not exists answers as select
-    r.id as run, a.key + 1 as attempt, json_extract(a.value, '$.question') as question,
-    json_extract(a.value, '$.answer') as answer, json_extract(a.value, '$.verdict') as verdict
-    {_ATTEMPTS};
-create view if not exists evaluations as select
-    r.id as run, a.key + 1 as attempt, e.key + 1 as place,
-    json_extract(e.value, '$.name') as evaluator, {_FINDING} as finding,
-    json_extract(e.value, '$.score') as score, json_extract(e.value, '$.label') as label,
-    json_extract(e.value, '$.explanation') as explanation,
-    json_extract(e.value, '$.error') as error, {_usage("e.value")}
-    {_EVALUATIONS};
-create view if not exists claims as select
-    r.id as run, a.key + 1 as attempt, json_extract(e.value, '$.name') as evaluator,
-    c.key + 1 as number, json_extract(c.value, '$.text') as claim,
-    json_extract(c.value, '$.label') as label, json_extract(c.value, '$.error') as error
-    {_EVALUATIONS}, json_each(e.value, '$.claims') c;
-"""
-"""`time` is when the run ended, in UTC, written so that it sorts; attempts count from 1. SQLite
-ends a text out of JSON at a NUL, and so do the views; `record` has all of it."""
+def _spent(usage: Usage) -> dict[str, float]:
+    return dict(zip(COST, dict(usage).values(), strict=True))
 
 
-def put(database: sqlite3.Connection, record: Record) -> None:
-    """Write a record, in the place of one with the same id. Within the caller's transaction."""
-    row = (replace_surrogates(record.id), moment(record.time), record.as_json())
-    database.execute("insert or replace into records values (?, ?, ?)", row)
+def _failures(attempt: Attempt) -> str | None:
+    """What is wrong with an answer, in the order of `Failure`, with commas; None if nothing is."""
+    found = {failure for one in attempt.evaluations for failure in one.failures}
+    if attempt.verdict == "failed" and not found:  # `on_abstain="fail"`
+        found = {Failure.NOTHING}
+    return ", ".join(failure.value for failure in Failure if failure in found) or None
 
 
-def moment(time: datetime) -> str:
-    """A time as the table holds it: UTC, with microseconds, so that text sorts as time does."""
-    return time.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+def in_column(text: Any) -> Any:
+    """A text as columns hold it: PostgreSQL has no NUL, no encoding has lone surrogates."""
+    return text and replace_surrogates(text).replace("\0", "\u2400")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import Any, TypeVar, get_args
 
 from demur import __version__
@@ -22,13 +21,13 @@ _MOST_TOLD = 5
 
 
 def overview(
-    path: Path,
+    name: str,
     totals: Totals,
     rows: Rows,
     *,
     title: str | None,
     runs: int,
-    cut: bool,
+    shown: int,
     damaged: Sequence[Damaged],
     unknown: int,
     prices: Prices | None,
@@ -37,21 +36,26 @@ def overview(
     """All that is not about single evaluators, by the names that the page's template has for it.
 
     Args:
-        path: Of the log.
-        totals: What the runs in the page come to.
-        rows: Those runs.
+        name: The log's.
+        totals: What the runs come to: all of the log, or the newest.
+        rows: The runs that are shown, without those that are damaged.
         title: The page's; the log's name if None.
-        runs: How many the log has, ...
-        cut: ... and whether only the newest of them are in the page.
+        runs: How many the log has.
+        shown: How many of those that are summed up are shown, the newest.
         damaged: Runs that are left out.
         unknown: Labels of other runs.
         prices: Of a million tokens in, and out.
         threshold: One that is to be marked.
     """
-    file = one_line(path.name)
+    file = one_line(name)
     notices = []
-    if cut:
-        notices.append(f"These are the newest {len(rows.ids):,} of {runs:,} runs.")
+    if totals.runs < runs:
+        notices.append(f"These are the newest {totals.runs:,} of {runs:,} runs.")
+    elif shown < totals.runs:
+        notices.append(
+            f"Quality and cost are of all {totals.runs:,} runs. The thresholds, the charts and the "
+            f"list of answers are of the newest {shown:,}."
+        )
     if damaged:
         notices.append(_left_out(damaged))
     if unknown:
@@ -63,14 +67,15 @@ def overview(
         "file": file,
         "written": f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M}",
         "version": __version__,
-        "lede": _lede(totals, rows),
+        "lede": _lede(totals),
         "notices": notices,
-        "runs": len(rows.ids),
+        "runs": totals.runs,
+        "part": f"Of the newest {shown:,} runs." if shown < totals.runs else "",
         "labelled": _labelled(rows),
         "verdicts": _counts(totals.verdicts),
         "outcomes": _counts(totals.outcomes),
-        "categories": _categories(rows),
-        "failures": _failures(rows),
+        "categories": _categories(totals),
+        "failures": _failures(totals),
         "quality": [_quality(group) for group in totals.groups],
         "choices": _choices(rows),
         **_cost(totals, prices),
@@ -94,15 +99,15 @@ def _of_nobody(threshold: Threshold, rows: Rows) -> str:
     )
 
 
-def _lede(totals: Totals, rows: Rows) -> str:
+def _lede(totals: Totals) -> str:
     if totals.first is None or totals.last is None:
         return "No runs."
     first, last = (f"{moment:%Y-%m-%d %H:%M}" for moment in (totals.first, totals.last))
     days = f"on {first}" if first == last else f"from {first} to {last}"
     if first[:10] == last[:10] and first != last:
         days = f"on {first[:10]}, from {first[11:]} to {last[11:]}"
-    who = len(rows.evaluators)
-    return f"{plural(len(rows.ids), 'run')} {days}, judged by {plural(who, 'evaluator')}."
+    who = len({group.evaluator for group in totals.groups})
+    return f"{plural(totals.runs, 'run')} {days}, judged by {plural(who, 'evaluator')}."
 
 
 def _labelled(rows: Rows) -> str:
@@ -126,24 +131,24 @@ def _counts(counts: Mapping[Any, int]) -> list[tuple[str, str, str, int]]:
     ]
 
 
-def _categories(rows: Rows) -> list[tuple[str, str, str]]:
+def _categories(totals: Totals) -> list[tuple[str, str, str]]:
     """Categories of hallucinations with the answers that have them, the most frequent first."""
     return [
-        (category_words(category), f"{number:,}", percent(number / len(rows.ids)))
-        for category, number in _most_common(rows.categories, Category)
+        (category_words(category), f"{number:,}", percent(number / totals.runs))
+        for category, number in _most_common(totals.categories, Category)
     ]
 
 
-def _failures(rows: Rows) -> list[tuple[str, str, str, str]]:
+def _failures(totals: Totals) -> list[tuple[str, str, str, str]]:
     """Failures with their category and the answers that have them, the most frequent first."""
     return [
         (
             failure_words(failure),
             "–" if failure.category is None else category_words(failure.category),
             f"{number:,}",
-            percent(number / len(rows.ids)),
+            percent(number / totals.runs),
         )
-        for failure, number in _most_common(rows.failures, Failure)
+        for failure, number in _most_common(totals.failures, Failure)
     ]
 
 

@@ -6,7 +6,6 @@ import math
 import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -16,15 +15,7 @@ from markupsafe import Markup
 
 from demur import _owner_only as private
 from demur._text import replace_surrogates
-from demur.observe.log import (
-    Damaged,
-    Log,
-    answered,
-    in_memory,
-    records,
-    records_in,
-    summarise,
-)
+from demur.observe.log import Damaged, Log, answered, summarise
 from demur.report.embedding import as_code, digest, packed
 from demur.report.overview import overview
 from demur.report.rows import Rows, chunks
@@ -34,7 +25,7 @@ from demur.schema import Threshold
 from demur.views import record_html
 
 MOST = 10_000
-"""Runs in a report, unless it is told another number."""
+"""Runs that a report shows, unless it is told another number."""
 _TOGETHER, _SIGNS = 50, 1_000_000
 """So many runs, and about so many signs of their details, are packed together at most."""
 _COLUMNS = (
@@ -55,13 +46,13 @@ class Written:
     """What was written."""
 
     rows: int
-    """Runs in the report."""
+    """Runs that the report shows, each with its answers."""
     runs: int
-    """Runs in the log: of more than there was room for, the newest are in the report."""
+    """Runs in the log: of more than there was room for, the newest are shown."""
     damaged: tuple[Damaged, ...]
     """Runs that cannot be read, and were left out."""
     unknown: int
-    """Labels of runs that are not in the report."""
+    """Labels of runs that are not shown."""
     bytes: int
     """The size of the page."""
 
@@ -77,6 +68,9 @@ def write_report(
     threshold: Threshold | None = None,
 ) -> Written:
     """Write what a log holds as one page for a browser: whole or not at all.
+
+    The database sums up counts, verdicts, failures and cost: of all runs, or of the newest `last`.
+    Thresholds, charts and the list of answers are of the newest `MOST`, or `last`.
 
     The page needs no network, and runs no script but its own. A file that is there is replaced,
     where `out` is a link the one that it leads to; like a log, it can be read by its owner only.
@@ -102,7 +96,12 @@ def write_report(
         raise ValueError(f"last: expected at least 1, got {last}")
     if any(not 0 <= price < math.inf for price in prices or ()):
         raise ValueError(f"prices: expected numbers of at least 0, got {prices}")
-    if log.path.exists() and out.exists() and os.path.samefile(log.path, out):
+    if (
+        log.path is not None
+        and log.path.exists()
+        and out.exists()
+        and os.path.samefile(log.path, out)
+    ):
         raise ValueError(f"{out} is the log itself")
     if out.exists() and not out.is_file():  # such as /dev/stdout, whose place would be taken
         raise ValueError(f"{out} is no ordinary file")
@@ -111,14 +110,21 @@ def write_report(
     page_template = template("page.html")
     with tempfile.TemporaryDirectory(dir=place.parent, prefix=".demur-") as folder:
         page, details = Path(folder) / "page", Path(folder) / "details"
-        with ExitStack() as stack:
-            cut = runs > most
-            chosen = stack.enter_context(_newest(log, most)) if cut else log
-            read = _read(chosen, details, labels or {})
-            values = _context(
-                chosen, read, threshold, runs=runs, cut=cut, title=title, prices=prices
-            )
-            context = {**_static(), **values}
+        read = _read(log, details, labels or {}, most)
+        totals = summarise(log, last=last)
+        values = overview(
+            log.name if log.path is None else log.path.name,
+            totals,
+            read.rows,
+            title=title,
+            runs=runs,
+            shown=min(totals.runs, most),
+            damaged=read.damaged,
+            unknown=read.unknown,
+            prices=prices,
+            threshold=threshold,
+        )
+        context = {**_static(), **values, **_of_evaluators(read.rows, threshold)}
         with details.open("rb") as parts:
             parts_of_page = page_template.generate(**context, details=map(_markup, parts))
             written = _put(page, parts_of_page)
@@ -135,19 +141,14 @@ class _Read:
     unknown: int
 
 
-def _newest(log: Log, most: int) -> Log:
-    """A log of the newest so many runs of another; those that cannot be read are `damaged` too."""
-    return records_in(Log(log.path, in_memory(), log.damaged), records(log, last=most))
-
-
-def _read(log: Log, path: Path, labels: Mapping[str, bool]) -> _Read:
-    """Read the runs, and write their details to a file, some of them on a line."""
+def _read(log: Log, path: Path, labels: Mapping[str, bool], most: int) -> _Read:
+    """Read the newest runs, and write their details to a file, some of them on a line."""
     rows = Rows()
     damaged = [*log.damaged]
     first = 0
 
     def details() -> Iterator[str]:
-        for answer in answered(log, labels=labels):
+        for answer in answered(log, labels=labels, last=most):
             if isinstance(answer, Damaged):
                 damaged.append(answer)
             else:
@@ -162,18 +163,8 @@ def _read(log: Log, path: Path, labels: Mapping[str, bool]) -> _Read:
     return _Read(rows, damaged, len(labels.keys() - set(rows.ids)))
 
 
-def _context(log: Log, read: _Read, threshold: Threshold | None, **options: Any) -> dict[str, Any]:
-    """What the template shows, by its names."""
-    rows = read.rows
-    values = overview(
-        log.path,
-        summarise(log),
-        rows,
-        damaged=read.damaged,
-        unknown=read.unknown,
-        threshold=threshold,
-        **options,
-    )
+def _of_evaluators(rows: Rows, threshold: Threshold | None) -> dict[str, Any]:
+    """What the template shows of each evaluator and of each run, by its names."""
     evaluators = [
         evaluator_section(
             evaluator,
@@ -182,7 +173,7 @@ def _context(log: Log, read: _Read, threshold: Threshold | None, **options: Any)
         )
         for evaluator in rows.evaluators.values()
     ]
-    return {**values, "evaluators": evaluators, "data": rows.as_json()}
+    return {"evaluators": evaluators, "data": rows.as_json()}
 
 
 def _markup(line: bytes) -> Markup:

@@ -9,7 +9,7 @@ from typing import Any
 
 from demur._text import one_line
 from demur.observe.log import LoggedAnswer
-from demur.schema import Category, Failure, Finding
+from demur.schema import Finding
 
 
 @dataclass
@@ -56,10 +56,6 @@ class Rows:
     labels: list[bool | None] = field(default_factory=list)
     """Whether the first answer is hallucinated."""
     evaluators: dict[str, Column] = field(default_factory=dict)
-    failures: Counter[Failure] = field(default_factory=Counter)
-    """How many first answers fail in each way; one answer may fail in several."""
-    categories: Counter[Category] = field(default_factory=Counter)
-    """How many first answers are hallucinated in each way, as far as the failures tell."""
 
     def add(self, answer: LoggedAnswer) -> None:
         """Take in the next run."""
@@ -75,11 +71,6 @@ class Rows:
         self.outcomes.append(record.outcome)
         self.attempts.append(len(record.attempts))
         self.labels.append(answer.hallucinated)
-        failures = {failure for one in first.evaluations for failure in one.failures}
-        if first.verdict == "failed" and not failures:  # `on_abstain="fail"`
-            failures = {Failure.NOTHING}
-        self.failures.update(failures)
-        self.categories.update({one.category for one in failures if one.category is not None})
         for column in self.evaluators.values():
             column.findings.append(None)
             column.scores.append(None)

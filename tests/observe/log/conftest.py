@@ -1,4 +1,4 @@
-"""A log in both of its forms."""
+"""A log in all of its forms."""
 
 from __future__ import annotations
 
@@ -8,13 +8,10 @@ from typing import Any
 import pytest
 
 from demur.observe.log import Log, open_log
-from support.logs import RUNS
-from support.records import jsonl, sqlite
+from support.logs import FORMS, RUNS, written
 
 
-@pytest.fixture(scope="module", params=["lines", "database"])
+@pytest.fixture(scope="module", params=FORMS)
 def log(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Log]:
-    folder = tmp_path_factory.mktemp("log")
-    write = jsonl if request.param == "lines" else sqlite
-    with open_log(write(folder / "log", RUNS)) as opened:
+    with open_log(written(request.param, tmp_path_factory.mktemp("log"), RUNS, request)) as opened:
         yield opened

@@ -87,7 +87,7 @@ def test_filters_and_the_newest(tmp_path: Path) -> None:
 
 def test_a_damaged_record_is_told(tmp_path: Path) -> None:
     with open_log(jsonl(tmp_path / "log.jsonl", [scored(at=1), scored(at=2)])) as log:
-        log.database.execute("update records set record = '{}' where rowid = 1")
+        log.connection.exec_driver_sql("update records set record = '{}' where rowid = 1")
         first, second = answered(log)
     assert isinstance(first, Damaged)
     assert second.record.answer == ANSWER

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demur.observe import SQLiteSink
-from demur.observe.log import EVERY, Damaged, Filters, export_csv, open_log, records
+from demur.observe import Record, SQLSink
+from demur.observe.log import EVERY, Filters, export_csv, open_log, records
 from demur.observe.log.exports import COLUMNS
-from support.logs import RUNS
+from support.logs import FORMS, RUNS, Where, written
 from support.records import (
     HOSTILE,
     attempt,
@@ -27,7 +27,7 @@ from support.records import (
 )
 
 
-def _export(source: Path, out: Path, filters: Filters = EVERY) -> int:
+def _export(source: Where, out: Path, filters: Filters = EVERY) -> int:
     with open_log(source) as log:
         rows, damaged = export_csv(log, out, filters)
         assert damaged == ()
@@ -44,10 +44,10 @@ def _cell(value: Any) -> str:
     return f"'{text}" if isinstance(value, str) and text[:1] in tuple("=+-@\t\r\n") else text
 
 
-@pytest.mark.parametrize("form", [jsonl, sqlite])
-def test_a_table_has_a_row_for_each_evaluation(form: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_a_table_has_a_row_for_each_evaluation(form: str, tmp_path: Path, request: Any) -> None:
     judged = [(one, number, found) for one in RUNS for number, found in one.judged()]
-    source = form(tmp_path / "source", RUNS)
+    source = written(form, tmp_path, RUNS, request)
     assert _export(source, tmp_path / "a.csv") == len(judged)
     assert (tmp_path / "a.csv").stat().st_mode & 0o077 == 0
     rows = _table(tmp_path / "a.csv")
@@ -113,17 +113,14 @@ def test_hostile_text_stays_in_its_cell(tmp_path: Path) -> None:
     assert len(rows) == 3
 
 
-def test_records_of_a_fallback_file_are_put_back_by_a_loop(tmp_path: Path) -> None:
+def test_records_of_a_fallback_file_are_put_back(tmp_path: Path) -> None:
     """As docs/observe.md has it; also while a handler writes."""
-    fallback, sink = (
-        jsonl(tmp_path / "fallback.jsonl", RUNS[30:]),
-        SQLiteSink(tmp_path / "a.sqlite"),
-    )
+    fallback = jsonl(tmp_path / "fallback.jsonl", RUNS[30:])
+    sink = SQLSink(tmp_path / "a.sqlite")
     for one in RUNS[:40]:
         sink.write(one)
-    for one in records(open_log(fallback)):
-        assert not isinstance(one, Damaged)
-        sink.write(one)
+    with open_log(fallback) as log:
+        sink.write_all(one for one in records(log) if isinstance(one, Record))
     with open_log(tmp_path / "a.sqlite") as log:
         assert [*records(log)] == RUNS
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from demur import Usage
 from demur.observe import Record
 from demur.observe.log import By, Filters, Group, Log, open_log, summarise
-from support.logs import RUNS, is_of, judgements, matches, some_filters, up_to_nul
+from support.logs import RUNS, in_column, is_of, judgements, matches, some_filters
 from support.records import (
     ANSWERING,
     JUDGING,
@@ -36,8 +36,8 @@ def _sum(costs: Iterable[Usage]) -> Usage:
 
 def _key(run: Record, evaluator: str, by: frozenset[By]) -> tuple[str | None, ...]:
     day = f"{run.time:%Y-%m-%d}" if "day" in by else None
-    model = None if run.model is None or "model" not in by else up_to_nul(run.model)
-    return up_to_nul(evaluator), model, day
+    model = None if run.model is None or "model" not in by else in_column(run.model)
+    return in_column(evaluator), model, day
 
 
 def _same(one: Usage, other: Usage) -> bool:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from demur.guard import Attempt
+from demur.observe.log.filters import EVERY, Filters
 from demur.observe.log.labels import LABEL
 from demur.observe.log.opening import Log
 from demur.observe.log.reading import Damaged
-from demur.observe.log.selection import EVERY, Filters, records
+from demur.observe.log.selection import records
 from demur.observe.records import WORST_FIRST, Record
 from demur.schema import Evaluation, Finding
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from demur import _owner_only as private
+from demur.observe.log.filters import EVERY, Filters
 from demur.observe.log.opening import Log
 from demur.observe.log.reading import Damaged
-from demur.observe.log.selection import EVERY, Filters, records
-from demur.observe.records import Record
-from demur.observe.tables import moment
+from demur.observe.log.selection import records
+from demur.observe.records import Record, moment
 from demur.schema import Evaluation
 
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")

@@ -1,16 +1,22 @@
-"""A log of runs, opened for reading: what a sink wrote, as SQLite or as lines of JSON."""
+"""A log of runs, opened for reading: a file, or a database on a server, that a sink wrote."""
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
+from demur._text import one_line
 from demur.observe.log.reading import Damaged, LogError, read_record, read_traces
+from demur.observe.places import SinkError, is_server
 from demur.observe.records import Record
-from demur.observe.tables import APPLICATION, TABLES, VERSION, put
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Executable
 
 _MAGIC = b"SQLite format 3\0"
 _KINDS = "expected a file of SQLite or of JSON lines that demur's sinks wrote, or saved traces"
@@ -18,22 +24,32 @@ _KINDS = "expected a file of SQLite or of JSON lines that demur's sinks wrote, o
 _DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 _ENOUGH = 100
 """Lines that are no records, before the first that is one: the file is something else."""
+_TOGETHER = 200
+"""Lines that are put into the tables together, and rows that a server sends together."""
 
 
 class Log:
-    """The runs in a file, in the table and the views of `demur.observe.tables`. For one thread."""
+    """The runs in a file or on a server, in the tables of `demur.observe.tables`. For one thread.
+
+    What is read is of one moment.
+    """
 
     def __init__(
-        self, path: Path, database: sqlite3.Connection, damaged: Iterable[Damaged] = ()
+        self,
+        name: str,
+        connection: Connection,
+        resources: contextlib.ExitStack,
+        path: Path | None,
     ) -> None:
         """Use `open_log`."""
+        self.name = name
+        """What to call it: the file, or the server's URL without user and password."""
         self.path = path
-        self.damaged = [*damaged]
+        """The file; None on a server."""
+        self.damaged: list[Damaged] = []
         """Lines that were left out, in order."""
-        self.database = database
-        # `holds(text, part)`: SQLite's own `like` knows the two cases of ASCII letters only.
-        database.create_function("holds", 2, _holds, deterministic=True)
-        database.text_factory = _text
+        self.connection = connection
+        self._resources = resources
 
     def __enter__(self) -> Log:
         return self
@@ -48,80 +64,130 @@ class Log:
 
     def __len__(self) -> int:
         """How many records there are, those that cannot be read included."""
-        ((count,),) = self.rows("select count(*) from records")
+        from demur.observe.log.queries import number_of_runs
+
+        ((count,),) = self.rows(number_of_runs())
         return int(count)
 
-    def rows(self, query: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+    @property
+    def dialect(self) -> str:
+        """Of which database it is: "sqlite" or "postgresql"."""
+        return self.connection.dialect.name
+
+    def rows(self, query: Executable, stream: bool = False) -> Iterator[tuple[Any, ...]]:
         """What a query gives, row by row.
 
+        Args:
+            query: The query.
+            stream: Whether there may be more rows than fit into memory.
+
         Raises:
-            LogError: The database is damaged.
+            LogError: The database is damaged, or the server is gone.
         """
+        from sqlalchemy.exc import DBAPIError
+
+        options = {"yield_per": _TOGETHER} if stream else {}
         try:
-            # `yield from` would close the cursor, also after the log was closed.
-            for row in self.database.execute(query, values):  # noqa: UP028
-                yield row
-        except _DAMAGE as error:
-            raise _unreadable(self.path, error) from error
+            with self.connection.execute(query, execution_options=options) as found:
+                for row in found:
+                    yield tuple(row)
+        except (DBAPIError, *_DAMAGE) as error:
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: Exception) -> LogError:
+        if self.path is None:
+            from demur.observe.postgres import told
+
+            return LogError(f"{self.name} cannot be read: {told(error)}")
+        return _unreadable(self.path, getattr(error, "orig", None) or error)
 
     def close(self) -> None:
-        """Let go of the file."""
-        self.database.close()
+        """Let go of the file, or of the server."""
+        self._resources.close()
 
 
-def open_log(path: str | Path) -> Log:
+def open_log(where: str | Path) -> Log:
     """Open a log. A file of JSON lines is read to its end for that.
 
     A damaged line is left out, and is among the log's `damaged`; so is a last one that is still
     being written, or whose writer was killed. Of records with the same id the last one counts.
     Saved traces of guards are a log too, see `demur.observe.log.reading.read_traces`.
 
+    Args:
+        where: A file, or `postgresql://user:password@host:port/database`, of which nothing is
+            changed.
+
     Raises:
         LogError: It cannot be read, or is no log.
+        MissingExtraError: psycopg is not installed, for PostgreSQL.
     """
-    path = Path(path)
+    try:
+        if is_server(where):
+            return _on_server(str(where))
+    except ValueError as error:
+        raise LogError(str(error)) from error
+    path = Path(where)
     try:
         size = path.stat().st_size if path.is_file() else None
         # Of a file that is there SQLite has the first look: to close it otherwise would give up the
         # locks that a sink in this process has. One of a byte is an empty database to it.
-        if size is not None and size >= len(_MAGIC) and (database := _database(path)):
-            return Log(path, database)
+        if size is not None and size >= len(_MAGIC):
+            log = _database(path)
+            if log is not None:
+                return log
         with path.open("rb") as file:
             return _lines(path, file)
     except OSError as error:
         raise LogError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def in_memory() -> sqlite3.Connection:
-    """An empty database with the table, which goes to the disk by itself as it grows."""
-    database = sqlite3.connect("", isolation_level=None)
-    database.executescript(f"pragma journal_mode = off; {TABLES}")
-    return database
+# --- A server -------------------------------------------------------------------------------------
 
 
-def records_in(log: Log, entries: Iterable[Record | Damaged]) -> Log:
-    """Put records into a log in memory; what is damaged is among its `damaged`."""
-    log.database.execute("begin")
-    for entry in entries:
-        if isinstance(entry, Record):
-            put(log.database, entry)
-        else:
-            log.damaged.append(entry)
-    log.database.execute("commit")
-    return log
+def _on_server(url: str) -> Log:
+    from demur.observe.postgres import Server
+
+    server = Server(url)
+    with contextlib.ExitStack() as resources:
+        resources.callback(server.close)
+        try:
+            connection = resources.enter_context(server.moment())
+        except SinkError as error:
+            raise LogError(str(error)) from None
+        return Log(server.name, connection, resources.pop_all(), None)
+
+
+# --- Lines ----------------------------------------------------------------------------------------
 
 
 def _lines(path: Path, file: IO[bytes]) -> Log:
-    log = records_in(Log(path, in_memory()), _read_lines(file))
+    log = _held(path, _read_lines(file))
     if log.damaged and not len(log):
         file.seek(0)
         traced = read_traces(file.read())
         if traced is not None:
-            log = records_in(Log(path, in_memory()), traced)
+            log.close()
+            log = _held(path, traced)
         if log.damaged and not len(log):
             log.close()
             first = log.damaged[0]
             raise LogError(f"{path} is no log: {first.place}: {first.why}; {_KINDS}")
+    return log
+
+
+def _held(path: Path, entries: Iterable[Record | Damaged]) -> Log:
+    """A log of these, in a database that goes to the disk by itself as it grows."""
+    from demur.observe.sqlite import TABLES
+    from demur.observe.tables import put
+
+    database = sqlite3.connect("", isolation_level=None)
+    database.executescript(f"pragma journal_mode = off; {TABLES}")
+    log = _log(path, database)
+    parts = iter(entries)
+    while some := list(islice(parts, _TOGETHER)):
+        log.damaged += (entry for entry in some if isinstance(entry, Damaged))
+        put(log.connection, [entry for entry in some if isinstance(entry, Record)])
+    log.connection.commit()
     return log
 
 
@@ -138,8 +204,23 @@ def _read_lines(file: IO[bytes]) -> Iterator[Record | Damaged]:
                 return
 
 
-def _database(path: Path) -> sqlite3.Connection | None:
-    """A connection to a log that is a database; None if it is none."""
+# --- A database in a file -------------------------------------------------------------------------
+
+
+def _log(path: Path, database: sqlite3.Connection) -> Log:
+    """A log over a connection."""
+    from demur.observe.sqlite import engine_on
+
+    # `holds(text, part)`: SQLite's own `like` knows the two cases of ASCII letters only.
+    database.create_function("holds", 2, _holds, deterministic=True)
+    database.text_factory = _text
+    resources = contextlib.ExitStack()
+    connection = resources.enter_context(engine_on(lambda: database, "begin").connect())
+    return Log(str(path), connection, resources, path)
+
+
+def _database(path: Path) -> Log | None:
+    """A log that is a database; None if it is none."""
     try:
         try:
             return _connected(path, "mode=ro")
@@ -156,28 +237,27 @@ def _database(path: Path) -> sqlite3.Connection | None:
         raise _unreadable(path, error) from error
 
 
-def _connected(path: Path, how: str) -> sqlite3.Connection:
+def _connected(path: Path, how: str) -> Log:
+    from demur.observe.sqlite import APPLICATION, kind_of
+    from demur.observe.tables import VERSION
+
     database = sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, isolation_level=None)
     try:
-        database.execute("begin")  # all that is read is of one moment
-        application, version, schema = (
-            database.execute(f"pragma {name}").fetchone()[0]
-            for name in ("application_id", "user_version", "schema_version")
-        )
+        application, version, schema = kind_of(database)
         if not (application or version or schema):  # its writer has only begun
             database.close()
-            return in_memory()
+            return _held(path, ())
         if application != APPLICATION:
             raise LogError(f"{path} is a database of something else; {_KINDS}")
         if version != VERSION:
             raise LogError(
-                f"{path} has a table of version {version}, and this demur reads version {VERSION}: "
+                f"{path} has tables of version {version}, and this demur reads version {VERSION}: "
                 "read it with the version of demur that wrote it"
             )
+        return _log(path, database)
     except BaseException:
         database.close()
         raise
-    return database
 
 
 def _holds(text: str | None, part: str) -> bool:
@@ -189,8 +269,9 @@ def _text(raw: bytes) -> str:
     return raw.decode(errors="replace")
 
 
-def _unreadable(path: Path, why: Exception) -> LogError:
+def _unreadable(path: Path, why: object) -> LogError:
     return LogError(
-        f"{path} cannot be read: {why}. SQLite needs its `-wal` beside it, and a folder that it "
-        f"may write to. If it is damaged, `sqlite3 {path} .recover` may save what is left of it"
+        f"{path} cannot be read: {one_line(str(why))}. SQLite needs its `-wal` beside it, and a "
+        "folder that it may write to. If it is damaged, "
+        f"`sqlite3 {path} .recover` may save what is left of it"
     )

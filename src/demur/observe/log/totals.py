@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timezone
-from statistics import fmean
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic.dataclasses import dataclass
 
 from demur._share import Share
 from demur.guard import TraceOutcome, Verdict
+from demur.observe.log.filters import EVERY, By, Filters
 from demur.observe.log.opening import Log
-from demur.observe.log.reading import Damaged, LogError
-from demur.observe.log.selection import EVERY, Filters, as_text, conditions
+from demur.observe.log.reading import LogError
 from demur.observe.records import WORST_FIRST
-from demur.schema import Finding, Usage
+from demur.schema import Category, Failure, Finding, Usage
 
-By = Literal["evaluator", "model", "day"]
+if TYPE_CHECKING:
+    from demur.observe.log.queries import Sums
 
-_USAGE = "calls, cached, input_tokens, output_tokens, call_seconds"
-_Key = tuple[str | None, str, str | None]
-"""A day, an evaluator and a model."""
+_Key = tuple[str | None, ...]
+"""What is told apart, in the order of `Sums.keys`, and an evaluator."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,8 @@ class Group:
     one: failed if any failed; else undetermined, if any is; else passed, scored, nothing
     to check."""
     mean: float | None
-    """The mean score, of an answer judged by sentences the lowest one; None if there is none."""
+    """The mean score, of an answer judged by sentences the lowest one; None if there is none, or
+    the sum is beyond all numbers."""
     usage: Usage
     """What judging cost, later attempts of guards included."""
 
@@ -68,130 +69,117 @@ class Totals:
     """How many first answers have which verdict."""
     outcomes: Mapping[TraceOutcome, int]
     """How many calls of guards ended in which way."""
+    failures: Mapping[Failure, int]
+    """How many first answers fail in each way; one answer may fail in several."""
+    categories: Mapping[Category, int]
+    """How many first answers are hallucinated in each way, as far as the failures tell."""
     groups: tuple[Group, ...]
     """By day, evaluator and model."""
     answering: Usage
     """What answering cost, later attempts included."""
     judging: Usage
     """What judging cost, of all evaluators."""
-    damaged: tuple[Damaged, ...] = ()
-    """Records that cannot be summed up, and are in none of these numbers."""
 
 
-def summarise(log: Log, filters: Filters = EVERY, by: Collection[By] = ()) -> Totals:
-    """What the runs of a log come to.
+def summarise(
+    log: Log, filters: Filters = EVERY, by: Collection[By] = (), last: int | None = None
+) -> Totals:
+    """What the runs of a log come to, summed up by the database. It reads no record.
 
     Args:
         log: The log.
         filters: Which runs; with `evaluator`, the groups are of that one only.
         by: What to tell apart besides evaluators, which always are: "model", "day".
+        last: The newest so many runs only.
 
     Raises:
         ValueError: `by` has something else.
-        LogError: The log is damaged.
+        LogError: The log is damaged, or its server is gone.
     """
     if unknown := [part for part in by if part not in get_args(By)]:
         known = ", ".join(get_args(By))
         raise ValueError(f"by: expected some of {known}, got {', '.join(map(repr, unknown))}")
     try:
-        return _summed(log, filters, by)
+        return _summed(log, filters, last, by)
     except (TypeError, ValueError) as error:  # a value that no sink wrote
-        raise LogError(f"{log.path} is damaged: {' '.join(str(error).split())[:200]}") from error
+        raise LogError(f"{log.name} is damaged: {' '.join(str(error).split())[:200]}") from error
 
 
-def _summed(log: Log, filters: Filters, by: Collection[By]) -> Totals:
-    where, values = conditions(filters)
-    told_apart: dict[str, tuple[str | None, str | None]] = {}
-    """Day and model of each run, where they are asked for."""
-    times, damaged = list[str](), list[Damaged]()
+def _summed(log: Log, filters: Filters, last: int | None, by: Collection[By]) -> Totals:
+    from demur.observe.log import queries
+    from demur.observe.tables import in_column
+
+    sums = queries.Sums(filters, last, by, log.dialect)
+    times = list[str]()
     verdicts, outcomes = Counter[Verdict](), Counter[TraceOutcome]()
-    spent = _Cost()
-    of_runs = f"select id, time, model, first_verdict, outcome, {_USAGE} from runs r where {where}"
-    for id, time, model, verdict, outcome, *usage in log.rows(of_runs, *values):
-        if verdict is None:
-            damaged.append(Damaged(f"run {id}", "it has no answer"))
-            continue
-        told_apart[id] = (time[:10] if "day" in by else None, model if "model" in by else None)
-        times.append(time)
-        verdicts[verdict] += 1
+    spent = Usage()
+    for verdict, outcome, number, first, final, *cost in log.rows(sums.of_runs()):
+        verdicts[verdict] += number
         if outcome is not None:
-            outcomes[outcome] += 1
-        spent.add(usage)
-    judging, groups = _judged(log, filters, told_apart)
-    broken = f"select id from records r where {where} and not json_valid(record)"
-    damaged += [Damaged(f"run {id}", "it is no JSON") for (id,) in log.rows(broken, *values)]
+            outcomes[outcome] += number
+        times += (first, final)
+        spent += _usage(cost)
+    failures = Counter[Failure]()
+    categories = Counter[Category]()
+    for told, number in log.rows(sums.of_failures()):
+        found = [Failure(one) for one in told.split(", ")]
+        failures.update(dict.fromkeys(found, number))
+        kinds = {one.category for one in found if one.category is not None}
+        categories.update(dict.fromkeys(kinds, number))
+    groups = _groups(log, sums)
+    judging = sum((group.usage for group in groups), Usage())
+    asked = in_column(filters.evaluator)
     return Totals(
-        runs=len(told_apart),
+        runs=sum(verdicts.values()),
         first=_time(min(times, default=None)),
         last=_time(max(times, default=None)),
         verdicts=_ordered(verdicts),
         outcomes=_ordered(outcomes),
-        groups=groups,
-        answering=_less(spent.usage, judging),
+        failures=_ordered(failures),
+        categories=_ordered(categories),
+        groups=tuple(group for group in groups if asked in (None, group.evaluator)),
+        answering=_less(spent, judging),
         judging=judging,
-        damaged=tuple(damaged),
     )
 
 
-class _Cost:
-    """What calls cost, as the views tell it."""
-
-    def __init__(self) -> None:
-        self.sums = [0.0] * 5
-
-    def add(self, usage: Sequence[float | None]) -> None:
-        self.sums = [total + (part or 0) for total, part in zip(self.sums, usage, strict=True)]
-
-    @property
-    def usage(self) -> Usage:
-        calls, cached, read, written = map(int, self.sums[:4])
-        return Usage(
-            calls=calls,
-            cached=cached,
-            input_tokens=read,
-            output_tokens=written,
-            seconds=self.sums[4],
-        )
-
-
-def _judged(
-    log: Log, filters: Filters, told_apart: Mapping[str, tuple[str | None, str | None]]
-) -> tuple[Usage, tuple[Group, ...]]:
-    """What judging these runs cost, and the groups by day, evaluator and model."""
-    where, values = conditions(filters)
-    asked = (
-        f"select run, attempt, evaluator, finding, score, {_USAGE} from evaluations "
-        f"where run in (select id from records r where {where})"
-    )
-    wanted = None if filters.evaluator is None else as_text(filters.evaluator)
-    judging, costs = _Cost(), defaultdict[_Key, _Cost](_Cost)
-    # Of an answer that was judged sentence by sentence the worst finding and the lowest score.
-    merged: dict[tuple[str, str], tuple[Finding, float | None]] = {}
-    for run, attempt, evaluator, finding, score, *usage in log.rows(asked, *values):
-        judging.add(usage)
-        if run not in told_apart or wanted not in (None, evaluator):
-            continue
-        day, model = told_apart[run]
-        costs[day, evaluator, model].add(usage)
-        if attempt == 1:
-            known, least = merged.get((run, evaluator), (finding, None))
-            scores = [one for one in (score, least) if one is not None]
-            worse = min(known, finding, key=WORST_FIRST.index)
-            merged[run, evaluator] = (worse, min(scores, default=None))
+def _groups(log: Log, sums: Sums) -> list[Group]:
+    """By what is told apart, and by evaluator: of all evaluators."""
     findings = defaultdict[_Key, Counter[Finding]](Counter)
-    scored = defaultdict[_Key, list[float]](list)
-    for (run, evaluator), (finding, least) in merged.items():
-        day, model = told_apart[run]
-        findings[day, evaluator, model][finding] += 1
-        if least is not None:
-            scored[day, evaluator, model].append(least)
+    scores, total = Counter[_Key](), defaultdict[_Key, float](float)
+    width = len(sums.keys) + 1
+    for row in log.rows(sums.of_findings()):
+        key, (worst, number, scored, score) = row[:width], row[width:]
+        # What no sink wrote says nothing.
+        findings[key][WORST_FIRST[-1 if worst is None else worst]] += number
+        scores[key] += scored
+        total[key] += score or 0.0
     groups = []
-    for key in sorted(costs, key=lambda key: tuple(part or "" for part in key)):
-        counts = {finding: findings[key][finding] for finding in get_args(Finding)}
-        mean = fmean(scored[key]) if scored[key] else None
-        day, evaluator, model = key
-        groups.append(Group(evaluator, model, day, counts, mean, costs[key].usage))
-    return judging.usage, tuple(groups)
+    for row in log.rows(sums.of_groups()):
+        key, cost = row[:width], row[width:]
+        known = dict(zip((*sums.keys, "evaluator"), key, strict=True))
+        mean = total[key] / scores[key] if scores[key] else None
+        group = Group(
+            evaluator=known["evaluator"],
+            model=known.get("model"),
+            day=known.get("day"),
+            findings={finding: findings[key][finding] for finding in get_args(Finding)},
+            mean=mean if mean is not None and math.isfinite(mean) else None,
+            usage=_usage(cost),
+        )
+        groups.append(group)
+    return sorted(groups, key=lambda one: (one.day or "", one.evaluator, one.model or ""))
+
+
+def _usage(cost: Sequence[float | None]) -> Usage:
+    calls, cached, read, written, seconds = (part or 0 for part in cost)
+    return Usage(
+        calls=int(calls),
+        cached=int(cached),
+        input_tokens=int(read),
+        output_tokens=int(written),
+        seconds=seconds,
+    )
 
 
 def _ordered(counts: Counter[Any]) -> dict[Any, int]:

@@ -4,12 +4,12 @@ from demur.observe.sinks.base import Sink, Writer
 from demur.observe.sinks.choosing import SinkLike, as_sinks
 from demur.observe.sinks.jsonl import JSONLSink
 from demur.observe.sinks.otel import OpenTelemetrySink
-from demur.observe.sinks.sqlite import SQLiteSink
+from demur.observe.sinks.sql import SQLSink
 
 __all__ = [
     "JSONLSink",
     "OpenTelemetrySink",
-    "SQLiteSink",
+    "SQLSink",
     "Sink",
     "SinkLike",
     "Writer",

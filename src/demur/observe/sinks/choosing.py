@@ -8,20 +8,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias, Union, cast
 
+from demur.observe.places import is_server
 from demur.observe.records import Record
 from demur.observe.sinks.base import FunctionSink, Sink, Writer
 from demur.observe.sinks.jsonl import JSONLSink
-from demur.observe.sinks.sqlite import SQLiteSink
+from demur.observe.sinks.sql import SQLSink
 
 _One: TypeAlias = Union[str, Path, Sink, Writer, Callable[[Record], object]]  # noqa: UP007  # of Python 3.10
 SinkLike: TypeAlias = Union[_One, Sequence[_One]]  # noqa: UP007  # of Python 3.10
 """What a sink is made of: a path that ends in ".sqlite", ".sqlite3" or ".db", or in ".jsonl" or
-".ndjson"; a `Sink`, or an object with `write(record)`; a function that takes a `Record`; or several
-of these. The function and `write` may be `async`."""
+".ndjson"; a URL, "postgresql://..."; a `Sink`, or an object with `write(record)`; a function that
+takes a `Record`; or several of these. The function and `write` may be `async`."""
 
 _FILES: dict[str, Callable[[Path], Sink]] = {
     **dict.fromkeys((".jsonl", ".ndjson"), JSONLSink),
-    **dict.fromkeys((".sqlite", ".sqlite3", ".db"), SQLiteSink),
+    **dict.fromkeys((".sqlite", ".sqlite3", ".db"), SQLSink),
 }
 """What a file holds, by the end of its name."""
 
@@ -45,14 +46,17 @@ def as_sinks(sink: SinkLike) -> tuple[Writer, ...]:
 
 
 def _as_sink(sink: object) -> Writer:
+    if isinstance(sink, (str, Path)) and is_server(sink):
+        return SQLSink(sink)
     if isinstance(sink, (str, os.PathLike)):
         path = Path(sink)
         if make := _FILES.get(path.suffix.lower()):
             return make(path)
         raise ValueError(
             f"cannot tell from its name what {str(sink)!r} is to hold: expected a file that ends "
-            f"in .sqlite, .sqlite3 or .db (SQLite), or in .jsonl or .ndjson (JSON lines). For "
-            "another name give JSONLSink(path) or SQLiteSink(path)"
+            f"in .sqlite, .sqlite3 or .db (SQLite), or in .jsonl or .ndjson (JSON lines), or "
+            "postgresql://user@host/database. For another name give JSONLSink(path) or "
+            "SQLSink(path)"
         )
     if isinstance(sink, type):
         raise TypeError(
