@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -13,7 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from typing import Any
 import pytest
 
 from demur import Evaluation, Sample, Usage, cli
+from demur.cli import clusters
 from demur.cli.methods import METHODS, Maker, Method
 from demur.evaluators import Fitted
 from support.evaluators import Scripted, undetermined
@@ -395,3 +397,44 @@ def test_text_from_the_file_cannot_steer_the_terminal(tmp_path: Path, capsys: An
     out = capsys.readouterr().out
     assert not set("\x1b\x9b\u202e") & set(out)
     assert json.loads(out.splitlines()[-1])["above"][0]["first"] == "a\x1b[31m"
+
+
+# -- on a cluster: integrations/ray has what happens there -----------------------------------------
+
+
+def test_without_demur_ray_the_option_says_what_to_install(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr(clusters, "entry_points", lambda **named: [])
+    assert _run(file, "--ray", "auto") == 64
+    assert "pip install demur-ray" in re.sub(r"[\s│]+", " ", capsys.readouterr().err)
+    assert not file.with_name("rows.scores.jsonl").exists()
+
+
+def test_evaluators_on_a_cluster_score_in_place_of_those_here(
+    file: Path, monkeypatch: pytest.MonkeyPatch, scripted: list[dict[str, Any]], capsys: Any
+) -> None:
+    opened: list[tuple[Any, ...]] = []
+    there = {name: Scripted(script=lambda sample: 0.25) for name in ("first", "second")}
+
+    class Cluster:
+        scorers = there
+
+    class Point:
+        @staticmethod
+        def load() -> Any:
+            @contextlib.contextmanager
+            def opens(*arguments: Any) -> Iterator[Any]:
+                opened.append(arguments)
+                yield Cluster()
+
+            return opens
+
+    monkeypatch.setattr(clusters, "entry_points", lambda **named: [Point])
+    assert _run(file, "--ray", "host:1", "--json") == 0
+    ((address, make, at_once, here),) = opened
+    assert (address, at_once, {*here}) == ("host:1", 16, {"first", "second"})
+    assert {*make()} == {*here}
+    assert scripted[-1] == {"ray": "host:1"}
+    assert {one["mean"] for one in json.loads(capsys.readouterr().out)["figures"]} == {0.25}
+    assert all(len(one.asked) == 6 for one in there.values())

@@ -196,6 +196,12 @@ def test_wrong_usage(
     assert server.requests == []
 
 
+def test_a_cluster_shares_no_folder(file: Path, server: OpenAIServer, capsys: Any) -> None:
+    assert _score(file, "--ray", "auto") == 64
+    assert "give its URL, --neighbors" in re.sub(r"[\s│]+", " ", capsys.readouterr().err)
+    assert not file.with_name("rows.scores.neighbors").exists()
+
+
 def test_a_row_without_a_question_is_refused(file: Path, server: OpenAIServer, capsys: Any) -> None:
     file.write_text('{"answer": "a"}\n')
     assert _score(file) == 64

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,17 @@ from pathlib import Path
 import pytest
 
 from demur import DemurError, Evaluation, Sample
-from demur.scoring import Data, Note, Progress, Row, Run, read_lines, read_results
+from demur.scoring import (
+    Data,
+    Note,
+    Progress,
+    Row,
+    Run,
+    Scorers,
+    ScoringError,
+    read_lines,
+    read_results,
+)
 from support.evaluators import Scripted, undetermined
 from support.scoring import findings, keys, length, rows, run_on
 from support.words import KEY
@@ -280,3 +291,68 @@ def test_findings_that_are_not_wanted_any_more_are_not_counted(data: Data, out: 
     run_on(data, out)
     done = run_on(data, out, do=lambda run: (run.done, run.total), wants=lambda key, _: key == "q3")
     assert done == (1, 1)
+
+
+# -- rows that come from elsewhere -----------------------------------------------------------------
+
+
+def _given(rows: list[dict[str, object]]) -> Data:
+    """Rows in another order each time they are read."""
+    order = list(rows)
+
+    def source() -> list[bytes]:
+        order.append(order.pop(0))
+        return [json.dumps(row).encode() for row in order]
+
+    return Data(None, "the rows", source=source)
+
+
+def test_rows_without_order_are_known_by_what_they_hold(out: Path) -> None:
+    held: list[dict[str, object]] = [{"question": f"Q{at}", "answer": "x" * at} for at in range(9)]
+    run_on(_given(held), out)
+    first = keys(out)
+    assert len(first) == 9
+    again = Scripted(script=length)
+    run_on(_given(held[::-1]), out, {"len": again})
+    assert again.asked == []
+    assert keys(out) == first
+    with pytest.raises(ScoringError, match="the rows with other content"):
+        run_on(_given(held[1:]), out)
+    with pytest.raises(ScoringError, match=r"the rows, row 10: id: '\w{24}' is on row \d already"):
+        run_on(_given([*held, held[0]]), out)
+
+
+def test_rows_that_are_others_the_second_time_are_not_scored_and_told(out: Path) -> None:
+    times = iter([range(6), range(2, 9)])
+
+    def source() -> list[bytes]:
+        return [json.dumps({"id": at, "answer": "x" * at}).encode() for at in next(times)]
+
+    with pytest.raises(DemurError, match="2 answers of the rows were there when it was read first"):
+        run_on(Data(None, "the rows", source=source), out)
+    assert {key for key, _ in keys(out)} == {"2", "3", "4", "5"}
+
+
+def test_what_leaves_a_process_that_scores_for_another_holds_no_credential(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def script(sample: Sample) -> Evaluation | Exception:
+        if sample.answer == "gone":
+            return DemurError("the model is gone")
+        return PermissionError(f"Incorrect API key provided: {KEY}")
+
+    scorers = Scorers({"s": Scripted(script=script)})
+    found = scorers.score("s", Sample(answer="a"))
+    assert found.undetermined
+    assert KEY not in found.model_dump_json()
+    assert "[secret]" in str(found.error)
+    with pytest.raises(DemurError, match="the model is gone"):
+        scorers.score("s", Sample(answer="gone"))
+
+
+def test_findings_tell_their_row_and_their_answers_name(tmp_path: Path, out: Path) -> None:
+    run_on(rows(tmp_path / "rows.jsonl", 1, answers=2), out)
+    assert {(one.key, one.row, one.answer) for one in read_results(out)} == {
+        ("q0:n0", "q0", "n0"),
+        ("q0:n1", "q0", "n1"),
+    }

@@ -15,12 +15,12 @@ from demur.evaluators import (
     CONFIGURATIONS,
     DESCRIPTIONS,
     FEWL,
-    Evaluator,
     Fitted,
     NeighborStore,
     default_configuration,
 )
 from demur.schema import Sample, Threshold
+from demur.scoring import Prepare, Scorer
 from demur.similarity import resolve_similarity
 
 Options = Mapping[str, Any]
@@ -30,16 +30,12 @@ Check = Callable[[Sample], str | None]
 
 _AT_ONCE = 16
 
-Prepare = Callable[[Iterable[str], Callable[[Fitted], None]], Fitted]
-"""Has something asked about all questions before the first answer is scored, and tells how far it
-is after each."""
-
 
 @dataclass(frozen=True)
 class Method:
     """How a data set is scored."""
 
-    evaluators: Mapping[str, Evaluator]
+    evaluators: Mapping[str, Scorer]
     """By the names that the results give them."""
     settings: Mapping[str, Any]
     """All that a score depends on, as JSON."""
@@ -134,7 +130,7 @@ def _fewl(options: Options, results: Path) -> Method:
     # One that needs the pairs, if any does: all share the store.
     asker = max(evaluators.values(), key=lambda evaluator: evaluator.needs_pairs)
 
-    def prepare(questions: Iterable[str], progress: Callable[[Fitted], None]) -> Fitted:
+    def prepare(questions: Iterable[str], *, progress: Callable[[Fitted], None]) -> Fitted:
         at_once = options.get("max_concurrency", _AT_ONCE)
         return asker.fit(questions, pairs=True, at_once=at_once, progress=progress)
 
@@ -161,6 +157,11 @@ def _store(options: Options, results: Path, references: Mapping[str, Any]) -> Ne
         digest = hashlib.sha256(json.dumps(who, sort_keys=True).encode()).hexdigest()[:12]
         named["collection"] = named["collection"] or f"fewl-{digest}"
     place = options.get("neighbors", results.with_suffix(".neighbors"))
+    if "ray" in options and "://" not in str(place):
+        raise ValueError(
+            "neighbors: the workers of a cluster share no folder. Start a Chroma server (chroma "
+            "run --path FOLDER) and give its URL, --neighbors http://HOST:8000"
+        )
     return NeighborStore(place, **{name: value for name, value in named.items() if value})
 
 
@@ -241,3 +242,8 @@ METHODS: dict[str, Maker] = {
         _REVERSE_OPTIONS, lambda options: _entity_is_a_name, _reverse_validation, _VARIANTS
     ),
 }
+
+
+def evaluators_of(method: str, options: Options, results: Path) -> Mapping[str, Scorer]:
+    """The evaluators of a method, as a worker of a cluster makes them."""
+    return METHODS[method].make(options, results).evaluators

@@ -16,6 +16,7 @@ import typer
 
 from demur import __version__
 from demur.cli import figures
+from demur.cli.clusters import on_ray
 from demur.cli.console import (
     INTERRUPTED,
     PASSED,
@@ -28,7 +29,7 @@ from demur.cli.console import (
     read_threshold,
 )
 from demur.cli.figures import Prices
-from demur.cli.methods import METHODS, Maker, Prepare
+from demur.cli.methods import METHODS, Maker, evaluators_of
 from demur.cli.progress import Report
 from demur.cli.runs import (
     ROWS_AT_ONCE,
@@ -41,11 +42,10 @@ from demur.cli.runs import (
     read_prices,
     usable,
 )
-from demur.errors import DemurError
 from demur.evaluators import Fitted
-from demur.schema import Usage
 from demur.scoring import (
     Data,
+    Prepare,
     Run,
     ScoringError,
     open_run,
@@ -146,6 +146,14 @@ def score(
     restart: Restart = False,
     retry: Retry = False,
     max_concurrency: MaxConcurrency = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Score on a Ray cluster: auto, HOST:PORT, ray://HOST:PORT, or local for one on "
+            "this machine. --max-concurrency is then of all its workers together. Needs demur-ray.",
+        ),
+    ] = None,
     price_in: PriceIn = None,
     price_out: PriceOut = None,
     as_json: Annotated[
@@ -195,6 +203,9 @@ def score(
     options = {name: value for name, value in of_method.items() if value is not None}
     _known(maker, method, options)
     prices = read_prices(price_in, price_out)
+    at_once = max_concurrency or ROWS_AT_ONCE
+    if ray is not None:
+        options["ray"] = ray
     try:
         with contextlib.redirect_stdout(sys.stderr), _file(file, out) as (path, name, target):
             with usable():
@@ -202,16 +213,23 @@ def score(
             with read_input(data) as rows:
                 with usable():
                     chosen = maker.make(options, target)
-                with open_run(
-                    rows,
-                    chosen.evaluators,
-                    target,
-                    settings={"demur": __version__, "method": method, **chosen.settings},
-                    rows_at_once=max_concurrency or ROWS_AT_ONCE,
-                    restart=restart,
-                    retry=retry,
-                ) as run:
-                    first = chosen.prepare and partial(_prepare, run, chosen.prepare, prices)
+                    make = partial(evaluators_of, method, options, target)
+                here = contextlib.nullcontext(chosen)
+                there = ray and on_ray(ray, chosen, make, at_once, rows.count)
+                with (
+                    there or here as scoring,
+                    open_run(
+                        rows,
+                        scoring.evaluators,
+                        target,
+                        settings={"demur": __version__, "method": method, **chosen.settings},
+                        rows_at_once=at_once,
+                        restart=restart,
+                        retry=retry,
+                    ) as run,
+                ):
+                    ask = scoring.prepare
+                    first = None if ask is None else partial(_prepare, run, ask, prices)
                     if not carry_out(run, "scoring", prices, first):
                         return INTERRUPTED
                     summary = summarise(run.ledger, run.evaluators)
@@ -254,25 +272,12 @@ def _file(file: str, out: Path | None) -> Iterator[tuple[Path, str, Path]]:
         yield path, "standard input", out
 
 
-def _prepare(run: Run, prepare: Prepare, prices: Prices | None, report: Report) -> None:
-    """Have the references asked about all questions, and write down what each cost."""
-    before = Usage()
+def _prepare(run: Run, ask: Prepare, prices: Prices | None, report: Report) -> None:
+    """Have the references asked about all questions, and show how far that is."""
 
-    def spent_so_far(now: Fitted) -> None:
-        nonlocal before
-        if now.usage.calls > before.calls:
-            run.spend(_difference(now.usage, before))
-            before = now.usage
+    def show(now: Fitted) -> None:
         failed = f"{len(now.failed):,} failed, " if now.failed else ""
         note = f"{failed}{figures.spent(now.usage, prices)}"
         report("asking the references", note, now.done + len(now.failed), now.questions)
 
-    fitted = prepare(run.questions(), spent_so_far)
-    if fitted.failed and not fitted.done:  # a wrong key, say: each answer would tell it again
-        _, why = fitted.failed[0]
-        raise DemurError(f"not one of {fitted.questions:,} questions could be asked: {why}")
-
-
-def _difference(now: Usage, before: Usage) -> Usage:
-    values = {name: value - getattr(before, name) for name, value in now}
-    return Usage(**values)
+    run.prepare(ask, show)

@@ -1,4 +1,4 @@
-"""Data sets of answers, scored: rows of a file in, lines of results out, resumable at any point."""
+"""Data sets of answers, scored: rows in, lines of results out, resumable at any point."""
 
 from demur.scoring.ledger import Ledger
 from demur.scoring.results import Note as Note
@@ -8,6 +8,9 @@ from demur.scoring.results import read_lines as read_lines
 from demur.scoring.results import read_results as read_results
 from demur.scoring.rows import Data, Row, read_fields
 from demur.scoring.run import Input, Progress, Run, open_run, read_input
+from demur.scoring.run import Prepare as Prepare
+from demur.scoring.scorers import Scorer
+from demur.scoring.scorers import Scorers as Scorers
 from demur.scoring.summary import Above, Figures, Summary, summarise
 
 __all__ = [  # what is not named here serves other rooms, and is not promised
@@ -21,6 +24,7 @@ __all__ = [  # what is not named here serves other rooms, and is not promised
     "Results",
     "Row",
     "Run",
+    "Scorer",
     "ScoringError",
     "Summary",
     "open_run",

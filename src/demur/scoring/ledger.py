@@ -27,6 +27,11 @@ create table spent (
 );
 """
 
+_LACKS = """
+select count(*) from answers
+where key = ? and not exists (select 1 from found where key = answers.key and evaluator = ?)
+"""
+
 
 class Ledger:
     """The answers of a data set and the figures of their evaluations.
@@ -36,7 +41,9 @@ class Ledger:
     stay is in the results' file. For one thread.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, word: str = "line") -> None:
+        """`word` is what messages call a row."""
+        self._word = word
         self._database = sqlite3.connect("")
         self._database.executescript(_TABLES)
 
@@ -56,7 +63,7 @@ class Ledger:
             except sqlite3.IntegrityError:
                 ((line,),) = self.select("select line from answers where key = ?", key)
                 raise ValueError(
-                    f"id: {key!r} is on line {line} already, and each is expected once"
+                    f"id: {key!r} is on {self._word} {line} already, and each is expected once"
                 ) from None
 
     def note(self, key: str, evaluator: str, evaluation: Evaluation) -> bool:
@@ -81,10 +88,8 @@ class Ledger:
         self._database.execute("insert into spent values (?, ?, ?, ?, ?)", _numbers(usage))
 
     def lacks(self, key: str, evaluator: str) -> bool:
-        """Whether an answer is still to be scored by an evaluator."""
-        return not self.count(
-            "select count(*) from found where key = ? and evaluator = ?", key, evaluator
-        )
+        """Whether an answer is one of those to be scored, and has no finding of the evaluator."""
+        return bool(self.count(_LACKS, key, evaluator))
 
     def count(self, query: str, *values: Any) -> int:
         """The one number that a query gives."""

@@ -47,6 +47,9 @@ class Result:
     evaluation: Evaluation
     same: str | None = None
     """What `demur.calibration.answer_key` says of the answer; None where it is not known."""
+    row: str | None = None
+    """The row's id, and `answer` the answer's name in it; None where the line does not say."""
+    answer: str | None = None
 
 
 @dataclass(frozen=True)
@@ -291,8 +294,8 @@ def _read(path: Path, raw: bytes, number: int, remedy: str) -> Result | Usage | 
             return Usage.model_validate(line["spent"])
         evaluation = Evaluation.model_validate(line["evaluation"])
         key, evaluator = (replace_surrogates(str(line[name])) for name in ("key", "evaluator"))
-        same = line.get("same")
-        return Result(key, evaluator, evaluation, None if same is None else str(same))
+        said = (line.get(name) for name in ("same", "row", "answer"))
+        return Result(key, evaluator, evaluation, *(None if s is None else str(s) for s in said))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise ScoringError(f"{path}, line {number} is no finding ({why}): {remedy}") from error

@@ -1,10 +1,10 @@
-"""The rows of a data set in JSON lines, read one at a time, each with its answers as samples."""
+"""The rows of a data set, read one at a time, each as JSON with its answers as samples."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -26,7 +26,8 @@ class Row:
     """One line: a question, and one answer to it or several that have names."""
 
     id: str
-    """The field `id`; without one, the line's number and a hash of what it holds."""
+    """The field `id`; without one, the line's number and a hash of what it holds; the hash alone
+    where rows are in no order."""
     line: int
     samples: Mapping[str | None, Sample]
     """The answers by name, in the line's order; None for an answer that has no name."""
@@ -40,9 +41,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Data:
-    """A file of rows, and how it is to be read."""
+    """A file of rows, or another source of them, and how it is to be read."""
 
-    path: Path
+    path: Path | None
+    """The file; None where there is a `source`."""
     name: str
     """What messages call it."""
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -57,13 +59,29 @@ class Data:
     select: Callable[[Row], Row | None] = lambda row: row
     """What of a row is scored: the row, one with fewer answers, or None. It may raise ValueError,
     which is told as a fault of the line."""
+    source: Callable[[], Iterable[bytes]] | None = None
+    """In place of a file: gives the rows, each as JSON, and the same ones each time it is called,
+    in any order."""
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the rows have an order, so that their numbers tell them apart."""
+        return self.source is None
+
+    @property
+    def word(self) -> str:
+        """What messages call a row."""
+        return "line" if self.source is None else "row"
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Every line that is not blank, with its number from 1."""
-        with self.path.open("rb") as file:
-            for number, raw in enumerate(file, start=1):
-                if raw.strip():
-                    yield number, raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
+        if self.source is not None:
+            yield from enumerate(self.source(), start=1)
+        elif self.path is not None:
+            with self.path.open("rb") as file:
+                for number, raw in enumerate(file, start=1):
+                    if raw.strip():
+                        yield number, raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
 
     def row(self, number: int, raw: bytes) -> Row:
         """The row that a line holds.
@@ -87,7 +105,13 @@ class Data:
             if lack is not None:
                 raise ValueError(lack)
         extra = {name: self._value(values, name) for name in self.extra}
-        return Row(_identity(self._value(values, "id"), number, raw), number, samples, extra)
+        id_ = _identity(self._value(values, "id"))
+        return Row(id_ or self._made_up(number, raw), number, samples, extra)
+
+    def _made_up(self, number: int, raw: bytes) -> str:
+        """What a row without an id is called."""
+        digits = hashlib.sha256(raw.strip()).hexdigest()
+        return f"{number}-{digits[:12]}" if self.ordered else digits[:24]
 
     def rows(self) -> Iterator[Row]:
         """What is scored of the rows up to the limit, of a file without fault."""
@@ -138,6 +162,26 @@ class Data:
         if not isinstance(named, dict) or not named:
             raise ValueError(f"answers: expected an object from names to texts, got {_kind(named)}")
         return [(replace_surrogates(name), answer) for name, answer in named.items()]
+
+
+class Digest:
+    """A hash of rows: of their bytes in order, or of rows that may come in any order."""
+
+    def __init__(self, ordered: bool) -> None:
+        self._ordered = ordered
+        self._bytes = hashlib.sha256()
+        self._sum = 0
+
+    def update(self, raw: bytes) -> None:
+        """Take in a row."""
+        if self._ordered:
+            self._bytes.update(raw)
+        else:
+            self._sum += int.from_bytes(hashlib.sha256(raw).digest(), "big")
+
+    def hexdigest(self) -> str:
+        """64 hexadecimal digits."""
+        return self._bytes.hexdigest() if self._ordered else f"{self._sum % (1 << 256):064x}"
 
 
 def read_fields(texts: Sequence[str], extra: Sequence[str] = ()) -> dict[str, str]:
@@ -198,9 +242,9 @@ def _sample(values: Mapping[str, Any], name: str | None) -> Sample:
         raise ValueError(f"{place}: {why}, got {_kind(first['input'])}") from error
 
 
-def _identity(value: Any, number: int, raw: bytes) -> str:
+def _identity(value: Any) -> str | None:
     if value is None:
-        return f"{number}-{hashlib.sha256(raw.strip()).hexdigest()[:12]}"
+        return None
     if isinstance(value, bool) or not isinstance(value, (str, int)) or value == "":
         raise ValueError(f"id: expected a text or a whole number, got {_kind(value)}")
     return replace_surrogates(str(value))

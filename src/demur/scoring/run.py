@@ -3,13 +3,12 @@
 Rows are scored in daemon threads and written by the caller's, which is what an interrupt reaches:
 so it never waits for a reply. (A loop of asyncio would wait at its end for the threads of models
 that know no other way.) The answers of one row follow each other, since they share what is asked
-for their question.
+for their question. Where a scorer has another process do it, its thread waits for that.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -17,18 +16,19 @@ from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Event
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from demur._known_secrets import learn
 from demur.calibration import answer_key
 from demur.errors import DemurError
-from demur.evaluators import Evaluator
+from demur.evaluators import Fitted
 from demur.observe import redacted_evaluation
-from demur.runtime import cause_of, describe, in_background, take
-from demur.schema import Evaluation, Sample, Usage
+from demur.runtime import in_background, take
+from demur.schema import Evaluation, Usage
 from demur.scoring.ledger import Ledger
 from demur.scoring.results import Result, Results, ScoringError
-from demur.scoring.rows import Data, Row
+from demur.scoring.rows import Data, Digest, Row
+from demur.scoring.scorers import Scorer, scored
 
 _MOST_FAULTS_TOLD = 5
 
@@ -65,6 +65,14 @@ Wants: TypeAlias = Callable[[str, str], bool]
 """From an answer's key and the name of an evaluator to whether it scores the answer."""
 
 
+class Prepare(Protocol):
+    """Has something asked about questions before the first answer is scored, as `FEWL.fit`."""
+
+    def __call__(self, questions: Iterable[str], *, progress: Callable[[Fitted], None]) -> Fitted:
+        """Ask, and tell `progress` after each question how far it is."""
+        ...
+
+
 @dataclass(frozen=True)
 class Input:
     """Rows that were found to be without fault. Made by `read_input`."""
@@ -73,13 +81,18 @@ class Input:
     ledger: Ledger
     sha256: str
 
+    @property
+    def count(self) -> int:
+        """How many rows have answers to be scored."""
+        return self.ledger.count("select count(distinct line) from answers")
+
 
 @dataclass(frozen=True)
 class Run:
     """An input, its results so far, and who scores. Made by `open_run`."""
 
     input: Input
-    evaluators: Mapping[str, Evaluator]
+    evaluators: Mapping[str, Scorer]
     results: Results
     rows_at_once: int
     wants: Wants = lambda key, evaluator: True
@@ -114,6 +127,30 @@ class Run:
         self.results.append({"spent": usage.model_dump(), "time": _now()})
         self.ledger.spend(usage)
 
+    def prepare(self, ask: Prepare, progress: Callable[[Fitted], None] = lambda now: None) -> None:
+        """Have references asked about all questions, and write down what each cost.
+
+        Args:
+            ask: Who asks.
+            progress: Told after each.
+
+        Raises:
+            DemurError: Not one question could be asked.
+        """
+        before = Usage()
+
+        def told(now: Fitted) -> None:
+            nonlocal before
+            if now.usage.calls > before.calls:
+                self.spend(_difference(now.usage, before))
+                before = now.usage
+            progress(now)
+
+        fitted = ask(self.questions(), progress=told)
+        if fitted.failed and not fitted.done:  # a wrong key, say: each answer would tell it again
+            _, why = fitted.failed[0]
+            raise DemurError(f"not one of {fitted.questions:,} questions could be asked: {why}")
+
     def missing(self) -> Iterator[tuple[Row, list[tuple[str | None, str]]]]:
         """Rows in order, each with the answers and evaluators that have no finding yet."""
         for row in self.input.data.rows():
@@ -136,8 +173,8 @@ class Run:
             progress: Told after each.
 
         Raises:
-            DemurError: A model cannot be had, or the file not be written. What was found is kept,
-                and so it is after an interrupt.
+            DemurError: A model cannot be had, the file not be written, or the rows are not those
+                that were read at first. What was found is kept, and so it is after an interrupt.
         """
         report = progress or (lambda now: None)
         now = Progress(self.done, self.total, 0, Usage())
@@ -149,7 +186,7 @@ class Run:
                     in_background(partial(self._score, *begun))
                     at_work += 1
                 if not at_work:
-                    return
+                    break
                 event = take(self._finished)
                 if isinstance(event, BaseException):
                     raise event
@@ -162,6 +199,11 @@ class Run:
         finally:
             self._stopped.set()
             self._write_finished()
+        if now.done < now.total:
+            raise DemurError(
+                f"{now.total - now.done:,} answers of {self.input.data.name} were there when it "
+                "was read first, and then were not: leave it as it is while it is scored"
+            )
 
     def _score(self, row: Row, pairs: list[tuple[str | None, str]]) -> None:
         """Score a row, in a thread of its own."""
@@ -169,7 +211,7 @@ class Run:
             for name, evaluator in pairs:
                 if self._stopped.is_set():
                     break
-                evaluation = _judge(self.evaluators[evaluator], evaluator, row.samples[name])
+                evaluation = scored(self.evaluators[evaluator], evaluator, row.samples[name])
                 self._finished.put(_Scored(row, name, evaluator, evaluation))
             self._finished.put(None)
         except BaseException as error:
@@ -209,13 +251,13 @@ def read_input(data: Data) -> Iterator[Input]:
         ScoringError: The file cannot be read, or has lines that are no rows: the message says which
             lines, and what is wrong with each.
     """
-    with closing(Ledger()) as ledger:
+    with closing(Ledger(data.word)) as ledger:
         yield Input(data, ledger, _index(data, ledger))
 
 
 def _index(data: Data, ledger: Ledger) -> str:
     """Take the answers to be scored into the ledger; the input's hash."""
-    digest, faults, count, rows = hashlib.sha256(), [], 0, 0
+    digest, faults, count, rows = Digest(data.ordered), [], 0, 0
     try:
         for number, raw in data.lines():
             digest.update(raw)
@@ -228,12 +270,12 @@ def _index(data: Data, ledger: Ledger) -> str:
             except ValueError as error:
                 count += 1
                 if count <= _MOST_FAULTS_TOLD:
-                    faults.append(f"{data.name}, line {number}: {error}")
+                    faults.append(f"{data.name}, {data.word} {number}: {error}")
     except OSError as error:
         raise ScoringError(f"cannot read {data.name}: {error.strerror}") from error
     if count:
         rest = count - len(faults)
-        more = [f"and {rest} more such line{'s' if rest > 1 else ''}"] if rest else []
+        more = [f"and {rest} more such {data.word}{'s' if rest > 1 else ''}"] if rest else []
         raise ScoringError("\n".join([*faults, *more]))
     if not rows:
         raise ScoringError(f"{data.name} has no rows: there is nothing to score")
@@ -243,7 +285,7 @@ def _index(data: Data, ledger: Ledger) -> str:
 @contextmanager
 def open_run(
     input: Input,
-    evaluators: Mapping[str, Evaluator],
+    evaluators: Mapping[str, Scorer],
     out: Path,
     *,
     settings: Mapping[str, Any],
@@ -256,7 +298,8 @@ def open_run(
 
     Args:
         input: What is to be scored. One input serves one run.
-        evaluators: Who scores, by the names that the results give them.
+        evaluators: Who scores, by the names that the results give them: evaluators, or what has
+            others score.
         out: The file of results.
         settings: What tells how the evaluators score, as JSON. A file with results of other
             settings is refused.
@@ -270,7 +313,7 @@ def open_run(
     """
     learn(evaluators)  # their models' keys, which no result is to hold
     data, ledger = input.data, input.ledger
-    if out.exists() and out.samefile(data.path):
+    if data.path is not None and out.exists() and out.samefile(data.path):
         raise ScoringError(f"{out} is the input itself: -o names another file")
     read = {target: source for target, source in data.fields.items() if target not in data.extra}
     described = {"name": data.name, "sha256": input.sha256, "fields": read}
@@ -294,15 +337,9 @@ def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
 
-def _judge(evaluator: Evaluator, name: str, sample: Sample) -> Evaluation:
-    """What an evaluator finds; one that breaks on a sample has decided nothing of it."""
-    try:
-        return evaluator.invoke(sample)
-    except DemurError:
-        raise  # of no sample: a model that cannot be had at all
-    except Exception as error:
-        why = f"a fault of the evaluator: {describe(error)}"
-        return Evaluation(name=name, error=why, cause=cause_of(error))
+def _difference(now: Usage, before: Usage) -> Usage:
+    values = {name: value - getattr(before, name) for name, value in now}
+    return Usage(**values)
 
 
 def _after(now: Progress, evaluation: Evaluation) -> Progress:

@@ -1,0 +1,114 @@
+"""What it takes to score rows in one process, and by the workers of a Ray cluster on this machine.
+
+    python -m bench.ray_scoring [--rows 100000] [--workers 1 2] [--at-once 16]
+
+RefChecker judges each answer by one call of a model that answers at once, in the process that
+scores: what is measured is all that is around the calls. Each line is of a process of its own, and
+tells how many rows it scored in a second, what that is to one process, and the most memory that the
+process had which reads and writes; once for a tenth of the rows, and once for all of them. A
+cluster's start is not counted. A model that takes its time makes the ratios meaningless: then both
+wait for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from langchain_core.language_models import FakeListChatModel
+
+from demur import RefChecker
+from demur.scoring import Data, Scorer, open_run, read_input
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, os.cpu_count() or 2])
+    parser.add_argument("--at-once", type=int, default=16)
+    parser.add_argument("--part", type=int, help=argparse.SUPPRESS)  # of one measurement
+    options = parser.parse_args()
+    if options.part is not None:
+        print(json.dumps(_measured(options.rows, options.part, options.at_once)))
+        return
+    print("| who scores | rows | rows/s | to one process | MB of who writes |\n" + "|---" * 5 + "|")
+    for rows in (options.rows // 10, options.rows):
+        alone = 0.0
+        for workers in (0, *options.workers):
+            found = _in_a_process(rows, workers, options.at_once)
+            alone = alone or found["rate"]
+            who = f"{workers} workers" if workers else "one process"
+            print(
+                f"| {who} | {rows:,} | {found['rate']:.0f} | {found['rate'] / alone:.2f} "
+                f"| {found['mb']:.0f} |",
+                flush=True,
+            )
+
+
+def _in_a_process(rows: int, workers: int, at_once: int) -> dict[str, float]:
+    command = [sys.executable, "-m", "bench.ray_scoring", "--part", str(workers)]
+    options = ["--rows", str(rows), "--at-once", str(at_once)]
+    done = subprocess.run([*command, *options], check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _measured(rows: int, workers: int, at_once: int) -> dict[str, float]:
+    with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
+        file, out = Path(folder) / "rows.jsonl", Path(folder) / "scores.jsonl"
+        with file.open("w") as lines:
+            lines.writelines(json.dumps(_row(at)) + "\n" for at in range(rows))
+        with (
+            _scorers(workers, at_once) as scorers,
+            read_input(Data(file, "rows")) as read,
+            open_run(read, scorers, out, settings={}, rows_at_once=at_once) as run,
+        ):
+            started = time.perf_counter()
+            run.score()
+            seconds = time.perf_counter() - started
+            assert run.done == rows
+    mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"rate": rows / seconds, "mb": mb}
+
+
+@contextmanager
+def _scorers(workers: int, at_once: int) -> Iterator[Mapping[str, Scorer]]:
+    model = FakeListChatModel(responses=["1. Entailment\n2. Entailment"])
+    evaluators = {"refchecker": RefChecker(model, claims="sentences", checker="joint")}
+    if not workers:
+        yield evaluators
+        return
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    import ray
+
+    from demur_ray._pool import Pool
+
+    ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="error")
+    with Pool(evaluators, at_once, workers) as pool:
+        while len(pool.processes()) < workers:  # the first to be up begins
+            time.sleep(0.1)
+        yield pool.scorers
+    ray.shutdown()
+
+
+def _row(at: int) -> dict[str, Any]:
+    return {
+        "question": f"Where is mill {at}?",
+        "answer": f"Mill {at} is by the river. It has {at % 7 + 2} floors.",
+        "contexts": [f"By the river stands mill {at}, of {at % 7 + 2} floors.", "It is old. " * 30],
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""A cluster of two nodes on this machine, and nothing leaves it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator
+
+import pytest
+import ray
+from ray.cluster_utils import Cluster
+from ray.data import DataContext
+
+from support.offline import offline
+
+__all__ = ["offline"]
+
+CPUS = 3
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """Ray as it runs on machines: one node with three CPUs, to which tests may add others."""
+    logging.getLogger("ray").setLevel("ERROR")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        # Workers find what pytest finds.
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        head = {"num_cpus": CPUS, "include_dashboard": False}
+        made = Cluster(initialize_head=True, head_node_args=head)
+        ray.init(made.address, log_to_driver=False, logging_level="error")
+        context = DataContext.get_current()
+        context.enable_progress_bars = False
+        context.print_on_execution_start = False
+        try:
+            yield made
+        finally:
+            ray.shutdown()
+            made.shutdown()

@@ -1,0 +1,131 @@
+"""Evaluators and what tests see of workers. Workers import this module by its name."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_openai import ChatOpenAI
+
+from demur import FEWL, Cascade, NeighborStore, RefChecker, Sample
+from demur.similarity import resolve_similarity
+
+KEY = "sk-proj-Zq8mW2vN7xT4kR9bY3cL6hJ1"
+
+
+def workers() -> list[int]:
+    """The processes that score, of all clusters of this machine's tests."""
+    found = []
+    for process in psutil.process_iter(["pid", "cmdline", "ppid"]):
+        line = process.info["cmdline"] or [""]
+        if line[0].startswith("ray::Worker"):
+            found.append(process.info["pid"])
+    return sorted(found)
+
+
+# --- Functions ------------------------------------------------------------------------------------
+
+
+def length(sample: Sample) -> float:
+    """In hundreds of characters."""
+    return len(sample.answer) / 100
+
+
+def patient(sample: Sample) -> float:
+    """Takes a while."""
+    time.sleep(0.05)
+    return length(sample)
+
+
+def deadly(sample: Sample) -> float:
+    """Kills its process for answers that say so, unless they are cured."""
+    time.sleep(0.02)
+    _, _, cure = sample.answer.partition("deadly unless ")
+    if cure and not Path(cure).exists():
+        os.kill(os.getpid(), signal.SIGKILL)
+    return length(sample)
+
+
+def rouge(sample: Sample) -> float:
+    """How alike the answer is to its reference."""
+    (score,) = resolve_similarity("rouge").scores([(sample.answer, str(sample.reference))])
+    return score
+
+
+# --- Behind a server ------------------------------------------------------------------------------
+
+
+def city(request: Mapping[str, Any]) -> str:
+    """The city that a request is about."""
+    found: list[str] = re.findall(r"City\d+", json.dumps(request["messages"]))
+    return found[-1]
+
+
+def reply(request: Mapping[str, Any]) -> str:
+    """Claims when asked for claims, else labels: every third city is somewhere else."""
+    text, at = json.dumps(request["messages"]), city(request)
+    if "Non-Wrong" in text:
+        return "\n".join(
+            f"{n}. Wrong Answer: {at} has {n} people.\n"
+            f"{n}. Non-Wrong Answer: {at} is larger than a village of {n}."
+            for n in range(1, 5)
+        )
+    if "Entailment" in text:
+        label = "Contradiction" if int(at.removeprefix("City")) % 3 == 0 else "Entailment"
+        return f"1. {label}\n2. Entailment"
+    if "Where is" in text and "<answer" not in text:
+        return f"1. {at} is in the north.\n2. People say that {at} is large."
+    return f'("{at}", "is in", "France")\n("{at}", "has", "a mill")'
+
+
+def rows(count: int) -> list[dict[str, Any]]:
+    """Answers about cities, each with what it is to be held against."""
+    return [
+        {
+            "id": f"row {at}",
+            "question": f"Where is City{at}?",
+            "answer": f"City{at} is in France. City{at} has a mill.",
+            "contexts": [f"City{at} is in France.", f"There is a mill in City{at}."],
+            "reference": f"City{at} is in France, and has a mill.",
+        }
+        for at in range(count)
+    ]
+
+
+def checker(**options: Any) -> RefChecker:
+    """Two requests an answer."""
+    return RefChecker("openai:x", checker="joint", **options)
+
+
+def fewl(url: str, collection: str) -> FEWL:
+    """With neighbours on a Chroma server."""
+    embedding = DeterministicFakeEmbedding(size=16)
+    store = NeighborStore(url, collection=collection, embedding=embedding)
+    return FEWL(
+        "openai:x", similarity="rouge", penalty=True, n_answers=2, n_wrong=4, neighbors=store
+    )
+
+
+def cascade() -> Cascade:
+    """Two models at one endpoint."""
+    first = RefChecker("openai:x", checker="joint", claims="sentences")
+    return Cascade([first, RefChecker("openai:y", checker="joint")], min_confidence=0.99)
+
+
+def open_models(url: str) -> dict[str, Any]:
+    """Evaluators that cannot be sent, with a key that is in no variable."""
+    model = ChatOpenAI(model="x", base_url=url, api_key=KEY, max_retries=0)
+    return {"refchecker": RefChecker(model, checker="joint")}
+
+
+def single() -> RefChecker:
+    """A request for each claim, side by side, of another model at the same endpoint."""
+    return RefChecker("openai:z", checker="per_claim")

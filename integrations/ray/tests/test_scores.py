@@ -1,0 +1,187 @@
+"""What is found on a cluster is what one process finds, from what Ray reads to what it writes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import ray
+
+import judges
+from demur import DemurError, Evaluation, NeighborStore, RefChecker
+from demur.evaluators import as_evaluator
+from demur.scoring import Data, ScoringError, open_run, read_input, read_results
+from demur_ray import score
+from support.chroma_server import chroma_server
+from support.openai_server import Answer, OpenAIServer, openai_server
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("cluster")]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with openai_server(lambda request, number: judges.reply(request)) as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        yield running
+
+
+def _told(evaluation: Evaluation) -> dict[str, Any]:
+    """All that does not tell how long it took."""
+    told = evaluation.model_dump(mode="json")
+    told["usage"].pop("seconds")
+    for stage in told["details"].get("usage_by_stage", {}).values():
+        stage.pop("seconds")
+    for details in (told["details"], *told["details"].get("stages", ())):
+        details.pop("estimate", None)  # of tokens, those of each process's own delimiters too
+    return told
+
+
+def _one_process(
+    rows: list[dict[str, Any]], evaluators: Mapping[str, Any], folder: Path, prepare: Any = None
+) -> dict[tuple[str, str], dict[str, Any]]:
+    """What is found of rows in this process, by key and evaluator."""
+    file, out = folder / "rows.jsonl", folder / "one.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with (
+        read_input(Data(file, "rows")) as read,
+        open_run(read, evaluators, out, settings={}) as run,
+    ):
+        if prepare is not None:
+            run.prepare(prepare)
+        run.score()
+    return {(one.key, one.evaluator): _told(one.evaluation) for one in read_results(out)}
+
+
+def _found(dataset: ray.data.Dataset) -> dict[tuple[str, str], dict[str, Any]]:
+    rows = dataset.take_all()
+    found = {
+        (row["key"], row["evaluator"]): _told(Evaluation.model_validate_json(row["evaluation"]))
+        for row in rows
+    }
+    assert len(found) == len(rows)
+    return found
+
+
+def test_the_same_from_parquet_to_parquet(tmp_path: Path, server: OpenAIServer) -> None:
+    rows = judges.rows(12)
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "rows.parquet")
+    evaluators = {
+        "refchecker": judges.checker(),
+        "cascade": judges.cascade(),
+        "rouge": judges.rouge,
+        "length": judges.length,
+    }
+    scored = score(
+        ray.data.read_parquet(str(tmp_path / "rows.parquet")),
+        evaluators,
+        out=tmp_path / "scores.jsonl",
+        workers=2,
+    )
+    scored.write_parquet(str(tmp_path / "scores"))
+    back = ray.data.read_parquet(str(tmp_path / "scores"))
+    here = {name: as_evaluator(one) for name, one in evaluators.items()}
+    assert _found(back) == _one_process(rows, here, tmp_path)
+    table = {(row["row"], row["evaluator"]): row for row in back.take_all()}
+    failing, passing = table["row 3", "refchecker"], table["row 4", "refchecker"]
+    assert (failing["finding"], failing["passed"], failing["answer"]) == ("failed", False, None)
+    assert (passing["finding"], passing["score"], passing["calls"]) == ("passed", 1.0, 2)
+    assert failing["error"] is None
+
+
+def test_the_same_by_fewl_with_neighbours_on_a_server(tmp_path: Path, server: OpenAIServer) -> None:
+    pytest.importorskip("chromadb")
+    rows = [{**row, "answer": None, "answers": _named(row)} for row in judges.rows(6)]
+    for row in rows:
+        row.pop("answer")
+    (tmp_path / "store").mkdir()
+    with chroma_server(tmp_path / "store") as url:
+        evaluators = {"fewl": judges.fewl(url, "cluster")}
+        there = score(
+            ray.data.from_items(rows), evaluators, out=tmp_path / "scores.jsonl", workers=2
+        )
+        asked = Counter(map(judges.city, server.requests))
+        fewl = judges.fewl(url, "one-process")
+        here = _one_process(rows, {"fewl": fewl}, tmp_path, partial(fewl.fit, pairs=True))
+        assert asked == {f"City{at}": 2 for at in range(6)}  # answers, and pairs; each once
+        found = _found(there)
+    assert found == here
+    assert {one["details"]["neighbors_used"] for one in found.values()} == {5}
+    spent = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    assert sum(line["spent"]["calls"] for line in spent if "spent" in line) == 12
+
+
+def _named(row: Mapping[str, Any]) -> dict[str, str]:
+    return {"good": row["answer"], "bad": "Nobody knows."}
+
+
+def test_open_models_are_made_in_the_workers_and_no_key_is_written(tmp_path: Path) -> None:
+    def script(request: dict[str, Any], number: int) -> Answer:
+        return Answer(f"Incorrect API key provided: {judges.KEY}", status=401)
+
+    dataset, out = ray.data.from_items(judges.rows(3)), tmp_path / "scores.jsonl"
+    with openai_server(script) as server:
+        with pytest.raises(DemurError, match="give a function that makes the evaluators"):
+            score(dataset, judges.open_models(server.url), out=out)
+        assert not server.requests
+        found = score(dataset, partial(judges.open_models, server.url), out=out, workers=1)
+        (why,) = {row["error"] for row in found.take_all()}
+    assert "401" in why
+    assert "[secret]" in why
+    assert judges.KEY not in out.read_text()
+
+
+def test_what_is_wrong_with_rows_is_told_before_a_worker_begins(tmp_path: Path) -> None:
+    out = tmp_path / "scores.jsonl"
+    rows = [{"question": "Q", "text": "a"}, {"question": "Q", "text": None}]
+    with pytest.raises(ScoringError, match="the dataset, row 1: it has no answer"):
+        score(ray.data.from_items(rows), {"length": judges.length}, out=out)
+    with pytest.raises(ScoringError, match=r"row 2: answer: .*, got null"):
+        score(
+            ray.data.from_items(rows), {"length": judges.length}, out=out, fields={"answer": "text"}
+        )
+    with pytest.raises(ScoringError, match="is on row 1 already"):
+        score(ray.data.from_items([rows[0]] * 2), {"length": judges.length}, out=out,
+              fields={"answer": "text"})  # fmt: skip
+    assert not out.exists()
+
+
+def test_stores_that_workers_cannot_share_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("chromadb")
+    from demur import FEWL
+
+    dataset, out = ray.data.from_items(judges.rows(1)), tmp_path / "scores.jsonl"
+    folder = NeighborStore(tmp_path / "store")
+    for store, why in (
+        (None, "FEWL without neighbors"),
+        (folder, "is a folder, which one process can open at a time"),
+        (NeighborStore(), "lives in one process"),
+    ):
+        fewl = FEWL("local", similarity="rouge", neighbors=store)
+        with pytest.raises(DemurError, match=f"(?s){why}.*chroma run"):
+            score(dataset, {"fewl": fewl}, out=out)
+    folder.close()
+
+
+def test_workers_that_cannot_have_the_evaluators_end_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset, out = ray.data.from_items(judges.rows(1)), tmp_path / "scores.jsonl"
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    checker = RefChecker("openai:x")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(DemurError, match="in a worker: openai:x cannot be used"):
+        score(dataset, {"refchecker": checker}, out=out, workers=1)
+    with pytest.raises(ValueError, match="leave none of the cluster's 3 to Ray Data"):
+        score(dataset, {"length": judges.length}, out=out, workers=3, num_cpus=1)
+    with pytest.raises(ValueError, match="max_concurrency must be at least 1"):
+        score(dataset, {"length": judges.length}, out=out, max_concurrency=0)
+    with pytest.raises(DemurError, match="expected a mapping from names to evaluators"):
+        score(dataset, lambda: judges.length, out=out, workers=1)  # type: ignore[arg-type]
