@@ -1,0 +1,304 @@
+"""Runs the adapters against the server, and grades what they return."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+from peers import environments
+from peers.speed.rows import Row, answers_at
+from peers.speed.texts import Text, Unit, texts
+
+Grade = Literal["right", "none", "wrong", "lost"]
+""""none": the peer says that it has no score, by an error, None or NaN. "wrong": another score than
+the right one. "lost": a call for many answers failed or did not end, and none of them has any."""
+
+_HERE = Path(__file__).parent
+_ROOT = _HERE.parents[1]
+SPOILED_AT_ONCE = 16
+_TOLERANCE = 1e-6
+_GRACE = 30.0
+"""Seconds that an adapter whose time is up may take to say so."""
+# Nothing may call home, or look for weights.
+_QUIET = {
+    "DEEPEVAL_TELEMETRY_OPT_OUT": "1",
+    "DEEPEVAL_UPDATE_WARNING_OPT_OUT": "1",
+    "DEEPEVAL_NO_INSPECT_PROMPT": "1",
+    "DEEPEVAL_DISABLE_DOTENV": "1",
+    "RAGAS_DO_NOT_TRACK": "true",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_TELEMETRY": "False",
+    "ANONYMIZED_TELEMETRY": "False",
+    "DO_NOT_TRACK": "1",
+    "HF_HUB_OFFLINE": "1",
+    "NO_PROXY": "127.0.0.1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+
+
+class AdapterError(Exception):
+    """An adapter has ended, or does not answer."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """All answers of one level, scored once."""
+
+    at_once: int
+    answers: int
+    wall: float
+    """Seconds."""
+    cpu: float
+    """Seconds of the adapter's CPU."""
+    peak_mib: float
+    grades: Mapping[str, int]
+    """How many answers got each `Grade`."""
+    counts: Mapping[str, Any]
+    """What the server saw (`peers.speed.server.Counts`)."""
+    said: Sequence[str] = ()
+    """The first few reasons for which there is no score."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One row with all its runs."""
+
+    row: Row
+    version: str
+    import_seconds: float
+    clean: Sequence[Run]
+    spoiled: Run | None
+
+    def per_answer(self, what: str) -> float:
+        """A count of the server over all clean runs, by answer."""
+        total = sum(run.counts[what] for run in self.clean)
+        return float(total / sum(run.answers for run in self.clean))
+
+    @property
+    def cpu_ms(self) -> float:
+        """Milliseconds of CPU for an answer, over all clean runs."""
+        total = sum(run.cpu for run in self.clean)
+        return 1000 * total / sum(run.answers for run in self.clean)
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A row that cannot be measured."""
+
+    row: Row
+    why: str
+
+
+@dataclass(frozen=True)
+class Server:
+    """The running server, as its clients see it."""
+
+    url: str
+    counted_with: str
+
+    def reset(self, share: float = 0.0, seed: int = 0) -> None:
+        """Count from zero, and spoil that share of the requests from now on."""
+        _ask(self._at("/reset"), json.dumps({"share": share, "seed": seed}).encode())
+
+    def counts(self) -> dict[str, Any]:
+        """What was seen since."""
+        return dict(_ask(self._at("/counts")))
+
+    def _at(self, path: str) -> str:
+        return self.url.removesuffix("/v1") + path
+
+
+def _ask(url: str, body: bytes | None = None) -> Any:
+    with urllib.request.urlopen(urllib.request.Request(url, body), timeout=30) as response:
+        return json.loads(response.read())
+
+
+@contextmanager
+def serving(latency: float) -> Iterator[Server]:
+    """The server while the block runs; every request takes `latency` seconds."""
+    command = [sys.executable, "-m", "peers.speed.server", "--latency", str(latency)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=_ROOT) as process:
+        try:
+            assert process.stdout is not None
+            ready = json.loads(process.stdout.readline())
+            yield Server(ready["url"], ready["tokens"])
+        finally:
+            process.terminate()
+
+
+class Adapter:
+    """A running adapter."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+        self._lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(line)
+        self._lines.put("")
+
+    def told(self, patience: float) -> dict[str, Any]:
+        """The next line.
+
+        Raises:
+            TimeoutError: None has come in so many seconds.
+            AdapterError: The adapter has ended.
+        """
+        try:
+            line = self._lines.get(timeout=patience)
+        except queue.Empty:
+            raise TimeoutError(f"no answer in {patience:.0f} seconds") from None
+        if not line:
+            raise AdapterError(f"it ended with exit code {self._process.wait()}")
+        return dict(json.loads(line))
+
+    def ask(self, asked: Sequence[Text], at_once: int, patience: float) -> dict[str, Any]:
+        """Score all, so many at a time; what is not done in so many seconds is lost."""
+        assert self._process.stdin is not None
+        samples = [text.as_json() for text in asked]
+        task = {"samples": samples, "at_once": at_once, "patience": patience}
+        self._process.stdin.write(json.dumps(task) + "\n")
+        self._process.stdin.flush()
+        return self.told(patience + _GRACE)
+
+
+@contextmanager
+def adapter(row: Row, url: str) -> Iterator[Adapter]:
+    """A row's adapter while the block runs, in a folder of its own; what it prints is dropped.
+
+    Raises:
+        environments.NoEnvironmentError: The peer cannot be installed.
+    """
+    python = sys.executable if row.peer == "demur" else str(environments.python(row.peer))
+    command = [python, str(_HERE / "adapters" / f"{row.adapter}.py"), *row.arguments]
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    env |= _QUIET
+    env |= {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": url, "OPENAI_API_BASE": url}
+    if row.peer == "demur":
+        env["PYTHONPATH"] = str(_ROOT / "src")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open(Path(folder) / "printed", "w+") as printed,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=printed,
+            text=True,
+            cwd=folder,
+            env=env,
+        ) as process,
+    ):
+        try:
+            yield Adapter(process)
+        except AdapterError as error:
+            printed.seek(0)
+            last = "\n".join(printed.read().strip().splitlines()[-3:])
+            raise AdapterError(f"{row.name}: {error}: {last}") from None
+        finally:
+            process.kill()
+
+
+def measure(
+    row: Row,
+    server: Server,
+    levels: Sequence[int],
+    answers: int,
+    *,
+    share: float = 0.2,
+    seed: int = 0,
+    patience: float = 120.0,
+) -> Measured:
+    """Run a row at every level, and once more with a share of the requests spoiled.
+
+    Before the clock runs all answers are scored once, which opens the connections, fills the
+    peer's caches, and shows the server every request.
+
+    Args:
+        row: What to run.
+        server: Where its requests go.
+        levels: How many answers to score at a time.
+        answers: How many of them, where an answer does not take long (`answers_at`).
+        share: How many of the requests to spoil in the last run, in [0, 1]; 0: no such run.
+        seed: Another one spoils others.
+        patience: Seconds that a run may take; what is not done then is lost.
+
+    Raises:
+        environments.NoEnvironmentError: The peer cannot be installed.
+        AdapterError: Its adapter does not run.
+        TimeoutError: It does not even stop when its time is up.
+    """
+    numbers = {level: answers_at(level, answers, row.serial or row.depth) for level in levels}
+    asked = texts(max(numbers.values()))
+    with adapter(row, server.url) as running:
+        ready = running.told(patience)
+        server.reset()
+        running.ask(asked, max(levels), patience)
+        clean = []
+        for level in levels:
+            server.reset()
+            came = running.ask(asked[: numbers[level]], level, patience)
+            clean.append(_run(came, asked[: numbers[level]], level, row.unit, server.counts()))
+        spoiled = None
+        if share:
+            server.reset(share, seed)
+            came = running.ask(asked, SPOILED_AT_ONCE, patience)
+            spoiled = _run(came, asked, SPOILED_AT_ONCE, row.unit, server.counts())
+    told = (
+        version("demur")
+        if row.peer == "demur"
+        else environments.versions(row.peer, row.package)[row.package]
+    )
+    return Measured(row, told, ready["import_seconds"], clean, spoiled)
+
+
+def _run(
+    came: Mapping[str, Any],
+    asked: Sequence[Text],
+    at_once: int,
+    unit: Unit,
+    counts: Mapping[str, Any],
+) -> Run:
+    graded = [
+        grade(result, text.score(unit)) for result, text in zip(came["results"], asked, strict=True)
+    ]
+    said = [
+        result.get("lost") or result.get("error")
+        for result in came["results"]
+        if "score" not in result
+    ]
+    return Run(
+        at_once=at_once,
+        answers=len(asked),
+        wall=came["wall"],
+        cpu=came["cpu"],
+        peak_mib=came["peak_mib"],
+        grades=dict(Counter(graded)),  # a Counter does not survive `asdict`
+        counts=counts,
+        said=list(dict.fromkeys(said))[:5],
+    )
+
+
+def grade(result: Mapping[str, Any], right: float) -> Grade:
+    """What became of an answer whose right score is known."""
+    if "lost" in result:
+        return "lost"
+    if "error" in result:
+        return "none"
+    return "right" if abs(result["score"] - right) <= _TOLERANCE else "wrong"

@@ -1,0 +1,240 @@
+"""A server of OpenAI's chat protocol that every peer asks, and that counts what they ask.
+
+    python -m peers.speed.server --latency 0.2
+
+Every request takes the same time. It runs in a process of its own, so that what it costs is no
+client's CPU, and prints one line of JSON when it is ready: its URL, and what it counts tokens with.
+`peers.speed.replies` says what it replies. Beside `POST /v1/chat/completions`:
+
+- `POST /reset` with `{"share": 0.2, "seed": 0}` sets the counts to zero, and how many of the
+  requests to spoil from now on, with the faults of `python -m tools.faults` that need no patience
+  (`SPOILERS`);
+- `GET /counts` gives the counts since then (`Counts`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+
+from demur._text import count_tokens
+from peers.speed.replies import UnknownPromptError, reply_to, text_of
+from support.faults import FAULTS, Faulty  # the tests' faults, which are no package's
+from support.openai_server import Answer
+
+# What the chat format adds to the tokens of the texts, by message and by reply.
+_PER_MESSAGE = 4
+_PER_REPLY = 3
+SPOILERS = tuple(name for name in FAULTS if name != "hang")
+"""What happens to a spoiled request. None hangs: each peer would wait for as long as its own
+time-out lasts, between 30 seconds and ten minutes, and that says little about the peer."""
+
+Count = Callable[[str], int]
+
+
+@dataclass
+class Counts:
+    """What the server has seen since it was last reset."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    """Of the messages, and of the schemas that come with them."""
+    completion_tokens: int = 0
+    """Of the replies that could be read."""
+    most_at_once: int = 0
+    """The greatest number of requests that were under way at a time."""
+    spoiled: int = 0
+    latest_ms: float = 0.0
+    """By how much the latest reply left after its time: this much the server itself adds."""
+    unknown: int = 0
+    """Requests that are no peer's: they get status 400."""
+
+
+class Script:
+    """Gives each request its answer, and counts it."""
+
+    def __init__(self, count: Count) -> None:
+        self._count = count
+        self._now = 0
+        self._known: dict[bytes, tuple[dict[str, Any], Answer, int, int]] = {}
+        self.reset(0.0, 0)
+
+    def reset(self, share: float, seed: int) -> None:
+        """Count from zero, and spoil that share of the requests, in [0, 1]."""
+        self.counts = Counts()
+        self._faulty = Faulty(
+            lambda request, number: request["right"], SPOILERS, share=share, seed=seed
+        )
+
+    def begin(self, body: bytes) -> tuple[Answer, bytes]:
+        """The answer to a request that has come, and its body."""
+        self._now += 1
+        self.counts.most_at_once = max(self.counts.most_at_once, self._now)
+        self.counts.requests += 1
+        try:
+            request, right, read, written = self._right(body)
+        except UnknownPromptError as error:
+            self.counts.unknown += 1
+            return self._refused(str(error))
+        self.counts.prompt_tokens += read
+        answer = self._faulty({"messages": request["messages"], "right": right}, 0)
+        self.counts.spoiled = self._faulty.met.total()
+        if answer.text is not None and answer.status == 200 and answer.body is None:
+            self.counts.completion_tokens += written
+        return answer, _body(answer, request, read, written)
+
+    def end(self, late: float) -> None:
+        """A request has got its answer, so many seconds late."""
+        self._now -= 1
+        self.counts.latest_ms = max(self.counts.latest_ms, 1000 * late)
+
+    def _right(self, body: bytes) -> tuple[dict[str, Any], Answer, int, int]:
+        # What comes again costs nothing but the wait: no reply is late for want of CPU.
+        if body not in self._known:
+            request = json.loads(body)
+            reply = reply_to(request)
+            read = _PER_REPLY + self._count(_schemas(request))
+            read += sum(self._count(text_of(one)) + _PER_MESSAGE for one in request["messages"])
+            written = self._count(reply) * (request.get("n") or 1)
+            self._known[body] = request, Answer(reply), read, written
+        return self._known[body]
+
+    def _refused(self, why: str) -> tuple[Answer, bytes]:
+        error = {"error": {"message": why, "code": "unknown_prompt"}}
+        return Answer(status=400), json.dumps(error).encode()
+
+
+def _schemas(request: dict[str, Any]) -> str:
+    """The schemas of tools and of the reply, which a model reads as it does the messages."""
+    asked = [request[name] for name in ("tools", "response_format") if request.get(name)]
+    return json.dumps(asked) if asked else ""
+
+
+def _body(answer: Answer, request: dict[str, Any], read: int, written: int) -> bytes:
+    if answer.body is not None:
+        return answer.body
+    if answer.status != 200:
+        return json.dumps({"error": {"message": "told to", "code": None}}).encode()
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": answer.text, "refusal": None},
+        "finish_reason": answer.finish_reason,
+        "logprobs": None,
+    }
+    response = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": request["model"],
+        "choices": [{**choice, "index": at} for at in range(request.get("n") or 1)],
+        "usage": {
+            "prompt_tokens": read,
+            "completion_tokens": written,
+            "total_tokens": read + written,
+        },
+    }
+    return json.dumps(response).encode()
+
+
+class _Connection(asyncio.Protocol):
+    """As much of HTTP/1.1 as the peers' clients speak."""
+
+    def __init__(self, script: Script, latency: float) -> None:
+        self._script = script
+        self._latency = latency
+        self._received = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, found, body = self._received.partition(b"\r\n\r\n")
+        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+        if not found or (length and len(body) < int(length[1])):
+            return
+        self._received = b""  # a client waits for the reply before it sends the next request
+        if head.startswith(b"GET /counts "):
+            self._send(Answer(), json.dumps(asdict(self._script.counts)).encode())
+        elif head.startswith(b"POST /reset "):
+            self._script.reset(**json.loads(body))
+            self._send(Answer(), b"{}")
+        else:
+            loop = asyncio.get_running_loop()
+            due = loop.time() + self._latency
+            answer, reply = self._script.begin(body)
+            loop.call_at(due, partial(self._answer, due, answer, reply))
+
+    def _answer(self, due: float, answer: Answer, reply: bytes) -> None:
+        self._script.end(asyncio.get_running_loop().time() - due)
+        if answer.cut:
+            self._transport.close()
+        elif not self._transport.is_closing():
+            self._send(answer, reply)
+
+    def _send(self, answer: Answer, reply: bytes) -> None:
+        headers = {
+            "Content-Type": "application/json",
+            "Content-Length": len(reply),
+            **answer.headers,
+        }
+        lines = [f"HTTP/1.1 {answer.status} -", *(f"{name}: {of}" for name, of in headers.items())]
+        head = "\r\n".join([*lines, "", ""]).encode()
+        self._transport.write(head + reply[: int(answer.sent * len(reply))])
+        if answer.sent < 1:
+            self._transport.close()
+
+
+def counted_with() -> tuple[Count, str]:
+    """What counts tokens, and its name: OpenAI's tokenizer where its table can be had.
+
+    LlamaIndex ships the table, and tiktoken takes it from there unless `TIKTOKEN_CACHE_DIR` names
+    another folder.
+    """
+    import tiktoken
+
+    found = find_spec("llama_index")
+    for place in (found.submodule_search_locations or ()) if found else ():
+        os.environ.setdefault("TIKTOKEN_CACHE_DIR", f"{place}/core/_static/tiktoken_cache")
+    try:
+        encoding = tiktoken.get_encoding("o200k_base")
+    except Exception as error:  # whatever its HTTP client raises
+        why = f"no table for tiktoken here: {type(error).__name__}"
+        return count_tokens, f"demur's estimate ({why})"
+    return lambda text: len(encoding.encode(text, disallowed_special=())), "tiktoken, o200k_base"
+
+
+async def _serve(latency: float) -> None:
+    count, name = counted_with()
+    script = Script(count)
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(
+        lambda: _Connection(script, latency), "127.0.0.1", 0, backlog=512
+    )
+    port = server.sockets[0].getsockname()[1]
+    print(json.dumps({"url": f"http://127.0.0.1:{port}/v1", "tokens": name}), flush=True)
+    await server.serve_forever()
+
+
+def main() -> None:
+    """Serve until the process is ended."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--latency", type=float, default=0.2, help="seconds per request")
+    asyncio.run(_serve(parser.parse_args().latency))
+
+
+if __name__ == "__main__":
+    main()
