@@ -18,14 +18,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import multiprocessing
 import random
 import resource
 import statistics
 import sys
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +32,7 @@ from typing import Any, TypeVar
 import chromadb
 import numpy as np
 from bench import exemplar_texts as made
-from bench.fewl import Clock, load
+from bench.fewl import Clock, alone, load
 
 from demur import DemurError, ExampleStore, FEWLExampleSelector
 from demur.local import MiniLM
@@ -67,9 +65,9 @@ def main() -> None:
             folder = (options.keep or Path(temporary)) / str(count)
             if not folder.exists():
                 over += _tell_built(
-                    count, _alone(built, folder, count), _alone(built_bare, folder / _BARE, count)
+                    count, alone(built, folder, count), alone(built_bare, folder / _BARE, count)
                 )
-            found = _alone(selected, folder, count, options.asked)
+            found = alone(selected, folder, count, options.asked)
             over += _tell_selected(count, options.asked, found)
     print(load())
     print("\n".join(f"over the goal: {one}" for one in over) or "nothing is over its goal")
@@ -270,13 +268,6 @@ def _medians(clocks: list[Clock]) -> tuple[float, float]:
 def _peak_mb() -> float:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1024 if sys.platform == "linux" else 1024**2)
-
-
-def _alone(measure: Callable[..., T], *arguments: Any) -> T:
-    """What a function returns that has a process of its own."""
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-        return pool.submit(measure, *arguments).result()
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ def _scale(options: argparse.Namespace) -> list[str]:
     for name in _SIMILARITIES:
         first = 0.0
         for count in options.questions:
-            found = _alone(scored, count, name)
+            found = alone(scored, count, name)
             cpu = 1000 * found.scoring.cpu / count
             first = first or cpu
             print(
@@ -203,7 +203,7 @@ def _lookup(options: argparse.Namespace) -> list[str]:
     else:
         runs += [(MiniLM, at) for at in options.embedded]
     for kind, count in runs:
-        for way, clock in _alone(looked_up, kind, count).items():
+        for way, clock in alone(looked_up, kind, count).items():
             wall, cpu = (1000 * seconds / _LOOKUPS for seconds in (clock.wall, clock.cpu))
             print(
                 f"{kind.__name__:<14} {count:>11} | {way:<21} | {wall:>5.2f} {cpu:>5.2f}",
@@ -325,7 +325,7 @@ def _folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _alone(measure: Callable[..., T], *arguments: Any) -> T:
+def alone(measure: Callable[..., T], *arguments: Any) -> T:
     """What a function returns that has a process of its own."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:

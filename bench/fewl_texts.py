@@ -53,8 +53,7 @@ def item(number: int, among: int) -> Item:
     """The question of that number, where there are so many topics."""
     chance = random.Random(number)
     topic = _vocabulary(number % among)
-    own = [*_words(chance, 3), *chance.sample(topic, 3)]
-    question = " ".join(["what", *chance.sample(_COMMON, 3), *own]) + "?"
+    own, question = _asked(chance, topic)
 
     def sentence(length: int) -> str:
         known = chance.sample([*own, *topic, *_COMMON], length - 2)
@@ -69,6 +68,17 @@ def item(number: int, among: int) -> Item:
     wrong = sentence(30)
     second = wrong if number % EQUAL_WRONG == 0 else sentence(30)
     return Item(KnownQuestion(question, tuple(said), pairs), (sentence(30), wrong, second))
+
+
+def question(number: int, among: int) -> str:
+    """Only the question of that number."""
+    return _asked(random.Random(number), _vocabulary(number % among))[1]
+
+
+def _asked(chance: random.Random, topic: list[str]) -> tuple[list[str], str]:
+    """What a question is about, and the question."""
+    own = [*_words(chance, 3), *chance.sample(topic, 3)]
+    return own, " ".join(["what", *chance.sample(_COMMON, 3), *own]) + "?"
 
 
 def _words(chance: random.Random, count: int) -> list[str]:

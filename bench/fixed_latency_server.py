@@ -14,9 +14,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import re
 from collections.abc import Callable
 from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from demur._text import count_tokens
@@ -58,6 +61,10 @@ def _tokenizer() -> tuple[Callable[[str], int], str]:
     """What counts tokens, and its name: OpenAI's tokenizer where its table can be had."""
     import tiktoken
 
+    # LlamaIndex ships the table, which tiktoken would fetch.
+    if (llama_index := find_spec("llama_index.core")) and llama_index.origin:
+        tables = Path(llama_index.origin).parent / "_static" / "tiktoken_cache"
+        os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(tables))
     try:
         encoding = tiktoken.get_encoding("o200k_base")
     except Exception as error:  # whatever its HTTP client raises
@@ -100,7 +107,7 @@ class _Connection(asyncio.Protocol):
 
 def _parts(request: dict[str, Any], count: Callable[[str], int]) -> list[bytes]:
     """A response, in parts that are sent one after the other: as many as an answer has words."""
-    words = re.findall(r"\s*\S+", _reply_to(request["messages"][-1]["content"]))
+    words = re.findall(r"\s*\S+", _reply_to(request["messages"]))
     if request.get("stream"):
         return _stream(request, words)
     asks = _TAGGED.search(request["messages"][-1]["content"])
@@ -124,16 +131,21 @@ def _stream(request: dict[str, Any], words: list[str]) -> list[bytes]:
 
 def _response(request: dict[str, Any], count: Callable[[str], int]) -> bytes:
     texts = [message["content"] for message in request["messages"]]
-    reply = _reply_to(texts[-1])
+    reply = _reply_to(request["messages"])
     read, written = sum(count(text) + _PER_MESSAGE for text in texts) + _PER_REPLY, count(reply)
-    message = {"role": "assistant", "content": reply}
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": reply},
+        "finish_reason": "stop",
+        **({"logprobs": _logprobs(reply)} if request.get("logprobs") else {}),
+    }
     body = json.dumps(
         {
             "id": "chatcmpl-1",
             "object": "chat.completion",
             "created": 1,
             "model": request["model"],
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "choices": [choice],
             "usage": {
                 "prompt_tokens": read,
                 "completion_tokens": written,
@@ -145,10 +157,22 @@ def _response(request: dict[str, Any], count: Callable[[str], int]) -> bytes:
     return f"{head}\r\n\r\n".encode() + body
 
 
-def _reply_to(prompt: str) -> str:
+def _logprobs(reply: str) -> dict[str, Any]:
+    """The reply as one token, which is surer than the other labels."""
+    labels = dict.fromkeys(("Entailment", "Neutral", "Contradiction"), -9.0) | {reply: -0.01}
+    told = [{"token": token, "logprob": value, "bytes": None} for token, value in labels.items()]
+    first = next(one for one in told if one["token"] == reply)
+    return {"content": [{**first, "top_logprobs": told}], "refusal": None}
+
+
+def _reply_to(messages: list[dict[str, Any]]) -> str:
+    prompt = messages[-1]["content"]
     tagged = {tag: text for _, tag, text in _TAGGED.findall(prompt)}
     if "answer" in tagged:
-        return "\n".join(_triplets(tagged["answer"]))
+        triplets = _triplets(tagged["answer"])
+        if '"- "' in messages[0]["content"]:
+            return "\n".join(f"- {' '.join(parts)}." for parts in triplets)
+        return "\n".join('("{}", "{}", "{}")'.format(*parts) for parts in triplets)
     if "claims" in tagged:
         numbers = re.findall(r"^\d+(?=\. )", tagged["claims"], re.MULTILINE)
         return "\n".join(f"{number}. Entailment" for number in numbers)
@@ -201,7 +225,7 @@ _MILLS = (
 _TAGGED = re.compile(r"<((\w+)-\w+)>\n(.*?)\n</\1>", re.DOTALL)
 
 
-def _triplets(answer: str) -> list[str]:
+def _triplets(answer: str) -> list[tuple[str, str, str]]:
     """One a clause: its first words, "It" replaced by the first clause's, the verb, the rest."""
     subject = " ".join(answer.split()[:3])
     found = []
@@ -210,7 +234,7 @@ def _triplets(answer: str) -> list[str]:
         if words:
             begin = words[0].lower() in ("it", "its")
             verb, rest = words[begin : begin + 2], words[begin + 2 :]
-            found.append(f'("{subject}", "{" ".join(verb)}", "{" ".join(rest)}")')
+            found.append((subject, " ".join(verb), " ".join(rest)))
     return found
 
 

@@ -1,0 +1,397 @@
+"""What it takes to score many answers: calls, tokens, hours, money, and where each part ends.
+
+    make bench        or: python -m bench.capacity [--answers 32]
+    python -m bench.capacity --requests-per-minute 30000 --price-in 0.4 --price-out 1.6
+
+What one answer costs is measured here: each method judges the same answers of five facts over three
+passages of 80 words, and asks a server that counts tokens (`bench.fixed_latency_server`). All else
+is arithmetic. The limits of the endpoint and the prices are yours to give: the defaults stand for
+nobody's. What the other parts carry is in `PARTS`, each with the command that measured it.
+
+The CPU is that of this process, with the HTTP client. A cross-encoder's weights are random numbers
+in the shape of DeBERTa v3 base, since its time does not depend on them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+from bench import fewl_texts as made
+from bench.scheduling import server
+from langchain_openai import ChatOpenAI
+
+from demur import FEWL, Evaluation, RefChecker, ReverseValidation, Sample
+from demur.evaluators import Evaluator, NeighborStore
+from demur.local import MiniLM
+from demur_research.texts.bland import samples
+
+COUNTS = tuple(10**power for power in range(4, 10))
+"""Answers to be scored."""
+_AT_ONCE = 16
+_PAIR_TOKENS = 160
+"""Of a passage and a sentence."""
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What one answer takes, on average."""
+
+    calls: float
+    prompt: float
+    """Tokens."""
+    reply: float
+    cpu: float
+    """Seconds of one core, models that run here left out."""
+    pairs: float = 0
+    """Pairs of texts for a cross-encoder."""
+    texts: float = 0
+    """Texts to be embedded."""
+
+    def plus(self, share: float, other: Costs) -> Costs:
+        """With another's costs for a share of the answers."""
+        return Costs(*(a + share * b for a, b in zip(_values(self), _values(other), strict=True)))
+
+    def times(self, factor: float) -> Costs:
+        """So many of it."""
+        return Costs(*(factor * value for value in _values(self)))
+
+
+def _values(costs: Costs) -> Sequence[float]:
+    return [getattr(costs, name) for name in Costs.__dataclass_fields__]
+
+
+@dataclass(frozen=True)
+class Local:
+    """Seconds of one core that models in this process take."""
+
+    pair: float
+    text: float
+
+    def seconds(self, costs: Costs) -> float:
+        """For one answer."""
+        return costs.pairs * self.pair + costs.texts * self.text
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """What a model's endpoint takes, and for how much."""
+
+    requests: float
+    """A minute."""
+    tokens: float
+    """A minute."""
+    latency: float
+    """Seconds of a request."""
+    price_in: float
+    """Of a million tokens."""
+    price_out: float
+
+    def rate(self, costs: Costs) -> float:
+        """Answers a second; infinite for a method that asks no model."""
+        by_requests, by_tokens = self._rates(costs)
+        return min(by_requests, by_tokens)
+
+    def limit(self, costs: Costs) -> str:
+        """What of the endpoint is used up first."""
+        by_requests, by_tokens = self._rates(costs)
+        if math.isinf(by_requests):
+            return "–"
+        return "requests" if by_requests < by_tokens else "tokens"
+
+    def _rates(self, costs: Costs) -> tuple[float, float]:
+        if not costs.calls:
+            return math.inf, math.inf
+        return self.requests / costs.calls / 60, self.tokens / (costs.prompt + costs.reply) / 60
+
+    def price(self, costs: Costs) -> float:
+        """Of one answer."""
+        return (costs.prompt * self.price_in + costs.reply * self.price_out) / 1e6
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something that all answers pass through, and what to use where it ends."""
+
+    name: str
+    carries: str
+    ends: str
+    beyond: str
+    measured: str
+    """The command, and the day."""
+
+
+PARTS: tuple[Part, ...] = ()
+
+
+def main() -> None:
+    """Measure, compute and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--answers", type=int, default=32, help="that are measured, each method")
+    parser.add_argument("--requests-per-minute", type=float, default=10_000)
+    parser.add_argument("--tokens-per-minute", type=float, default=4_000_000)
+    parser.add_argument("--latency", type=float, default=1.0, help="seconds of a request")
+    parser.add_argument("--price-in", type=float, default=0.2, help="of a million tokens")
+    parser.add_argument("--price-out", type=float, default=0.8, help="of a million tokens")
+    parser.add_argument("--open", type=float, nargs="+", default=[0.1, 0.3], metavar="SHARE")
+    options = parser.parse_args()
+    endpoint = Endpoint(
+        options.requests_per_minute,
+        options.tokens_per_minute,
+        options.latency,
+        options.price_in,
+        options.price_out,
+    )
+    costs = measured(options.answers)
+    for share in options.open:
+        cheap, expensive = (costs[f"RefChecker, sentences, {way}"] for way in ("NLI", "joint"))
+        costs[f"Cascade: NLI, then {share:.0%} joint"] = cheap.plus(share, expensive)
+    local = Local(_pair_seconds(), _minilm_seconds())
+    _tell_costs(costs, local)
+    _tell_time(costs, endpoint)
+    _tell_money(costs, endpoint)
+    _tell_cores(costs, local, endpoint)
+    _tell_parts()
+
+
+# --- What one answer takes ----------------------------------------------------------------------
+
+
+def measured(answers: int) -> dict[str, Costs]:
+    """What each method takes for one answer."""
+    with server(0.02) as (url, _):
+        model = ChatOpenAI(base_url=url, api_key="none", model="none", max_retries=0)
+        encoder = _Counted()
+        methods: dict[str, Evaluator] = {
+            "RefChecker, sentences, joint": RefChecker(model, claims="sentences"),
+            "RefChecker, triplets, joint": RefChecker(model, claims="triplets"),
+            "RefChecker, statements, joint": RefChecker(model, claims="statements"),
+            "RefChecker, triplets, per claim": RefChecker(model, checker="per_claim"),
+            "RefChecker, sentences, log-probabilities": RefChecker(
+                model, checker="logprobs", claims="sentences"
+            ),
+            "RefChecker, sentences, NLI": RefChecker(model, checker=encoder, claims="sentences"),
+            "Reverse Validation, question": ReverseValidation(model),
+            "Reverse Validation, entity": ReverseValidation(model, variant="em"),
+        }
+        costs = {
+            name: _cost(method, samples(2 * answers), encoder) for name, method in methods.items()
+        }
+        vectors = made.WordVectors()
+        store = NeighborStore(embedding=vectors)
+        store.add_many([item.asked for item in made.items(200)])
+        fewl = FEWL(model, similarity=vectors, neighbors=store)
+        new, known, further = (_fewl(fewl, answers, at, vectors) for at in range(3))
+        costs["FEWL, one answer to each question"] = new
+        third = new.plus(1, known).plus(1, further).times(1 / 3)
+        costs["FEWL, three answers to each question"] = third
+    return costs
+
+
+def _cost(method: Evaluator, asked: Sequence[Sample], encoder: _Counted) -> Costs:
+    half = len(asked) // 2
+    method.batch(asked[:half], {"max_concurrency": _AT_ONCE})  # opens connections, fills caches
+    encoder.pairs, started = 0, time.process_time()
+    found = method.batch(asked[half:], {"max_concurrency": _AT_ONCE})
+    return replace(_costs(found, time.process_time() - started), pairs=encoder.pairs / half)
+
+
+def _fewl(fewl: FEWL, answers: int, place: int, vectors: made.WordVectors) -> Costs:
+    """Of the first answers to questions, or of later ones to the same questions."""
+    items = [made.item(1000 + at, made.topics(200)) for at in range(answers)]
+    before, started = vectors.embedded, time.process_time()
+    found = fewl.batch(
+        [{"question": item.asked.question, "answer": item.answers[place]} for item in items],
+        {"max_concurrency": _AT_ONCE},
+    )
+    costs = _costs(found, time.process_time() - started)
+    return replace(costs, texts=(vectors.embedded - before) / answers)
+
+
+def _costs(found: Sequence[Evaluation], cpu: float) -> Costs:
+    for evaluation in found:
+        if evaluation.undetermined:
+            raise RuntimeError(f"expected every answer to be judged, got: {evaluation.error}")
+    usages, count = [evaluation.usage for evaluation in found], len(found)
+    return Costs(
+        sum(usage.calls for usage in usages) / count,
+        sum(usage.input_tokens for usage in usages) / count,
+        sum(usage.output_tokens for usage in usages) / count,
+        cpu / count,
+    )
+
+
+class _Counted:
+    """A cross-encoder that counts pairs, and finds each entailed."""
+
+    fingerprint = "bench: counted"
+
+    def __init__(self) -> None:
+        self.pairs = 0
+        labels = {0: "contradiction", 1: "entailment", 2: "neutral"}
+        self.model = SimpleNamespace(config=SimpleNamespace(id2label=labels))
+
+    def predict(self, pairs: Sequence[tuple[str, str]], **options: Any) -> list[list[float]]:
+        self.pairs += len(pairs)
+        return [[0.02, 0.96, 0.02] for _ in pairs]
+
+
+# --- What runs here -----------------------------------------------------------------------------
+
+
+def _minilm_seconds() -> float:
+    """To embed a text of twelve words, by the local MiniLM."""
+    texts = [" ".join(made.item(at, 20).answers[0].split()[:12]) for at in range(256)]
+    model = MiniLM()
+    model.embed_documents(texts[:32])
+    started = time.process_time()
+    model.embed_documents(texts)
+    return (time.process_time() - started) / len(texts)
+
+
+def _pair_seconds() -> float:
+    """To score a pair by a model of DeBERTa v3 base's shape, in batches of 32."""
+    import torch
+    from transformers import DebertaV2Config, DebertaV2ForSequenceClassification
+
+    shape = DebertaV2Config(
+        vocab_size=128_100,
+        hidden_size=768,
+        num_hidden_layers=12,
+        num_attention_heads=12,
+        intermediate_size=3072,
+        relative_attention=True,
+        position_buckets=256,
+        norm_rel_ebd="layer_norm",
+        share_att_key=True,
+        pos_att_type=["p2c", "c2p"],
+        num_labels=3,
+    )
+    model = DebertaV2ForSequenceClassification(shape).eval()
+    batch = torch.randint(1, shape.vocab_size, (32, _PAIR_TOKENS))
+    with torch.inference_mode():
+        model(batch[:4])
+        started = time.process_time()
+        model(batch)
+        return (time.process_time() - started) / len(batch)
+
+
+# --- Tables -------------------------------------------------------------------------------------
+
+
+def _tell_costs(costs: Mapping[str, Costs], local: Local) -> None:
+    _table(
+        [
+            "one answer",
+            "calls",
+            "tokens in",
+            "tokens out",
+            "CPU, ms",
+            "NLI pairs",
+            "texts embedded",
+        ],
+        [
+            [
+                name,
+                f"{one.calls:.1f}",
+                f"{one.prompt:,.0f}",
+                f"{one.reply:,.0f}",
+                f"{1000 * one.cpu:.1f}",
+                f"{one.pairs:.1f}",
+                f"{one.texts:.1f}",
+            ]
+            for name, one in costs.items()
+        ],
+    )
+    print(
+        f"A pair of {_PAIR_TOKENS} tokens takes {1000 * local.pair:.0f} ms of one core by a "
+        f"cross-encoder of DeBERTa v3 base's size, a text {1000 * local.text:.1f} ms by MiniLM.\n"
+    )
+
+
+def _tell_time(costs: Mapping[str, Costs], endpoint: Endpoint) -> None:
+    print(
+        f"Time at an endpoint that takes {endpoint.requests:,.0f} requests and "
+        f"{endpoint.tokens:,.0f} tokens a minute, {endpoint.latency:g} s each. In flight: the "
+        "requests at a time that use it up.\n"
+    )
+    _table(
+        ["method", "used up first", "answers a second", "in flight", *_HEADS],
+        [
+            [
+                name,
+                endpoint.limit(one),
+                f"{endpoint.rate(one):,.0f}",
+                f"{endpoint.rate(one) * one.calls * endpoint.latency:,.0f}",
+                *(_time(count / endpoint.rate(one)) for count in COUNTS),
+            ]
+            for name, one in costs.items()
+            if one.calls
+        ],
+    )
+
+
+def _tell_money(costs: Mapping[str, Costs], endpoint: Endpoint) -> None:
+    print(
+        f"Money, where a million tokens cost {endpoint.price_in:g} to read and "
+        f"{endpoint.price_out:g} to write:\n"
+    )
+    _table(
+        ["method", *_HEADS],
+        [
+            [name, *(_money(count * endpoint.price(one)) for count in COUNTS)]
+            for name, one in costs.items()
+            if one.calls
+        ],
+    )
+
+
+def _tell_cores(costs: Mapping[str, Costs], local: Local, endpoint: Endpoint) -> None:
+    print(
+        "Cores that keep the endpoint busy, without models that run here and with them, and the "
+        "time that one core takes for all of it:\n"
+    )
+    rows = []
+    for name, one in costs.items():
+        seconds, rate = one.cpu + local.seconds(one), endpoint.rate(one)
+        cores = ["–", "–"]
+        if one.calls:
+            cores = [f"{rate * one.cpu:,.1f}", f"{rate * seconds:,.1f}"]
+        rows.append([name, *cores, *(_time(count * seconds) for count in COUNTS)])
+    _table(["method", "cores", "with models", *_HEADS], rows)
+
+
+def _tell_parts() -> None:
+    _table(
+        ["part", "carries", "ends", "from there on", "measured by"],
+        [[part.name, part.carries, part.ends, part.beyond, part.measured] for part in PARTS],
+    )
+
+
+_HEADS = [f"{count:,}" for count in COUNTS]
+_UNITS = {"years": 365.25 * 86_400, "days": 86_400.0, "h": 3600.0, "min": 60.0, "s": 1.0}
+
+
+def _time(seconds: float) -> str:
+    """In the largest unit of which it is at least two, but at least in seconds."""
+    unit = next((name for name, size in _UNITS.items() if seconds >= 2 * size), "s")
+    number = seconds / _UNITS[unit]
+    return f"{number:,.0f} {unit}" if number >= 10 else f"{number:.1f} {unit}"
+
+
+def _money(amount: float) -> str:
+    return f"{amount:,.0f}" if amount >= 100 else f"{amount:,.2f}"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)], *rows]
+    print("\n".join(f"| {' | '.join(cells)} |" for cells in lines), end="\n\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

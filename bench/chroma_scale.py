@@ -1,0 +1,116 @@
+"""How a store of questions in Chroma grows: to fill it, to open it, to ask it, and its size.
+
+    make bench        or: python -m bench.chroma_scale [--entries 2000 10000]
+    python -m bench.chroma_scale --entries 10000 100000 1000000
+
+The second line is the full size, which takes an hour. The store is FEWL's `NeighborStore` in a
+folder. A question is some words of one of many topics, its vector the sum of a vector for each word
+(384 numbers, as MiniLM's), and two short answers are known of it. What a store of each size takes
+is measured in a process of its own, which opens it anew and asks for the 25 nearest of questions
+that are new, one by one and many at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from bench import fewl_texts as made
+from bench.fewl import Clock, alone, load
+
+from demur.evaluators import NeighborStore
+from demur.evaluators.fewl.neighbors import KnownQuestion
+
+_PART = 1000
+_ASKED = 300
+_CEILING = 0.8
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a store of one size takes."""
+
+    opened: float
+    """Seconds until the first question was answered."""
+    singly: Clock
+    together: Clock
+    gb: float
+    """Resident memory of the process at its peak."""
+    found: float
+    """Neighbours found of each question, on average."""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--entries", type=int, nargs="+", default=[2000, 10_000])
+    options = parser.parse_args()
+    print(load())
+    print(
+        "| questions | to add one, ms (CPU) | on disk, GB | to open, s | memory, GB |"
+        " nearest, ms (CPU) | of many at once, ms (CPU) | found |\n"
+        "|---:|---:|---:|---:|---:|---:|---:|---:|"
+    )
+    most = max(options.entries)
+    with tempfile.TemporaryDirectory(prefix="demur-bench-") as temporary:
+        folder, before = Path(temporary), 0
+        for count in sorted(options.entries):
+            filling = alone(filled, folder, before, count, most)
+            asked = alone(asked_of, folder, count, most)
+            size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e9
+            print(
+                f"| {count:,} | {_each(filling, count - before)} | {size:.2f} | {asked.opened:.1f}"
+                f" | {asked.gb:.2f} | {_each(asked.singly, _ASKED)} |"
+                f" {_each(asked.together, _ASKED)} | {asked.found:.1f} |",
+                flush=True,
+            )
+            before = count
+
+
+def filled(folder: Path, first: int, count: int, most: int) -> Clock:
+    """Add the questions from one number to another."""
+    clock = Clock()
+    store = NeighborStore(folder, embedding=made.WordVectors())
+    questions = _questions(first, count, most)
+    while part := list(islice(questions, _PART)):
+        with clock:
+            store.add_many(part)
+    store.close()
+    return clock
+
+
+def asked_of(folder: Path, count: int, most: int) -> Asked:
+    """Open a store, and ask for the neighbours of new questions."""
+    opening, singly, together = Clock(), Clock(), Clock()
+    with opening:
+        store = NeighborStore(folder, embedding=made.WordVectors())
+        store.nearest("what opens the index?", made.K, _CEILING)
+    new = [known.question for known in _questions(most, most + 2 * _ASKED, most)]
+    with singly:
+        near = [store.nearest(question, made.K, _CEILING) for question in new[:_ASKED]]
+    with together:
+        near += store.nearest_many(new[_ASKED:], made.K, _CEILING)
+    store.close()
+    kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    gb = kilobytes / 1e6 if sys.platform == "linux" else kilobytes / 1e9
+    return Asked(opening.wall, singly, together, gb, sum(map(len, near)) / len(near))
+
+
+def _questions(first: int, last: int, most: int) -> Iterator[KnownQuestion]:
+    for at in range(first, last):
+        question = made.question(at, made.topics(most))
+        yield KnownQuestion(question, (f"It is {at}.", f"It may be {at}."))
+
+
+def _each(clock: Clock, count: int) -> str:
+    return f"{1000 * clock.wall / count:.2f} ({1000 * clock.cpu / count:.2f})"
+
+
+if __name__ == "__main__":
+    main()
