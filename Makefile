@@ -19,7 +19,7 @@ help:
 	@echo 'make quick   the quick tests alone'
 	@echo 'make documentation  run the notebooks, the demonstration, the long examples of the README and the page on fine-tuning'
 	@echo 'make packaging  build the distributions and install them into environments of their own'
-	@echo 'make bench   measure how long the import takes, how the calls are scheduled, what a guard and a handler add, what a log of 20,000 runs and a report of 10,000 take, what FEWL, selecting examples and Reverse Validation cost'
+	@echo 'make bench   measure how long the import takes, how the calls are scheduled, what a guard and a handler add, what a log of 20,000 runs (SQLite, PostgreSQL) and a report of 10,000 take, what FEWL, selecting examples and Reverse Validation cost, what slow judges add, what a cluster and a large store take, and what many answers cost'
 	@echo 'make clean   remove .venv and what tools left behind (the model stays)'
 
 demo: env-run
@@ -66,6 +66,11 @@ bench: env-dev
 	$(IN_VENV) bench.fewl_inline
 	$(IN_VENV) bench.exemplars
 	$(IN_VENV) bench.reverse_validation
+	$(IN_VENV) bench.tails
+	$(IN_VENV) bench.ray_scoring --rows 3000 --workers 2
+	$(IN_VENV) bench.chroma_scale
+	$(IN_VENV) bench.capacity
+	$(IN_VENV) peers.speed --peers demur
 
 clean:
 	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist

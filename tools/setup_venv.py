@@ -28,10 +28,10 @@ PYTHON = os.path.join(VENV, *(("Scripts", "python.exe") if os.name == "nt" else 
 SETS = {
     "run": [["--editable", ".[demo]"]],
     "dev": [
-        ["--editable", ".[demo,similarity,otel]", "-r", "requirements/dev.txt"],
+        ["--editable", ".[demo,similarity,postgres,otel]", "-r", "requirements/dev.txt"],
         # After the core, so that it takes what fits that and moves nothing.
         ["--editable", "integrations/langchain", "--editable", "integrations/llama-index"],
-        ["--editable", "research"],
+        ["--editable", "integrations/ray", "--editable", "research"],
         ["--no-deps", "-r", "requirements/dev-no-deps.txt"],
     ],
 }
@@ -42,6 +42,7 @@ LISTS = {
         "pyproject.toml",
         "integrations/langchain/pyproject.toml",
         "integrations/llama-index/pyproject.toml",
+        "integrations/ray/pyproject.toml",
         "research/pyproject.toml",
         "requirements/dev.txt",
         "requirements/dev-no-deps.txt",
