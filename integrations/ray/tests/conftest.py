@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,7 @@ import ray
 from ray.cluster_utils import Cluster
 from ray.data import DataContext
 
+import judges
 from support.offline import offline
 
 __all__ = ["offline"]
@@ -19,8 +21,18 @@ __all__ = ["offline"]
 CPUS = 3
 
 
+@pytest.fixture
+def cluster(nodes: Cluster) -> Cluster:
+    """The cluster, once the workers of the test before have ended: Ray does not wait for that."""
+    until = time.monotonic() + 60
+    while judges.workers() and time.monotonic() < until:
+        time.sleep(0.1)
+    assert judges.workers() == []
+    return nodes
+
+
 @pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
+def nodes() -> Iterator[Cluster]:
     """Ray as it runs on machines: one node with three CPUs, to which tests may add others."""
     logging.getLogger("ray").setLevel("ERROR")
     with pytest.MonkeyPatch.context() as patch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -22,12 +23,12 @@ KEY = "sk-proj-Zq8mW2vN7xT4kR9bY3cL6hJ1"
 
 
 def workers() -> list[int]:
-    """The processes that score, of all clusters of this machine's tests."""
+    """The processes that score, of the clusters that this process started."""
     found = []
-    for process in psutil.process_iter(["pid", "cmdline", "ppid"]):
-        line = process.info["cmdline"] or [""]
-        if line[0].startswith("ray::Worker"):
-            found.append(process.info["pid"])
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+            if process.cmdline()[:1] and process.cmdline()[0].startswith("ray::Worker"):
+                found.append(process.pid)
     return sorted(found)
 
 

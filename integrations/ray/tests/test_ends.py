@@ -59,7 +59,6 @@ def test_a_killed_worker_loses_nothing_and_little_is_asked_again(
         os.kill(judges.workers()[0], signal.SIGKILL)
 
     monkeypatch.setenv("OPENAI_API_KEY", "key")
-    before = judges.workers()
     with openai_server(script) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         found = score(
@@ -70,7 +69,6 @@ def test_a_killed_worker_loses_nothing_and_little_is_asked_again(
             max_concurrency=at_once,
             progress=_once(15, kill),
         )
-        assert before == []
         assert found.count() == rows
         assert _keys(out) == _every(rows)
         assert not any(one.evaluation.undetermined for one in read_results(out))
