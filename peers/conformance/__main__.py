@@ -1,0 +1,112 @@
+"""Run the suite.
+
+python -m peers.conformance [--guard NAME ...] [--check NAME ...] [--markdown] [--count 20]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from peers import environments
+
+from .checks import CHECKS, BlindError, any_hung
+from .guards import GUARDS
+from .runner import Adapter, AdapterError, Guard, running
+from .server import serving
+from .table import markdown
+
+COUNT = 20
+"""Wrong answers of a leak check, and as many right ones; the other checks go by it too."""
+
+
+def measure(guard: Guard, checks: list[str], count: int, log: Path | None) -> dict[str, Any]:
+    """What the checks find of a guard, and why those that found nothing did not.
+
+    Args:
+        guard: Which.
+        checks: Names of `CHECKS`.
+        count: As `COUNT` says.
+        log: Where to put what the adapter writes to standard error.
+
+    A check that could not be made has the reason under "none".
+    """
+    found: dict[str, Any] = {}
+    left = list(checks)
+    if "forged" in left and not guard.own_prompt:
+        left.remove("forged")
+        found["forged"] = {"none": "the prompt is its user's"}
+    while left:
+        try:
+            with serving() as server, running(guard, log) as adapter:
+                modes = _modes(adapter, server.url())
+                while left:
+                    started = time.perf_counter()
+                    found[left[0]] = CHECKS[left[0]](adapter, server, modes, count)
+                    took = time.perf_counter() - started
+                    name = left.pop(0)
+                    print(f"{guard.name}: {name}, {took:.0f} s", file=sys.stderr, flush=True)
+                    if any_hung(found[name]):
+                        break  # what hangs there would be in the next check's way
+        except environments.NoEnvironmentError as error:
+            return {name: {"none": _last_line(error)} for name in checks}
+        except (AdapterError, BlindError) as error:
+            # The next check gets an adapter of its own: this one may do something still.
+            print(f"{guard.name}: {left[0]}: {error}", file=sys.stderr, flush=True)
+            found[left.pop(0)] = {"none": _last_line(error)}
+    return found
+
+
+def _last_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[-1]
+
+
+def _modes(adapter: Adapter, url: str) -> tuple[str, ...]:
+    return tuple(adapter.job(60, url=url, options={"timeout": 60.0}, mode=None)["modes"])
+
+
+def _versions(guards: list[Guard]) -> str:
+    """Which versions were measured."""
+    told = {"demur": "this checkout"}
+    for guard in guards:
+        if guard.environment is None:
+            told |= {f"{name} beside it": version(name) for name in guard.packages}
+        else:
+            with contextlib.suppress(environments.NoEnvironmentError):
+                told |= environments.versions(guard.environment, *guard.packages)
+    python = ".".join(map(str, sys.version_info[:3]))
+    return ", ".join(f"{name} {number}" for name, number in {**told, "Python": python}.items())
+
+
+def main() -> None:
+    """Run what was asked for, and print it."""
+    parser = argparse.ArgumentParser(prog="python -m peers.conformance", description=__doc__)
+    named = {guard.name: guard for guard in GUARDS}
+    parser.add_argument("--guard", action="append", choices=list(named), help="one; default: all")
+    parser.add_argument("--check", action="append", choices=list(CHECKS), help="one; default: all")
+    parser.add_argument("--count", type=int, default=COUNT, help="wrong answers of a leak check")
+    parser.add_argument("--markdown", action="store_true", help="tables, rather than JSON")
+    parser.add_argument("--jobs", type=int, default=2, help="guards at a time")
+    parser.add_argument("--log", type=Path, help="a file for what adapters write to stderr")
+    options = parser.parse_args()
+    chosen = [named[name] for name in options.guard or named]
+    checks = options.check or list(CHECKS)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        found = pool.map(lambda guard: measure(guard, checks, options.count, options.log), chosen)
+        results = {guard.name: one for guard, one in zip(chosen, found, strict=True)}
+    if options.markdown:
+        print(markdown(chosen, results, _versions(chosen), date.today()))
+    else:
+        print(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""demur's guard around a chain: README, "Guard a chain", and docs/guard.md, "Streaming"."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from typing import Any
+
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_openai import ChatOpenAI
+
+from demur import CallPolicy, Guard, RefChecker
+
+SETTINGS = ("buffer", "sentence", "one call")
+
+
+def modes(setting: str, url: str, timeout: float) -> dict[str, Any]:
+    """The guard with its defaults, but for what `streaming` is.
+
+    "one call" does what the other products do: one request for a verdict, and nothing tried again.
+    """
+    options: dict[str, Any] = {"base_url": url, "api_key": "none"}
+    prompt = ChatPromptTemplate.from_template("{context}\n\nAnswer briefly: {question}")
+    chain = prompt | ChatOpenAI(model="chain", **options) | StrOutputParser()
+    judge = ChatOpenAI(model="judge", **options)
+    policy = CallPolicy(timeout=timeout)
+    if setting == "one call":
+        checker = RefChecker(judge, claims="sentences", call_policy=policy)
+        guard: Guard[Any, Any] = Guard(chain, checker, on_fail="block")
+    else:
+        checker = RefChecker(judge, call_policy=policy)
+        guard = Guard(chain, checker, streaming=setting)  # type: ignore[arg-type]
+
+    def given(question: str, contexts: list[str]) -> dict[str, Any]:
+        return {"question": question, "context": contexts}
+
+    async def whole(*call: Any) -> AsyncIterator[str]:
+        yield await guard.ainvoke(given(*call))
+
+    def stream(*call: Any) -> Iterator[str]:
+        yield from guard.stream(given(*call))
+
+    async def astream(*call: Any) -> AsyncIterator[str]:
+        async with aclosing(guard.astream(given(*call))) as pieces:  # type: ignore[type-var]
+            async for piece in pieces:
+                yield piece
+
+    async def events(*call: Any) -> AsyncIterator[str]:
+        async for event in guard.astream_events(given(*call), version="v2"):
+            if event["event"] != "on_chain_start":  # its data are what the client itself gave
+                yield repr({**event["data"], "input": None})
+
+    return {"whole": whole, "stream": stream, "astream": astream, "events": events}

@@ -1,0 +1,259 @@
+"""The checks: what is asked, and what is counted of what came back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from . import facts
+from .runner import Adapter, calls
+from .server import BEHAVIOURS, Seen, Server
+
+Counts = dict[str, Any]
+"""What a check found, as JSON."""
+Check = Callable[[Adapter, Server, tuple[str, ...], int], Counts]
+"""Of an adapter, the server, the adapter's modes and the count of calls of each kind."""
+
+PATIENCE = 30.0
+"""Seconds after which a call counts as hung; of hundreds at once `CROWD_PATIENCE`."""
+CROWD_PATIENCE = 120.0
+JUDGE_TIMEOUT = 1.0
+"""Seconds that a product is told to wait for a judge that never answers."""
+LEAVE_AFTER = 0.5
+"""Seconds that a client waits for a first piece before it goes away."""
+_BOUND = 240.0
+"""Seconds for one job, after which the adapter itself is given up."""
+
+
+def leak(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
+    """In each mode, what of wrong answers a client gets, and whether right ones come whole."""
+    asked = calls(list(range(10, 10 + 2 * count)), server.url())
+    found: Counts = {}
+    for mode in modes:
+        # Streams in threads one by one: what threads do to each other is another check's matter.
+        results = _ask(adapter, server, mode, asked, 1 if mode == "stream" else 5)
+        found[mode] = _told(results)
+    first = facts.RECOVERS.start
+    asked = calls(list(range(first + 1, first + 2 * count, 2)), server.url())
+    results = _ask(adapter, server, modes[0], asked, 5)
+    whole = sum(_is_whole(one) for one in results)
+    found["put right"] = {"wrong": count, "whole": whole, "leaked": sum(map(_leaked, results))}
+    return found
+
+
+def fails(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
+    """What becomes of wrong and right answers when the judge misbehaves, whole and streamed."""
+    numbers = list(range(10, 10 + 2 * max(1, count // 5)))
+    urls = {server.url(behaviour): behaviour for behaviour in BEHAVIOURS[1:]}
+    found: Counts = {}
+    for mode in _whole_and_streamed(modes):
+        # All at once: what a product waits for is not waited for five times.
+        asked = [call for url in urls for call in calls(numbers, url)]
+        results = _ask(adapter, server, mode, asked, len(asked), timeout=JUDGE_TIMEOUT)
+        for url, behaviour in urls.items():
+            wrong, right = _apart(one for one in results if one["url"] == url)
+            found[f"{mode}, {behaviour}"] = {
+                "wrong": dict(Counter(map(_fate_of_wrong, wrong))),
+                "right": dict(Counter(map(_fate_of_right, right))),
+                "seconds": round(max(one["seconds"] for one in (*wrong, *right)), 1),
+            }
+    return found
+
+
+def padding(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
+    """Whether the judge sees a wrong sentence amid 50 kB, and right answers pass all the same."""
+    count = max(1, count // 4)
+    found: Counts = {}
+    for name, numbers in (("answer", facts.PADDED_ANSWER), ("evidence", facts.PADDED_EVIDENCE)):
+        asked = list(numbers[: 2 * count])
+        results = _ask(adapter, server, modes[0], calls(asked, server.url()), 2)
+        told = _told(results)
+        told["seen"] = _seen(server, asked)
+        told["seconds"] = round(max(one["seconds"] for one in results), 1)
+        found[name] = told
+    return found
+
+
+def crowd(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
+    """500 calls at once, 100 streams, 20 streams in threads: verdicts wrong or mixed up."""
+    found: Counts = {}
+    for mode, times in (("whole", 25), ("astream", 5), ("stream", 1)):
+        if mode not in modes:
+            continue
+        numbers = list(range(4000, 4000 + times * count))
+        asked = calls(numbers, server.url())
+        results = _ask(adapter, server, mode, asked, len(asked), patience=CROWD_PATIENCE)
+        told = _told(results)
+        _, right = _apart(results)
+        told["mixed"] = sum(bool(facts.numbers(one["received"]) - {one["at"]}) for one in results)
+        told["mixed prompts"] = server.seen.mixed
+        told["errors"] = dict(Counter(_name(one) for one in right if one["ended"] == "raised"))
+        told["hung"] = sum(one["ended"] == "hung" for one in results)
+        told["requests"] = dict(server.seen.asked)
+        told["wall"] = round(max(one["seconds"] for one in results), 1)
+        found[mode] = told
+    return found
+
+
+def cancel(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
+    """Clients go away while the chain writes, and while the judge thinks: what goes on."""
+    count = max(1, count // 2)
+    found: Counts = {}
+    if "astream" not in modes:
+        return {"none": "no asynchronous mode: a thread that waits cannot go away"}
+    for name, numbers in (("chain", facts.SLOW_CHAIN), ("judge", facts.SLOW_JUDGE)):
+        server.seen = Seen()
+        done = adapter.job(
+            _BOUND,
+            mode="astream",
+            options={"timeout": 60.0},
+            # Right answers, which no verdict ends early.
+            calls=calls(list(numbers[: 2 * count : 2]), server.url()),
+            at_once=count,
+            patience=PATIENCE,
+            leave_after=LEAVE_AFTER,
+            next=calls([10], server.url()),
+        )
+        _check_prompts(server.seen)
+        found[name] = {
+            "left": count,
+            "open": done["open"],
+            "tasks": done["tasks"],
+            "threads": done["threads"],
+            "held": round(max(one["held"] for one in done["results"]), 1),
+            "next": all(map(_is_whole, done["next"])),
+        }
+    return found
+
+
+def forged(adapter: Adapter, server: Server, modes: tuple[str, ...], count: int) -> Counts:
+    """Wrong answers that hold the marks of a judge's prompt, to a judge that goes by them."""
+    numbers = list(facts.FORGED[: 2 * max(1, count // 4)])
+    told = _told(_ask(adapter, server, modes[0], calls(numbers, server.url()), 5))
+    return {**told, "seen": _seen(server, numbers)}
+
+
+CHECKS: dict[str, Check] = {
+    "leak": leak,
+    "fails": fails,
+    "padding": padding,
+    "crowd": crowd,
+    "cancel": cancel,
+    "forged": forged,
+}
+
+
+class BlindError(Exception):
+    """A check says nothing: the judge did not know a prompt, or the chain was never asked."""
+
+
+def _ask(
+    adapter: Adapter,
+    server: Server,
+    mode: str,
+    asked: list[dict[str, Any]],
+    at_once: int,
+    timeout: float = 60.0,
+    patience: float = PATIENCE,
+) -> list[dict[str, Any]]:
+    server.seen = Seen()
+    done = adapter.job(
+        _BOUND,
+        mode=mode,
+        options={"timeout": timeout},
+        calls=asked,
+        at_once=at_once,
+        patience=patience,
+    )
+    _check_prompts(server.seen)
+    results: list[dict[str, Any]] = done["results"]
+    return results
+
+
+def _check_prompts(seen: Seen) -> None:
+    """Refuse to count what an adapter that is wrong would show of a product.
+
+    Raises:
+        BlindError: See the class.
+    """
+    if seen.unknown:
+        raise BlindError(f"the judge does not know this prompt: {seen.unknown[0][:200]!r}")
+    if not seen.asked["chain"]:
+        raise BlindError("the chain's model was never asked")
+
+
+def _told(results: list[dict[str, Any]]) -> Counts:
+    """Counts of a list of calls of both kinds."""
+    wrong, right = _apart(results)
+    return {
+        "wrong": len(wrong),
+        "leaked": sum(map(_leaked, wrong)),
+        "canaries": sum(len(_canaries(one)) for one in wrong),
+        "right": len(right),
+        "whole": sum(map(_is_whole, right)),
+    }
+
+
+def _seen(server: Server, numbers: list[int]) -> int:
+    """Wrong answers whose every wrong sentence stood where the judge looks for the answer."""
+    judged = [server.seen.judged.get(at, set()) for at in numbers if facts.is_wrong(at)]
+    return sum(len(canaries) == len(facts.WRONG) for canaries in judged)
+
+
+def _apart(
+    results: Iterable[dict[str, Any]],
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    kinds: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
+    for one in results:
+        kinds[not facts.is_wrong(one["at"])].append(one)
+    return kinds
+
+
+def _canaries(one: dict[str, Any]) -> set[str]:
+    """What of a wrong answer reached the client, in what it got or in an error."""
+    return facts.canaries(one["received"] + one["error"])
+
+
+def _leaked(one: dict[str, Any]) -> bool:
+    return bool(_canaries(one))
+
+
+def _is_whole(one: dict[str, Any]) -> bool:
+    marks = facts.rights(facts.answer(one["at"], wrong=False))
+    return one["ended"] == "returned" and marks <= facts.rights(one["received"])
+
+
+def _fate_of_wrong(one: dict[str, Any]) -> str:
+    if one["ended"] == "hung":
+        return "hung"
+    if one["ended"] == "raised":
+        return "leaked, then raised" if _leaked(one) else "raised"
+    if not _leaked(one):
+        return "blocked"
+    marks = facts.marks(facts.answer(one["at"], wrong=True))
+    return "let through" if marks <= facts.marks(one["received"]) else "leaked, then stopped"
+
+
+def _fate_of_right(one: dict[str, Any]) -> str:
+    if one["ended"] in ("hung", "raised"):
+        return str(one["ended"])
+    if _is_whole(one):
+        return "let through"
+    return "cut short" if facts.marks(one["received"]) else "blocked"
+
+
+def _name(one: dict[str, Any]) -> str:
+    return str(one["error"]).partition(":")[0]
+
+
+def _whole_and_streamed(modes: tuple[str, ...]) -> list[str]:
+    return [modes[0], "astream" if "astream" in modes else "stream"]
+
+
+def any_hung(found: Counts) -> bool:
+    """Whether a call had not ended when it was given up."""
+    return any(
+        bool(value) if name == "hung" else isinstance(value, dict) and any_hung(value)
+        for name, value in found.items()
+    )

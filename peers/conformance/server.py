@@ -1,0 +1,269 @@
+"""A local server that speaks OpenAI's chat protocol, as the chain's model and as the judge.
+
+The name of the model says which of the two is asked, the path how the judge behaves
+(`http://127.0.0.1:PORT/BEHAVIOUR/v1`), and the number in the prompt what the answer is: hundreds of
+requests at a time are told apart without any state. A connection that the client closes ends its
+request at once, and is counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import facts, judge
+
+BEHAVIOURS = ("normal", "500", "429", "garbage", "empty", "silent")
+"""Of the judge. "silent": it takes the request, and never answers."""
+CHAIN, JUDGE = "chain", "judge"
+"""The names of the models."""
+TOKEN_SECONDS = 0.001
+"""Between two tokens of a stream."""
+LATENCY = 0.02
+"""Seconds until a model answers, or its first token comes."""
+SLOW_TOKEN_SECONDS, SLOW_LATENCY = 0.05, 8.0
+"""The same of the slow ones."""
+GARBAGE = "%%% ~~ 0x1F lorem ipsum dolor ;; <<>>"
+
+
+@dataclass
+class Seen:
+    """What was asked."""
+
+    open: Counter[str] = field(default_factory=Counter)
+    """Requests under way, by model."""
+    asked: Counter[str] = field(default_factory=Counter)
+    """Requests, by model."""
+    abandoned: Counter[str] = field(default_factory=Counter)
+    """Requests whose client went away, by model."""
+    judged: dict[int, set[str]] = field(default_factory=dict)
+    """By call, the canaries that stood in a text under judgement."""
+    prompts: dict[int, str] = field(default_factory=dict)
+    """By call, the last prompt of a judge."""
+    mixed: int = 0
+    """Prompts of a judge that hold marks of several calls."""
+    unknown: list[str] = field(default_factory=list)
+    """Prompts that nobody knows, their beginnings: an adapter is wrong."""
+    chained: Counter[int] = field(default_factory=Counter)
+    """Requests to the chain, by call."""
+
+
+class Server:
+    """A running server; see `serving`."""
+
+    def __init__(self) -> None:
+        """Nothing was asked."""
+        self.seen = Seen()
+        self.port = 0
+
+    def url(self, behaviour: str = "normal") -> str:
+        """The base URL under which the judge behaves so."""
+        return f"http://127.0.0.1:{self.port}/{behaviour}/v1"
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer a connection's requests until it is closed."""
+        early: bytes | None = b""
+        try:
+            while early is not None and (head := await _head(reader, early)) is not None:
+                method, path, length = head
+                body = await reader.readexactly(length) if length else b""
+                if method == "GET":
+                    await _send(writer, 200, {"open": dict(self.seen.open)})
+                    early = b""
+                else:
+                    early = await self._answer(path, json.loads(body), reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # clients that go away are what one check is about; the server's end is another
+        finally:
+            writer.close()
+
+    async def _answer(
+        self,
+        path: str,
+        request: dict[str, Any],
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> bytes | None:
+        """Answer one request; what was read of the next one, or None: the client went away."""
+        model = str(request.get("model"))
+        self.seen.asked[model] += 1
+        self.seen.open[model] += 1
+        replying = asyncio.ensure_future(self._reply(model, path.split("/")[1], request, writer))
+        # No client sends anything before it has its reply: what comes is the connection's end.
+        leaving = asyncio.ensure_future(reader.read(1))
+        try:
+            await asyncio.wait({replying, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            if not replying.done():
+                self.seen.abandoned[model] += 1
+                return None
+            await replying
+        finally:
+            self.seen.open[model] -= 1
+            for task in (replying, leaving):
+                task.cancel()
+            await asyncio.gather(replying, leaving, return_exceptions=True)
+        # The next request may follow faster than the watch over this one ends.
+        return b"" if leaving.cancelled() else leaving.result() or None
+
+    async def _reply(
+        self, model: str, behaviour: str, request: dict[str, Any], writer: asyncio.StreamWriter
+    ) -> None:
+        messages = request["messages"]
+        text = json.dumps(messages)
+        call = facts.asked_about(text)
+        stream = bool(request.get("stream"))
+        if model == CHAIN:
+            said, slow = self._speak(call), call in facts.SLOW_CHAIN
+        else:
+            said, slow = self._judge(call, messages), call in facts.SLOW_JUDGE
+            behaved = await _misbehave(behaviour, writer)
+            if behaved is None:
+                return
+            said = said if behaved == "normal" else behaved.removeprefix("text:")
+        # A slow chain that streams has its first tokens soon, and the last ones late.
+        if not stream or model == JUDGE:
+            await asyncio.sleep(SLOW_LATENCY if slow else LATENCY)
+        if stream:
+            await _stream(writer, model, said, SLOW_TOKEN_SECONDS if slow else TOKEN_SECONDS)
+        else:
+            await _send(writer, 200, _completion(model, said, text))
+
+    def _speak(self, call: int | None) -> str:
+        if call is None:
+            return "Nothing is known of that."
+        self.seen.chained[call] += 1
+        wrong = facts.is_wrong(call)
+        if call in facts.RECOVERS:
+            wrong = wrong and self.seen.chained[call] == 1
+        return facts.answer(call, wrong)
+
+    def _judge(self, call: int | None, messages: list[dict[str, Any]]) -> str:
+        try:
+            reading = judge.read(messages)
+        except judge.UnknownPromptError as error:
+            self.seen.unknown.append(str(error))
+            return GARBAGE
+        at = call if call is not None else -1
+        self.seen.judged.setdefault(at, set()).update(facts.canaries(reading.text))
+        self.seen.prompts[at] = "\n".join(str(message.get("content")) for message in messages)
+        self.seen.mixed += len(facts.numbers(self.seen.prompts[at])) > 1
+        return reading.reply(facts.supported(reading.text, reading.evidence))
+
+
+async def _misbehave(behaviour: str, writer: asyncio.StreamWriter) -> str | None:
+    """Do as the path says; "normal", "text:" and what to say for a verdict, or None: it is done."""
+    if behaviour in ("500", "429"):
+        await _send(writer, int(behaviour), {"error": {"message": "told to", "code": None}})
+        return None
+    if behaviour == "silent":
+        await asyncio.sleep(3600)
+    return {"garbage": f"text:{GARBAGE}", "empty": "text:"}.get(behaviour, "normal")
+
+
+async def _head(reader: asyncio.StreamReader, early: bytes) -> tuple[str, str, int] | None:
+    """Method, path and length of the next request; None: the connection has ended."""
+    try:
+        head = (early + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+    except asyncio.IncompleteReadError:
+        return None
+    first, *lines = head.split("\r\n")
+    fields = {
+        name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)
+    }
+    method, path, _ = first.split(" ", 2)
+    return method, path, int(fields.get("content-length", 0))
+
+
+async def _send(writer: asyncio.StreamWriter, status: int, said: dict[str, Any]) -> None:
+    body = json.dumps(said).encode()
+    head = (
+        f"HTTP/1.1 {status} Told\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    writer.write(head.encode() + body)
+    await writer.drain()
+
+
+async def _stream(
+    writer: asyncio.StreamWriter, model: str, said: str, seconds_a_token: float
+) -> None:
+    head = (
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    writer.write(head.encode())
+    pieces = list(facts.words(said))
+    # Long answers come in larger pieces: their length is the matter, not their pace.
+    size = 1 + len(pieces) // 2000
+    async for event in _events(model, pieces, size, seconds_a_token):
+        line = f"data: {event}\n\n".encode()
+        writer.write(b"%x\r\n%b\r\n" % (len(line), line))
+        await writer.drain()
+    writer.write(b"0\r\n\r\n")
+    await writer.drain()
+
+
+async def _events(
+    model: str, pieces: list[str], size: int, seconds_a_token: float
+) -> AsyncIterator[str]:
+    def chunk(delta: dict[str, Any], reason: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "finish_reason": reason}
+        kind = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1}
+        return json.dumps({**kind, "model": model, "choices": [choice]})
+
+    yield chunk({"role": "assistant", "content": ""})
+    for at in range(0, len(pieces), size):
+        await asyncio.sleep(seconds_a_token)
+        yield chunk({"content": "".join(pieces[at : at + size])})
+    yield chunk({}, "stop")
+    yield "[DONE]"
+
+
+def _completion(model: str, said: str, prompt: str) -> dict[str, Any]:
+    message = {"role": "assistant", "content": said}
+    tokens = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(said) // 4}
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {**tokens, "total_tokens": sum(tokens.values())},
+    }
+
+
+@contextmanager
+def serving() -> Iterator[Server]:
+    """Serve on a free port of the loopback for the length of the block."""
+    server = Server()
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="conformance server", daemon=True)
+    thread.start()
+
+    async def start() -> asyncio.Server:
+        # Heads hold no bodies, and a backlog that 500 clients fit into.
+        return await asyncio.start_server(server.handle, "127.0.0.1", 0, backlog=2048)
+
+    listening = asyncio.run_coroutine_threadsafe(start(), loop).result()
+    server.port = listening.sockets[0].getsockname()[1]
+    try:
+        yield server
+    finally:
+        asyncio.run_coroutine_threadsafe(_close(listening), loop).result()
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+async def _close(listening: asyncio.Server) -> None:
+    listening.close()
+    own = asyncio.current_task()
+    others = [task for task in asyncio.all_tasks() if task is not own]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
