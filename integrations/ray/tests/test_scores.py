@@ -82,8 +82,7 @@ def test_the_same_from_parquet_to_parquet(tmp_path: Path, server: OpenAIServer) 
     scored = score(
         ray.data.read_parquet(str(tmp_path / "rows.parquet")),
         evaluators,
-        out=tmp_path / "scores.jsonl",
-        workers=2,
+        out=tmp_path / "scores.jsonl",  # by a worker for each CPU, and Ray Data reads beside them
     )
     scored.write_parquet(str(tmp_path / "scores"))
     back = ray.data.read_parquet(str(tmp_path / "scores"))

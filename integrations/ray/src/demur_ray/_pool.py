@@ -334,16 +334,16 @@ class Pool:
 
 def _actor(share: int, num_cpus: float | None, num_gpus: float) -> Any:
     """A worker. Ray starts it anew whenever it dies, and tells what was under way in it as lost."""
-    reserved = {} if num_cpus is None else {"num_cpus": num_cpus}
     return (
         ray.remote(Worker)
         .options(
             max_concurrency=share + _SPARE_THREADS,
             max_restarts=-1,
             max_task_retries=0,
+            # Told in any case: one that says only how many GPUs it needs reserves a CPU too.
+            num_cpus=num_cpus or 0,
             num_gpus=num_gpus,
             scheduling_strategy="SPREAD",
-            **reserved,
         )
         .remote()
     )
