@@ -101,7 +101,7 @@ def test_the_readmes_command_and_its_example_run_as_typed(python: Path, tmp_path
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     command, example = blocks("console")[0].split(), blocks("python")[0]
     local = ["--json", *("local" if word == "auto" else word for word in command[2:])]
-    begun = "import ray\nray.init(include_dashboard=False, num_cpus=3)\n"
+    begun = 'import ray\nray.init("local", include_dashboard=False, num_cpus=3)\n'
     with openai_server(lambda request, number: judges.reply(request)) as server:
         shown = run(tmp_path, server.url, python, "-m", "demur", "score", *local)
         run(tmp_path, server.url, python, "-c", begun + example)
