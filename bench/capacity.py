@@ -1,4 +1,4 @@
-"""What it takes to score many answers: calls, tokens, hours, money, and where each part ends.
+"""What it takes to score many answers: calls, tokens, hours, cores and money.
 
     make bench        or: python -m bench.capacity [--answers 32]
     python -m bench.capacity --requests-per-minute 30000 --price-in 0.4 --price-out 1.6
@@ -6,7 +6,7 @@
 What one answer costs is measured here: each method judges the same answers of five facts over three
 passages of 80 words, and asks a server that counts tokens (`bench.fixed_latency_server`). All else
 is arithmetic. The limits of the endpoint and the prices are yours to give: the defaults stand for
-nobody's. What the other parts carry is in `PARTS`, each with the command that measured it.
+nobody's.
 
 The CPU is that of this process, with the HTTP client. A cross-encoder's weights are random numbers
 in the shape of DeBERTa v3 base, since its time does not depend on them.
@@ -114,21 +114,6 @@ class Endpoint:
         return (costs.prompt * self.price_in + costs.reply * self.price_out) / 1e6
 
 
-@dataclass(frozen=True)
-class Part:
-    """Something that all answers pass through, and what to use where it ends."""
-
-    name: str
-    carries: str
-    ends: str
-    beyond: str
-    measured: str
-    """The command, and the day."""
-
-
-PARTS: tuple[Part, ...] = ()
-
-
 def main() -> None:
     """Measure, compute and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -156,7 +141,6 @@ def main() -> None:
     _tell_time(costs, endpoint)
     _tell_money(costs, endpoint)
     _tell_cores(costs, local, endpoint)
-    _tell_parts()
 
 
 # --- What one answer takes ----------------------------------------------------------------------
@@ -364,13 +348,6 @@ def _tell_cores(costs: Mapping[str, Costs], local: Local, endpoint: Endpoint) ->
             cores = [f"{rate * one.cpu:,.1f}", f"{rate * seconds:,.1f}"]
         rows.append([name, *cores, *(_time(count * seconds) for count in COUNTS)])
     _table(["method", "cores", "with models", *_HEADS], rows)
-
-
-def _tell_parts() -> None:
-    _table(
-        ["part", "carries", "ends", "from there on", "measured by"],
-        [[part.name, part.carries, part.ends, part.beyond, part.measured] for part in PARTS],
-    )
 
 
 _HEADS = [f"{count:,}" for count in COUNTS]

@@ -30,7 +30,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from typing import Any
 from urllib.request import urlopen
 
@@ -268,7 +267,7 @@ def main() -> None:
         asyncio.run(_serve(options.serve, options.seed))
         return
     print(
-        f"{datetime.now(timezone.utc):%Y-%m-%d}: {options.rate:g} questions a second for "
+        f"{options.rate:g} questions a second for "
         f"{options.seconds:g} s to each row, seed {options.seed}. Milliseconds.\n"
     )
     columns = ("p50", "p95", "p99", "longest", "added at p50", "p95", "p99")
