@@ -23,7 +23,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bench import fewl_texts as made
-from bench.scheduling import server
+from bench.serving import served
 from langchain_openai import ChatOpenAI
 
 from demur import FEWL, Evaluation, RefChecker, ReverseValidation, Sample
@@ -148,8 +148,8 @@ def main() -> None:
 
 def measured(answers: int) -> dict[str, Costs]:
     """What each method takes for one answer."""
-    with server(0.02) as (url, _):
-        model = ChatOpenAI(base_url=url, api_key="none", model="none", max_retries=0)
+    with served("bench.fixed_latency_server", "--latency", 0.02) as ready:
+        model = ChatOpenAI(base_url=ready["url"], api_key="none", model="none", max_retries=0)
         encoder = _Counted()
         methods: dict[str, Evaluator] = {
             "RefChecker, sentences, joint": RefChecker(model, claims="sentences"),
@@ -271,7 +271,7 @@ def _pair_seconds() -> float:
 def _tell_costs(costs: Mapping[str, Costs], local: Local) -> None:
     _table(
         [
-            "one answer",
+            "method",
             "calls",
             "tokens in",
             "tokens out",

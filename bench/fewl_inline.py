@@ -12,19 +12,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import statistics
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from bench import fewl_texts as made
 from bench.fewl import Clock
 from bench.fewl_texts import WordVectors
+from bench.serving import served
 from langchain_core.runnables import Runnable
 from langchain_openai import ChatOpenAI
 
@@ -51,12 +48,12 @@ def main() -> None:
     over = []
     with (
         tempfile.TemporaryDirectory(prefix="demur-bench-") as folder,
-        _server(options.latency) as url,
+        served("bench.fixed_latency_server", "--latency", options.latency) as ready,
         closing(asyncio.new_event_loop()) as loop,
     ):
         # Of the same name they would be one, and equal requests in flight are sent once.
         models = [
-            ChatOpenAI(base_url=url, api_key="none", model=f"none-{at}", max_retries=0)
+            ChatOpenAI(base_url=ready["url"], api_key="none", model=f"none-{at}", max_retries=0)
             for at in range(made.N)
         ]
         for name, some in {"one model": models[:1], "five models": models}.items():
@@ -117,18 +114,6 @@ def _calls(found: Evaluation) -> int:
     if found.score is None or found.details["neighbors_used"] != made.K:
         raise RuntimeError(f"expected a score with {made.K} neighbours, got: {found.details}")
     return found.usage.calls
-
-
-@contextmanager
-def _server(latency: float) -> Iterator[str]:
-    """The server's URL while it runs."""
-    command = [sys.executable, "-m", "bench.fixed_latency_server", "--latency", str(latency)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            yield json.loads(process.stdout.readline())["url"]
-        finally:
-            process.terminate()
 
 
 if __name__ == "__main__":

@@ -2,11 +2,10 @@
 
     python -m bench.fixed_latency_server --latency 0.2
 
-It runs in a process of its own, so that what it costs is not counted as the client's, and prints
-one line of JSON when it is ready: its URL, and what it counts tokens with. The tags in a prompt say
-what is asked for, or its last line; the claims are taken from the answer, and every claim is
-supported. A prompt without tags is answered with ten sentences, for each word of which it takes
-`--word` seconds more, streamed or not.
+Its line of JSON (see `bench.serving`) also says what it counts tokens with. The tags in a prompt
+say what is asked for, or its last line. The claims are taken from the answer, and every claim is
+supported, also by the log-probabilities of a request that wants them. A prompt without tags is
+answered with ten sentences, for each word of which it takes `--word` seconds more, streamed or not.
 """
 
 from __future__ import annotations
@@ -14,15 +13,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import re
 from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-from demur._text import count_tokens
+from bench.serving import Connection, serve, tokenizer
 
 # What the chat format adds to the tokens of the texts, by message and by reply.
 _PER_MESSAGE = 4
@@ -39,7 +35,7 @@ def main() -> None:
 
 
 async def _serve(latency: float, word: float) -> None:
-    count, counted_with = _tokenizer()
+    count, counted_with = tokenizer()
     replies: dict[bytes, list[bytes]] = {}
 
     def respond(request: bytes) -> list[bytes]:
@@ -48,33 +44,11 @@ async def _serve(latency: float, word: float) -> None:
             replies[request] = _parts(json.loads(request), count)
         return replies[request]
 
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        lambda: _Connection(latency, word, respond), "127.0.0.1", 0, backlog=256
-    )
-    port = server.sockets[0].getsockname()[1]
-    print(json.dumps({"url": f"http://127.0.0.1:{port}/v1", "tokens": counted_with}), flush=True)
-    await server.serve_forever()
+    await serve(lambda: _Answering(latency, word, respond), tokens=counted_with)
 
 
-def _tokenizer() -> tuple[Callable[[str], int], str]:
-    """What counts tokens, and its name: OpenAI's tokenizer where its table can be had."""
-    import tiktoken
-
-    # LlamaIndex ships the table, which tiktoken would fetch.
-    if (llama_index := find_spec("llama_index.core")) and llama_index.origin:
-        tables = Path(llama_index.origin).parent / "_static" / "tiktoken_cache"
-        os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(tables))
-    try:
-        encoding = tiktoken.get_encoding("o200k_base")
-    except Exception as error:  # whatever its HTTP client raises
-        why = f"no table for tiktoken here: {type(error).__name__}"
-        return count_tokens, f"demur's estimate ({why}; TIKTOKEN_CACHE_DIR may name a folder of it)"
-    return lambda text: len(encoding.encode(text, disallowed_special=())), "tiktoken, o200k_base"
-
-
-class _Connection(asyncio.Protocol):
-    """As much of HTTP/1.1 as OpenAI's client speaks."""
+class _Answering(Connection):
+    """Sends a reply after its time, part by part."""
 
     def __init__(
         self, latency: float, word: float, respond: Callable[[bytes], list[bytes]]
@@ -82,27 +56,12 @@ class _Connection(asyncio.Protocol):
         self._latency = latency
         self._word = word
         self._respond = respond
-        self._received = b""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self._received += data
-        head, found, body = self._received.partition(b"\r\n\r\n")
-        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
-        if not found or (length and len(body) < int(length[1])):
-            return
-        self._received = b""  # a client waits for the reply before it sends the next request
+    def asked(self, head: bytes, body: bytes) -> None:
         loop = asyncio.get_running_loop()
         due = loop.time() + self._latency
         for at, part in enumerate(self._respond(body)):
-            loop.call_at(due + at * self._word, partial(self._reply, part))
-
-    def _reply(self, response: bytes) -> None:
-        if not self._transport.is_closing():
-            self._transport.write(response)
+            loop.call_at(due + at * self._word, partial(self.write, part))
 
 
 def _parts(request: dict[str, Any], count: Callable[[str], int]) -> list[bytes]:

@@ -14,18 +14,16 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import json
 import re
 import statistics
-import subprocess
-import sys
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from functools import cache, partial
 from typing import Any
 
+from bench.serving import served
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.output_parsers import StrOutputParser
@@ -221,7 +219,9 @@ def _first_sentence(options: argparse.Namespace, loop: Loop) -> list[str]:
     print("seconds until          | first sentence          | end")
     print("                       | sentence  buffer  ratio | sentence  buffer  ratio")
     over = []
-    with _server(options) as url:
+    timing = ("--latency", options.latency, "--word", options.word)
+    with served("bench.fixed_latency_server", *timing) as ready:
+        url = ready["url"]
         model = ChatOpenAI(base_url=url, api_key="none", model="none", max_retries=0)
         chain = _PROMPT | model | StrOutputParser()
         checker = RefChecker(model, checker="joint")
@@ -265,19 +265,6 @@ async def _aread(guard: Guard[Any, Any]) -> tuple[float, float]:
     async for _ in guard.astream(_GIVEN):
         first = first or time.perf_counter() - started
     return first, time.perf_counter() - started
-
-
-@contextmanager
-def _server(options: argparse.Namespace) -> Iterator[str]:
-    """The server's URL while it runs."""
-    command = [sys.executable, "-m", "bench.fixed_latency_server"]
-    command += ["--latency", str(options.latency), "--word", str(options.word)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            yield json.loads(process.stdout.readline())["url"]
-        finally:
-            process.terminate()
 
 
 if __name__ == "__main__":

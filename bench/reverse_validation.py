@@ -15,7 +15,8 @@ import asyncio
 import math
 from contextlib import closing
 
-from bench.scheduling import Bare, Run, Subject, in_loop, measure, server, tokens
+from bench.scheduling import Bare, Run, Subject, in_loop, measure, tokens
+from bench.serving import served
 from langchain_openai import ChatOpenAI
 
 from demur import CallPolicy, ReverseValidation
@@ -36,7 +37,11 @@ def main() -> None:
 
     asked = samples(options.answers)
     over = []
-    with server(options.latency) as (url, counted), closing(asyncio.new_event_loop()) as loop:
+    with (
+        served("bench.fixed_latency_server", "--latency", options.latency) as ready,
+        closing(asyncio.new_event_loop()) as loop,
+    ):
+        url, counted = ready["url"], ready["tokens"]
         model = ChatOpenAI(base_url=url, api_key="none", model="none", max_retries=0)
         policy = CallPolicy(max_concurrency=max(options.concurrency))
         subjects = {

@@ -13,18 +13,16 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import math
 import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
+from bench.serving import served
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.messages import BaseMessage
@@ -140,7 +138,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help=f"from {_REPEATED_FROM} at a time")
     options = parser.parse_args()
 
-    with server(options.latency) as (url, counted_with), closing(asyncio.new_event_loop()) as loop:
+    with (
+        served("bench.fixed_latency_server", "--latency", options.latency) as ready,
+        closing(asyncio.new_event_loop()) as loop,
+    ):
+        url, counted_with = ready["url"], ready["tokens"]
         model = ChatOpenAI(base_url=url, api_key="none", model="none", max_retries=0)
         print(f"{options.answers} answers, {options.latency * 1000:.0f} ms a call")
         print(f"tokens counted with: {counted_with}\n")
@@ -275,19 +277,6 @@ def _spent(run: Run, at_once: int = 1) -> Spent:
 def tokens(usage: Usage) -> int:
     """Of prompts and replies."""
     return usage.input_tokens + usage.output_tokens
-
-
-@contextmanager
-def server(latency: float) -> Iterator[tuple[str, str]]:
-    """The server's URL while it runs, and what it counts tokens with."""
-    command = [sys.executable, "-m", "bench.fixed_latency_server", "--latency", str(latency)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            ready = json.loads(process.stdout.readline())
-            yield ready["url"], ready["tokens"]
-        finally:
-            process.terminate()
 
 
 if __name__ == "__main__":

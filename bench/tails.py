@@ -23,16 +23,15 @@ import json
 import math
 import random
 import re
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.request import urlopen
 
+from bench.serving import Connection, serve, served
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_openai import ChatOpenAI
 
@@ -91,25 +90,12 @@ def fate_of(case: str, seed: int, item: int, asked: int) -> Fate:
 # --- The server ----------------------------------------------------------------------------------
 
 
-class _Connection(asyncio.Protocol):
-    """As much of HTTP/1.1 as OpenAI's client speaks, one request after the other."""
-
+class _Answering(Connection):
     def __init__(self, fate: Callable[[str, int], Fate], counts: Counter[str]) -> None:
         self._fate = fate
         self._counts = counts
-        self._received = b""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self._received += data
-        head, found, body = self._received.partition(b"\r\n\r\n")
-        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
-        if not found or (length and len(body) < int(length[1])):
-            return
-        self._received = b""
+    def asked(self, head: bytes, body: bytes) -> None:
         if head.startswith(b"GET"):
             self._send(200, dict(self._counts))
             return
@@ -125,10 +111,9 @@ class _Connection(asyncio.Protocol):
             asyncio.get_running_loop().call_later(fate.seconds, self._send, fate.status, reply)
 
     def _send(self, status: int, reply: Mapping[str, Any]) -> None:
-        if not self._transport.is_closing():  # a client that was cancelled is gone
-            body = json.dumps(reply)
-            head = f"HTTP/1.1 {status} -\r\nContent-Type: application/json\r\n"
-            self._transport.write(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+        body = json.dumps(reply)
+        head = f"HTTP/1.1 {status} -\r\nContent-Type: application/json\r\n"
+        self.write(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
 
 
 def _completion(text: str) -> dict[str, Any]:
@@ -150,25 +135,7 @@ async def _serve(case: str, seed: int) -> None:
         asked[row, item] += 1
         return fate_of(case, seed, item, asked[row, item] - 1)
 
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        lambda: _Connection(fate, counts), "127.0.0.1", 0, backlog=256
-    )
-    port = server.sockets[0].getsockname()[1]
-    print(json.dumps({"url": f"http://127.0.0.1:{port}"}), flush=True)
-    await server.serve_forever()
-
-
-@contextmanager
-def _server(case: str, seed: int) -> Iterator[str]:
-    """The server's URL while it runs."""
-    command = [sys.executable, "-m", "bench.tails", "--serve", case, "--seed", str(seed)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            yield json.loads(process.stdout.readline())["url"]
-        finally:
-            process.terminate()
+    await serve(lambda: _Answering(fate, counts))
 
 
 # --- The rows ------------------------------------------------------------------------------------
@@ -201,7 +168,7 @@ def _runnable(url: str, name: str, how: tuple[CallPolicy, Budget] | None) -> Run
     if how is None:
         return CHAIN
     policy, budget = how
-    model = ChatOpenAI(base_url=f"{url}/v1", api_key="none", model=name, max_retries=0)
+    model = ChatOpenAI(base_url=url, api_key="none", model=name, max_retries=0)
     judge = RefChecker(model, claims="sentences", call_policy=policy)
     guard: Guard[int, Any] = Guard(
         CHAIN, judge, question=str, on_fail="abstain", budget=budget, on_error="closed"
@@ -297,7 +264,8 @@ def _case(case: str, options: argparse.Namespace) -> tuple[dict[str, Row], float
     def beginning_at(share: float) -> list[float]:
         return [(at + share * options.seconds) % options.seconds for at in arrivals]
 
-    with _server(case, options.seed) as url:
+    with served("bench.tails", "--serve", case, "--seed", options.seed) as ready:
+        url = ready["url"]
         made = {name: _runnable(url, name, how) for name, how in rows(options).items()}
 
         async def side_by_side() -> tuple[list[Row], float]:
@@ -313,7 +281,7 @@ def _case(case: str, options: argparse.Namespace) -> tuple[dict[str, Row], float
 
         measured, busy = asyncio.run(side_by_side())
         found = dict(zip(made, measured, strict=True))
-        with urlopen(f"{url}/counts") as reply:  # our own server
+        with urlopen(url) as reply:  # our own server
             counts = json.load(reply)
     for name, row in found.items():
         row.requests = max(0, counts.get(name, 0) - 1)  # without that of _FIRST

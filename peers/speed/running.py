@@ -18,6 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+from bench.serving import served
+
 from peers import environments
 from peers.speed.rows import Row, answers_at
 from peers.speed.texts import Text, Unit, texts
@@ -129,14 +131,8 @@ def _ask(url: str, body: bytes | None = None) -> Any:
 @contextmanager
 def serving(latency: float) -> Iterator[Server]:
     """The server while the block runs; every request takes `latency` seconds."""
-    command = [sys.executable, "-m", "peers.speed.server", "--latency", str(latency)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=_ROOT) as process:
-        try:
-            assert process.stdout is not None
-            ready = json.loads(process.stdout.readline())
-            yield Server(ready["url"], ready["tokens"])
-        finally:
-            process.terminate()
+    with served("peers.speed.server", "--latency", latency) as ready:
+        yield Server(ready["url"], ready["tokens"])
 
 
 class Adapter:

@@ -2,9 +2,8 @@
 
     python -m peers.speed.server --latency 0.2
 
-Every request takes the same time. It runs in a process of its own, so that what it costs is no
-client's CPU, and prints one line of JSON when it is ready: its URL, and what it counts tokens with.
-`peers.speed.replies` says what it replies. Beside `POST /v1/chat/completions`:
+Every request takes the same time. Its line of JSON (see `bench.serving`) also says what it counts
+tokens with. `peers.speed.replies` says what it replies. Beside `POST /v1/chat/completions`:
 
 - `POST /reset` with `{"share": 0.2, "seed": 0}` sets the counts to zero, and how many of the
   requests to spoil from now on, with the faults of `python -m tools.faults` that need no patience
@@ -17,19 +16,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
-import re
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 
-from demur._text import count_tokens
+from bench.serving import Connection, serve, tokenizer
+
 from peers.speed.replies import UnknownPromptError, reply_to, text_of
 from support.faults import FAULTS, Faulty  # the tests' faults, which are no package's
 from support.openai_server import Answer
@@ -148,25 +145,14 @@ def _body(answer: Answer, request: dict[str, Any], read: int, written: int) -> b
     return json.dumps(response).encode()
 
 
-class _Connection(asyncio.Protocol):
-    """As much of HTTP/1.1 as the peers' clients speak."""
+class _Answering(Connection):
+    """Answers as the script says, after the latency."""
 
     def __init__(self, script: Script, latency: float) -> None:
         self._script = script
         self._latency = latency
-        self._received = b""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        self._received += data
-        head, found, body = self._received.partition(b"\r\n\r\n")
-        length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
-        if not found or (length and len(body) < int(length[1])):
-            return
-        self._received = b""  # a client waits for the reply before it sends the next request
+    def asked(self, head: bytes, body: bytes) -> None:
         if head.startswith(b"GET /counts "):
             self._send(Answer(), json.dumps(asdict(self._script.counts)).encode())
         elif head.startswith(b"POST /reset "):
@@ -181,8 +167,8 @@ class _Connection(asyncio.Protocol):
     def _answer(self, due: float, answer: Answer, reply: bytes) -> None:
         self._script.end(asyncio.get_running_loop().time() - due)
         if answer.cut:
-            self._transport.close()
-        elif not self._transport.is_closing():
+            self.close()
+        else:
             self._send(answer, reply)
 
     def _send(self, answer: Answer, reply: bytes) -> None:
@@ -193,40 +179,15 @@ class _Connection(asyncio.Protocol):
         }
         lines = [f"HTTP/1.1 {answer.status} -", *(f"{name}: {of}" for name, of in headers.items())]
         head = "\r\n".join([*lines, "", ""]).encode()
-        self._transport.write(head + reply[: int(answer.sent * len(reply))])
+        self.write(head + reply[: int(answer.sent * len(reply))])
         if answer.sent < 1:
-            self._transport.close()
-
-
-def counted_with() -> tuple[Count, str]:
-    """What counts tokens, and its name: OpenAI's tokenizer where its table can be had.
-
-    LlamaIndex ships the table, and tiktoken takes it from there unless `TIKTOKEN_CACHE_DIR` names
-    another folder.
-    """
-    import tiktoken
-
-    found = find_spec("llama_index")
-    for place in (found.submodule_search_locations or ()) if found else ():
-        os.environ.setdefault("TIKTOKEN_CACHE_DIR", f"{place}/core/_static/tiktoken_cache")
-    try:
-        encoding = tiktoken.get_encoding("o200k_base")
-    except Exception as error:  # whatever its HTTP client raises
-        why = f"no table for tiktoken here: {type(error).__name__}"
-        return count_tokens, f"demur's estimate ({why})"
-    return lambda text: len(encoding.encode(text, disallowed_special=())), "tiktoken, o200k_base"
+            self.close()
 
 
 async def _serve(latency: float) -> None:
-    count, name = counted_with()
+    count, name = tokenizer()
     script = Script(count)
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(
-        lambda: _Connection(script, latency), "127.0.0.1", 0, backlog=512
-    )
-    port = server.sockets[0].getsockname()[1]
-    print(json.dumps({"url": f"http://127.0.0.1:{port}/v1", "tokens": name}), flush=True)
-    await server.serve_forever()
+    await serve(lambda: _Answering(script, latency), tokens=name)
 
 
 def main() -> None:
