@@ -7,11 +7,7 @@ made once for this module; its packages come from the index that pip is set up f
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import textwrap
-import venv
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -20,6 +16,8 @@ import pytest
 
 from demur.errors import LocalModelError
 from readme import blocks
+from support import installed
+from support.installed import environment, pip, wheel_of
 from support.openai_server import openai_server
 from support.rag import application
 
@@ -29,62 +27,24 @@ HERE = Path(__file__).parents[1]
 ROOT = HERE.parents[1]
 CORE = f"{ROOT}[chroma]"
 """With what the README's embedding and its few-shot examples need."""
-UNREACHABLE = ("Failed to establish a new connection", "Name or service not known", "timed out")
-PIP = ["-m", "pip", "--disable-pip-version-check", "--no-input"]
-
-
-def pip(python: str | Path, *arguments: str) -> None:
-    """Run pip; skip where it reaches no index, and fail where anything else is wrong."""
-    done = subprocess.run([str(python), *PIP, *arguments], capture_output=True, text=True)
-    if done.returncode == 0:
-        return
-    said = done.stdout + done.stderr
-    if any(sign in said for sign in UNREACHABLE):
-        pytest.skip(
-            "NOT TESTED: that llama-index-evaluation-demur installs beside openai 2, and that its "
-            f"README's examples run there. pip reaches no index: {said[-300:]}"
-        )
-    pytest.fail(f"pip {' '.join(arguments)} failed:\n{said[-3000:]}")
-
-
-# What reaches the index is of the module's scope: in a test nothing leaves the machine.
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The distribution, built."""
-    folder = tmp_path_factory.mktemp("built")
-    pip(sys.executable, "wheel", "--no-deps", "--wheel-dir", str(folder), str(HERE))
-    (made,) = folder.glob("*.whl")
-    return made
+    return wheel_of(HERE, tmp_path_factory.mktemp("built"))
 
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with what the README has its reader install."""
-    folder = tmp_path_factory.mktemp("installed") / "venv"
-    venv.create(folder, symlinks=os.name != "nt")
-    made = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    # By this environment's pip, which is newer than the one that a new environment brings.
     further = ["llama-index-llms-openai", "llama-index-embeddings-langchain"]
-    pip(sys.executable, "--python", str(made), "install", CORE, str(wheel), *further)
-    return made
+    return environment(tmp_path_factory.mktemp("installed") / "venv", CORE, wheel, *further)
 
 
 def run(python: Path, folder: Path, code: str, **variables: str) -> Any:
-    """Run code in the environment, which sees nothing of this checkout; what it prints last."""
-    dropped = ("PYTHON", "OPENAI", "LANGSMITH", "COV_")
-    here = {name: value for name, value in os.environ.items() if not name.startswith(dropped)}
-    done = subprocess.run(
-        [str(python), "-c", code],
-        cwd=folder,
-        env={**here, "PYTHONNOUSERSITE": "1", **variables},
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
-    assert done.returncode == 0, done.stderr[-3000:] or done.stdout[-3000:]
-    return json.loads(done.stdout.splitlines()[-1])
+    """Run code in the environment; what it prints last."""
+    return json.loads(installed.run(folder, python, "-c", code, **variables).splitlines()[-1])
 
 
 # --- What is installed ----------------------------------------------------------------------------
@@ -99,7 +59,7 @@ def test_it_installs_beside_openai_2(python: Path, tmp_path: Path) -> None:
     found = run(python, tmp_path, textwrap.dedent(code))
     assert found["openai"].partition(".")[0] == "2"
     assert found["llama-index-core"].startswith("0.14.")
-    pip(sys.executable, "--python", str(python), "check")
+    pip("--python", python, "check")
 
 
 def test_it_needs_no_package_of_a_model(python: Path, tmp_path: Path) -> None:
