@@ -74,9 +74,11 @@ def _run(name: str, *command: str) -> None:
 def main() -> None:
     """Make environments, or list them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("name", nargs="*", choices=[*names(), []], help="a peer; all: --all")
+    parser.add_argument("name", nargs="*", help=f"some of {', '.join(names())}")
     parser.add_argument("--all", action="store_true", help="make every one")
     options = parser.parse_args()
+    if unknown := [name for name in options.name if name not in names()]:
+        parser.error(f"expected some of {', '.join(names())}, got {', '.join(unknown)}")
     wanted = names() if options.all else options.name
     for name in wanted:
         print(f"{name}: {python(name)}")

@@ -1,4 +1,4 @@
-"""Where the workers of a cluster come from: a package that knows the kind of cluster."""
+"""How `--ray` finds demur-ray, which demur does not import."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from demur.evaluators import Fitted
 from demur.scoring import Scorer
 
 GROUP = "demur.clusters"
-"""The entry points through which clusters are found, by their kind. Each is a function as `Open`
-has it, and raises DemurError where there is no such cluster, or its workers cannot score."""
+"""The group of entry points in which demur-ray has its own, `ray`: a function as `Open` has it. It
+raises DemurError where there is no such cluster, or its workers cannot score."""
 
 
 class Cluster(Protocol):

@@ -15,8 +15,8 @@ from demur.runtime.scope import remaining_seconds
 T = TypeVar("T")
 
 GRACE = 0.25
-"""Seconds beyond the limit for what only has to be put together or written down. Work of this
-process gets them once, and the evaluator around it twice, so that it can still say what it found
+"""Seconds that work may take beyond its limit, to put together or write down what it has. Local
+work gets them once. The evaluator around it gets them twice, and so can still tell what it found
 and what it spent."""
 
 

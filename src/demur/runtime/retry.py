@@ -55,10 +55,10 @@ class CallPolicy:
     max_concurrency: int = 64
     """Requests to one model at a time, in one event loop or over all threads; at least 1."""
     hedge_after: float | None = None
-    """Seconds after which a request that has no reply yet is made a second time; > 0, None: never.
-    The first reply counts, and both requests do. It is no try of its own. Of the requests to a
-    model one in ten is made twice at most, and none while all slots are taken, nor one for a
-    sample: the reply that comes first would be the shorter one."""
+    """Seconds after which a request without a reply is made a second time; > 0, None: never. The
+    first reply is taken, and both requests count as calls of one try. At most one request in ten
+    to a model is made twice, and only while a slot is free. Requests for samples never are: the
+    shorter reply would come first."""
 
     def __post_init__(self) -> None:
         if self.attempts < 1:

@@ -40,8 +40,8 @@ _STARTS = 20
 """How often a worker that Ray calls dead is asked again, with the pause between."""
 _HEARD_SECONDS = 0.5
 _LOST = (RayActorError, ObjectLostError, OutOfMemoryError)
-_SPARE_THREADS = 2
-"""Of an actor, beside those that score: it can begin, and tell its process, at any time."""
+_SPARE_THREADS = 1
+"""Of an actor, beside those that score: it can begin at any time."""
 
 
 @dataclass(eq=False)
@@ -151,10 +151,6 @@ class Pool:
     def scorers(self) -> Mapping[str, _Remote]:
         """The evaluators, each of which scores on the cluster."""
         return {name: _Remote(self, name) for name in self.settings}
-
-    def processes(self) -> list[int]:
-        """The ids of the workers that are up, each on its node."""
-        return [ray.get(place.actor.process.remote()) for place in self._places if place.up]
 
     # --- What is asked of workers -----------------------------------------------------------------
 

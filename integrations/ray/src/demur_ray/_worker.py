@@ -109,7 +109,3 @@ class Worker:
         except DemurError as failed:
             return Refused(str(failed))
         return Asked(error, usage)
-
-    def process(self) -> int:
-        """The id of this process."""
-        return os.getpid()
