@@ -193,7 +193,7 @@ def test_with_references_checkers_stand_beside_people(tmp_path: Path) -> None:
         assert (row_of(found, name).items, row_of(found, name).undetermined) == (4, 2)
     spent = row_of(found, "per_claim").spent
     assert spent is not None
-    assert spent.calls == 1
+    assert spent.calls == pytest.approx(4 / 3)  # number 2 is asked for once more
     assert values(found, "always Entailment")[0] == 50
     # Words: only the first claim stands wholly in the reference.
     assert values(found, "every word in the reference")[0] == pytest.approx(500 / 6)

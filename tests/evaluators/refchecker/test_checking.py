@@ -1,18 +1,19 @@
-"""Labels by log-probabilities: the bias, and from when on a claim is supported."""
+"""Checkers: what is asked again; log-probabilities, their bias, and when a claim is supported."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, BaseMessage
 
-from demur.evaluators.refchecker.checking import Findings, logprobs
+from demur.evaluators.refchecker.checking import Findings, joint, logprobs, per_claim
 from demur.evaluators.refchecker.context import AskedClaim
-from demur.evaluators.refchecker.prompts import LOGPROBS
+from demur.evaluators.refchecker.prompts import JOINT, LOGPROBS, PER_CLAIM
 from demur.evaluators.refchecker.references import pack, passages
 from demur.prompting import Calibration
 from demur.runtime import drive
@@ -97,3 +98,49 @@ def test_without_logprobs_there_is_no_label_and_a_way_out_is_named() -> None:
     ((found,),) = check(model({"claim": {}, "fixed 1": {}, "fixed 2": {}}), ["claim"])
     assert found.label is None
     assert "checker='joint'" in str(found.error)
+
+
+@pytest.mark.parametrize("checker", [joint, per_claim])
+@pytest.mark.parametrize(
+    ("replies", "label", "requests"),
+    [
+        (["1. Entailment"], E, 1),
+        (["Hm.", "1. Contradiction"], C, 2),
+        (["", "Hm.", "1. Contradiction"], None, 2),
+    ],
+)
+def test_a_lone_claim_without_a_label_is_asked_for_once_more(
+    checker: Any, replies: list[str], label: ClaimLabel | None, requests: int
+) -> None:
+    chat = ScriptedModel(script=lambda stage, messages: replies[len(chat.requests) - 1])
+    prompt = JOINT if checker is joint else PER_CLAIM
+    asked = [AskedClaim("claim", "claim")]
+    ((found,),) = drive(checker(chat, prompt)(asked, WINDOWS, None), {}, None)[0]
+    assert found.label is label
+    assert len(chat.requests) == requests
+
+
+def test_only_the_claims_without_a_label_are_asked_for_once_more() -> None:
+    slips = {"claim 2": ["Hm.", "Neutral"]}
+
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        left = slips.get(isolated("claim", messages))
+        return left.pop(0) if left else "Entailment"
+
+    chat = ScriptedModel(script=script)
+    asked = [AskedClaim(claim, claim) for claim in ("claim 1", "claim 2", "claim 3")]
+    (found,), _ = drive(per_claim(chat, PER_CLAIM)(asked, WINDOWS, None), {}, None)
+    assert [one.label for one in found] == [E, N, E]
+    assert len(chat.requests) == 4
+
+
+def test_a_request_that_failed_is_not_made_again_by_the_checker() -> None:
+    def script(stage: str, messages: Sequence[BaseMessage]) -> str:
+        raise ValueError("no such model")
+
+    chat = ScriptedModel(script=script)
+    ((found,),), _ = drive(
+        per_claim(chat, PER_CLAIM)([AskedClaim("claim", "claim")], WINDOWS, None), {}, None
+    )
+    assert "no such model" in str(found.error)
+    assert len(chat.requests) == 1

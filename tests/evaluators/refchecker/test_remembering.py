@@ -187,7 +187,7 @@ def test_another_checker_prompt_model_or_question_is_another_matter() -> None:
 
 @pytest.mark.parametrize("mode", ["joint", "per_claim"])
 def test_a_missing_label_is_asked_for_again(mode: str) -> None:
-    replies = iter(["Well.", "1. Entailment" if mode == "joint" else "Entailment"])
+    replies = iter(["Well.", "Well.", "1. Entailment" if mode == "joint" else "Entailment"])
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
         return judge(stage, messages) if stage == "extraction" else next(replies)

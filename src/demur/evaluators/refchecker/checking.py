@@ -59,7 +59,8 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
     """All claims of a group in one request per window.
 
     Claims for which the reply has no label are asked for again, under the same numbers, in groups
-    half as large, until a request holds one claim only; then the label stays missing.
+    half as large, until a request holds one claim only; then the label stays missing. Each is asked
+    for twice at least.
     """
 
     def check(
@@ -85,7 +86,7 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
                 for number, finding in joint.items():
                     findings[at][number] = finding
                 unlabelled = [number for number in group if joint[number].label is None]
-                if outcome.error is None and len(group) > 1:
+                if outcome.error is None and (len(group) > 1 or not need_numbers):
                     half = -(-len(group) // 2)
                     again += [(at, part) for part in _parts(unlabelled, half)]
             # A reply that lost count once has to show which claim it means.
@@ -96,7 +97,7 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
 
 
 def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
-    """One request per claim and window, side by side."""
+    """One request per claim and window, side by side; once more where a reply has no label."""
 
     def read(outcome: Outcome[Reply], window: Window, claim: AskedClaim) -> WindowFinding:
         if outcome.error is not None:
@@ -107,9 +108,19 @@ def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
     def check(
         claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
     ) -> Steps[Findings]:
-        outcomes = yield from ask_all(_single_calls(model, prompt, claims, windows, question))
-        pairs = zip(outcomes, product(windows, claims), strict=True)
-        return _by_window([read(outcome, *pair) for outcome, pair in pairs], len(claims))
+        calls = _single_calls(model, prompt, claims, windows, question)
+        pairs = list(product(windows, claims))
+        findings = [WindowFinding()] * len(calls)
+        asked: Sequence[int] = range(len(calls))
+        for _ in range(2):
+            outcomes = yield from ask_all([calls[at] for at in asked])
+            unread: list[int] = []
+            for at, outcome in zip(asked, outcomes, strict=True):
+                findings[at] = read(outcome, *pairs[at])
+                if findings[at].label is None and outcome.error is None:
+                    unread.append(at)
+            asked = unread
+        return _by_window(findings, len(claims))
 
     return check
 
