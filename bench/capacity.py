@@ -1,4 +1,4 @@
-"""What it takes to score many answers: calls, tokens, hours, cores and money.
+"""What it takes to score many answers: calls, tokens, hours, cores and money, and what ends first.
 
     make bench        or: python -m bench.capacity [--answers 32]
     python -m bench.capacity --requests-per-minute 30000 --price-in 0.4 --price-out 1.6
@@ -9,26 +9,33 @@ is arithmetic. The limits of the endpoint and the prices are yours to give: the 
 nobody's.
 
 The CPU is that of this process, with the HTTP client. A cross-encoder's weights are random numbers
-in the shape of DeBERTa v3 base, since its time does not depend on them.
+in the shape of DeBERTa v3 base, since its time does not depend on them. A record of the log and a
+question in Chroma are written one at a time, as they are while answers are scored.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
+import random
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from bench import fewl_texts as made
+from bench.report import record
 from bench.serving import served
 from langchain_openai import ChatOpenAI
 
 from demur import FEWL, Evaluation, RefChecker, ReverseValidation, Sample
 from demur.evaluators import Evaluator, NeighborStore
 from demur.local import MiniLM
+from demur.observe import SQLSink
+from demur.observe.log import EVERY, open_log, summarise
 from demur_research.texts.bland import samples
 
 COUNTS = tuple(10**power for power in range(4, 10))
@@ -36,6 +43,8 @@ COUNTS = tuple(10**power for power in range(4, 10))
 _AT_ONCE = 16
 _PAIR_TOKENS = 160
 """Of a passage and a sentence."""
+_WRITTEN = 200
+"""Records, and questions."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +61,8 @@ class Costs:
     """Pairs of texts for a cross-encoder."""
     texts: float = 0
     """Texts to be embedded."""
+    questions: float = 0
+    """New questions, which are kept in Chroma and asked for their neighbours."""
 
     def plus(self, share: float, other: Costs) -> Costs:
         """With another's costs for a share of the answers."""
@@ -76,6 +87,24 @@ class Local:
     def seconds(self, costs: Costs) -> float:
         """For one answer."""
         return costs.pairs * self.pair + costs.texts * self.text
+
+
+@dataclass(frozen=True)
+class Part:
+    """What of one machine the answers of some methods go through."""
+
+    name: str
+    each: float
+    """Seconds of one use."""
+    uses: Callable[[Costs], float]
+    """How often an answer uses it."""
+    then: str
+    """What to use where it is the limit."""
+
+    def rate(self, costs: Costs) -> float:
+        """Answers a second; infinite where they do not use it."""
+        uses = self.uses(costs)
+        return 1 / (uses * self.each) if uses else math.inf
 
 
 @dataclass(frozen=True)
@@ -141,6 +170,7 @@ def main() -> None:
     _tell_time(costs, endpoint)
     _tell_money(costs, endpoint)
     _tell_cores(costs, local, endpoint)
+    _tell_parts(costs, local, endpoint)
 
 
 # --- What one answer takes ----------------------------------------------------------------------
@@ -171,6 +201,7 @@ def measured(answers: int) -> dict[str, Costs]:
         store.add_many([item.asked for item in made.items(200)])
         fewl = FEWL(model, similarity=vectors, neighbors=store)
         new, known, further = (_fewl(fewl, answers, at, vectors) for at in range(3))
+        new = replace(new, questions=1)
         costs["FEWL, one answer to each question"] = new
         third = new.plus(1, known).plus(1, further).times(1 / 3)
         costs["FEWL, three answers to each question"] = third
@@ -265,6 +296,48 @@ def _pair_seconds() -> float:
         return (time.process_time() - started) / len(batch)
 
 
+def _log_seconds() -> float:
+    """To write a record to a log in a file of SQLite."""
+    draw = random.Random(9)
+    with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
+        sink = SQLSink(Path(folder) / "log.sqlite")
+        records = [record(at, draw) for at in range(_WRITTEN)]
+        return _wall(lambda: [sink.write(one) for one in records]) / _WRITTEN
+
+
+def _summary_seconds() -> float:
+    """To read a record for a summary of the log."""
+    draw = random.Random(9)
+    with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
+        sink = SQLSink(file := Path(folder) / "log.sqlite")
+        sink.write_all([record(at, draw) for at in range(10 * _WRITTEN)])
+        with open_log(file) as log:
+            return _wall(lambda: summarise(log, EVERY)) / (10 * _WRITTEN)
+
+
+def _chroma_seconds() -> float:
+    """To keep a question in a folder of Chroma, and to find the 25 nearest to it."""
+    with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
+        store = NeighborStore(folder, embedding=made.WordVectors())
+        asked = [item.asked for item in made.items(2000 + _WRITTEN)]
+        store.add_many(asked[:2000])
+
+        def use() -> None:
+            for known in asked[2000:]:
+                store.nearest(known.question, made.K, 0.8)
+                store.add_many([known])
+
+        seconds = _wall(use) / _WRITTEN
+        store.close()
+        return seconds
+
+
+def _wall(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
 # --- Tables -------------------------------------------------------------------------------------
 
 
@@ -348,6 +421,36 @@ def _tell_cores(costs: Mapping[str, Costs], local: Local, endpoint: Endpoint) ->
             cores = [f"{rate * one.cpu:,.1f}", f"{rate * seconds:,.1f}"]
         rows.append([name, *cores, *(_time(count * seconds) for count in COUNTS)])
     _table(["method", "cores", "with models", *_HEADS], rows)
+
+
+def _tell_parts(costs: Mapping[str, Costs], local: Local, endpoint: Endpoint) -> None:
+    print("What else gives in before the endpoint does, and at how many answers a second:\n")
+    parts = [
+        Part("MiniLM, one core", local.text, lambda one: one.texts, "workers; an endpoint for it"),
+        Part("cross-encoder, one core", local.pair, lambda one: one.pairs, "a GPU"),
+        Part("Chroma, one folder", _chroma_seconds(), lambda one: one.questions, "a server of it"),
+        Part("log, one file of SQLite", _log_seconds(), lambda one: 1, "PostgreSQL; a file each"),
+    ]
+    _table(
+        ["part", "ms of each use", "gives in first for", "from there on"],
+        [
+            [part.name, f"{1000 * part.each:.1f}", _ended(part, costs, endpoint), part.then]
+            for part in parts
+        ],
+    )
+    each = _summary_seconds()
+    print(
+        f"A summary of the log reads {1 / each:,.0f} records a second, so a million in "
+        f"{_time(1e6 * each)}."
+    )
+
+
+def _ended(part: Part, costs: Mapping[str, Costs], endpoint: Endpoint) -> str:
+    """The methods for which a part is slower than the endpoint, with what it takes."""
+    slower = {
+        name: part.rate(one) for name, one in costs.items() if part.rate(one) < endpoint.rate(one)
+    }
+    return "; ".join(f"{name}: {rate:,.1f}" for name, rate in slower.items()) or "–"
 
 
 _HEADS = [f"{count:,}" for count in COUNTS]
