@@ -35,7 +35,6 @@ from demur import FEWL, Evaluation, RefChecker, ReverseValidation, Sample
 from demur.evaluators import Evaluator, NeighborStore
 from demur.local import MiniLM
 from demur.observe import SQLSink
-from demur.observe.log import EVERY, open_log, summarise
 from demur_research.texts.bland import samples
 
 COUNTS = tuple(10**power for power in range(4, 10))
@@ -305,16 +304,6 @@ def _log_seconds() -> float:
         return _wall(lambda: [sink.write(one) for one in records]) / _WRITTEN
 
 
-def _summary_seconds() -> float:
-    """To read a record for a summary of the log."""
-    draw = random.Random(9)
-    with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
-        sink = SQLSink(file := Path(folder) / "log.sqlite")
-        sink.write_all([record(at, draw) for at in range(10 * _WRITTEN)])
-        with open_log(file) as log:
-            return _wall(lambda: summarise(log, EVERY)) / (10 * _WRITTEN)
-
-
 def _chroma_seconds() -> float:
     """To keep a question in a folder of Chroma, and to find the 25 nearest to it."""
     with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
@@ -437,11 +426,6 @@ def _tell_parts(costs: Mapping[str, Costs], local: Local, endpoint: Endpoint) ->
             [part.name, f"{1000 * part.each:.1f}", _ended(part, costs, endpoint), part.then]
             for part in parts
         ],
-    )
-    each = _summary_seconds()
-    print(
-        f"A summary of the log reads {1 / each:,.0f} records a second, so a million in "
-        f"{_time(1e6 * each)}."
     )
 
 
