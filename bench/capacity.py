@@ -415,10 +415,10 @@ def _tell_cores(costs: Mapping[str, Costs], local: Local, endpoint: Endpoint) ->
 def _tell_parts(costs: Mapping[str, Costs], local: Local, endpoint: Endpoint) -> None:
     print("What else gives in before the endpoint does, and at how many answers a second:\n")
     parts = [
-        Part("MiniLM, one core", local.text, lambda one: one.texts, "workers; an endpoint for it"),
+        Part("MiniLM, one core", local.text, lambda one: one.texts, "more workers, or an endpoint"),
         Part("cross-encoder, one core", local.pair, lambda one: one.pairs, "a GPU"),
-        Part("Chroma, one folder", _chroma_seconds(), lambda one: one.questions, "a server of it"),
-        Part("log, one file of SQLite", _log_seconds(), lambda one: 1, "PostgreSQL; a file each"),
+        Part("Chroma, one folder", _chroma_seconds(), lambda one: one.questions, "a Chroma server"),
+        Part("log, one file of SQLite", _log_seconds(), lambda one: 1, "PostgreSQL"),
     ]
     _table(
         ["part", "ms of each use", "gives in first for", "from there on"],

@@ -96,7 +96,8 @@ def _scorers(workers: int, at_once: int) -> Iterator[Mapping[str, Scorer]]:
 
     ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level="error")
     with Pool(evaluators, at_once, workers) as pool:
-        while not all(place.up for place in pool._places):  # the first to be up begins
+        # The first to be up begins, and only a benchmark has to wait for the others.
+        while not all(place.up for place in pool._places):
             time.sleep(0.1)
         yield pool.scorers
     ray.shutdown()

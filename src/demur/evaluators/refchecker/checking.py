@@ -59,8 +59,8 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
     """All claims of a group in one request per window.
 
     Claims for which the reply has no label are asked for again, under the same numbers, in groups
-    half as large, until a request holds one claim only; then the label stays missing. Each is asked
-    for twice at least.
+    half as large, until a request holds one claim only; then the label stays missing. A claim that
+    was alone from the start is asked for once more.
     """
 
     def check(
