@@ -46,10 +46,15 @@ class Records:
     """A sink that keeps what it is given."""
 
     def __init__(self) -> None:
-        self.all: list[Record] = []
+        self._taken: list[Record] = []
 
     def __call__(self, record: Record) -> None:
-        self.all.append(record)
+        self._taken.append(record)
+
+    @property
+    def all(self) -> list[Record]:
+        """Return the records in the order in which their runs ended. Scoring may reorder them."""
+        return sorted(self._taken, key=lambda record: record.time)
 
     @property
     def one(self) -> Record:
