@@ -43,7 +43,7 @@ _AT_ONCE = 16
 _PAIR_TOKENS = 160
 """Of a passage and a sentence."""
 _WRITTEN = 200
-"""Records, and questions."""
+"""How many records, and how many questions, are timed."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Local:
 
 @dataclass(frozen=True)
 class Part:
-    """What of one machine the answers of some methods go through."""
+    """A part of one machine that can be the limit."""
 
     name: str
     each: float
@@ -101,7 +101,7 @@ class Part:
     """What to use where it is the limit."""
 
     def rate(self, costs: Costs) -> float:
-        """Answers a second; infinite where they do not use it."""
+        """Return answers a second; infinity for a method that does not use it."""
         uses = self.uses(costs)
         return 1 / (uses * self.each) if uses else math.inf
 
@@ -296,7 +296,7 @@ def _pair_seconds() -> float:
 
 
 def _log_seconds() -> float:
-    """To write a record to a log in a file of SQLite."""
+    """Return how long it takes to write a record to a log in a file of SQLite."""
     draw = random.Random(9)
     with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
         sink = SQLSink(Path(folder) / "log.sqlite")
@@ -305,7 +305,7 @@ def _log_seconds() -> float:
 
 
 def _chroma_seconds() -> float:
-    """To keep a question in a folder of Chroma, and to find the 25 nearest to it."""
+    """Return how long it takes to find a question's neighbours in Chroma, and to keep it."""
     with tempfile.TemporaryDirectory(prefix="demur-bench-") as folder:
         store = NeighborStore(folder, embedding=made.WordVectors())
         asked = [item.asked for item in made.items(2000 + _WRITTEN)]
@@ -430,7 +430,7 @@ def _tell_parts(costs: Mapping[str, Costs], local: Local, endpoint: Endpoint) ->
 
 
 def _ended(part: Part, costs: Mapping[str, Costs], endpoint: Endpoint) -> str:
-    """The methods for which a part is slower than the endpoint, with what it takes."""
+    """Name the methods for which a part is slower than the endpoint, with its answers a second."""
     slower = {
         name: part.rate(one) for name, one in costs.items() if part.rate(one) < endpoint.rate(one)
     }

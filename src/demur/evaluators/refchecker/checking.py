@@ -97,7 +97,7 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
 
 
 def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
-    """One request per claim and window, side by side; once more where a reply has no label."""
+    """Ask for each claim in each window side by side, and once more where a reply has no label."""
 
     def read(outcome: Outcome[Reply], window: Window, claim: AskedClaim) -> WindowFinding:
         if outcome.error is not None:
