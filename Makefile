@@ -10,7 +10,7 @@ SIDE_BY_SIDE := $(IN_VENV) pytest -n 3 --dist worksteal
 REAL := tests/real integrations/llama-index/tests/test_real.py
 HERE := not real and not documentation and not packaging
 
-.PHONY: help demo test check lint quick slow real documentation packaging bench clean env-run env-dev weights
+.PHONY: help demo test check lint quick slow real documentation packaging site bench clean env-run env-dev weights
 
 help:
 	@echo 'make demo    watch a guarded chain answer questions, on local models alone (fetches them once, 1.1 GB)'
@@ -19,6 +19,7 @@ help:
 	@echo 'make quick   the quick tests alone'
 	@echo 'make documentation  run the notebooks, the demonstration, the long examples of the README and the page on fine-tuning'
 	@echo 'make packaging  build the distributions and install them into environments of their own'
+	@echo 'make site    build the documentation into site/, strictly; open site/index.html by a web server'
 	@echo 'make bench   measure how long the import takes, how the calls are scheduled, what a guard and a handler add, what a log of 20,000 runs (SQLite, PostgreSQL) and a report of 10,000 take, what FEWL, selecting examples and Reverse Validation cost, what slow judges add, what a cluster and a large store take, and what many answers cost'
 	@echo 'make clean   remove .venv and what tools left behind (the model stays)'
 
@@ -50,7 +51,10 @@ real: env-dev weights
 	DEMUR_SECRET=tests $(IN_VENV) pytest -m 'real and not documentation' $(REAL)
 
 documentation: env-dev weights
-	DEMUR_SECRET=tests $(IN_VENV) pytest -m documentation $(REAL) tests/exemplars
+	DEMUR_SECRET=tests $(IN_VENV) pytest -m documentation $(REAL) tests/exemplars tests/documentation
+
+site: env-dev
+	$(IN_VENV) tools.site
 
 packaging: env-dev weights
 	$(IN_VENV) pytest integrations/*/tests/test_packaging.py
@@ -73,7 +77,7 @@ bench: env-dev
 	$(IN_VENV) peers.speed --peers demur
 
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
+	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 env-run env-dev: env-%:

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 from demur import ScoreCallbackHandler
 from demur._resolve import resolve_model
@@ -143,12 +143,9 @@ def main(folder: Path) -> None:
 
 def shoot(page: Path) -> None:
     """Take the pictures."""
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))))
     IMAGES.mkdir(exist_ok=True)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=browser, args=["--no-sandbox", "--disable-gpu"]
-        )
+        chromium = launched(playwright)
 
         def opened(width: int, height: int, scheme: Literal["light", "dark"]) -> Page:
             size = {"width": width, "height": height}
@@ -167,6 +164,14 @@ def shoot(page: Path) -> None:
         phone = opened(390, 844, "light")
         save(phone, "report-phone.png", "#rows tbody tr")
         chromium.close()
+
+
+def launched(playwright: Playwright) -> Browser:
+    """Start the system's Chromium."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))))
+    return playwright.chromium.launch(
+        executable_path=browser, args=["--no-sandbox", "--disable-gpu"]
+    )
 
 
 def save(page: Page, name: str, place: str = "html") -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.prompts import ChatPromptTemplate
 
 from demur import CitationSupport, Cite, Guard, RefChecker
-from demur.guard import REFUSAL
 
 pytestmark = pytest.mark.real
 
@@ -52,28 +50,6 @@ def test_a_supported_answer_of_a_real_chain_passes(model: BaseChatModel) -> None
     assert found.trace.outcome in ("passed", "recovered"), found.trace
     assert RIGHT in found.output.text
     assert found.trace.attempts[0].contexts[0].page_content == TEXT
-
-
-def test_the_first_example_of_the_readme_works_as_typed(model: BaseChatModel) -> None:
-    readme = Path(__file__).parents[2] / "README.md"
-    example = readme.read_text().split("```python\n", 1)[1].split("```", 1)[0]
-    names: dict[str, Any] = {}
-    # Our own README, not what a model wrote.
-    exec(example.replace("guarded.invoke(", "output = guarded.invoke("), names)  # noqa: S102
-    assert "1793" in names["output"].text or names["output"].text == REFUSAL
-
-
-def test_the_example_of_the_readme_with_citations_works_as_typed(model: BaseChatModel) -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    first, second, *_ = (block.split("```", 1)[0] for block in readme.split("```python\n")[1:])
-    names: dict[str, Any] = {}
-    # Our own README, not what a model wrote.
-    exec(f"{first}\n{second}", names)  # noqa: S102
-    given = {"question": QUESTION, "context": TEXT}
-    found = names["cited"].invoke(given)
-    assert "1793" in found.text or found.text == REFUSAL
-    if found.text != REFUSAL:
-        assert f"[^1]: document 1: “{TEXT}”" in found.text
 
 
 def test_a_failing_sentence_is_taken_out_and_the_others_are_cited_for(model: BaseChatModel) -> None:

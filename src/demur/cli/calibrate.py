@@ -204,7 +204,9 @@ def _may_write(goal: Path, read: Mapping[str, Path | None], force: bool) -> None
     is_there = os.path.exists(goal)  # Path.exists raises where it may not look
     for what, path in read.items():
         if is_there and path is not None and goal.resolve() == path.resolve():
-            raise typer.BadParameter(f"it would replace the {what}", param_hint="--out")
+            raise typer.BadParameter(
+                f"it would replace the {what}: name another file", param_hint="--out"
+            )
     if is_there and not force:
         message = f"{goal} is there: --force replaces it, -o names another file"
         raise typer.BadParameter(terminal.one_line(message), param_hint="--out")

@@ -290,7 +290,9 @@ def _no_effect(**given: Any) -> None:
 def _may_write(pages: Iterable[Path | None], *read: Path | None) -> None:
     for page in pages:
         if page is not None and any(one and one.resolve() == page.resolve() for one in read):
-            raise typer.BadParameter(terminal.one_line(f"{page} would replace what is read"))
+            raise typer.BadParameter(
+                terminal.one_line(f"{page} would replace what is read: name another file")
+            )
 
 
 def _made(

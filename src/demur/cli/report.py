@@ -78,7 +78,9 @@ def report(
         raise typer.BadParameter(message, param_hint="-o")
     for path in (labels, threshold):
         if path is not None and path.resolve() == page.resolve():
-            raise typer.BadParameter(terminal.one_line(f"it would replace {path}"), param_hint="-o")
+            raise typer.BadParameter(
+                terminal.one_line(f"it would replace {path}: name another file"), param_hint="-o"
+            )
     with errors().status("writing the report"), open_log(log) as opened:
         try:
             written = write_report(

@@ -1,4 +1,4 @@
-"""Cascade: cheap evaluators first, dear ones for what those leave open."""
+"""Cascade: cheap evaluators first, expensive ones for the claims that those leave open."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Cascade(Evaluator):
         if not isinstance(value, (list, tuple)):
             raise TypeError(
                 "expected the stages in one list, the cheapest first, got "
-                f"{type(value).__name__}: Cascade([cheap, dear])"
+                f"{type(value).__name__}: Cascade([cheap, expensive])"
             )
         for number, stage in enumerate(value, 1):
             if not isinstance(stage, Evaluator):

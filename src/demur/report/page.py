@@ -102,9 +102,9 @@ def write_report(
         and out.exists()
         and os.path.samefile(log.path, out)
     ):
-        raise ValueError(f"{out} is the log itself")
+        raise ValueError(f"{out} is the log itself: name another file")
     if out.exists() and not out.is_file():  # such as /dev/stdout, whose place would be taken
-        raise ValueError(f"{out} is no ordinary file")
+        raise ValueError(f"{out} is no ordinary file: name one")
     place = Path(os.path.realpath(out))
     runs, most = len(log), MOST if last is None else last
     page_template = template("page.html")

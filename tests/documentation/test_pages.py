@@ -1,0 +1,144 @@
+"""Each page of the documentation is run: its Python in order, in one namespace."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.louvre import serve
+from support.openai_server import OpenAIServer, openai_server
+from support.pages import DOCS, ROOT, fences, indented, run
+
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+ELSEWHERE = {
+    "README.md": "tests/real/test_readme.py",
+    "docs/fine-tuning.md": "tests/exemplars/test_finetuning.py",
+    "docs/web-service.md": "tests/guard/test_web_service.py",
+}
+"""Pages whose Python another test runs, with parts that it needs there."""
+WITH_PYTHON = [
+    page
+    for page in PAGES
+    if fences(page, "python") and str(page.relative_to(ROOT)) not in ELSEWHERE
+]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
+    """An empty folder, and an endpoint that stands for the reader's."""
+    monkeypatch.chdir(tmp_path)
+    with openai_server(serve) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-the-reader's-own")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        yield server
+
+
+@pytest.mark.documentation
+@pytest.mark.parametrize("page", WITH_PYTHON, ids=name)
+def test_every_example_runs_and_prints_what_the_page_says(page: Path, place: OpenAIServer) -> None:
+    for fence, printed in run(page):
+        if fence.printed is not None:
+            where = f"{name(page)}:{fence.line}"
+            assert printed.rstrip() == fence.printed.rstrip(), where
+
+
+@pytest.mark.parametrize("page", ELSEWHERE)
+def test_what_is_run_elsewhere_is_named_there(page: str) -> None:
+    assert Path(page).name in (ROOT / ELSEWHERE[page]).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_code_is_fenced_and_has_a_language(page: Path) -> None:
+    assert indented(page) == []
+    assert [fence.line for fence in fences(page) if not fence.language] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_code_that_is_not_run_has_a_reason(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    for fence in fences(page, "py"):
+        above = lines[fence.line - 3]
+        assert re.fullmatch(r"<!-- (not run: |run in ).+ -->", above), f"{page}:{fence.line}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_lines_of_prose_are_short(page: Path) -> None:
+    code = {
+        at
+        for fence in fences(page)
+        for at in range(fence.line, fence.line + fence.text.count("\n"))
+    }
+    long = [
+        at
+        for at, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > 100
+        and at not in code
+        # Tables, and lines that hold an address which cannot be broken.
+        and not line.startswith("|")
+        and not re.search(r"\S{60,}", line)
+    ]
+    assert long == []
+
+
+def commands() -> list[tuple[str, str]]:
+    """Every command of demur's on a page, with its place."""
+    found = []
+    for page in PAGES:
+        for fence in fences(page, "console"):
+            joined = fence.text.replace("\\\n", " ")
+            found += [
+                (f"{name(page)}:{fence.line}", line)
+                for line in joined.splitlines()
+                if line.startswith("demur ")
+            ]
+    return found
+
+
+@pytest.mark.parametrize(("where", "line"), commands())
+def test_every_command_is_one(where: str, line: str) -> None:
+    import typer
+
+    from demur.cli import app
+
+    words = shlex.split(line.partition("|")[0].partition(" > ")[0], comments=True)[1:]
+    command: Any = typer.main.get_command(app)
+    context = command.make_context("demur", [], resilient_parsing=True)
+    while hasattr(command, "commands"):
+        if not words or words[0].startswith("-"):
+            assert words[:1] in (["--help"], ["--version"]), where
+            return
+        assert words[0] in command.commands, where
+        command = command.commands[words.pop(0)]
+    parser = command.make_parser(context)
+    parser.parse_args(args=words)  # raises for an option that there is not
+
+
+def test_scripts_of_pages_are_modules() -> None:
+    for page in PAGES:
+        for fence in fences(page, "console"):
+            for module in re.findall(r"^python -m (\S+)", fence.text, re.MULTILINE):
+                parts = module.split(".")
+                there = [
+                    base.joinpath(*parts).with_suffix(".py").exists()
+                    or base.joinpath(*parts).is_dir()
+                    for base in (ROOT, ROOT / "src", ROOT / "research" / "src")
+                ]
+                assert any(there) or parts[0] in sys.stdlib_module_names, (page, module)
+
+
+def test_targets_of_pages_are_in_the_makefile() -> None:
+    made = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        for fence in fences(page, "console"):
+            for target in re.findall(r"^make ([a-z-]+)", fence.text, re.MULTILINE):
+                assert target in made | {"env"}, (page, target)

@@ -1,0 +1,38 @@
+"""Build the documentation's site into site/: `python -m tools.site`.
+
+Zensical's --strict ends with an error for a page, an anchor or a file that is not there. What
+mkdocstrings only logs, such as a name that cannot be found, ends with an error here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def main() -> int:
+    """Build, show what was said, and return the exit code."""
+    command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
+    ended = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "NO_COLOR": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    said = re.sub(r"\x1b\[[\d;]*m", "", ended.stdout)  # colours, which it writes to a pipe too
+    print(said)
+    if ended.returncode == 0 and re.search(r"\b(ERROR|WARNING|Warning:)", said):
+        print("The site was built, with the errors and warnings above: mend them.")
+        return 1
+    return ended.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
