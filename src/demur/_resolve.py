@@ -73,8 +73,8 @@ def _openai(name: str, **endpoint: str) -> BaseChatModel:
         return ChatOpenAI(**options)  # type: ignore[arg-type]  # a plain dict of its fields
     except OpenAIError as error:
         raise DemurError(
-            f"openai:{name} cannot be used: {error}. Set OPENAI_API_KEY (and OPENAI_BASE_URL for "
-            "another endpoint), or use --model local / resolve_model('local')."
+            f"openai:{name} cannot be used: {str(error).rstrip('.')}. Set OPENAI_API_KEY (and "
+            "OPENAI_BASE_URL for another endpoint), or use --model local / resolve_model('local')."
         ) from error
 
 

@@ -87,6 +87,34 @@ def test_a_reply_that_holds_no_message_is_called_so() -> None:
 
 
 @pytest.mark.parametrize(
+    ("status", "advice"),
+    [
+        (401, "Check the model's API key"),
+        (403, "Check what the model's API key is allowed"),
+        (404, "Check the model's name and the endpoint's address"),
+    ],
+)
+def test_what_a_user_can_mend_is_said(status: int, advice: str) -> None:
+    with (
+        openai_server([Answer("no.", status=status)]) as server,
+        pytest.raises(openai.APIStatusError) as caught,
+    ):
+        server.model().invoke("hello")
+    assert describe(caught.value).endswith(f"no. {advice}")
+
+
+def test_an_address_at_which_nothing_answers_is_named_without_its_password() -> None:
+    with openai_server([]) as server:
+        host = server.url.removeprefix("http://").removesuffix("/v1")
+    server.url = f"http://user:secret@{host}/v1"
+    with pytest.raises(openai.APIConnectionError) as caught:
+        server.model().invoke("hello")
+    said = describe(caught.value)
+    assert said.endswith(f"Nothing answers at {host}: start the server, or correct the address")
+    assert "secret" not in said
+
+
+@pytest.mark.parametrize(
     ("module", "expected"),
     [("llama_index.llms.openai.base", True), ("llama_index.core.retrievers", False)],
 )

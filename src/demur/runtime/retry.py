@@ -7,9 +7,11 @@ import math
 import random
 import re
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+from urllib.parse import urlsplit
 
 from demur._text import replace_surrogates
 
@@ -26,6 +28,14 @@ _FAULTY_REPLIES = frozenset({"APIResponseValidationError", "APIError"})
 # choices, a page of HTML, a null, an error in place of the message.
 _STUMBLES = frozenset({AttributeError, IndexError, KeyError, TypeError, ValueError})
 _STALE = re.compile(r"Event loop is closed|(?:bound|attached) to a different (?:event )?loop")
+_ADVICE = {
+    401: "Check the model's API key",
+    403: "Check what the model's API key is allowed",
+    404: "Check the model's name and the endpoint's address",
+}
+"""What to do, by HTTP status."""
+# No connection: an address that nothing listens at, or a name that nobody knows.
+_REFUSED = frozenset({"ConnectError", "ConnectionRefusedError", "gaierror", "NewConnectionError"})
 _LONGEST_NAME = 60
 _DEEPEST = 8
 """Causes of an error that are looked at."""
@@ -161,11 +171,26 @@ def is_interrupt(error: BaseException) -> bool:
 
 
 def describe(error: BaseException) -> str:
-    """One line that names the error's class and says what it says."""
+    """Return one line that names the error's class, repeats its message and says what to do."""
     text = replace_surrogates(" ".join(str(error).split()))
     described = f"{type(error).__name__}: {text[:500]}" if text else type(error).__name__
+    if (advice := _advice(error)) is not None:
+        return f"{described.rstrip('.')}. {advice}"
     # LangChain's own words are of an index out of range, and the like.
     return f"the reply holds no message ({described})" if _is_misread(error) else described
+
+
+def _advice(error: BaseException) -> str | None:
+    """Return what to do about an error of a model that a user can mend."""
+    status = _status(error)
+    if status in _ADVICE:
+        return _ADVICE[status]
+    if status is None and any(type(cause).__name__ in _REFUSED for cause in _chain(error)):
+        # The host alone: an address may hold a password.
+        host = urlsplit(str(getattr(getattr(error, "request", None), "url", ""))).netloc
+        at = f" at {host.rpartition('@')[2]}" if host else ""
+        return f"Nothing answers{at}: start the server, or correct the address"
+    return None
 
 
 def cause_of(error: BaseException) -> str:
@@ -194,11 +219,18 @@ def _is_stale(error: BaseException) -> bool:
     LangChain's clients are shared by all loops, those that have ended included. The pool drops such
     a connection when it fails. Some SDKs raise an error of their own from that, as openai 2 does.
     """
+    *_, first = _chain(error)
+    return type(first) is RuntimeError and bool(_STALE.search(str(first)))
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and its causes."""
+    yield error
     for _ in range(_DEEPEST):  # an error may be its own cause
         if error.__cause__ is None:
             break
         error = error.__cause__
-    return type(error) is RuntimeError and bool(_STALE.search(str(error)))
+        yield error
 
 
 def _is_misread(error: BaseException) -> bool:

@@ -128,7 +128,8 @@ def describe_evaluation(evaluation: Evaluation) -> ShownEvaluation:
         label=None if evaluation.nothing_to_check else evaluation.label,
         score=None if evaluation.score is None else f"score {evaluation.score:.2f}",
         error=evaluation.error,
-        explanation=evaluation.explanation,
+        # Where nothing was decided, both say why.
+        explanation=None if evaluation.explanation == evaluation.error else evaluation.explanation,
         cost=usage_line(evaluation.usage),
     )
 
