@@ -195,6 +195,17 @@ def test_without_weights_or_runtime_the_command_is_named(
         ChatLocal()
 
 
+def test_a_system_library_that_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    why = "libgomp.so.1: cannot open shared object file"
+    (tmp_path / "xllamacpp.py").write_text(f"raise ImportError({why!r})")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "xllamacpp", raising=False)
+    with pytest.raises(LocalModelError, match=rf"{why}\. .*apt-get install libgomp1"):
+        ChatLocal()
+
+
 # --- Endings ----------------------------------------------------------------------------------
 
 
@@ -214,10 +225,10 @@ sys.exit(3)
 
 def test_the_server_starts_at_the_first_call_and_an_exit_in_a_stream_is_clean() -> None:
     ran = run("""
-assert "xllamacpp" not in sys.modules and threading.active_count() == 1
+assert threading.active_count() == 1 and model._connected is None
 stream = model.stream("Write a story.")
 next(stream)
-assert "xllamacpp" in sys.modules
+assert model._connected is not None
 sys.exit(3)
 """)
     assert (ran.returncode, ran.stdout, ran.stderr) == (3, "", "")

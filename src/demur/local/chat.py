@@ -11,7 +11,6 @@ import copy
 import ctypes
 import gc
 import importlib
-import importlib.util
 import os
 import secrets
 import socket
@@ -116,8 +115,13 @@ def _runtime() -> Any:
     os.environ[name] = before or "passive"
     try:
         return importlib.import_module("xllamacpp")
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise MissingExtraError("xllamacpp", "local", "the local model") from error
+    except ImportError as error:  # of a library of the system, which pip does not install
+        raise LocalModelError(
+            f"llama.cpp cannot be loaded: {error}. Install the library that this names; on Debian "
+            "and Ubuntu: apt-get install libgomp1"
+        ) from error
     finally:
         if before is None:
             del os.environ[name]
@@ -221,8 +225,7 @@ class ChatLocal(ChatOpenAI):
         In place of ChatOpenAI's, which makes the clients: here the first call makes them, when the
         server's address is known, and no setting meant for OpenAI's endpoint has a say.
         """
-        if importlib.util.find_spec("xllamacpp") is None:
-            raise MissingExtraError("xllamacpp", "local", "the local model")
+        _runtime()  # here, so that what it lacks is said before anything is asked
         self._weights = verified_weights(self.gguf, self.sha256)
         self.model_name = self.model_name or _name(self._weights)
         return self
