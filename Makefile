@@ -9,6 +9,8 @@ IN_VENV := .venv/bin/python -m
 SIDE_BY_SIDE := $(IN_VENV) pytest -n 3 --dist worksteal
 REAL := tests/real integrations/llama-index/tests/test_real.py
 HERE := not real and not documentation and not packaging
+# Not LlamaIndex and not the laboratory, whose tests are all marked slow: to collect them takes long.
+QUICK := tests integrations/langchain/tests integrations/ray/tests
 
 .PHONY: help demo test check lint quick slow real documentation packaging site bench clean env-run env-dev weights
 
@@ -40,7 +42,7 @@ lint: env-dev
 	.venv/bin/lint-imports --config integrations/llama-index/pyproject.toml
 
 quick: env-dev
-	$(SIDE_BY_SIDE) -m 'not slow and not browser and $(HERE)'
+	$(SIDE_BY_SIDE) -m 'not slow and not browser and $(HERE)' $(QUICK)
 
 slow: env-dev
 	$(SIDE_BY_SIDE) -m '(slow or browser) and $(HERE)'

@@ -20,6 +20,7 @@ def _counts(*options: str) -> tuple[int, str]:
     return ended.returncode, ended.stdout + ended.stderr
 
 
+@pytest.mark.slow
 def test_evaluators_guards_and_handlers_ask_for_what_is_on_record() -> None:
     code, said = _counts()
     assert code == 0, said

@@ -60,6 +60,7 @@ def test_what_is_plain_stays_as_it_is(text: str) -> None:
     assert text.isascii() <= (plain(text) is None)
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(TEXT, st.data())
 def test_each_place_has_one_in_the_original(text: str, data: st.DataObject) -> None:

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 def test_public_names_and_their_signatures_are_those_that_are_promised() -> None:
     command = [sys.executable, str(ROOT / "tools" / "public_names.py")]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout

@@ -43,6 +43,7 @@ OPEN = {"demur_research": ("demur.cli", "demur.evaluators")}
 """The laboratory repeats the stages of the methods one by one; its command prints as demur does."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: str(place.relative_to(ROOT)))
 def test_a_room_is_entered_by_its_face(place: Path) -> None:
     deep = []
@@ -71,6 +72,7 @@ SEAMS = {
 """What tests of other rooms reach behind a face for, and why."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "place",
     [ROOT / "tests", ROOT / "research" / "tests", *sorted((ROOT / "integrations").glob("*/tests"))],

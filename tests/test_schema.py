@@ -306,6 +306,7 @@ def test_a_threshold_that_cannot_be_written_leaves_what_was_there(
         assert Threshold.load(path) == Threshold(**TESTED)
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_while_it_saves_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "of.threshold.json"
     Threshold(**TESTED).save(path)

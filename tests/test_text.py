@@ -147,6 +147,7 @@ def check_windows(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
     return spans
 
 
+@pytest.mark.slow
 @given(TEXT, st.integers(1, 40), st.data())
 @example("aaaaaaaaaa" * 4 + "é", 10, None)  # plain parts of a word with an accent count fewer
 @example("a" * 90 + " " + "b" * 90, 3, None)

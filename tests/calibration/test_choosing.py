@@ -67,6 +67,7 @@ def test_the_highest_score_passes_even_if_that_costs_f1() -> None:
 # -- percentiles -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.lists(SCORES, min_size=1, max_size=60), st.decimals(0, 100, places=3))
 def test_so_many_of_a_hundred_fail_and_not_one_more_would_do(scores: list[float], of: Any) -> None:
     percent = float(of)

@@ -61,6 +61,7 @@ def test_it_is_learn_then_test(sample: Sample, target: float, confidence: float)
     assert (None if found is None else found.value) == in_words(sample, target, confidence)
 
 
+@pytest.mark.slow
 @given(samples(), SHARES, SHARES)
 def test_it_says_what_it_was_chosen_from(sample: Sample, target: float, confidence: float) -> None:
     found = tried(sample, target, confidence)

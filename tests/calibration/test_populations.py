@@ -344,6 +344,7 @@ def test_the_guarantee_holds_with_answers_that_state_nothing(
     assert count <= MOST
 
 
+@pytest.mark.slow
 def test_it_would_not_hold_if_they_were_left_out() -> None:
     count, chosen = missed(abstaining(0.08, leave_out=True), lambda t: 0.08 + 0.92 * (1 - t))
     assert chosen == DRAWS
@@ -377,6 +378,7 @@ def popular(draw: np.random.Generator) -> tuple[list[Any], list[str | None]]:
     return [*scores], ["often" if one else str(at) for at, one in enumerate(often)]
 
 
+@pytest.mark.slow
 def test_the_guarantee_holds_for_answers_that_come_often() -> None:
     def risk(threshold: float) -> float:
         return 0.3 * (threshold <= 0.95) + 0.7 * max(0.0, 1 - threshold / 0.9)

@@ -122,6 +122,7 @@ def test_a_log_gives_what_calibrate_gives(
     assert "left out" not in said
 
 
+@pytest.mark.slow
 def test_saved_traces_are_called_by_their_number(tmp_path: Path) -> None:
     case = _case()
     path = _traces(tmp_path / "traces.json", case.runs)
@@ -352,6 +353,7 @@ def test_what_passes_without_a_score_is_refused(tmp_path: Path, capsys: Any) -> 
 # -- repeats ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of", ["log", "results"])
 def test_repeats_are_counted_once_and_told(of: str, tmp_path: Path, capsys: Any) -> None:
     case = _case(100)
@@ -552,6 +554,7 @@ def test_too_few_labels_save_nothing(tmp_path: Path, capsys: Any) -> None:
     assert [*tmp_path.iterdir()] == [path]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "why"),
     [

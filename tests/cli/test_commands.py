@@ -196,6 +196,7 @@ def test_a_model_that_cannot_be_had_is_undetermined(
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_a_fault_is_neither_a_pass_nor_a_fail(judged: Any, capsys: Any) -> None:
     judged(RuntimeError("boom"))
     assert cli.run(CHECK) == 70

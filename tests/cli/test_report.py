@@ -22,6 +22,7 @@ def log(request: Any, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_it_says_where_the_page_is(log: Path, tmp_path: Path, capsys: Any) -> None:
     assert _run(log) == 0
     out, err = capsys.readouterr()

@@ -90,6 +90,7 @@ def _findings(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
     return by_key
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("told_at_once")
 def test_all_configurations_cost_two_calls_a_question(
     file: Path, server: OpenAIServer, capsys: Any
@@ -115,6 +116,7 @@ def test_all_configurations_cost_two_calls_a_question(
         assert details["pairs_used"] == (4 if evaluator in ("fewl", "fewl-mean-one") else 0)
 
 
+@pytest.mark.slow
 def test_a_second_file_with_the_same_store_asks_for_nothing_known(
     file: Path, server: OpenAIServer, tmp_path: Path, capsys: Any
 ) -> None:
@@ -128,6 +130,7 @@ def test_a_second_file_with_the_same_store_asks_for_nothing_known(
     assert not file.with_name("rows.scores.neighbors").exists()
 
 
+@pytest.mark.slow
 def test_a_restart_with_other_configurations_asks_for_nothing(
     file: Path, server: OpenAIServer, capsys: Any
 ) -> None:

@@ -48,6 +48,7 @@ def test_a_sentence_that_nobody_nominates_is_checked(member: Member, made: Any, 
     assert start in [claim.span.start for claim in found.claims if claim.span and claim.label]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("streaming", ["buffer", "sentence"])
 def test_no_guard_lets_it_out(made: Any, way: str, streaming: Any) -> None:

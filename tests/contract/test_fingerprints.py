@@ -198,6 +198,7 @@ def chosen(value: float, fingerprints: dict[str, str]) -> Threshold:
 TAKE = [FEWL, SelfCheck, RefChecker, ReverseValidation]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("class_", TAKE)
 def test_a_threshold_from_its_own_scores_decides(class_: type[Evaluator]) -> None:
     made = _of(class_)

@@ -69,6 +69,7 @@ def _at(completed: tuple[int, Any]) -> int:
     return completed[0]
 
 
+@pytest.mark.slow
 async def test_streams_give_the_one_output(member: Member, made: Any) -> None:
     input = member.give(3)
     assert [member.good(3, output) for output in made.stream(input)] == [True]
@@ -78,6 +79,7 @@ async def test_streams_give_the_one_output(member: Member, made: Any) -> None:
     assert [member.good(3, output) async for output in chain.astream(3)] == [True]
 
 
+@pytest.mark.slow
 async def test_an_input_that_cannot_be_used_raises_alone(member: Member, made: Any) -> None:
     inputs = [member.give(0), member.bad_input, member.give(2)]
     with pytest.raises(ValueError, match=member.complaint) as alone:
@@ -204,6 +206,7 @@ class _AsyncHandler(AsyncCallbackHandler):
         self.runs.ended.append(run_id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("handler", [_Handler, _AsyncHandler])
 @pytest.mark.parametrize("mode", ["sync", "async"])
 async def test_children_have_their_parents_and_the_caller_s_config(
@@ -259,6 +262,7 @@ def test_calls_that_judge_are_marked(member: Member) -> None:
             assert mine.runs.parents[run] == root
 
 
+@pytest.mark.slow
 def test_runs_of_a_batch_are_apart(member: Member, made: Any) -> None:
     handlers = [_Handler() for _ in range(4)]
     configs: Any = [
@@ -326,6 +330,7 @@ def test_it_says_what_it_takes_and_gives(member: Member, made: Any) -> None:
     assert len(graph.nodes) >= 3
 
 
+@pytest.mark.slow
 async def test_a_sync_call_within_a_running_loop_works(member: Member, made: Any) -> None:
     assert member.good(3, made.invoke(member.give(3)))
     assert all_good(member, made.batch(given(member, 3)))
@@ -334,6 +339,7 @@ async def test_a_sync_call_within_a_running_loop_works(member: Member, made: Any
 # --- Copies -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_copies_do_the_same(member: Member, made: Any) -> None:
     made.invoke(member.give(1))  # what a call left behind must not keep it from being copied
     for copied in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made), copy.copy(made)):
@@ -362,6 +368,7 @@ def test_pickles_work_in_another_process() -> None:
     )
 
 
+@pytest.mark.slow
 def test_nothing_of_the_caller_s_is_changed(member: Member, made: Any) -> None:
     for number in (2, 3):
         input = member.give(number)

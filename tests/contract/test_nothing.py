@@ -85,6 +85,7 @@ def test_no_evaluator_says_that_it_passed(member: Member, made: Any, way: str) -
         assert (found.finding, found.label) == ("nothing_to_check", "Abstain")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_abstain", get_args(OnAbstain))
 @pytest.mark.parametrize("way", WAYS)
 def test_no_guard_says_that_it_passed(member: Member, made: Any, way: str, on_abstain: Any) -> None:

@@ -54,6 +54,7 @@ def evaluations(made: Any, given: Sample) -> list[Evaluation]:
     return [made.invoke(given), asyncio.run(made.ainvoke(given))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("think", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize(
     "member", [one for one in ASKING if one.name not in BY_LOGPROBS], ids=lambda one: one.name

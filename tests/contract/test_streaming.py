@@ -89,6 +89,7 @@ def guarded(server: OpenAIServer, chain: Runnable[Any, Any], **options: Any) -> 
 GIVEN = {"input": QUESTION}
 
 
+@pytest.mark.slow
 def test_a_right_answer_is_streamed_by_sentences(
     build: Build, mode: str, retriever: BaseRetriever
 ) -> None:
@@ -112,6 +113,7 @@ def test_a_right_answer_is_streamed_by_sentences(
         assert whole.response_metadata["finish_reason"] == "stop"
 
 
+@pytest.mark.slow
 def test_a_wrong_sentence_is_not_seen_and_is_corrected(
     build: Build, mode: str, retriever: BaseRetriever
 ) -> None:

@@ -523,6 +523,7 @@ _HOSTILE = st.lists(st.sampled_from(_SIGNS), min_size=1, max_size=12).map("".joi
 _FORGERY = re.compile(r"(?<!\w)\[[\s\u200b]*\^?7[\s\u200b]*\]|【\s*7\s*】")
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(_HOSTILE, IN_TEXT)
 def test_whatever_an_answer_says_nothing_runs_and_no_mark_is_its_own(said: str, form: Form) -> None:

@@ -496,6 +496,7 @@ def test_one_that_does_not_tell_answers_apart_is_refused(value: float) -> None:
         made.model_copy(update={"threshold": threshold(value, **made.fingerprints)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matcher", ["normalized", "exact", "wikibio_name", "llm", exact])
 @pytest.mark.parametrize("percent", ["7%", "57", "58.3%", "100%", "0%", "2/3", "0.07"])
 def test_what_passes_by_requirements_is_what_reaches_it(

@@ -79,6 +79,7 @@ def test_all_are_scored_and_then_known(anywhere: Open) -> None:
     assert asked.stages == ["reference"] * 8
 
 
+@pytest.mark.slow
 async def test_scored_ones_and_others_may_be_mixed(mode: str) -> None:
     asked = model()
     store = made(scorer(reference_models=asked))
@@ -313,6 +314,7 @@ async def test_what_cannot_be_scored_anew_stays_and_does_not_compete(
     store.close()
 
 
+@pytest.mark.slow
 async def test_what_is_removed_during_a_rescore_is_no_failure(mode: str, tmp_path: Path) -> None:
     ExampleStore(tmp_path, embedding=Told(), scorer=scorer()).add_many(OFFERS)
     store = ExampleStore(tmp_path, embedding=Told(), scorer=scorer(contrary))

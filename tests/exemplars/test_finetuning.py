@@ -176,6 +176,7 @@ def test_the_same_entries_give_the_same_bytes(tmp_path: Path) -> None:
         assert one.read_bytes() == two.read_bytes()
 
 
+@pytest.mark.slow
 def test_entries_are_not_kept(tmp_path: Path) -> None:
     def many() -> Iterator[Entry]:
         for n in range(1500):

@@ -158,6 +158,7 @@ def test_the_order_is_the_same_whatever_came_first() -> None:
         assert len(first) == 7
 
 
+@pytest.mark.slow
 def test_it_looks_on_until_enough_fit() -> None:
     store = filled(*((f"1 {at / 900} | q{at}", float(at % 100 == 99)) for at in range(900)))
     selector = FEWLExampleSelector(store, k=8, min_score=1)
@@ -363,6 +364,7 @@ def trapped(answer: str) -> ExampleStore:
     return store
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", [*TRAPS, "{long} " * 7200], ids=lambda text: text[:12])
 async def test_braces_survive_in_both_prompts(mode: str, answer: str) -> None:
     store = trapped(answer)
@@ -462,6 +464,7 @@ def test_threads_add_remove_and_select_at_once(options: dict[str, Any]) -> None:
 NINE = [f"1 {at / 10} | q{at}" for at in range(1, 10)]
 
 
+@pytest.mark.slow
 async def test_tasks_add_and_select_at_once() -> None:
     store = ExampleStore(embedding=Told(), scorer=scorer())
     selector = FEWLExampleSelector(store, k=40, on_empty="none")

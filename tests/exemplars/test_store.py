@@ -74,6 +74,7 @@ def test_what_is_added_is_read_again(anywhere: Open) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_strange_and_long_texts_come_back_with_lone_surrogates_replaced(anywhere: Open) -> None:
     long = "{long} " * 7200
     given = [STRANGE, long, f"{long}!", "\n"]
@@ -172,6 +173,7 @@ async def test_what_cannot_be_kept_is_refused_and_nothing_written(
     assert (len(store), list(store.entries())) == (0, [])
 
 
+@pytest.mark.slow
 async def test_an_answer_that_cannot_be_scored_is_told_and_the_others_are_kept(mode: str) -> None:
     store = ExampleStore(embedding=Told(), scorer=scorer())
     message = f"of the answers to '{QUESTION}' the answer 'no grade' could not be scored: the simil"
@@ -221,6 +223,7 @@ def test_the_question_itself_and_what_is_written_otherwise_only_are_not_told(
     assert [one.question for one in store.nearest("1 0 | who lit it?", 9)] == found
 
 
+@pytest.mark.slow
 def test_limits_hold_and_the_search_is_widened_until_enough_fit(store: ExampleStore) -> None:
     offers = [(f"1 {at / 700} | q{at}", ["a"], [float(at % 100 == 99)]) for at in range(700)]
     store.add_many(offers)
@@ -303,6 +306,7 @@ def test_a_scorers_name_can_be_told(anywhere: Open) -> None:
     assert anywhere(scorer()).scorers() == {entry.best.scorer: scorer().fingerprints}
 
 
+@pytest.mark.slow
 def test_stores_in_memory_are_private_and_gone_with_their_object() -> None:
     import chromadb
 

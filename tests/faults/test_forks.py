@@ -246,6 +246,7 @@ def test_a_store_that_was_opened_before_a_fork_is_refused_in_the_child(
     store.close()
 
 
+@pytest.mark.slow
 def test_a_child_opens_stores_on_a_server_and_no_others(tmp_path: Path) -> None:
     kept, private = make_store(tmp_path / "parent"), [make_store(None)]
 

@@ -117,6 +117,7 @@ def fates(seed: int) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_a_share_of_the_requests_is_spoiled_and_always_the_same_ones() -> None:
     first = fates(1)
     assert 20 < first.count(500) < 60

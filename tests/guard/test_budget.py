@@ -56,6 +56,7 @@ def answers(count: int) -> list[str]:
     return [f"The tower is {900 + number} metres tall." for number in range(count)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", range(1, 8))
 def test_no_more_judge_and_repair_calls_than_the_budget_has(mode: str, calls: int) -> None:
     with openai_server(application(*answers(9))) as server:

@@ -116,6 +116,7 @@ def test_a_right_answer_goes_through_unchanged(
     assert attempt.evaluations[0].claims[0].evidence[0].text == FACTS[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_a_wrong_answer_is_answered_again(case: Any, mode: str, retriever: BaseRetriever) -> None:
     build, given, answer_in = case
@@ -131,6 +132,7 @@ def test_a_wrong_answer_is_answered_again(case: Any, mode: str, retriever: BaseR
     assert found.trace.usage.input_tokens > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_what_stays_wrong_is_refused_in_the_same_shape(
     case: Any, mode: str, retriever: BaseRetriever

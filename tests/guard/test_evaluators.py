@@ -244,6 +244,7 @@ FORMS: list[Callable[[Failing], Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("error", MISTAKES, ids=lambda error: type(error).__name__)
 def test_a_mistake_before_the_first_evaluation_is_the_caller_s_to_see(

@@ -278,6 +278,7 @@ def _answers(draw: Any) -> list[str]:
 _KINDS = st.sampled_from(("string", "message", "mapping"))
 
 
+@pytest.mark.slow
 @settings(max_examples=250, deadline=None)
 @given(
     _answers(),
@@ -313,6 +314,7 @@ def test_no_sign_of_what_fails_is_seen_and_the_end_is_what_invoke_returns(
         assert client.text == whole or whole is None
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(_answers(), _KINDS, st.sampled_from([form for form in FORMS if form != "blocks"]))
 def test_what_passes_has_our_marks_alone(answer: list[str], kind: str, form: Any) -> None:
@@ -324,6 +326,7 @@ def test_what_passes_has_our_marks_alone(answer: list[str], kind: str, form: Any
     assert "javascript" not in client.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["string", "message", "mapping"])
 @pytest.mark.parametrize("form", [None, *FORMS])
 def test_every_listener_has_the_same(kind: str, form: Any) -> None:

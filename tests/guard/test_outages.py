@@ -106,6 +106,7 @@ def test_contexts_that_cannot_be_found_are_logged_with_what_to_do(
     assert "contexts=" in caplog.text
 
 
+@pytest.mark.slow
 def test_500_streams_with_a_dead_judge_log_one_warning_and_no_traceback(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -167,6 +167,7 @@ def test_time_is_linear_in_the_answer(piece: str) -> None:
     assert time.process_time() - began < 5  # half of one; by the square minutes
 
 
+@pytest.mark.slow
 def test_a_correction_of_a_long_answer_is_found_in_linear_time() -> None:
     text = "One is good. " * 10_000 + "Two is bad. So it is."
     abstaining = guard(Telling(""), on_fail="abstain")

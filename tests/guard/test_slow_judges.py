@@ -246,6 +246,7 @@ def test_a_stream_ends_in_time_too(
     assert took < LATE / 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", LIMITS)
 def test_on_error_decides(limit: str, way: str, blocked: Blocked) -> None:
     budget = LIMITS[limit]
@@ -259,6 +260,7 @@ def test_on_error_decides(limit: str, way: str, blocked: Blocked) -> None:
     assert trace.attempts[-1].evaluations[0].cause == "TimeoutError"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("reading", ["stream", "astream"])
 def test_on_error_decides_about_sentences(limit: str, reading: str, blocked: Blocked) -> None:
@@ -270,6 +272,7 @@ def test_on_error_decides_about_sentences(limit: str, reading: str, blocked: Blo
         found_by(judge, reading, blocked, on_error="raise", **options)
 
 
+@pytest.mark.slow
 def test_of_several_the_slow_one_alone_could_not_decide(way: str, blocked: Blocked) -> None:
     def quick(sample: Sample) -> Evaluation:
         return Evaluation(name="quick", passed=True, usage=Usage(calls=1, input_tokens=7))
@@ -286,6 +289,7 @@ def test_of_several_the_slow_one_alone_could_not_decide(way: str, blocked: Block
     assert found.trace.usage.input_tokens == 7
 
 
+@pytest.mark.slow
 def test_a_rejection_by_another_one_stands(way: str, blocked: Blocked) -> None:
     judges = [lambda sample: False, blocked.block]
     found = found_by(judges, way, blocked, budget=Budget(judge_seconds=TIME), on_error="open")
@@ -315,6 +319,7 @@ def test_each_answer_has_the_time_of_its_own(way: str, blocked: Blocked) -> None
     assert [one.verdict for one in found.trace.attempts] == ["failed"] * 2  # the same came again
 
 
+@pytest.mark.slow
 def test_a_late_answer_is_not_judged_again_unless_the_policy_says_so(
     way: str, blocked: Blocked
 ) -> None:
@@ -353,6 +358,7 @@ def test_a_chain_that_took_all_the_time_leaves_a_quick_judge_its_say(way: str) -
     assert found == SAID
 
 
+@pytest.mark.slow
 def test_an_evaluator_that_was_left_behind_asks_no_model(blocked: Blocked) -> None:
     model = ScriptedModel(script=lambda stage, messages: "1. Entailment")
     ended = threading.Event()

@@ -210,6 +210,7 @@ FAILING = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runs", FAILING.values(), ids=FAILING)
 @pytest.mark.parametrize("on_fail", [None, "abstain", Annotate(lambda feedback: "Beware.")])
 def test_a_client_that_heeds_the_event_has_what_invoke_returns(

@@ -89,6 +89,7 @@ WAYS: dict[str, Callable[[Runnable[Any, Any]], Sequence[Any]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("streaming", ["buffer", "sentence"])
 @pytest.mark.parametrize("shape", ["text", "message", "mapping", "sequence"])

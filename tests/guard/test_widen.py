@@ -129,6 +129,7 @@ def test_what_one_retry_found_the_next_has_too() -> None:
     assert sorted(echo.asked) == [("a", 4), ("a", 4), ("it", 2), ("it", 4), ("it", 4)]
 
 
+@pytest.mark.slow
 async def test_calls_at_once_know_nothing_of_each_other() -> None:
     echo = Echo()
 

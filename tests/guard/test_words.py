@@ -44,6 +44,7 @@ class _Told(BaseCallbackHandler):
         self.traces.append(trace)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("judge", JUDGES)
 def test_no_client_reads_them(

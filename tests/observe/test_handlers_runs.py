@@ -49,6 +49,7 @@ def test_of_runs_with_the_tag_only_the_outermost() -> None:
     assert records.one.id == records.one.root
 
 
+@pytest.mark.slow
 def test_sampling_takes_the_same_runs_in_every_handler() -> None:
     first, some = handler_for(echo, sample_rate=0.3)
     second, same = handler_for(echo, sample_rate=0.3)

@@ -214,6 +214,7 @@ def test_a_record_is_offered_again(said: Callable[[], list[str]]) -> None:
     assert said() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sync", "async", "an exit", "cancelled"])
 def test_what_a_sink_does_not_take_is_in_a_file_and_is_told_once(
     kind: str, said: Callable[[], list[str]], temporary: Path
@@ -252,6 +253,7 @@ def test_while_a_sink_is_down_it_is_asked_once_a_record() -> None:
     assert 2 <= moody.tries - 8 <= 5
 
 
+@pytest.mark.slow
 def test_the_file_is_beside_the_sinks_own_or_where_it_is_said(tmp_path: Path) -> None:
     class Full(JSONLSink):
         def write(self, record: Record) -> None:
@@ -263,6 +265,7 @@ def test_the_file_is_beside_the_sinks_own_or_where_it_is_said(tmp_path: Path) ->
     assert asked(tmp_path / "kept.jsonl") == ["1", "2"]
 
 
+@pytest.mark.slow
 def test_one_sink_that_fails_costs_the_others_nothing(tmp_path: Path) -> None:
     bare, path = Bare(), tmp_path / "kept.jsonl"
     sinks = [Moody(up=False), bare, Moody(up=False)]
@@ -331,6 +334,7 @@ def test_a_forked_process_is_stopped_by_no_sink_of_its_parents(tmp_path: Path) -
 # --- What is logged ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_key_of_a_sink_is_logged(said: Callable[[], list[str]]) -> None:
     class Poster:
         def __repr__(self) -> str:
@@ -348,6 +352,7 @@ def test_no_key_of_a_sink_is_logged(said: Callable[[], list[str]]) -> None:
         assert "secret" not in "".join(lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [ValueError, KeyError, OSError])
 def test_no_text_of_a_record_is_logged(
     kind: type[Exception], said: Callable[[], list[str]]

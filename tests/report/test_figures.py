@@ -159,6 +159,7 @@ def test_curves_are_those_of_the_calibration(given: tuple[list[float], list[bool
 # -- as SVG ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "values",
     [

@@ -103,6 +103,7 @@ def write(tmp_path: Path) -> Callable[..., tuple[Page, Written]]:
 # -- what it holds ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_every_run_is_in_it_with_its_details(form: str, tmp_path: Path, request: Any) -> None:
     out = tmp_path / "report.html"
@@ -147,6 +148,7 @@ def test_labels_are_metadata_or_given(write: Any) -> None:
     assert "No answer has a label" in page.said
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_counted_by_kind_and_category(write: Any) -> None:
     def failed(failure: Failure) -> Evaluation:
         return found("Whole", 0.0, False, failure=failure)
@@ -187,6 +189,7 @@ def _table(page: Page, caption: str) -> list[list[str]]:
     return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row, re.DOTALL) for row in rows]
 
 
+@pytest.mark.slow
 def test_the_newest_runs_are_in_it(write: Any) -> None:
     page, written = write(RUNS, last=10)
     assert page.data("data")["id"] == [one.id for one in RUNS[-10:]]
@@ -315,6 +318,7 @@ def test_little_or_odd_things_are_shown_too(runs: Any, write: Any) -> None:
             json.loads(text, parse_constant=lambda name: pytest.fail(name))
 
 
+@pytest.mark.slow
 def test_damaged_runs_are_left_out_and_told(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "log.jsonl", RUNS[:3])
     path.write_bytes(path.read_bytes() + b'{"id": 1}\n' + RUNS[3].as_json().encode() + b'\n{"to')
@@ -457,6 +461,7 @@ def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["log"]
 
 
+@pytest.mark.slow
 def test_figures_of_any_number_of_answers_are_small(tmp_path: Path) -> None:
     def runs(count: int) -> Iterator[Record]:
         for at in range(count):

@@ -97,6 +97,7 @@ def test_without_it_no_request_is_made_twice(run: Run) -> None:
         assert len(server.requests) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failing", [0, 1])
 def test_an_error_of_one_is_none_of_both(run: Run, failing: int) -> None:
     answers = [Answer("fine", delay=5 * AFTER), Answer("fine", delay=5 * AFTER)]
@@ -108,6 +109,7 @@ def test_an_error_of_one_is_none_of_both(run: Run, failing: int) -> None:
     assert outcome.usage.calls == 2
 
 
+@pytest.mark.slow
 def test_a_failure_of_both_is_one_try(run: Run) -> None:
     with openai_server([Answer(status=500, delay=2 * AFTER)]) as server:
         policy = CallPolicy(hedge_after=AFTER, attempts=2, first_delay=0)
@@ -177,6 +179,7 @@ def test_identical_requests_share_both(run: Run) -> None:
     assert sum(outcome.usage.calls for outcome in outcomes) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "made"), [(1, 1), (2, 2)])
 def test_both_are_of_the_budget(run: Run, most: int, made: int) -> None:
     account = Account(model_calls=most, tokens=1000)

@@ -62,6 +62,7 @@ def test_a_block_that_does_not_end_leaves_nothing(name: str, before: str, though
     assert read(f"{before}<{name}>{thought}").text == ""
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(st.sampled_from(["<think>", "</think>", "</Thinking>", "<think", "<", "a"])))
 def test_nothing_is_left_of_any_tag(pieces: list[str]) -> None:

@@ -44,6 +44,7 @@ def expected(model: Any, folder: Path) -> list[float]:
     return found
 
 
+@pytest.mark.slow
 def test_a_model_with_code_of_its_own_scores_by_the_weights_that_were_saved(
     published: tuple[Path, Any],
 ) -> None:

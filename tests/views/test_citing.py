@@ -384,6 +384,7 @@ ATTRIBUTES = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(judged())
 def test_every_quote_stands_in_its_document_and_texts_stay_texts(answer: Attempt) -> None:

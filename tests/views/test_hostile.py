@@ -194,18 +194,21 @@ def told(attempt: Attempt) -> Iterator[str]:
     yield from attempt.removed
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(evaluations())
 def test_an_evaluation(evaluation: Evaluation) -> None:
     check(evaluation._repr_html_(), of(evaluation))
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(attempts())
 def test_an_attempt(attempt: Attempt) -> None:
     check(attempt._repr_html_(), told(attempt))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(tried(), TEXTS, MARKUP)
 def test_a_trace_and_what_was_returned(

@@ -126,6 +126,7 @@ SEVERAL = Calls((("Height", {"metres": 97}), ("Height", {"metres": REJECTED})))
 GOOD = Calls((("Height", {"metres": 84}),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [stream, all_events])
 @pytest.mark.parametrize("wrong", [UNREADABLE, SEVERAL], ids=["unreadable", "several"])
 @pytest.mark.parametrize("then", [GOOD, None], ids=["recovered", "refused"])

@@ -61,6 +61,7 @@ class TestAnAgent:
     def agent(server: Any, *middleware: AgentMiddleware[Any, Any]) -> Any:
         return make_agent(server, [small_search], *middleware, checkpointer=InMemorySaver())
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("conversation", [True, False])
     def test_knows_what_the_user_said(self, say: Say, conversation: bool) -> None:
         with openai_server(serving(HELLO, search(), RIGHT, NAME, OTHER)) as server:
@@ -184,6 +185,7 @@ class TestANode:
 
         return generate
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("conversation", [True, False])
     def test_knows_what_the_user_said(self, say: Say, conversation: bool) -> None:
         node = self.saying(HELLO, NAME, OTHER)

@@ -77,6 +77,7 @@ def leaked(heard: Any) -> set[str]:
     return LETTERS & set(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nested", [False, True], ids=["agent", "subgraph"])
 @pytest.mark.parametrize("how", ["sync", "async"])
 @pytest.mark.parametrize("guarded", [True, False], ids=["guarded", "bare"])

@@ -254,6 +254,7 @@ def test_nothing_rejected_is_heard_or_kept(place: Any, listen: Listen, ending: E
         assert ending.leaves in "".join(heard)
 
 
+@pytest.mark.slow
 @places
 @listeners
 def test_without_a_guard_it_is(place: Any, listen: Listen) -> None:

@@ -252,6 +252,7 @@ class TestToolCalls:
         assert found["messages"][-1].text == RIGHT
         assert [len(sample.contexts) for sample in seen] == [1, 2]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("attempts", [1, 2, 4])
     def test_between_wrong_answers_do_not_stretch_the_budget(self, run: Run, attempts: int) -> None:
         seen: list[Sample] = []

@@ -55,6 +55,7 @@ def test_it_is_the_papers_f1_in_whatever_company(folder: str, layer: int) -> Non
         assert score == pytest.approx(2 * recall * precision / (recall + precision), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_the_same_text_is_like_itself_and_most_like_it(folder: str) -> None:
     table = load_bertscore(folder).scores(PAIRS).reshape(len(TEXTS), -1)
     assert np.diag(table) == pytest.approx(np.ones(len(TEXTS)), abs=1e-5)

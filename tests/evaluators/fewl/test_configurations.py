@@ -78,6 +78,7 @@ def test_a_row_of_the_papers_is_its_configuration(table: str, row: str, name: st
     assert {key: options[key] for key in wanted} == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_a_configuration_makes_an_evaluator(name: str) -> None:
     options = CONFIGURATIONS[name]

@@ -33,6 +33,7 @@ def test_what_comes_bit_by_bit_is_kept_until_it_is_dropped(
     assert again.drafts.get("another?") == Draft({1: ("Di.",)})
 
 
+@pytest.mark.slow
 def test_no_search_finds_them(anywhere: Callable[[], NeighborStore]) -> None:
     store = anywhere()
     store.drafts.keep(QUESTION, Draft({0: ("Ada.",)}))

@@ -67,6 +67,7 @@ def test_what_is_added_is_read_again(anywhere: Callable[[], NeighborStore]) -> N
     ]
 
 
+@pytest.mark.slow
 def test_strange_texts_come_back_with_lone_surrogates_replaced(
     anywhere: Callable[[], NeighborStore],
 ) -> None:

@@ -31,6 +31,7 @@ def turned(pairs: Sequence[tuple[str, str]]) -> list[float]:
     return longer([(hypothesis, premise) for premise, hypothesis in pairs])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighting", ["expertise", "uniform", "best", "ideal", "first"])
 def test_the_reference_may_be_the_premise(weighting: str) -> None:
     def details(similarity: Any, premise: str) -> Any:

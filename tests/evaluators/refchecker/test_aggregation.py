@@ -105,6 +105,7 @@ def test_complete_labels_are_aggregated_as_defined(
     assert verdict.passed is (None if threshold is None else expected is E)
 
 
+@pytest.mark.slow
 @given(GAPPY, MODES, THRESHOLDS)
 @example([None, None], "soft", 0.0)  # determined without any label
 @settings(max_examples=500)

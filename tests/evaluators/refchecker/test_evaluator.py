@@ -270,6 +270,7 @@ def test_a_claim_in_another_language_is_held_against_the_first_windows_of_a_long
     assert any("page 0." in one for one in shown)
 
 
+@pytest.mark.slow
 def test_a_long_answer_is_extracted_stretch_by_stretch() -> None:
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
         if stage == "extraction":

@@ -76,6 +76,7 @@ def _judged(
     return evaluator.invoke({"answer": case.claim, "contexts": [case.passage]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checker", ["joint", "per_claim"])
 @pytest.mark.parametrize("place", ["passage", "claim"])
 def test_what_a_judge_quotes_before_its_verdict_is_no_verdict(checker: str, place: str) -> None:
@@ -85,6 +86,7 @@ def test_what_a_judge_quotes_before_its_verdict_is_no_verdict(checker: str, plac
         assert found.passed is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checker", ["joint", "per_claim"])
 @pytest.mark.parametrize("place", ["passage", "claim"])
 def test_a_judge_that_only_quotes_has_given_no_verdict(checker: str, place: str) -> None:

@@ -192,6 +192,7 @@ FORMS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=20)
 @given(labels=st.lists(st.sampled_from(ClaimLabel), min_size=2, max_size=12), data=st.data())

@@ -190,6 +190,7 @@ def test_three_hundred_triplets_are_all_read_once() -> None:
     assert read.readable
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pattern",
     [

@@ -168,6 +168,7 @@ def test_no_answer_that_states_something_is_let_through_unchecked(how: str, form
     assert silent == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", EXTRACTORS)
 def test_an_answer_that_states_nothing_is_not_treated_as_claims(how: str, form: Form) -> None:
     found = {each.one.id: each.found for each in _judged(how, form) if not each.one.states}
@@ -187,6 +188,7 @@ def test_a_whole_list_that_the_judge_believes_passes(form: Form) -> None:
     assert len(wrong) <= len(stating) // 20, wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [*EXTRACTORS, WHOLE])
 def test_every_claim_stands_at_a_place_in_the_answer(how: str, form: Form) -> None:
     assert [each.one.id for each in _judged(how, form) if each.misplaced] == []
@@ -207,6 +209,7 @@ def _by_sentences() -> tuple[Judged, ...]:
     return tuple(Judged(one, checker.invoke(one.sample), one.statements) for one in ANSWERS)
 
 
+@pytest.mark.slow
 def test_a_judge_of_sentences_that_denies_all_lets_nothing_through() -> None:
     silent = [
         each.one.id for each in _by_sentences() if each.one.states and let_through(each.found)
@@ -266,6 +269,7 @@ def test_a_guard_lets_nothing_unchecked_out(how: str, form: Form, guarded: Guard
     assert silent == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guarded", [_invoked, _streamed])
 def test_a_guard_lets_out_what_the_judge_believes(form: Form, guarded: Guarded) -> None:
     extractor = Extractor(WHOLE, form)

@@ -161,6 +161,7 @@ def _gaps(found: Any, length: int) -> list[tuple[int, int]]:
     return list(zip(ends, [*(unit.start for unit in found), length], strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["a. ", "| a ", "```\n", "- a\n", "a:\n", "[1]", "# a\n", "{", '"']
 )

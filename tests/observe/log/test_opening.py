@@ -101,6 +101,7 @@ def test_whatever_is_cut_off_all_whole_lines_are_there(
         assert [one.place for one in log.damaged] == [f"line {expected + 1}"] * torn
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_asked_need_not_be_read_to_its_end(form: str, tmp_path: Path, request: Any) -> None:
     with open_log(written(form, tmp_path, several(500), request)) as log:

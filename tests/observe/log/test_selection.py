@@ -38,6 +38,7 @@ from support.records import (
 # -- the runs --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(filters=some_filters(), last=st.one_of(st.none(), st.integers(0, 100)))
 def test_the_runs_are_those_that_plain_python_chooses(
     log: Log, filters: Filters, last: int | None
@@ -87,6 +88,7 @@ def test_arguments_that_are_no_text_match_nothing(log: Log) -> None:
 # -- the worst -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(filters=some_filters(), most=st.integers(1, 100))
 def test_the_worst_are_those_that_failed_and_then_the_lowest_scores(
     log: Log, filters: Filters, most: int

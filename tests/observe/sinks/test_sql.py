@@ -201,6 +201,7 @@ def test_the_queries_of_the_page_can_be_asked(database: Database) -> None:
 # --- Several writers -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_threads_lose_nothing(database: Database) -> None:
     sinks, written = [SQLSink(database.where), SQLSink(database.where)], several(100)
     with ThreadPoolExecutor(8) as pool:
