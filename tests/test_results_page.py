@@ -13,8 +13,10 @@ _PAGE = """\
 
 <!-- run -->
 
-    echo one \\
-        two
+```console
+echo one \\
+    two
+```
 
 <!-- output -->
 old
@@ -24,7 +26,9 @@ Between.
 
 <!-- run -->
 
-    echo three
+```console
+echo three
+```
 
 <!-- output -->
 kept

@@ -4,7 +4,9 @@ A block of a page is a command between two marks, and its output up to a third:
 
     <!-- run -->
 
-        demur-bench rv-table-1 --format markdown
+    ```console
+    demur-bench rv-table-1 --format markdown
+    ```
 
     <!-- output -->
     ...
@@ -27,7 +29,8 @@ from datetime import date
 from pathlib import Path
 
 _BLOCK = re.compile(
-    r"(?P<head><!-- run -->\n\n(?P<command>(?:    [^\n]+\n)+)\n<!-- output -->\n)"
+    r"(?P<head><!-- run -->\n\n```console\n(?P<command>(?:[^`\n][^\n]*\n)+)```\n\n"
+    r"<!-- output -->\n)"
     r"(?P<output>.*?)(?=<!-- end -->)",
     re.DOTALL,
 )

@@ -1,18 +1,28 @@
-"""The page of this distribution lists what there is, in its order."""
+"""The page about this distribution lists what there is, in its order; the README leads to it."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
+from typing import Any
 
+import pytest
+import typer
+
+from demur_research.cli import app
 from demur_research.datasets import DATA_SETS
 from demur_research.tables import TABLES
 
-_PAGE = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "demur-bench.md"
+README = ROOT / "research" / "README.md"
+SITE = "https://demur-dev.github.io/demur/"
 
 
 def _table(head: str) -> list[str]:
     """The rows of the table that begins with this line."""
-    _, _, below = _PAGE.read_text(encoding="utf-8").partition(f"\n{head}\n")
+    _, _, below = PAGE.read_text(encoding="utf-8").partition(f"\n{head}\n")
     rows, _, _ = below.partition("\n\n")
     return rows.splitlines()[1:]
 
@@ -32,3 +42,24 @@ def test_every_data_set_is_listed_in_its_order() -> None:
         for known in DATA_SETS.values()
     ]
     assert _table("| set | title | labels of each | rows |") == expected
+
+
+@pytest.mark.parametrize("path", [PAGE, README], ids=["page", "README"])
+def test_every_command_is_one(path: Path) -> None:
+    lines = re.findall(r"^demur-bench .+$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(lines) >= 3
+    for line in lines:
+        words = shlex.split(line)[1:]
+        command: Any = typer.main.get_command(app)
+        context = command.make_context("demur-bench", [], resilient_parsing=True)
+        while hasattr(command, "commands"):
+            command = command.commands[words.pop(0)]
+        command.make_parser(context).parse_args(args=words)  # raises for an unknown option
+
+
+def test_the_readme_is_short_and_leads_to_pages() -> None:
+    text = README.read_text(encoding="utf-8")
+    links = re.findall(rf"\]\({SITE}([\w-]+)/\)", text)
+    assert links == ["demur-bench", "results"]
+    assert all((ROOT / "docs" / f"{link}.md").exists() for link in links)
+    assert len(text.splitlines()) <= 40

@@ -73,14 +73,19 @@ def test_code_that_is_not_run_has_a_reason(page: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_lines_of_prose_are_short(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
     code = {
         at
         for fence in fences(page)
         for at in range(fence.line, fence.line + fence.text.count("\n"))
     }
+    # The outputs of commands, as they were printed.
+    for output in re.finditer(r"<!-- output -->.*?<!-- end -->", text, re.DOTALL):
+        first = text.count("\n", 0, output.start()) + 1
+        code.update(range(first, first + output[0].count("\n")))
     long = [
         at
-        for at, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1)
+        for at, line in enumerate(text.splitlines(), 1)
         if len(line) > 100
         and at not in code
         # Tables, and lines that hold an address which cannot be broken.

@@ -1,5 +1,8 @@
 """The notebooks run on the real local model, and what they show is what holds.
 
+A notebook `notebooks/NAME.ipynb` has its checks in `tests/real/notebooks/NAME.py`, which is run
+after its last cell, with its names.
+
 To have their outputs written anew: DEMUR_WRITE_NOTEBOOKS=1 pytest tests/real/test_notebooks.py
 """
 
@@ -18,47 +21,15 @@ from nbformat.v4 import new_code_cell
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-
-HOLDS = {
-    "few-shot-exemplars.ipynb": """
-import json
-
-# The model is a small one: of four questions it may get one wrong.
-words = {"planet": "Mercury", "violin": "four", "spider": "eight", "Rome": "Italy"}
-best = {entry.question: entry.best.answer for entry in store.entries()}
-assert best.keys() == dict(past).keys() and added.failed == ()
-right = [words[key] in answer for key in words for asked, answer in best.items() if key in asked]
-assert len(right) == 4 and sum(right) >= 3, best
-assert all(len(entry.candidates) == 2 for entry in store.entries())
-
-assert {question: len(chosen) for question, chosen in examples.items()} == dict.fromkeys(new, 3)
-for chosen in examples.values():
-    assert all(best[one["question"]] == one["answer"] for one in chosen), chosen
-assert all(text.strip() for told in answers.values() for text in told.values()), answers
-
-assert len(verdicts) == len(new) and all(one.error is None for one in verdicts), verdicts
-
-lines = {
-    json.dumps(json.loads(line), sort_keys=True)
-    for side in ("train", "test")
-    for line in Path(f"training-data/{side}.jsonl").read_text().splitlines()
-}
-assert lines == {
-    json.dumps(
-        {
-            "completion": [{"content": answer, "role": "assistant"}],
-            "prompt": [{"content": question, "role": "user"}],
-        }
-    )
-    for question, answer in best.items()
-}, lines
-""",
-}
-"""By a notebook's name what is run after its last cell."""
+CHECKS = Path(__file__).with_name("notebooks")
+MOST_BYTES = 150_000
 
 
-def test_there_is_something_to_hold_of_each_notebook() -> None:
-    assert [path.name for path in NOTEBOOKS] == sorted(HOLDS)
+def test_each_notebook_has_its_checks_and_its_line_on_the_page() -> None:
+    names = [path.stem for path in NOTEBOOKS]
+    assert names == sorted(path.stem for path in CHECKS.glob("*.py"))
+    page = (FOLDER.parent / "docs" / "notebooks.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"`([\w-]+)\.ipynb`", page)) == names
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -66,7 +37,17 @@ def test_outputs_are_those_of_one_clean_run(path: Path) -> None:
     cells = _code(nbformat.read(path, as_version=4))
     assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
     _clean(cells)
-    assert not re.search(r"/(?:home|root|tmp|Users|work)/", path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r"/(?:home|root|tmp|Users|work)/", text)
+    assert len(text.encode()) < MOST_BYTES
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_links_lead_to_pages(path: Path) -> None:
+    for cell in nbformat.read(path, as_version=4).cells:
+        if cell.cell_type == "markdown":
+            for link in re.findall(r"\]\((?!https?:)([^)#]+)", cell.source):
+                assert (FOLDER / link).is_file(), f"{path.name}: {link}"
 
 
 @pytest.mark.real
@@ -81,7 +62,7 @@ def test_it_runs(
     workplace.mkdir()
     book = nbformat.read(path, as_version=4)
     kept = dict(book.metadata)
-    book.cells.append(new_code_cell(HOLDS[path.name]))
+    book.cells.append(new_code_cell((CHECKS / f"{path.stem}.py").read_text("utf-8")))
 
     client = NotebookClient(
         book,

@@ -1,13 +1,15 @@
-"""The README of this distribution, for the tests that do what it says."""
+"""The page about this distribution and its README, for the tests that do what they say."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-PATH = Path(__file__).parents[1] / "README.md"
+from support.pages import DOCS, fences
+
+README = Path(__file__).parents[1] / "README.md"
+PAGE = DOCS / "llama-index.md"
 
 
-def blocks() -> list[str]:
+def blocks(path: Path) -> list[str]:
     """Its Python examples, in order. They build on each other: the first has the index."""
-    return re.findall(r"^```python\n(.*?)^```$", PATH.read_text(), re.DOTALL | re.MULTILINE)
+    return [fence.text for fence in fences(path, "python")]

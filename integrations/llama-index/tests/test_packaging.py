@@ -1,5 +1,7 @@
 """The distribution as pip installs it: beside openai 2, without any model's package, and alone.
 
+The examples of docs/llama-index.md and of the README are run there too.
+
 An environment of its own, since LlamaIndex's package for OpenAI holds openai below 3. That one is
 made once for this module; its packages come from the index that pip is set up for.
 """
@@ -15,7 +17,7 @@ from typing import Any
 import pytest
 
 from demur.errors import LocalModelError
-from readme import blocks
+from readme import PAGE, README, blocks
 from support import installed
 from support.installed import environment, pip, wheel_of
 from support.openai_server import openai_server
@@ -26,7 +28,7 @@ pytestmark = pytest.mark.packaging
 HERE = Path(__file__).parents[1]
 ROOT = HERE.parents[1]
 CORE = f"{ROOT}[chroma]"
-"""With what the README's embedding and its few-shot examples need."""
+"""With what the page's embedding and its few-shot examples need."""
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with what the README has its reader install."""
+    """The interpreter of an environment with what the page has its reader install."""
     further = ["llama-index-llms-openai", "llama-index-embeddings-langchain"]
     return environment(tmp_path_factory.mktemp("installed") / "venv", CORE, wheel, *further)
 
@@ -118,7 +120,7 @@ def test_the_wheel_holds_our_part_of_the_namespace_alone(wheel: Path) -> None:
     assert {f"{part}py.typed", f"{part}__init__.py", f"{part}few_shot.py"} <= set(names)
 
 
-# --- The README's examples ------------------------------------------------------------------------
+# --- The examples of the page and of the README ---------------------------------------------------
 
 TELL = """
 import json
@@ -141,24 +143,24 @@ print(json.dumps({
 
 
 def as_typed(python: Path, folder: Path, url: str, key: str = "key") -> Any:
-    """Run the README's examples one after the other, as whoever types them does."""
-    code = "\n".join([*blocks(), TELL])
+    """Run the page's examples one after the other, as whoever types them does."""
+    code = "\n".join([*blocks(PAGE), TELL])
     return run(python, folder, code, OPENAI_API_BASE=url, OPENAI_API_KEY=key)
 
 
 @pytest.fixture
 def embedding() -> None:
-    """The weights of the README's embedding, or a skip that says what is missing."""
+    """The weights of the page's embedding, or a skip that says what is missing."""
     from demur.local import MiniLM
 
     try:
         MiniLM()
     except LocalModelError as error:
-        pytest.skip(f"NOT TESTED: the README's examples, whose embedding is not here: {error}")
+        pytest.skip(f"NOT TESTED: the page's examples, whose embedding is not here: {error}")
 
 
 @pytest.mark.usefixtures("embedding")
-def test_the_readmes_examples_run_as_typed(python: Path, tmp_path: Path) -> None:
+def test_the_pages_examples_run_as_typed(python: Path, tmp_path: Path) -> None:
     judge = application("no answer")
     guarded = iter(["The Louvre opened in 1851.", "The Louvre, in Paris, opened in 1793."])
 
@@ -189,16 +191,26 @@ def test_the_readmes_examples_run_as_typed(python: Path, tmp_path: Path) -> None
     assert found["few_shot"] == "As in the example: in Paris."
 
 
+def test_the_readmes_example_runs_as_typed(python: Path, tmp_path: Path) -> None:
+    (example,) = blocks(README)
+    tell = 'import json\nprint(json.dumps([str(response), response.metadata["demur"]["outcome"]]))'
+    script = application("The Louvre opened in 1851.", "The Louvre opened as a museum in 1793.")
+    with openai_server(script) as server:
+        here = {"OPENAI_API_BASE": server.url, "OPENAI_API_KEY": "key"}
+        found = run(python, tmp_path, f"{example}\n{tell}", **here)
+    assert found == ["The Louvre opened as a museum in 1793.", "recovered"]
+
+
 @pytest.mark.real
 @pytest.mark.usefixtures("embedding")
-def test_the_readmes_examples_run_on_a_real_model(python: Path, tmp_path: Path) -> None:
+def test_the_pages_examples_run_on_a_real_model(python: Path, tmp_path: Path) -> None:
     pytest.importorskip("xllamacpp", reason="the local runtime is not installed: demur[local]")
     from demur.local import ChatLocal
 
     try:
         model = ChatLocal()
     except LocalModelError as error:
-        pytest.skip(f"NOT TESTED: the README's examples on the 1.5B model, not here: {error}")
+        pytest.skip(f"NOT TESTED: the page's examples on the 1.5B model, not here: {error}")
     model.invoke("Say yes.")  # starts the server
     endpoint = model._connected  # its address is nobody else's business, and so not public
     assert endpoint is not None

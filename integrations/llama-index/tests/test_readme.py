@@ -1,4 +1,4 @@
-"""The README says what there is. `test_packaging.py` runs its examples as they are typed."""
+"""The page and the README say what there is. `test_packaging.py` runs their examples as typed."""
 
 from __future__ import annotations
 
@@ -8,36 +8,41 @@ import re
 import sys
 from pathlib import Path
 
-from readme import PATH, blocks
+import pytest
+
+from readme import PAGE, README, blocks
+from support.pages import DOCS
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib  # pytest brings it there
 
-HERE = PATH.parent
-# What the README's reader installs, and this environment has not: it holds openai below 3.
+HERE = README.parent
+SITE = "https://demur-dev.github.io/demur/"
+# What the reader installs, and this environment has not: it holds openai below 3.
 ELSEWHERE = ("llama_index.llms.openai",)
 
 
-def test_what_its_examples_import_is_there() -> None:
+@pytest.mark.parametrize(("path", "least"), [(PAGE, 10), (README, 1)])
+def test_what_the_examples_import_is_there(path: Path, least: int) -> None:
     imports = [
         node
-        for block in blocks()
+        for block in blocks(path)
         for node in ast.walk(ast.parse(block))
         if isinstance(node, ast.ImportFrom) and node.module not in ELSEWHERE
     ]
-    assert len(imports) > 10
+    assert len(imports) > least
     for one in imports:
         module = importlib.import_module(str(one.module))
         missing = [alias.name for alias in one.names if not hasattr(module, alias.name)]
         assert not missing, f"{one.module} has no {missing}"
 
 
-def test_every_class_and_event_that_it_names_is_there() -> None:
+def test_every_class_and_event_that_the_page_names_is_there() -> None:
     ours = importlib.import_module("llama_index.evaluation.demur")
     events = importlib.import_module("llama_index.evaluation.demur.events")
-    text = PATH.read_text()
+    text = PAGE.read_text(encoding="utf-8")
     classes = set(re.findall(r"\b(?:\w+Evaluator|Guarded\w+Engine|ScoreEventHandler)\b", text))
     assert classes - {"FaithfulnessEvaluator"} == {
         *("FEWLEvaluator", "ReverseValidationEvaluator", "RefCheckerEvaluator"),
@@ -50,10 +55,14 @@ def test_every_class_and_event_that_it_names_is_there() -> None:
     assert all(hasattr(events, name) for name in told)
 
 
-def test_its_links_lead_somewhere() -> None:
-    links = [link for link in re.findall(r"\]\(([^)#]+)", PATH.read_text()) if "://" not in link]
-    assert len(links) > 5
-    assert not [link for link in links if not (HERE / link).exists()]
+def test_the_readmes_links_to_the_site_lead_to_pages() -> None:
+    links = re.findall(rf"\]\({SITE}([\w-]+)/\)", README.read_text(encoding="utf-8"))
+    assert links == ["llama-index"]
+    assert all((DOCS / f"{link}.md").exists() for link in links)
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 40
 
 
 def test_llamahubs_table_names_the_public_classes() -> None:

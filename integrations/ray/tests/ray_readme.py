@@ -1,14 +1,22 @@
-"""The README of this distribution, for the tests that do what it says."""
+"""The page about this distribution and its README, for the tests that do what they say."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-PATH = Path(__file__).parents[1] / "README.md"
+from support.pages import DOCS, fences
+
+README = Path(__file__).parents[1] / "README.md"
+PAGE = DOCS / "ray.md"
 
 
-def blocks(language: str) -> list[str]:
-    """Its examples in a language, in order."""
-    text = PATH.read_text(encoding="utf-8")
-    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+def blocks(path: Path, *languages: str) -> list[str]:
+    """Its examples in these languages, in order."""
+    return [fence.text for fence in fences(path, *languages)]
+
+
+def command(path: Path) -> list[str]:
+    """The words of its command that scores a file."""
+    lines = [line for text in blocks(path, "console") for line in text.splitlines()]
+    (found,) = (line for line in lines if line.startswith("demur score"))
+    return found.split()

@@ -1,5 +1,7 @@
 """The distribution as pip installs it, beside nothing but what it asks for.
 
+The examples of docs/ray.md and of the README are run there too.
+
 An environment of its own, made once for this module; packages come from the index that pip is set
 up for.
 """
@@ -15,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import judges
-from ray_readme import blocks
+from ray_readme import PAGE, README, blocks, command
 from support.installed import environment, run, wheel_of
 from support.openai_server import openai_server
 
@@ -33,7 +35,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with what the README has its reader install."""
+    """The interpreter of an environment with what the page has its reader install."""
     return environment(tmp_path_factory.mktemp("installed") / "venv", ROOT, wheel)
 
 
@@ -48,13 +50,14 @@ def test_the_wheel_holds_the_package_and_its_entry_point(wheel: Path) -> None:
     assert "demur_ray/py.typed" in names
 
 
-def test_the_readmes_command_and_its_example_run_as_typed(python: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [PAGE, README], ids=["page", "README"])
+def test_the_command_and_the_example_run_as_typed(page: Path, python: Path, tmp_path: Path) -> None:
     rows = judges.rows(6)
     (tmp_path / "answers").mkdir()
     pq.write_table(pa.Table.from_pylist(rows), tmp_path / "answers" / "rows.parquet")
     (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    command, example = blocks("console")[0].split(), blocks("python")[0]
-    local = ["--json", *("local" if word == "auto" else word for word in command[2:])]
+    (example,) = blocks(page, "python")
+    local = ["--json", *("local" if word == "auto" else word for word in command(page)[2:])]
     begun = 'import ray\nray.init("local", include_dashboard=False, num_cpus=3)\n'
     with openai_server(lambda request, number: judges.reply(request)) as server:
         here = {

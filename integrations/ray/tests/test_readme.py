@@ -1,4 +1,4 @@
-"""The README says what there is. `test_packaging.py` runs its examples as they are typed."""
+"""The page and the README say what there is. `test_packaging.py` runs their examples as typed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,19 @@ import re
 import demur_ray
 from demur_ray import command
 from demur_ray._data import _COLUMNS
-from ray_readme import PATH, blocks
+from ray_readme import PAGE, README, blocks
+from ray_readme import command as command_of
+from support.pages import DOCS
 
-TEXT = PATH.read_text(encoding="utf-8")
+TEXT = PAGE.read_text(encoding="utf-8")
+SITE = "https://demur-dev.github.io/demur/"
 
 
 def test_its_examples_call_what_there_is() -> None:
     names = {*inspect.signature(demur_ray.score).parameters}
-    called = re.findall(r"score\(rows, checkers, ([^)]*)\)", "\n".join(blocks("python")))
+    called = re.findall(
+        r"score\(rows, checkers, ([^)]*)\)", "\n".join(blocks(PAGE, "python", "py"))
+    )
     assert len(called) == 2
     assert {one for call in called for one in re.findall(r"(\w+)=", call)} <= names
     assert {"fields", "retry", "num_cpus", "num_gpus", "workers"} <= names
@@ -31,10 +36,13 @@ def test_it_names_the_columns_of_the_result() -> None:
     }
 
 
-def test_its_links_lead_somewhere() -> None:
-    links = [link for link in re.findall(r"\]\(([^)#]+)", TEXT) if "://" not in link]
-    assert len(links) > 2
-    assert not [link for link in links if not (PATH.parent / link).exists()]
+def test_the_readme_is_short_and_leads_to_the_page() -> None:
+    short = README.read_text(encoding="utf-8")
+    links = re.findall(rf"\]\({SITE}([\w-]+)/\)", short)
+    assert links == ["ray"]
+    assert (DOCS / "ray.md").exists()
+    assert len(short.splitlines()) <= 40
+    assert command_of(README) == command_of(PAGE)
 
 
 def test_the_command_finds_the_package() -> None:

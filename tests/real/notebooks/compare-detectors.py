@@ -1,0 +1,12 @@
+# ruff: noqa: F821 -- the names are the notebook's.
+found = {one.name: one for one in comparison.detectors}
+assert found.keys() == {*names}, found
+assert (comparison.answers, comparison.hallucinated, comparison.groups) == (12, 6, 3), comparison
+assert all(name in run.stdout.replace("\\", "") for name in names), run.stdout
+
+checked = found["refchecker-sentences-logprobs"]
+assert checked.scored == 12, checked
+assert checked.quality.auroc.value >= 0.75, checked  # at most three of twelve wrong
+assert found["all-false"].quality.auroc.value == 0.5
+assert found["floor-contexts"].cost["calls"] == 0
+assert checked.cost["calls"] >= 1, checked
