@@ -12,13 +12,13 @@ HERE := not real and not documentation and not packaging
 # Not LlamaIndex and not the laboratory, whose tests are all marked slow: to collect them takes long.
 QUICK := tests integrations/langchain/tests integrations/ray/tests
 
-.PHONY: help demo test check lint quick slow real documentation packaging site bench clean env-run env-dev weights
+.PHONY: help demo test check lint quick slow real documentation packaging site bench clean before-tests env-run env-dev weights
 
 help:
 	@echo 'make demo    watch a guarded chain answer questions, on local models alone (fetches them once, 1.1 GB)'
-	@echo 'make test    run the tests, those on the real local model too'
+	@echo 'make test    run the tests, those on the real local model too (20 to 45 minutes on two cores)'
 	@echo 'make check   lint, types, which room imports which, the quick tests'
-	@echo 'make quick   the quick tests alone'
+	@echo 'make quick   the quick tests alone (3 minutes)'
 	@echo 'make documentation  run the notebooks, the demonstration, the long examples of the README and the page on fine-tuning'
 	@echo 'make packaging  build the distributions and install them into environments of their own'
 	@echo 'make site    build the documentation into site/, strictly; open site/index.html by a web server'
@@ -30,7 +30,10 @@ demo: env-run
 	@$(IN_VENV) demur demo
 
 # In one run of make the quick tests come once, whichever targets want them.
-test: quick slow real
+test: before-tests quick slow real
+
+before-tests:
+	@$(PYTHON) tools/before_tests.py
 
 check: lint quick
 

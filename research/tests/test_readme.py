@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import typer
 
-from demur_research.cli import app
+from demur_research.commands import app
 from demur_research.datasets import DATA_SETS
 from demur_research.tables import TABLES
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         Usage,
     )
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 __all__ = [
     "FEWL",

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import copy
 import pickle
-import re
-import textwrap
 import traceback
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from langchain_core.runnables import RunnableLambda
 
+import demur
 from demur import (
     Annotate,
     Budget,
@@ -29,6 +27,7 @@ from demur.guard import REFUSAL, UNCHECKED
 from demur.runtime import Steps
 from support.fakes import scripted
 from support.guarded import Chain, judge, run, traced
+from support.pages import DOCS, fences
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -349,15 +348,18 @@ async def test_a_mistake_leaves_no_other_judge_at_work() -> None:
 # --- The page -------------------------------------------------------------------------------------
 
 
-def test_the_examples_of_the_page_are_guards() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "guard.md").read_text(encoding="utf-8")
-    section = page.partition("## An evaluator of your own\n")[2].partition("\nJudges of two")[0]
-    code = textwrap.dedent("\n".join(re.findall(r"^(?: {4}.*)?$", section, re.MULTILINE)))
-    made: list[Guard[Any, Any]] = []
+def test_the_examples_of_the_page_are_guards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demur, "resolve_model", lambda name: scripted("No claims"))
+    monkeypatch.setattr(demur, "RefChecker", lambda model: judge)
+    page: dict[str, Any] = {}
+    for fence in fences(DOCS / "evaluators.md", "python")[:3]:
+        exec(fence.text, page)  # noqa: S102  # the page's own
 
-    def noting(*given: Any) -> None:
-        made.append(Guard(*given))
+    def answered(*evaluators: Any, on_fail: Any = None, answers: Sequence[str]) -> Any:
+        return run(Guard(Chain(*answers), *evaluators, on_fail=on_fail), "why?", "sync")
 
-    known = {"Guard": noting, "checker": judge, "overlap": goodness, "chain": Chain("good [1]")}
-    exec(code, known)  # noqa: S102  # the page's own
-    assert [run(guard, "why?", "sync") for guard in made] == ["good [1]", REFUSAL]
+    assert answered(page["checker"], page["cites"], answers=["good [1]"]) == "good [1]"
+    assert answered(page["checker"], page["cites"], answers=["good"]) == REFUSAL
+    assert answered(page["judge"], answers=["good [1]"]) == REFUSAL
+    again = {"vague": "regenerate"}
+    assert answered(page["short"], on_fail=again, answers=["a" * 200, "good"]) == "good"

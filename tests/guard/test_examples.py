@@ -1,41 +1,32 @@
-"""The guards of README.md and docs/guard.md, made as they are typed."""
+"""The guards of docs/guard.md, made as the page makes them."""
 
 from __future__ import annotations
 
 import ast
-import re
-import textwrap
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.documents import Document
 from langchain_core.messages import BaseMessage
-from langchain_core.output_parsers import StrOutputParser
-from langchain_core.prompts import ChatPromptTemplate
-from langchain_core.runnables import RunnableLambda, RunnablePassthrough
+from langchain_core.runnables import RunnableLambda
 
 import demur
 from demur import AnswerRejected, Claim, ClaimLabel, Evaluation, Guard, Sample
 from demur.evaluators import Evaluator
-from demur.guard import REFUSAL, UNCHECKED, Feedback
+from demur.guard import REFUSAL, UNCHECKED
 from demur.runtime import Steps, ask_all
 from support.fakes import ScriptedModel
+from support.pages import DOCS, fences
 
-ROOT = Path(__file__).parents[2]
-
-
-def _section(page: str, heading: str) -> str:
-    text = (ROOT / page).read_text(encoding="utf-8")
-    return text.partition(f"## {heading}\n")[2].partition("\n## ")[0]
-
-
-_PAGE = _section("docs/guard.md", "What happens to an answer").partition("\n### ")[0]
-EXAMPLES = {
-    "README": _section("README.md", "The guard").split("```")[1].removeprefix("python\n"),
-    "docs": textwrap.dedent("\n".join(re.findall(r"^ {4}.*", _PAGE, re.MULTILINE))),
-}
+_PAGE = fences(DOCS / "guard.md", "python")
+_RECIPES = [
+    fence.text for fence in _PAGE if fence.section == "Choose what happens to an answer that fails"
+]
+SETTING = [_PAGE[0].text, *_RECIPES[:-1]]
+"""What the page defines before its recipes: the chain, its prompt and its retriever, `tell`."""
+RECIPES = _RECIPES[-1]
+NOTED = RECIPES.count("Annotate()")
 
 
 class Checker(Evaluator):
@@ -54,59 +45,7 @@ class Checker(Evaluator):
         return Evaluation(name="checker", passed=passed, claims=() if passed else (bad,))
 
 
-def names(label: ClaimLabel) -> dict[str, Any]:
-    """What the examples take for granted: a chain that answers well when it is told or finds."""
-
-    def speak(stage: str, messages: Sequence[BaseMessage]) -> str:
-        return "good" if "it is bad" in str(messages[-1].content) else "bad"
-
-    def tell(given: str, feedback: Feedback) -> str:
-        return f"{given}\n{feedback.prompt}"
-
-    search = RunnableLambda(lambda query: [Document(str(query))])
-    model, prompt = ScriptedModel(script=speak), ChatPromptTemplate.from_template("{context}")
-    chain = {"context": search | str} | prompt | model | StrOutputParser()
-    return {
-        **{name: getattr(demur, name) for name in demur.__all__},
-        **{"chain": chain, "model": model, "prompt": prompt, "retriever": search},
-        **{"archive": search, "joined": str, "tell": tell},
-        **{"cheap": Checker(label=label), "checker": Checker(label=label)},
-        "RunnablePassthrough": RunnablePassthrough,
-    }
-
-
-def guards(page: str, given: dict[str, Any]) -> list[Guard[Any, Any]]:
-    """Each guard that a page's example makes, in order."""
-    made: list[Any] = []
-    for statement in ast.parse(EXAMPLES[page]).body:
-        if isinstance(statement, ast.Expr):
-            code = compile(ast.Expression(statement.value), "", "eval")
-            made.append(eval(code, given))  # noqa: S307  # our own page
-        else:
-            exec(compile(ast.Module([statement], []), "", "exec"), given)  # noqa: S102  # our own page
-            made += [given.get("guarded")] if "guarded =" in ast.unparse(statement) else []
-    return [one for one in made if isinstance(one, Guard)]
-
-
-@pytest.mark.parametrize("label", [ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION])
-@pytest.mark.parametrize("page", EXAMPLES)
-def test_no_example_lets_out_what_was_rejected(page: str, label: ClaimLabel) -> None:
-    outputs = []
-    for guard in (made := guards(page, names(label))):
-        try:
-            output = guard.invoke("why?")
-        except AnswerRejected:
-            output = "rejected"
-        text = str(getattr(output, "text", output))
-        outputs.append(text.partition("\n\nNote: ")[0] if "it is bad" in text else text)
-    noted = {"bad"} if "Annotate()" in EXAMPLES[page] else set()
-    assert set(outputs) <= {"good", REFUSAL, "rejected"} | noted
-    assert len(made) > 6
-    # Where all is taken out that fails, nothing is left here.
-    assert outputs.count("good") >= (len(made) - 1) // 2
-
-
-class Down(Checker):
+class Down(Evaluator):
     """Cannot decide."""
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
@@ -114,26 +53,67 @@ class Down(Checker):
         return Evaluation(name="checker", error="the model is down")
 
 
-@pytest.mark.parametrize("page", EXAMPLES)
-def test_no_example_lets_out_what_a_failing_judge_could_not_check(page: str) -> None:
-    down = Down(label=ClaimLabel.NEUTRAL)
-    outputs = []
-    for guard in guards(page, {**names(ClaimLabel.NEUTRAL), "cheap": down, "checker": down}):
-        try:
-            output = guard.invoke("why?")
-        except AnswerRejected:
-            output = "rejected"
-        outputs.append(str(getattr(output, "text", output)))
-    noted = [output for output in outputs if "\n\nNote: this answer could not be" in output]
-    assert {*outputs} - {*noted} == {UNCHECKED, "rejected"}
-    assert len(noted) == EXAMPLES[page].count("Annotate()")
+def _speak(stage: str, messages: Sequence[BaseMessage]) -> str:
+    """A model that answers well when it is told what is wrong, or reads it among the documents."""
+    return "good" if "it is bad" in str(messages[-1].content) else "bad"
 
 
-def test_the_examples_recover_as_their_comments_say() -> None:
+def guards(checker: Evaluator, monkeypatch: pytest.MonkeyPatch) -> list[Guard[Any, Any]]:
+    """Each guard that the recipes make, in order, with a model and an evaluator of the test's."""
+    monkeypatch.setattr(demur, "resolve_model", lambda name: ScriptedModel(script=_speak))
+    monkeypatch.setattr(demur, "RefChecker", lambda model: checker)
+    names: dict[str, Any] = {}
+    for text in SETTING:
+        exec(text, names)  # noqa: S102  # our own page
+    # A search finds what it is asked about.
+    names["retriever"] = names["archive"] = RunnableLambda(lambda query: [Document(str(query))])
+    made: list[Any] = []
+    for statement in ast.parse(RECIPES).body:
+        if isinstance(statement, ast.Expr):
+            made.append(eval(ast.unparse(statement), names))  # noqa: S307  # our own page
+        else:
+            exec(ast.unparse(statement), names)  # noqa: S102  # our own page
+    assert all(isinstance(guard, Guard) for guard in made)
+    return made
+
+
+def _answer(guard: Guard[Any, Any]) -> str:
+    try:
+        return str(guard.invoke("why?").text)
+    except AnswerRejected:
+        return "rejected"
+
+
+@pytest.mark.parametrize("label", [ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION])
+def test_no_recipe_lets_out_what_was_rejected(
+    label: ClaimLabel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = guards(Checker(label=label), monkeypatch)
+    answers = [_answer(guard) for guard in made]
+    # A note of what is wrong stands after the best attempt.
+    answers = [
+        answer.partition("\n\nNote: ")[0] if "it is bad" in answer else answer for answer in answers
+    ]
+    assert {*answers} <= {"good", REFUSAL, "rejected", *(["bad"] if NOTED else [])}
+    assert len(made) > 6
+    # Where all is taken out that fails, nothing is left here.
+    assert answers.count("good") >= (len(made) - 1) // 2
+
+
+def test_no_recipe_lets_out_what_a_failing_judge_could_not_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = [_answer(guard) for guard in guards(Down(), monkeypatch)]
+    noted = [answer for answer in answers if "\n\nNote: this answer could not be" in answer]
+    assert {*answers} - {*noted} == {UNCHECKED, "rejected"}
+    assert len(noted) == NOTED
+
+
+def test_the_recipes_recover_as_their_comments_say(monkeypatch: pytest.MonkeyPatch) -> None:
     by_label = {
         label: [
             [attempt.recovery for attempt in guard.with_trace().invoke("why?").trace.attempts[1:2]]
-            for guard in guards("docs", names(label))[:6]
+            for guard in guards(Checker(label=label), monkeypatch)[:6]
         ]
         for label in (ClaimLabel.NEUTRAL, ClaimLabel.CONTRADICTION)
     }

@@ -18,6 +18,7 @@ from demur.observe import Record, SQLSink
 from demur.observe.log import Filters, open_log, records, summarise, worst
 from demur.schema import Failure, Finding
 from support.logs import Where, in_column
+from support.pages import DOCS, fences
 from support.postgres_server import PostgresServer
 from support.processes import end, forked, killed_at_random, together
 from support.records import HOSTILE, attempt, found, guarded, hostile, refuted, run, scored, several
@@ -186,12 +187,12 @@ def test_long_texts_and_large_numbers_are_kept(database: Database) -> None:
 
 def test_the_queries_of_the_page_can_be_asked(database: Database) -> None:
     SQLSink(database.where).write_all([*several(50), guarded(at=90_000)])
-    page = (Path(__file__).parents[3] / "docs" / "observe.md").read_text("utf-8")
-    part = page.partition("### By SQL")[2].partition("\n###")[0]
-    queries = re.findall(r"^    (select .*?);", part, re.DOTALL | re.MULTILINE)
+    page = DOCS / "observe.md"
+    queries = [fence.text.strip().rstrip(";") for fence in fences(page, "sql")]
     assert len(queries) == 3
     for query in queries:
         assert database.ask(re.sub(r"\s+", " ", query)), query
+    part = page.read_text("utf-8").partition("### Query by SQL")[2].partition("\n###")[0]
     for table, columns in re.findall(r"^\| `(\w+)` \|[^|]*\| (.*?) \|$", part, re.MULTILINE):
         told = re.findall(r"`(\w+)`", columns)
         assert told
