@@ -19,10 +19,10 @@ help:
 	@echo 'make test    run the tests, those on the real local model too (20 to 45 minutes on two cores)'
 	@echo 'make check   lint, types, which room imports which, the quick tests'
 	@echo 'make quick   the quick tests alone (3 minutes)'
-	@echo 'make documentation  run the notebooks, the demonstration, the long examples of the README and the page on fine-tuning'
+	@echo 'make documentation  run the notebooks, the demonstration, and the code of the README and the pages'
 	@echo 'make packaging  build the distributions and install them into environments of their own'
 	@echo 'make site    build the documentation into site/, strictly; open site/index.html by a web server'
-	@echo 'make bench   measure how long the import takes, how the calls are scheduled, what a guard and a handler add, what a log of 20,000 runs (SQLite, PostgreSQL) and a report of 10,000 take, what FEWL, selecting examples and Reverse Validation cost, what slow judges add, what a cluster and a large store take, and what many answers cost'
+	@echo 'make bench   measure time and memory, side by side in one run (docs/performance.md)'
 	@echo 'make clean   remove .venv and what tools left behind (the model stays)'
 
 demo: env-run
@@ -62,7 +62,7 @@ site: env-dev
 	$(IN_VENV) tools.site
 
 packaging: env-dev weights
-	$(IN_VENV) pytest integrations/*/tests/test_packaging.py
+	$(IN_VENV) pytest -n 3 --dist loadgroup tests/packaging  # an environment is made by one process
 
 bench: env-dev
 	$(IN_VENV) bench.import_time

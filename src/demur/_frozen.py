@@ -7,7 +7,7 @@ from typing import Any
 
 from langchain_core.runnables import RunnableSerializable
 from langchain_core.runnables.utils import Input, Output
-from pydantic import ConfigDict
+from pydantic import ConfigDict, ValidationError
 from typing_extensions import Self
 
 
@@ -27,6 +27,14 @@ class FrozenRunnable(RunnableSerializable[Input, Output]):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        try:
+            super().__init__(*args, **kwargs)
+        except ValidationError as error:
+            # Without pydantic's frame, in which the message is hard to find, and without its
+            # quote of all arguments, among which a model's key may be.
+            raise ValueError(_told(type(self).__name__, error)) from None
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy, with some fields as `update` has them. Unlike pydantic's it validates them.
@@ -52,3 +60,18 @@ class FrozenRunnable(RunnableSerializable[Input, Output]):
     def __setstate__(self, state: dict[Any, Any]) -> None:
         super().__setstate__(state)
         self.model_post_init(None)
+
+
+def _told(name: str, error: ValidationError) -> str:
+    """Return pydantic's findings as one line: the class, its arguments, what is wrong with each."""
+    found: dict[str, list[str]] = {}
+    for one in error.errors(include_url=False, include_input=False):
+        # The argument alone: what follows in a place are the members of a union.
+        where = str(one["loc"][0]) if one["loc"] else ""
+        what = str(one.get("ctx", {}).get("error", one["msg"]))
+        found.setdefault(where, []).append(what.removeprefix(f"{where}: "))
+    told = (
+        f"{where}: {' or: '.join(whats)}" if where else "; ".join(whats)
+        for where, whats in found.items()
+    )
+    return f"{name}: {'; '.join(told)}"

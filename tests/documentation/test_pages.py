@@ -19,6 +19,8 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 ELSEWHERE = {
     "README.md": "tests/real/test_readme.py",
     "docs/fine-tuning.md": "tests/exemplars/test_finetuning.py",
+    "docs/llama-index.md": "tests/packaging/test_llama_index.py",
+    "docs/ray.md": "tests/packaging/test_ray.py",
     "docs/web-service.md": "tests/guard/test_web_service.py",
 }
 """Pages whose Python another test runs, with parts that it needs there."""
@@ -138,7 +140,8 @@ def test_scripts_of_pages_are_modules() -> None:
                     or base.joinpath(*parts).is_dir()
                     for base in (ROOT, ROOT / "src", ROOT / "research" / "src")
                 ]
-                assert any(there) or parts[0] in sys.stdlib_module_names, (page, module)
+                elsewhere = {*sys.stdlib_module_names, "pytest"}
+                assert any(there) or parts[0] in elsewhere, (page, module)
 
 
 def test_targets_of_pages_are_in_the_makefile() -> None:

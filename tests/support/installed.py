@@ -9,14 +9,32 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import venv
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
+PROJECTS = {
+    "demur": ROOT,
+    "langchain-demur": ROOT / "integrations" / "langchain",
+    "llama-index-evaluation-demur": ROOT / "integrations" / "llama-index",
+    "demur-ray": ROOT / "integrations" / "ray",
+    "demur-research": ROOT / "research",
+}
+"""The folder of every distribution."""
+
 _UNREACHABLE = ("Failed to establish a new connection", "Name or service not known", "timed out")
 _PIP = ["-m", "pip", "--disable-pip-version-check", "--no-input"]
 _OF_THIS_PROCESS = ("PYTHON", "OPENAI", "LANGSMITH", "RAY", "COV_")
+
+
+@dataclass(frozen=True)
+class Built:
+    """The two files of a distribution."""
+
+    wheel: Path
+    sdist: Path
 
 
 def pip(*arguments: str | Path) -> None:
@@ -31,20 +49,25 @@ def pip(*arguments: str | Path) -> None:
     pytest.fail(f"pip {' '.join(command[len(_PIP) + 1 :])} failed:\n{said[-3000:]}")
 
 
-def wheel_of(project: Path, folder: Path) -> Path:
-    """Build the distribution of a project into an empty folder."""
-    pip("wheel", "--no-deps", "--wheel-dir", folder, project)
-    (made,) = folder.glob("*.whl")
-    return made
+def build(tools: Path, name: str, folder: Path) -> Built:
+    """Build the sdist of a distribution, and the wheel from that sdist, into an empty folder."""
+    run(folder, tools, "-m", "build", "--no-isolation", "--outdir", folder, PROJECTS[name])
+    (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return Built(wheel, sdist)
 
 
-def environment(folder: Path, *what: str | Path) -> Path:
+def environment(folder: Path, *what: str | Path, interpreter: Path | str = sys.executable) -> Path:
     """Make an environment and install something there; its interpreter."""
-    venv.create(folder, symlinks=os.name != "nt")
-    made = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     # By this environment's pip, which is newer than the one that a new environment brings.
-    pip("--python", made, "install", *what)
+    subprocess.run([interpreter, "-m", "venv", "--without-pip", folder], check=True)
+    made = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    install(made, *what)
     return made
+
+
+def install(python: Path, *what: str | Path) -> None:
+    """Install something into an environment. Python compiles later what is imported."""
+    pip("--python", python, "install", "--no-compile", *what)
 
 
 def run(folder: Path, *command: str | Path, **variables: str) -> str:

@@ -5,6 +5,7 @@ It is a script, so what pages print of it shows the form of a result and proves 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -29,12 +30,39 @@ def serve(request: dict[str, Any], number: int) -> Answer:
     """Answer a request: claims and answers with the wrong year are rejected, others supported."""
     messages = convert_to_messages(request["messages"])
     stage = stage_of(messages)
+    if request.get("tools") and messages[-1].type == "human":
+        return _tool_call(request)
     if stage == "claim":
         label = _label(isolated("claim", messages))
         tokens = {name: -0.01 if name == label else -6.0 for name in ("Entailment", "Neutral")}
         tokens["Contradiction"] = -0.01 if label == "Contradiction" else -6.0
         return Answer(label, first_token=tokens if request.get("logprobs") else None)
     return Answer(_text(stage, messages))
+
+
+def _tool_call(request: dict[str, Any]) -> Answer:
+    """Call the first tool with the question, as an agent's model does before it answers."""
+    tool = request["tools"][0]["function"]
+    given = {next(iter(tool["parameters"]["properties"])): request["messages"][-1]["content"]}
+    call = {
+        "index": 0,
+        "id": f"call_{len(request['messages'])}",
+        "type": "function",
+        "function": {"name": tool["name"], "arguments": json.dumps(given)},
+    }
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    choice = {"index": 0, "finish_reason": "tool_calls"}
+    head = {"id": "chatcmpl-1", "created": 1, "model": request["model"]}
+    if request.get("stream"):
+        chunk = {
+            **head,
+            "object": "chat.completion.chunk",
+            "choices": [{**choice, "delta": message}],
+        }
+        events = f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n"
+        return Answer(body=events.encode(), headers={"Content-Type": "text/event-stream"})
+    whole = {**head, "object": "chat.completion", "choices": [{**choice, "message": message}]}
+    return Answer(body=json.dumps(whole).encode())
 
 
 def _text(stage: str, messages: Sequence[BaseMessage]) -> str:

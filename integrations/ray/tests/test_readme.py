@@ -1,4 +1,4 @@
-"""The page and the README say what there is. `test_packaging.py` runs their examples as typed."""
+"""The page and the README say what there is. `tests/packaging` runs their examples."""
 
 from __future__ import annotations
 

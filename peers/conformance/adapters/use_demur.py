@@ -1,4 +1,4 @@
-"""demur's guard around a chain: README, "Guard a chain", and docs/guard.md, "Streaming"."""
+"""demur's guard around a chain: docs/guard.md, and docs/streaming.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""demur's middleware for LangChain's agents: the README of langchain-demur, "An agent"."""
+"""demur's middleware for LangChain's agents: docs/agents.md, "Guard an agent"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""demur's guarded query engine: the README of llama-index-evaluation-demur, "Guard"."""
+"""demur's guarded query engine: docs/llama-index.md, "Guard a query engine"."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def as_evaluator(
     Guards and handlers do so with all that they are given. Call it yourself to give a threshold to
     what returns scores, or to give a name.
 
-    Example:
+    Examples:
         >>> def cites(sample):
         ...     return "[1]" in sample.answer
         >>> Guard(chain, cites, as_evaluator(overlap, threshold=0.5))

@@ -38,7 +38,7 @@ class Cascade(Evaluator):
     `details["usage_by_stage"]` has it by call and number of the stage. A `Threshold` of a stage
     guarantees nothing here, where the stage sees only a part of the answers, or of their claims.
 
-    Example:
+    Examples:
         >>> nli = "cross-encoder/nli-deberta-v3-base"
         >>> cheap = RefChecker("openai:gpt-4o-mini", checker=nli, claims="sentences")
         >>> Cascade([cheap, RefChecker("openai:gpt-4o-mini")]).invoke(sample).passed

@@ -51,7 +51,7 @@ class CitationSupport(Evaluator):
     (`error` says why) when the answer is empty, or when the checker could not decide about a
     sentence and the others hold.
 
-    Example:
+    Examples:
         >>> Guard(chain, checker, CitationSupport(checker), on_fail={"citation": Cite(), ...})
 
     Args:

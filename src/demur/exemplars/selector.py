@@ -29,7 +29,7 @@ class FEWLExampleSelector(BaseExampleSelector):
     question itself is never an example. For `FewShotChatMessagePromptTemplate` and
     `FewShotPromptTemplate`, and anything else that takes a `BaseExampleSelector`.
 
-    Example:
+    Examples:
         >>> selector = FEWLExampleSelector(store, k=5, max_similarity=0.95)
         >>> selector.select_examples({"question": "Who painted Las Meninas?"})
 

@@ -49,7 +49,7 @@ class ExampleStore:
     Safe in threads. A folder belongs to one process at a time, until `close` or its end. Several
     processes share a server, and lose nothing by adding at once.
 
-    Example:
+    Examples:
         >>> store = ExampleStore("exemplars", scorer=FEWL("openai:gpt-4o-mini"))
         >>> store.add("Who painted Guernica?", ["Pablo Picasso, in 1937.", "Joan Miro."]).best
 

@@ -47,7 +47,7 @@ class Guard(GuardArguments[Input, Output]):
     is what `on_abstain` says. One that an evaluator could not decide about does not pass, and is
     not answered again.
 
-    Example:
+    Examples:
         >>> guarded = Guard(chain, RefChecker("openai:gpt-4o-mini"))
         >>> guarded.invoke({"input": "How tall is the tower?"})
         >>> guarded.with_trace().invoke({"input": "How tall is the tower?"}).trace.outcome

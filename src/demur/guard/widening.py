@@ -67,7 +67,7 @@ def widen(retriever: Runnable[str, Any], *, factor: int = 2) -> BaseRetriever:
     store's retriever, or one with a field `k` or `top_k`. Calls at the same time know nothing of
     each other.
 
-    Example:
+    Examples:
         >>> wide = widen(retriever)
         >>> chain = {"context": wide, "question": RunnablePassthrough()} | prompt | model
         >>> Guard(chain, checker, on_fail={"neutral": Retrieve(wide), "any": Regenerate()})

@@ -16,6 +16,7 @@ from demur.runtime import in_background
 
 Job = TypeVar("Job")
 OnFull = Literal["drop", "block"]
+"""What a handler does with a run when its queue is full: drop it, or wait until there is room."""
 
 _HEARD_SECONDS = 0.5
 """Waiting is cut into pieces, so that the main thread hears an interrupt (`runtime/pool.py`)."""

@@ -41,7 +41,7 @@ class ScoreCallbackHandler(BaseCallbackHandler):
     messages, the last that the model wrote is the answer, and what its tools returned are the
     contexts. A run whose answer cannot be found is recorded as undetermined, with the reason.
 
-    Example:
+    Examples:
         >>> handler = ScoreCallbackHandler(RefChecker("openai:gpt-4o-mini"), sink="scores.sqlite")
         >>> chain.invoke("How tall is the tower?", config={"callbacks": [handler]})
         >>> handler.flush(60)

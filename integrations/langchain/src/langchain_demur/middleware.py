@@ -56,7 +56,7 @@ class HallucinationMiddleware(AgentMiddleware[AgentState[Any], Any]):
     List it before other middleware: what comes after it in the list is run anew for each attempt,
     and sees answers that were not judged.
 
-    Example:
+    Examples:
         >>> checks = HallucinationMiddleware(RefChecker("openai:gpt-4o-mini"))
         >>> agent = create_agent("openai:gpt-4o-mini", tools=[search], middleware=[checks])
 

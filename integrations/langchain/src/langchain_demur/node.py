@@ -66,7 +66,7 @@ def guarded_node(
     node itself writes to the custom stream is not held back. A graph in it cannot be interrupted;
     an agent is better guarded by `HallucinationMiddleware`.
 
-    Example:
+    Examples:
         >>> graph.add_node("generate", guarded_node(generate, RefChecker("openai:gpt-4o-mini")))
 
     Args:

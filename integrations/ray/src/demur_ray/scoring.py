@@ -37,7 +37,7 @@ def score(
     `demur score` writes it. The same call goes on after any end. The data set is read twice, first
     to find faults before anything is spent: materialize one that is costly to compute.
 
-    Example:
+    Examples:
         >>> rows = ray.data.read_parquet("s3://bucket/answers")
         >>> checkers = {"refchecker": RefChecker("openai:gpt-4o-mini")}
         >>> found = score(rows, checkers, out="scores.jsonl")

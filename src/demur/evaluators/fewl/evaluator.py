@@ -75,7 +75,7 @@ class FEWL(Evaluator):
     says why): no question, an empty answer, a reference that failed; with "ideal" no labelled
     answers; with "best" no expertise; with a threshold and the penalty no neighbouring question.
 
-    Example:
+    Examples:
         >>> fewl = FEWL("openai:gpt-4o-mini", neighbors=NeighborStore("neighbors"))
         >>> fewl.invoke({"question": q, "answer": a}).score
 

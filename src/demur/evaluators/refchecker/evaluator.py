@@ -93,7 +93,7 @@ class RefChecker(ClaimEvaluator):
     change `passed`. `details` tell the `granularity`, what became a claim although no extractor
     named it (`fallback_claims`), and the share of the answer that its claims cover (`coverage`).
 
-    Example:
+    Examples:
         >>> checker = RefChecker("openai:gpt-4o-mini")
         >>> checker.invoke({"question": q, "answer": a, "contexts": ["..."]}).passed
 

@@ -73,7 +73,7 @@ class ReverseValidation(Evaluator):
     and with "em" one that names the entity without a share. ("published_em" decides on that one
     too, and gives it no score.)
 
-    Example:
+    Examples:
         >>> check = ReverseValidation("openai:gpt-4o-mini", variant="em")
         >>> check.invoke({"question": "Who was Mary Anning?", "answer": a}).label
 

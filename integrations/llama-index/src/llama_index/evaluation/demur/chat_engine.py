@@ -63,7 +63,7 @@ class GuardedChatEngine(BaseChatEngine):
     ones of a SimpleComposableMemory do, are for engines without a guard: they keep what the engine
     said, rejected or not, and lose all they have when a first answer fails and the engine is reset.
 
-    Example:
+    Examples:
         >>> guarded = GuardedChatEngine(index.as_chat_engine(), RefCheckerEvaluator())
         >>> guarded.chat("How tall is the tower?").metadata["demur"]["outcome"]
 

@@ -48,7 +48,7 @@ class RefCheckerEvaluator(HallucinationEvaluator[RefChecker]):
     whether the score reaches `threshold`. `evaluation.claims` has each claim, its label and its
     evidence. See `demur.RefChecker`.
 
-    Example:
+    Examples:
         >>> evaluator = RefCheckerEvaluator(llm)
         >>> evaluator.evaluate_response(query, query_engine.query(query)).passing
 

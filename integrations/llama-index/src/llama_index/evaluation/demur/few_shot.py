@@ -33,7 +33,7 @@ class FEWLExamples:
     Copies are this object itself, since `get_prompts` copies what it returns, and the store is
     shared. It can be pickled where the store can: in a folder or on a server.
 
-    Example:
+    Examples:
         >>> template = PromptTemplate(
         ...     "{examples}\n\nContext: {context_str}\nQuestion: {query_str}\nAnswer: ",
         ...     function_mappings={"examples": FEWLExamples(store)},

@@ -76,7 +76,7 @@ class ScoreEventHandler(BaseEventHandler):
     judges each answer, changes none, and tells the handler what it found. Or the application hands
     the response to an evaluator's `evaluate_response`.
 
-    Example:
+    Examples:
         >>> handler = ScoreEventHandler(RefCheckerEvaluator(), sink="scores.sqlite")
         >>> get_dispatcher().add_event_handler(handler)
         >>> index.as_query_engine().query("How tall is the tower?")

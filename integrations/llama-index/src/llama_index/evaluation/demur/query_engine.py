@@ -70,7 +70,7 @@ class GuardedQueryEngine(BaseQueryEngine):
 
     It can be pickled where the engine can, and the evaluators and recoveries that it was given.
 
-    Example:
+    Examples:
         >>> guarded = GuardedQueryEngine(index.as_query_engine(), RefCheckerEvaluator())
         >>> response = guarded.query("How tall is the tower?")
         >>> response.metadata["demur"]["outcome"]

@@ -9,7 +9,6 @@ up for.
 from __future__ import annotations
 
 import json
-import zipfile
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,36 +17,17 @@ import pytest
 
 import judges
 from ray_readme import PAGE, README, blocks, command
-from support.installed import environment, run, wheel_of
+from support.installed import Built, environment, run
 from support.openai_server import openai_server
 
-pytestmark = pytest.mark.packaging
-
-HERE = Path(__file__).parents[1]
-ROOT = HERE.parents[1]
+pytestmark = [pytest.mark.packaging, pytest.mark.xdist_group("ray")]
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The distribution, built."""
-    return wheel_of(HERE, tmp_path_factory.mktemp("built"))
-
-
-@pytest.fixture(scope="module")
-def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def python(built: dict[str, Built], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with what the page has its reader install."""
-    return environment(tmp_path_factory.mktemp("installed") / "venv", ROOT, wheel)
-
-
-def test_the_wheel_holds_the_package_and_its_entry_point(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as file:
-        names = [name for name in file.namelist() if ".dist-info/" not in name]
-        (points,) = (n for n in file.namelist() if n.endswith("entry_points.txt"))
-        assert "ray = demur_ray.command:cluster" in file.read(points).decode()
-    sources = HERE / "src"
-    here = [one for one in sources.rglob("*") if one.is_file() and "__pycache__" not in one.parts]
-    assert {one.relative_to(sources).as_posix() for one in here} == set(names)
-    assert "demur_ray/py.typed" in names
+    wheels = (built["demur"].wheel, built["demur-ray"].wheel)
+    return environment(tmp_path_factory.mktemp("installed") / "venv", *wheels)
 
 
 @pytest.mark.parametrize("page", [PAGE, README], ids=["page", "README"])

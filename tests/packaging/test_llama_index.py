@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import textwrap
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +18,22 @@ import pytest
 from demur.errors import LocalModelError
 from readme import PAGE, README, blocks
 from support import installed
-from support.installed import environment, pip, wheel_of
+from support.installed import Built, environment, pip
 from support.openai_server import openai_server
 from support.rag import application
 
-pytestmark = pytest.mark.packaging
-
-HERE = Path(__file__).parents[1]
-ROOT = HERE.parents[1]
-CORE = f"{ROOT}[chroma]"
-"""With what the page's embedding and its few-shot examples need."""
+pytestmark = [pytest.mark.packaging, pytest.mark.xdist_group("llama-index")]
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The distribution, built."""
-    return wheel_of(HERE, tmp_path_factory.mktemp("built"))
-
-
-@pytest.fixture(scope="module")
-def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def python(built: dict[str, Built], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with what the page has its reader install."""
-    further = ["llama-index-llms-openai", "llama-index-embeddings-langchain"]
-    return environment(tmp_path_factory.mktemp("installed") / "venv", CORE, wheel, *further)
+    return environment(
+        tmp_path_factory.mktemp("installed") / "venv",
+        f"{built['demur'].wheel}[chroma]",  # for the page's embedding and few-shot examples
+        built["llama-index-evaluation-demur"].wheel,
+        *("llama-index-llms-openai", "llama-index-embeddings-langchain"),
+    )
 
 
 def run(python: Path, folder: Path, code: str, **variables: str) -> Any:
@@ -107,17 +99,6 @@ def test_it_needs_no_package_of_a_model(python: Path, tmp_path: Path) -> None:
     assert found["outcome"] == "evaluator_failed"
     assert "demur[chroma]" in found["missing"]
     assert Path(found["from"]).is_relative_to(python.parents[1])
-
-
-def test_the_wheel_holds_our_part_of_the_namespace_alone(wheel: Path) -> None:
-    with zipfile.ZipFile(wheel) as file:
-        names = [name for name in file.namelist() if ".dist-info/" not in name]
-    part = "llama_index/evaluation/demur/"
-    assert all(name.startswith(part) for name in names)
-    sources = HERE / "src" / part
-    here = [one for one in sources.rglob("*") if one.is_file() and "__pycache__" not in one.parts]
-    assert {f"{part}{one.relative_to(sources).as_posix()}" for one in here} == set(names)
-    assert {f"{part}py.typed", f"{part}__init__.py", f"{part}few_shot.py"} <= set(names)
 
 
 # --- The examples of the page and of the README ---------------------------------------------------

@@ -1,0 +1,46 @@
+"""All distributions, built once for the tests that install them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from support.installed import PROJECTS, Built, build, environment
+
+TOOLS = ("build", "twine", "hatchling>=1.27", "hatch-fancy-pypi-readme>=24.1")
+
+
+def _shared(factory: pytest.TempPathFactory, worker: str) -> Path:
+    """A folder of this run of the tests, whichever process of it asks."""
+    base = factory.getbasetemp()
+    return base if worker == "master" else base.parent
+
+
+@pytest.fixture(scope="session")
+def tools(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """An interpreter with what a release is built with."""
+    folder = _shared(tmp_path_factory, worker_id) / "tools"
+    with FileLock(f"{folder}.lock"):
+        made = folder / "python.txt"
+        if not made.exists():
+            made.write_text(str(environment(folder, *TOOLS)))
+    return Path(made.read_text())
+
+
+@pytest.fixture(scope="session")
+def built(
+    tools: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str
+) -> dict[str, Built]:
+    """The wheel and the sdist of every distribution, by its name."""
+    folder = _shared(tmp_path_factory, worker_id) / "dist"
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            for name in PROJECTS:
+                (folder / name).mkdir(parents=True)
+                build(tools, name, folder / name)
+    return {
+        name: Built(*(folder / name).glob("*.whl"), *(folder / name).glob("*.tar.gz"))
+        for name in PROJECTS
+    }
