@@ -32,8 +32,8 @@ demo: env-run
 # In one run of make the quick tests come once, whichever targets want them.
 test: before-tests quick slow real
 
-before-tests:
-	@$(PYTHON) tools/before_tests.py
+before-tests: env-dev
+	@$(IN_VENV) tools.before_tests
 
 check: lint quick
 

@@ -1,34 +1,34 @@
-"""Say how long the tests take, and which of them this machine cannot run.
+"""Say how long the tests take, and which of them this machine cannot run."""
 
-Old interpreters read this file: it runs before there is an environment.
-"""
+from __future__ import annotations
 
-import glob
-import os
 import shutil
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-def lines():
+def lines() -> Iterator[str]:
     """Yield the announcement, a line each."""
     yield "make test takes 20 to 45 minutes on two cores. `make quick` takes 3: it runs those that"
     yield "need no model, start no processes and take less than a second."
     if not any(map(shutil.which, BROWSERS)):
         yield "SKIPPED: the tests marked `browser`. To run them: apt-get install chromium"
-    if not (glob.glob("/usr/lib/postgresql/*/bin/initdb") or shutil.which("initdb")):
+    servers = Path("/usr/lib/postgresql").glob("*/bin/initdb")
+    if not (any(servers) or shutil.which("initdb")):
         yield "SKIPPED: the tests of a log in PostgreSQL. To run them: apt-get install postgresql"
-    if not os.path.isdir(os.path.join(os.path.dirname(__file__), "..", ".peers")):
+    if not (Path(__file__).parents[1] / ".peers").is_dir():
         yield "SKIPPED: other libraries' calls in docs/migration.md. To run them, first:"
         yield "         .venv/bin/python -m peers.environments --all"
     yield "The tests marked `real` are skipped if the local model (1.1 GB) cannot be fetched."
 
 
-def main():
+def main() -> None:
     """Print it."""
     for line in lines():
-        sys.stderr.write("tests: {}\n".format(line))
+        print(f"tests: {line}", file=sys.stderr)
 
 
 if __name__ == "__main__":
