@@ -272,7 +272,7 @@ def test_a_sample_that_cannot_be_had_is_told(reply: str, error: str) -> None:
     [
         ({"method": "prompt"}, "method='prompt' asks a model"),
         ({"method": "rumour"}, "'bertscore', 'nli', 'prompt'"),
-        ({"method": "ngram", "n": 0}, "n\n"),
+        ({"method": "ngram", "n": 0}, "^SelfCheck: n: "),
         ({"method": "ngram", "n_samples": 0}, "n_samples"),
         ({"method": "ngram", "temperature": -1}, "temperature"),
         ({"method": "ngram", "threshold": float("nan")}, "threshold"),
