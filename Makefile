@@ -62,7 +62,7 @@ site: env-dev
 	$(IN_VENV) tools.site
 
 packaging: env-dev weights
-	$(IN_VENV) pytest -n 3 --dist loadgroup tests/packaging  # an environment is made by one process
+	$(IN_VENV) pytest -n 2 --dist loadfile tests/packaging
 
 bench: env-dev
 	$(IN_VENV) bench.import_time

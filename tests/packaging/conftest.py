@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
-from support.installed import PROJECTS, Built, build, environment
+from support.installed import (
+    PROJECTS,
+    Built,
+    build,
+    environment,
+    install,
+    interpreter_of,
+    pip,
+)
 
 TOOLS = ("build", "twine", "hatchling>=1.27", "hatch-fancy-pypi-readme>=24.1")
 
@@ -44,3 +53,34 @@ def built(
         name: Built(*(folder / name).glob("*.whl"), *(folder / name).glob("*.tar.gz"))
         for name in PROJECTS
     }
+
+
+OLDEST = "3.10"
+
+
+@pytest.fixture(scope="session")
+def everything(
+    built: dict[str, Built], tmp_path_factory: pytest.TempPathFactory, worker_id: str
+) -> Callable[[str], Path]:
+    """Make an environment with all distributions for a version of Python; its interpreter."""
+
+    def made(version: str) -> Path:
+        interpreter = interpreter_of(version)
+        if interpreter is None:
+            pytest.skip(f"NOT TESTED: Python {version} is not on this machine")
+        folder = _shared(tmp_path_factory, worker_id) / f"python{version}"
+        with FileLock(f"{folder}.lock"):
+            done = folder / "python.txt"
+            if not done.exists():
+                files = {k: b.sdist if version == OLDEST else b.wheel for k, b in built.items()}
+                core = f"{files.pop('demur')}[cli]"
+                research = files.pop("demur-research")
+                python = environment(
+                    folder, core, *files.values(), "pooch", interpreter=interpreter
+                )
+                pip("--python", python, "check")
+                install(python, "--no-deps", research)  # it asks for torch, and begins without
+                done.write_text(str(python))
+        return Path(done.read_text())
+
+    return made

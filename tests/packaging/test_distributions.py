@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
 import tarfile
 import zipfile
+from collections.abc import Callable
 from email.message import Message
 from email.parser import HeaderParser
 from pathlib import Path
 
 import pytest
 
-from support.installed import PROJECTS, ROOT, Built, environment, install, pip, run
+from support.installed import PROJECTS, ROOT, Built, run
 from support.openai_server import openai_server
 from support.rag import FACTS, RIGHT, WRONG, application
 
 pytestmark = pytest.mark.packaging
 
 NAMES = list(PROJECTS)
-VERSIONS = ("3.10", "3.11", "3.12", "3.13")
+VERSIONS = ("3.10", "3.11", "3.12", "3.13")  # the sdists are installed on the first
 
 
 def _metadata(built: Built) -> Message:
@@ -109,45 +107,10 @@ print(json.dumps({
 """
 
 
-def _interpreter(version: str) -> Path | None:
-    """A Python of this version on this machine: on the path, or as pyenv or uv keep theirs."""
-    roots = [
-        Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions",
-        Path(os.environ.get("UV_PYTHON_INSTALL_DIR", Path.home() / ".local/share/uv/python")),
-    ]
-    places = [shutil.which(f"python{version}")]
-    places += [str(one) for root in roots for one in sorted(root.glob(f"*/bin/python{version}"))]
-    code = "import sys, venv, ssl; print('%d.%d' % sys.version_info[:2])"
-    for place in filter(None, places):
-        # One of pyenv's stands on the path, and may still be switched off.
-        done = subprocess.run([place, "-c", code], capture_output=True, text=True)
-        if done.returncode == 0 and done.stdout.strip() == version:
-            return Path(place)
-    return None
-
-
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(one, marks=pytest.mark.xdist_group(one)) for one in VERSIONS],
-)
-def python(
-    request: pytest.FixtureRequest,
-    built: dict[str, Built],
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Path:
+@pytest.fixture(params=VERSIONS)
+def python(request: pytest.FixtureRequest, everything: Callable[[str], Path]) -> Path:
     """The interpreter of an environment with every distribution, from sdists on the oldest."""
-    interpreter = _interpreter(request.param)
-    if interpreter is None:
-        pytest.skip(f"NOT TESTED: Python {request.param} is not on this machine")
-    oldest = request.param == VERSIONS[0]
-    files = {name: of.sdist if oldest else of.wheel for name, of in built.items()}
-    research = files.pop("demur-research")
-    core = f"{files.pop('demur')}[cli]"
-    folder = tmp_path_factory.mktemp("python") / "venv"
-    made = environment(folder, core, *files.values(), "pooch", interpreter=interpreter)
-    pip("--python", made, "check")
-    install(made, "--no-deps", research)  # which asks for torch, and begins without
-    return made
+    return everything(request.param)
 
 
 def test_all_distributions_install_and_judge(

@@ -22,7 +22,7 @@ from support.installed import Built, environment, pip
 from support.openai_server import openai_server
 from support.rag import application
 
-pytestmark = [pytest.mark.packaging, pytest.mark.xdist_group("llama-index")]
+pytestmark = pytest.mark.packaging
 
 
 @pytest.fixture(scope="module")

@@ -1,14 +1,10 @@
-"""The distribution as pip installs it, beside nothing but what it asks for.
-
-The examples of docs/ray.md and of the README are run there too.
-
-An environment of its own, made once for this module; packages come from the index that pip is set
-up for.
-"""
+"""demur-ray as pip installs it: the examples of docs/ray.md and of the README run as typed."""
 
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,17 +13,16 @@ import pytest
 
 import judges
 from ray_readme import PAGE, README, blocks, command
-from support.installed import Built, environment, run
+from support.installed import run
 from support.openai_server import openai_server
 
-pytestmark = [pytest.mark.packaging, pytest.mark.xdist_group("ray")]
+pytestmark = pytest.mark.packaging
 
 
-@pytest.fixture(scope="module")
-def python(built: dict[str, Built], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with what the page has its reader install."""
-    wheels = (built["demur"].wheel, built["demur-ray"].wheel)
-    return environment(tmp_path_factory.mktemp("installed") / "venv", *wheels)
+@pytest.fixture
+def python(everything: Callable[[str], Path]) -> Path:
+    """The interpreter of an environment with the distribution, for this process's Python."""
+    return everything("{}.{}".format(*sys.version_info))
 
 
 @pytest.mark.parametrize("page", [PAGE, README], ids=["page", "README"])

@@ -7,6 +7,7 @@ reaches the index belongs into fixtures of the module's scope.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -63,6 +64,23 @@ def environment(folder: Path, *what: str | Path, interpreter: Path | str = sys.e
     made = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     install(made, *what)
     return made
+
+
+def interpreter_of(version: str) -> Path | None:
+    """A Python of this version on this machine: on the path, or as pyenv or uv keep theirs."""
+    roots = [
+        Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions",
+        Path(os.environ.get("UV_PYTHON_INSTALL_DIR", Path.home() / ".local/share/uv/python")),
+    ]
+    places = [shutil.which(f"python{version}")]
+    places += [str(one) for root in roots for one in sorted(root.glob(f"*/bin/python{version}"))]
+    code = "import sys, venv, ssl; print('%d.%d' % sys.version_info[:2])"
+    for place in filter(None, places):
+        # One of pyenv's stands on the path, and may still be switched off.
+        done = subprocess.run([place, "-c", code], capture_output=True, text=True)
+        if done.returncode == 0 and done.stdout.strip() == version:
+            return Path(place)
+    return None
 
 
 def install(python: Path, *what: str | Path) -> None:
