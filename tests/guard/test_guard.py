@@ -563,7 +563,7 @@ def test_a_message_says_that_it_was_replaced(mode: str) -> None:
         (
             lambda: Guard(Chain("x"), judge, on_fail=Block(), model=repairing("y")),
             ValueError,
-            "model= stands in place of on_fail=",
+            "model= and on_fail= cannot both be given",
         ),
         (lambda: Guard(Chain("x"), judge, on_fail=Repair(3)), TypeError, "a LangChain chat model"),
         (lambda: Guard(Chain("x"), judge, on_fail=Repair("nonsense")), ValueError, "unknown model"),

@@ -172,7 +172,9 @@ def test_refusals_and_notes_may_be_functions(mode: str) -> None:
 
 def test_a_function_that_makes_no_text_lets_nothing_out(mode: str) -> None:
     wrong: Any = lambda feedback: None  # noqa: E731
-    with pytest.raises(DemurError, match="Abstain: the function made a NoneType, expected a text"):
+    with pytest.raises(
+        DemurError, match="Abstain: the function returned a NoneType, expected a text"
+    ):
         run(Guard(Chain("bad"), judge, on_fail=Abstain(wrong)), "why?", mode)
 
 

@@ -65,7 +65,7 @@ def test_policy(on_fail: Any, policy: Any) -> None:
     [
         ("retry", TypeError, "got 'retry'"),
         (3, TypeError, r"Repair\(model\) or Abstain.*got int"),
-        ("repair", TypeError, "the name of one that needs nothing.*got 'repair'"),
+        ("repair", TypeError, "the name of a recovery that needs no arguments.*got 'repair'"),
         (Block, TypeError, "got the class Block: make one first, Block"),
         ([Block()], TypeError, "a mapping from failures to recoveries.*got list"),
         ({"neutral": 3}, TypeError, "got int"),

@@ -1,4 +1,4 @@
-"""Thresholds that can be trusted: chosen from scores, and from what people say of the answers."""
+"""Choose thresholds that can be trusted, from scores and from labels that people gave."""
 
 from demur.calibration.choosing import best_f1, percentile
 from demur.calibration.curves import Bin, Reliability, Roc, reliability, roc

@@ -1,4 +1,4 @@
-"""Thresholds without a guarantee: the best F1 on these samples, or a percentile of their scores."""
+"""Choose thresholds without a guarantee: by the best F1, or by a percentile of the scores."""
 
 from __future__ import annotations
 
@@ -23,28 +23,29 @@ def best_f1(
     samples: Answers | None = None,
     evaluator: Evaluator | None = None,
 ) -> Threshold:
-    """The threshold that finds hallucinated answers with the best F1 on these samples.
+    """Return the threshold that finds hallucinated answers with the best F1 on these samples.
 
-    A hallucinated answer is found if it does not pass. Of several thresholds with the same F1 it is
-    the lowest, which lets the most pass. The highest score always passes: to let nothing pass may
-    well have a better F1, and is of no use. Nothing is guaranteed of other answers: there it will
-    be somewhat worse, the more so the fewer samples there are.
+    A hallucinated answer is found if it does not pass. Of several thresholds with the same F1, the
+    lowest is chosen, which lets the most answers pass. The highest score always passes, because a
+    threshold that lets nothing pass is of no use even if its F1 is better. Nothing is guaranteed
+    about other answers. Expect a somewhat lower F1 on them, the more so the fewer samples there
+    are.
 
     Args:
-        scores: One per answer, higher is better: finite numbers, or evaluations of one evaluator,
-            to which the threshold is then bound.
-        hallucinated: Whether it is, for each of them.
+        scores: One score for each answer, higher is better: finite numbers, or evaluations of one
+            evaluator, to which the threshold is then bound.
+        hallucinated: One label for each answer: whether it is hallucinated.
         on_abstain: What the guard does with answers that state nothing to check, see `calibrate`.
-        samples: What was judged, see `calibrate`.
-        evaluator: The evaluator whose scores they are, to bind numbers to; of evaluations, what
-            they must be of.
+        samples: The answers that were judged, see `calibrate`.
+        evaluator: The evaluator that gave the scores. Numbers are bound to it; evaluations must be
+            its own.
 
     Returns:
-        A score that occurs; with `method` "best-f1".
+        A threshold at one of the scores, with `method` "best-f1".
 
     Raises:
-        CalibrationError: All have the same label, no threshold finds any, or the arguments are of
-            no use.
+        CalibrationError: All answers have the same label, no threshold finds a hallucinated answer,
+            or the arguments cannot be used.
     """
     answers = once(read(scores, hallucinated, evaluator, on_abstain=on_abstain), samples)
     counts, wrong = count(answers), answers.wrong.size
@@ -55,7 +56,7 @@ def best_f1(
             f"{answers.size - wrong:,}: label more"
         )
     f1 = 2 * (wrong - counts.passed_hallucinated) / (answers.size - counts.passed + wrong)
-    at = int(np.argmax(f1))  # the first of equal ones
+    at = int(np.argmax(f1))  # the first, so the lowest, of equal ones
     if not f1[at]:
         silent = int(np.sum(np.isinf(answers.wrong)))
         raise CalibrationError(
@@ -75,33 +76,34 @@ def percentile(
     samples: Answers | None = None,
     evaluator: Evaluator | None = None,
 ) -> Threshold:
-    """The highest threshold with which at most `percent` of a hundred of these answers fail.
+    """Return the highest threshold at which at most `percent` percent of these answers fail.
 
-    It needs no labels, and says nothing of hallucinations.
+    It needs no labels, and says nothing about hallucinations.
 
     Args:
-        scores: One per answer, higher is better: finite numbers, or evaluations of one evaluator,
-            to which the threshold is then bound.
-        percent: From 0, with which all pass, to 100, with which the highest score passes.
+        scores: One score for each answer, higher is better: finite numbers, or evaluations of one
+            evaluator, to which the threshold is then bound.
+        percent: A number from 0, with which all answers pass, to 100, with which only the highest
+            score passes.
         on_abstain: What the guard does with answers that state nothing to check, see `calibrate`.
-        samples: What was judged, see `calibrate`.
-        evaluator: The evaluator whose scores they are, to bind numbers to; of evaluations, what
-            they must be of.
+        samples: The answers that were judged, see `calibrate`.
+        evaluator: The evaluator that gave the scores. Numbers are bound to it; evaluations must be
+            its own.
 
     Returns:
-        A score that occurs; with `method` "percentile". Of equal scores all pass or all fail, so
-        fewer may fail than were allowed to.
+        A threshold at one of the scores, with `method` "percentile". Equal scores all pass or all
+        fail, so fewer answers may fail than `percent` allows.
 
     Raises:
-        CalibrationError: More of them fail at any threshold, since they state nothing to check; or
-            the arguments are of no use.
+        CalibrationError: Too many answers fail at any threshold, since they state nothing to check;
+            or the arguments cannot be used.
     """
     if isinstance(percent, bool) or not isinstance(percent, Real) or not 0 <= percent <= 100:
         raise CalibrationError(f"percent: expected a number from 0 to 100, got {percent!r}")
     every = read(scores, None, evaluator, labelled=False, on_abstain=on_abstain)
     answers = once(every, samples)
     counts = count(answers)
-    # As it is written: 0.7 % of 1,000 are 7, and the float next to it is less than that.
+    # Use the decimal that was written: 0.7 % of 1,000 is 7, but the nearest float gives less.
     most = math.floor(Fraction(repr(float(percent))) * answers.size / 100)
     failed = answers.size - counts.passed
     if failed[0] > most:

@@ -1,4 +1,4 @@
-"""How well scores tell hallucinated answers from others: ROC and reliability curves."""
+"""Measure how well scores tell hallucinated answers from others: ROC and reliability curves."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ from demur.schema import OnAbstain
 
 @dataclass(frozen=True, eq=False)
 class Roc:
-    """The receiver operating characteristic of finding hallucinated answers.
+    """Hold the receiver operating characteristic (ROC) of finding hallucinated answers.
 
     A hallucinated answer is found if its score is below the threshold. The arrays have the shape
-    (distinct scores + 1,) and go from (0, 0), where all answers pass, to (1, 1), where none does.
-    Of answers that state nothing to check, no threshold makes those pass that are to fail, or fail
-    that are to pass: with such answers there is one point more, (0, 0) or (1, 1), which is no
-    guard's.
+    (distinct scores + 1,) and go from (0, 0), where all answers pass, to (1, 1), where none passes.
+    No threshold changes whether an answer that states nothing to check passes. With such answers
+    the curve has one more point, (0, 0) or (1, 1), which no guard can reach.
     """
 
     thresholds: Floats
-    """Ascending: the scores, then a hair above them all; -inf or inf for a point that no threshold
-    has."""
+    """The thresholds, ascending: the scores, then the next float above them all. -inf or inf stands
+    for a point that no threshold has."""
     true_positive_rate: Floats
     """The share of hallucinated answers that are found, in [0, 1]."""
     false_positive_rate: Floats
     """The share of other answers that do not pass, in [0, 1]."""
     auc: float
     """The area under the curve, in [0, 1]: how often a hallucinated answer has a lower score than
-    another one. Equal scores count half, so 0.5 says that the scores tell nothing. To state nothing
-    to check counts as the highest score where it passes, and as the lowest where it fails."""
+    another answer. Equal scores count half, so 0.5 means that the scores tell nothing. An answer
+    that states nothing to check counts as the highest score if it passes, and as the lowest if it
+    fails."""
     hallucinated: int
-    """How many answers are hallucinated, at least one."""
+    """The number of hallucinated answers, at least one."""
     others: int
-    """How many are not, at least one."""
+    """The number of other answers, at least one."""
 
 
 def roc(scores: Scores, hallucinated: Labels, *, on_abstain: OnAbstain = "pass") -> Roc:
-    """The ROC curve of finding hallucinated answers.
+    """Return the ROC curve of finding hallucinated answers.
 
     Args:
-        scores: One per answer, higher is better: finite numbers, or evaluations.
-        hallucinated: Whether it is, for each of them.
-        on_abstain: What becomes of answers that state nothing to check, see `Guard`.
+        scores: One score for each answer, higher is better: finite numbers, or evaluations.
+        hallucinated: One label for each answer: whether it is hallucinated.
+        on_abstain: What to do with answers that state nothing to check, see `Guard`.
 
     Raises:
-        CalibrationError: Scores or labels are of no use, or all answers have the same label.
+        CalibrationError: The scores or labels cannot be used, or all answers have the same label.
     """
     samples = read(scores, hallucinated, on_abstain=on_abstain)
     counts = count(samples, above=True)
@@ -69,7 +69,7 @@ def roc(scores: Scores, hallucinated: Labels, *, on_abstain: OnAbstain = "pass")
     if np.any(samples.scores == np.inf):
         thresholds = np.append(thresholds, np.inf)
         caught, kept_back = np.append(caught, wrong), np.append(kept_back, right)
-    # Twice the area under straight lines, in whole numbers.
+    # Twice the area under straight lines, so that the sum stays in whole numbers.
     area = int(np.sum(np.diff(kept_back) * (caught[1:] + caught[:-1])))
     return Roc(
         thresholds=thresholds,
@@ -83,61 +83,61 @@ def roc(scores: Scores, hallucinated: Labels, *, on_abstain: OnAbstain = "pass")
 
 @dataclass(frozen=True)
 class Bin:
-    """Answers with scores near each other."""
+    """Describe the answers whose scores are in one range."""
 
     low: float
-    """Where it begins: with this score."""
+    """The beginning of the bin. This score itself is in the bin."""
     high: float
-    """Where it ends: with this score if `binning` is "quantile" or it is the last one, else before
-    it."""
+    """The end of the bin. This score itself is in the bin if `binning` is "quantile" or the bin is
+    the last one."""
     mean: float
-    """Of the scores in it."""
+    """The mean of the scores in the bin."""
     right: Share
-    """Answers that are not hallucinated, of all in it: with a Wilson interval of 95 %."""
+    """The share of answers in the bin that are not hallucinated, with a Wilson interval of 95 %."""
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """A reliability curve: what share of answers with some score is right."""
+    """Hold a reliability curve: for each range of scores, the share of answers that are right."""
 
     bins: tuple[Bin, ...]
-    """By score, the lowest first, those with answers only."""
+    """The bins that have answers, the lowest scores first."""
     binning: Literal["equal-width", "quantile"]
-    """"equal-width": of [0, 1], where all scores are in it. "quantile": of about as many answers
-    each; equal scores are in one."""
+    """How the bins were made. "equal-width": bins of equal width in [0, 1], if all scores are in
+    it. "quantile": bins of about as many answers each, with equal scores in one bin."""
 
 
 def reliability(scores: Scores, hallucinated: Labels, bins: int = 10) -> Reliability:
-    """The reliability curve, of the answers that have a score.
+    """Return the reliability curve of the answers that have a score.
 
     Args:
-        scores: One per answer, higher is better: finite numbers, or evaluations. Those that found
-            nothing to check are in no bin.
-        hallucinated: Whether it is, for each of them.
-        bins: How many there are at most, at least 1.
+        scores: One score for each answer, higher is better: finite numbers, or evaluations. Answers
+            that state nothing to check are in no bin.
+        hallucinated: One label for each answer: whether it is hallucinated.
+        bins: The largest number of bins, at least 1.
 
     Raises:
-        CalibrationError: Scores or labels are of no use, no answer has a score, or there is to be
-            no bin.
+        CalibrationError: The scores or labels cannot be used, no answer has a score, or `bins` is
+            below 1.
     """
     if operator.index(bins) < 1:
         raise CalibrationError(f"bins: expected a whole number of at least 1, got {bins!r}")
     samples = read(scores, hallucinated)
     assert samples.hallucinated is not None
-    count(samples)  # refuses them if none has a score
+    count(samples)  # raises if no answer has a score
     scored = np.isfinite(samples.scores)
     samples = Samples(samples.scores[scored], samples.hallucinated[scored])
     values = np.sort(samples.scores)
     if values[0] >= 0 and values[-1] <= 1:
         edges = np.arange(bins + 1) / bins
         return Reliability(_bins(samples, edges[1:-1], edges), "equal-width")
-    # Where a bin would begin; equal scores begin with the first of them.
+    # The scores at which bins begin; equal scores go into one bin.
     begins = np.unique(values[[at * len(values) // bins for at in range(1, bins)]])
     return Reliability(_bins(samples, begins, None), "quantile")
 
 
 def _bins(samples: Samples, begins: Floats, edges: Floats | None) -> tuple[Bin, ...]:
-    """The bins that begin below all scores and at each of `begins`."""
+    """Return the bins that begin below all scores and at each of `begins`."""
     place = np.searchsorted(begins, samples.scores, side="right")
     bins = []
     for at in np.unique(place):
@@ -146,7 +146,7 @@ def _bins(samples: Samples, begins: Floats, edges: Floats | None) -> tuple[Bin, 
         low, high = (scores.min(), scores.max()) if edges is None else edges[at : at + 2]
         assert samples.hallucinated is not None
         wrong = int(np.sum(samples.hallucinated[inside]))
-        # Their sum may be more than a number holds, a mean of equal ones rounded beside them.
+        # A sum could overflow, and the rounded mean of equal scores could differ from them.
         mean = float(np.clip(np.sum(scores / len(scores)), scores.min(), scores.max()))
         bins.append(Bin(float(low), float(high), mean, Share(len(scores) - wrong, len(scores))))
     return tuple(bins)

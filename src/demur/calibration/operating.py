@@ -1,4 +1,4 @@
-"""What each threshold lets pass: the counts that all figures and choices are made from."""
+"""Count what each threshold lets pass, for all figures and choices."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ from demur.schema import OnAbstain
 
 
 class Operating(NamedTuple):
-    """One threshold, and what comes of it.
+    """Hold one threshold, and the counts and ratios that follow from it.
 
-    What is looked for, the positives, are hallucinated answers; one is found if it does not pass.
-    The ratios are in [0, 1], and None where they are not defined or nothing is labelled.
+    The positives are hallucinated answers, and one is found if it does not pass. The ratios are in
+    [0, 1]. They are None if they are not defined or if there are no labels.
     """
 
     threshold: float
-    """Answers with this score or a higher one pass, and with `on_abstain="pass"` those that state
-    nothing to check."""
+    """The threshold. Answers with this score or a higher one pass, and with `on_abstain="pass"`
+    also answers that state nothing to check."""
     passed: int
-    """Answers that pass."""
+    """The number of answers that pass."""
     total: int
-    """Answers."""
+    """The number of answers."""
     hallucinated: int | None
-    """Of all, those that are labelled as hallucinated; None without labels."""
+    """The number of answers that are labelled as hallucinated; None without labels."""
     passed_hallucinated: int | None
-    """Of those, the ones that pass."""
+    """The number of hallucinated answers that pass; None without labels."""
 
     @property
     def pass_rate(self) -> float:
-        """The share of answers that pass."""
+        """Return the share of answers that pass."""
         return self.passed / self.total
 
     @property
     def found(self) -> int | None:
-        """Hallucinated answers that do not pass."""
+        """Return the number of hallucinated answers that do not pass."""
         if self.hallucinated is None or self.passed_hallucinated is None:
             return None
         return self.hallucinated - self.passed_hallucinated
 
     @property
     def precision(self) -> float | None:
-        """The share of hallucinated ones among answers that do not pass."""
+        """Return the share of hallucinated answers among answers that do not pass."""
         return _ratio(self.found, self.total - self.passed)
 
     @property
     def recall(self) -> float | None:
-        """The share of hallucinated answers that do not pass."""
+        """Return the share of hallucinated answers that do not pass."""
         return _ratio(self.found, self.hallucinated)
 
     @property
     def f1(self) -> float | None:
-        """The harmonic mean of precision and recall; 0 if none is found of those there are."""
+        """Return the harmonic mean of precision and recall; 0 if no hallucinated one is found."""
         if not self.hallucinated or self.found is None:
             return None
         return _ratio(2 * self.found, self.total - self.passed + self.hallucinated)
@@ -64,20 +64,20 @@ class Operating(NamedTuple):
 def operating_points(
     scores: Scores, hallucinated: Labels | None = None, *, on_abstain: OnAbstain = "pass"
 ) -> list[Operating]:
-    """What each threshold lets pass that makes a difference.
+    """Return what each threshold lets pass, for all thresholds that make a difference.
 
     Args:
-        scores: One per answer, higher is better: finite numbers, or evaluations.
-        hallucinated: Whether it is, for each of them.
-        on_abstain: What becomes of answers that state nothing to check, see `Guard`. They pass each
-            threshold, or none.
+        scores: One score for each answer, higher is better: finite numbers, or evaluations.
+        hallucinated: One label for each answer: whether it is hallucinated. None: no labels.
+        on_abstain: What to do with answers that state nothing to check, see `Guard`. They pass
+            every threshold or none.
 
     Returns:
-        By threshold, the lowest first: one for each score that occurs, the first of which lets all
-        answers with a score pass, and one a hair above them all, which lets none of these pass.
+        One item for each distinct score, the lowest threshold first, and one for the next float
+        above them all. The first lets all answers with a score pass, the last none of these.
 
     Raises:
-        CalibrationError: Scores or labels are of no use; the message says which.
+        CalibrationError: The scores or labels cannot be used; the message says which.
     """
     samples = read(scores, hallucinated, labelled=hallucinated is not None, on_abstain=on_abstain)
     counts = count(samples, above=True)
@@ -94,18 +94,20 @@ def operating_points(
 
 @dataclass(frozen=True, eq=False)
 class PassCounts:
-    """What passes at each score that occurs, and at a hair above them where that is asked for."""
+    """Hold what passes at each score that occurs and, if asked for, just above them all."""
 
     thresholds: Floats
-    """The scores, ascending."""
+    """The thresholds, ascending."""
     passed: NDArray[np.int64]
-    """Answers that pass."""
+    """The number of answers that pass each threshold."""
     passed_hallucinated: NDArray[np.int64] | None
-    """Hallucinated ones among them; None without labels."""
+    """The number of hallucinated answers that pass each threshold; None without labels."""
 
 
 def count(samples: Samples, above: bool = False) -> PassCounts:
-    """Count what passes at each score that occurs, and at a threshold a hair above them all.
+    """Count what passes at each score that occurs.
+
+    With `above`, count also at the next float above all scores.
 
     Raises:
         CalibrationError: No answer has a score.
@@ -114,7 +116,7 @@ def count(samples: Samples, above: bool = False) -> PassCounts:
     if not thresholds.size:
         raise CalibrationError(
             f"none of the {samples.size:,} answers has a score: they state nothing to check, which "
-            "no threshold decides about. Give answers that do"
+            "no threshold decides about. Give some answers that have a score"
         )
     if above:
         thresholds = np.append(thresholds, np.nextafter(thresholds[-1], np.inf))
@@ -123,7 +125,7 @@ def count(samples: Samples, above: bool = False) -> PassCounts:
 
 
 def passing(scores: Floats, thresholds: Floats) -> NDArray[np.int64]:
-    """How many of the scores are each threshold or more."""
+    """Return how many of the scores reach each threshold."""
     below = np.searchsorted(np.sort(scores), thresholds, side="left")
     return (len(scores) - below).astype(np.int64)
 

@@ -1,8 +1,9 @@
-"""Answers that were given more than once: counted once, for samples have to be independent.
+"""Count repeated answers once, since samples have to be independent.
 
-Two answers are the same if their questions and their texts are, once every run of white space is
-read as one space. The contexts are not compared: an answer that comes again with other documents is
-no new draw either. Taking two different answers for one costs samples, and never the guarantee.
+Two answers are the same if their questions and their texts are equal after every run of white space
+is read as one space. The contexts are not compared, because an answer that comes again with other
+documents is no independent draw either. To take two different answers for the same one costs
+samples, and never the guarantee.
 """
 
 from __future__ import annotations
@@ -21,24 +22,27 @@ from demur.evaluators import as_sample
 from demur.schema import Sample
 
 Answers: TypeAlias = Sequence[Sample | Mapping[str, Any] | str | None]
-"""What was judged, answer by answer: samples, mappings with their fields, or what `answer_key` says
-of them; None for an answer that cannot be compared."""
+"""The answers that were judged, one for each score: samples, mappings with the fields of a sample,
+or values of `answer_key`; None for an answer that cannot be compared."""
 
 
 class RepeatsWarning(UserWarning):
-    """Answers repeat others, and are counted once."""
+    """Warn that some answers repeat others and are counted once."""
 
 
 def answer_key(question: str | None, answer: str) -> str | None:
-    """A text that is the same for the same question and answer only; None of an empty answer."""
+    """Return a text that is the same only for the same question and answer.
+
+    The result is None if the answer is empty, because such answers cannot be compared.
+    """
     if not answer.strip():
-        return None  # of a log that keeps no texts, say
+        return None  # as in a log that keeps no texts
     folded = [None if text is None else " ".join(text.split()) for text in (question, answer)]
     return hashlib.sha256(json.dumps(folded).encode()).hexdigest()
 
 
 def contradiction(keys: Sequence[str | None], labels: Bools | Sequence[bool]) -> list[int]:
-    """The places of the first two answers that are the same and labelled differently, if any."""
+    """Return the indices of the first two equal answers with different labels, or an empty list."""
     first: dict[str, int] = {}
     for at, key in enumerate(keys):
         if key is not None and labels[first.setdefault(key, at)] != labels[at]:
@@ -47,21 +51,22 @@ def contradiction(keys: Sequence[str | None], labels: Bools | Sequence[bool]) ->
 
 
 def once(samples: Samples, answers: Answers | None) -> Samples:
-    """Count each answer once; a warning says how many repeat others.
+    """Count each answer once, and warn how many answers repeat others.
 
-    Where repeats have different scores, the highest counts of a hallucinated answer, and of any
-    other the lowest: none looks better than it was at any time.
+    If repeats have different scores, the highest score counts for a hallucinated answer, and the
+    lowest for any other. So no evaluator looks better than it was at any time.
 
     Args:
-        samples: What was read, with the repeats.
-        answers: What was judged. None: nothing is known of repeats, and all are counted.
+        samples: The samples that were read, with the repeats.
+        answers: The answers that were judged. None: repeats are not known, and all samples are
+            counted.
 
     Returns:
-        Samples of which none repeats another, those that were given in `drawn`.
+        Samples without repeats, with the given samples in `drawn`.
 
     Raises:
-        CalibrationError: They are not as many as the scores, or the same answer is labelled as
-            hallucinated and as not.
+        CalibrationError: The number of answers differs from that of the scores, or the same answer
+            is labelled both as hallucinated and as not.
     """
     if answers is None:
         return samples

@@ -1,4 +1,4 @@
-"""Scores and labels, checked once: what every choice of a threshold begins with."""
+"""Check scores and labels once, before a threshold is chosen or a curve is drawn."""
 
 from __future__ import annotations
 
@@ -20,43 +20,43 @@ from demur.schema import Evaluation, OnAbstain
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 Scores: TypeAlias = Sequence[float] | Sequence[Evaluation] | NDArray[Any]
-"""One per answer, higher is better; or the evaluations that hold them."""
+"""One score for each answer, higher is better; or the evaluations that hold the scores."""
 Labels: TypeAlias = Sequence[bool] | Sequence[int] | NDArray[Any]
-"""One per answer: whether it is hallucinated."""
+"""One label for each answer: whether it is hallucinated."""
 
 _LONGEST = 60
 _MOST_TOLD = 5
 
 
 class CalibrationError(DemurError, ValueError):
-    """No threshold can be chosen, and nothing measured, from what was given."""
+    """Report that no threshold can be chosen, and nothing measured, from the given values."""
 
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Answers that were judged."""
+    """Hold the scores and labels of answers that were judged."""
 
     scores: Floats
-    """Shape (answers,). An answer that states nothing to check has no score: it is inf where a
-    guard lets such answers pass, and -inf where it fails them. So an answer passes a threshold, in
-    every count, if its number here is the threshold or more."""
+    """The scores, of shape (answers,). An answer that states nothing to check has no score: it
+    counts as inf if a guard lets such answers pass, and as -inf if it fails them. So an answer
+    passes a threshold, in every count, if its number here is the threshold or more."""
     hallucinated: Bools | None
-    """Shape (answers,); None without labels."""
+    """The labels, of shape (answers,); None without labels."""
     evaluator: str | None = None
-    """The name of the evaluator whose scores they are, where it is known."""
+    """The name of the evaluator that gave the scores, or None if it is not known."""
     fingerprints: Mapping[str, str] = field(default_factory=dict)
-    """Its fingerprints."""
+    """The evaluator's fingerprints."""
     drawn: Samples | None = None
-    """The same with every repeat, where repeats were counted once."""
+    """The same samples with all repeats, if repeats were counted once; else None."""
 
     @property
     def size(self) -> int:
-        """How many answers, at least one."""
+        """Return the number of answers, at least one."""
         return len(self.scores)
 
     @property
     def wrong(self) -> Floats:
-        """The scores of hallucinated answers; there have to be labels."""
+        """Return the scores of hallucinated answers. There must be labels."""
         assert self.hallucinated is not None
         return self.scores[self.hallucinated]
 
@@ -69,19 +69,19 @@ def read(
     labelled: bool = True,
     on_abstain: OnAbstain = "pass",
 ) -> Samples:
-    """Check scores and labels.
+    """Check scores and labels, and return them as samples.
 
     Args:
         scores: Numbers, or evaluations of one evaluator.
-        hallucinated: As many truth values; 0 and 1 will do.
-        evaluator: Whose scores they are; of evaluations, what must agree with them.
-        labelled: Whether there have to be labels; else none are read.
-        on_abstain: What becomes of evaluations that found nothing to check: "pass" or "fail".
+        hallucinated: As many truth values; 0 and 1 are allowed.
+        evaluator: The evaluator that gave the scores. Evaluations must agree with it.
+        labelled: Whether labels are required. If not, none are read.
+        on_abstain: What to do with evaluations that found nothing to check: "pass" or "fail".
 
     Raises:
-        CalibrationError: There are none, they are not equally many, a score is missing or not
-            finite, a label is something else, or evaluations are not of one evaluator; the message
-            says which.
+        CalibrationError: There are no scores, the numbers of scores and labels differ, a score is
+            missing or not finite, a label is not a truth value, or the evaluations are not of one
+            evaluator. The message says which.
     """
     if on_abstain not in get_args(OnAbstain):
         raise CalibrationError(f"on_abstain: expected 'pass' or 'fail', got {on_abstain!r}")
@@ -102,15 +102,16 @@ def read(
 
 
 def passes_up_to(evaluation: Evaluation, on_abstain: OnAbstain = "pass") -> float | None:
-    """The highest threshold with which a guard lets an answer pass.
+    """Return the highest threshold with which a guard lets an answer pass.
 
-    That is its score. Where some claims have no label it is the lowest score that it can have, as
-    `details["score_bounds"]` tells: up to there the missing labels do not matter, and above it the
-    answer is undetermined or fails.
+    This is the answer's score. If some claims have no label, it is the lowest score that the answer
+    can have, as `details["score_bounds"]` says. Up to that threshold the missing labels do not
+    matter. Above it the answer is undetermined or fails.
 
     Returns:
-        inf or -inf for an answer that states nothing to check, as `on_abstain` says. None where no
-        threshold decides: of answers that are undetermined, and that were decided without a score.
+        The threshold. inf or -inf for an answer that states nothing to check, as `on_abstain` says.
+        None if no threshold decides: for an answer that is undetermined, or that was decided
+        without a score.
     """
     if evaluation.score is not None:
         return evaluation.score
@@ -123,14 +124,18 @@ def passes_up_to(evaluation: Evaluation, on_abstain: OnAbstain = "pass") -> floa
 
 
 def differences(fingerprints: Iterable[Mapping[str, str]]) -> list[str]:
-    """Where the fingerprints of evaluations differ, and how many have which; empty if nowhere."""
+    """Return where the fingerprints of evaluations differ, and how many have which value.
+
+    Returns:
+        One line for each difference; empty if there is none.
+    """
     kinds: Counter[tuple[tuple[str, str], ...]] = Counter(
         tuple(sorted(fingerprint.items())) for fingerprint in fingerprints
     )
     if len(kinds) < 2:
         return []
     counted = [(dict(kind), number) for kind, number in kinds.items()]
-    # Without their parts, should these be the same in another order.
+    # Compare flat fingerprints first: their parts may be the same in another order.
     return _told([(flat(kind), number) for kind, number in counted]) or _told(counted)
 
 
@@ -149,10 +154,10 @@ def _told(counted: Sequence[tuple[Mapping[str, str], int]]) -> list[str]:
 
 
 def share(value: float, name: str) -> float:
-    """A number between 0 and 1, both excluded.
+    """Return a number between 0 and 1, both excluded.
 
     Raises:
-        CalibrationError: It is none.
+        CalibrationError: The value is not such a number.
     """
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value < 1:
         raise CalibrationError(
@@ -162,13 +167,13 @@ def share(value: float, name: str) -> float:
 
 
 def _listed(values: Any, what: str) -> list[Any] | NDArray[Any]:
-    """One for each answer, in the answers' order."""
+    """Return the values in the order of the answers, one for each answer."""
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise CalibrationError(f"{what}: expected a list of them, got the shape {values.shape}")
-    # What is masked in an array is not to be read.
+    # A masked array is turned into a list, so that masked values are not read.
     if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray):
         return values
-    # These have no order, or one of their keys, by which scores and labels would be mixed up.
+    # Sets have no order, and mappings that of their keys, so scores and labels would be mixed up.
     if isinstance(values, (Set, Mapping)) or not isinstance(values, Iterable):
         raise CalibrationError(f"{what}: expected a list of them, got {values!r:.100}")
     return list(values)
@@ -182,7 +187,7 @@ def _numbers(values: Sequence[Any] | NDArray[Any]) -> Floats:
         numbers = values.astype(np.float64)
     else:
         numbers = np.array([_number(value, at) for at, value in enumerate(values, 1)], np.float64)
-    # Of the largest number there is, none is a hair above it.
+    # The largest float is refused too, because no threshold can be above it.
     unusable = np.flatnonzero(~np.isfinite(numbers) | (numbers == np.finfo(np.float64).max))
     if unusable.size:
         first = int(unusable[0])
@@ -190,20 +195,20 @@ def _numbers(values: Sequence[Any] | NDArray[Any]) -> Floats:
             f"scores: {unusable.size:,} of {len(numbers):,} are missing or not finite, number "
             f"{first + 1:,} first ({values[first]!r}). {_LEAVE_OUT}"
         )
-    return numbers + 0.0  # of the two zeros, the plain one
+    return numbers + 0.0  # turns -0.0 into 0.0
 
 
 _LEAVE_OUT = (
     "Leave out undetermined answers, and their labels: they do not pass a guard that is closed on "
-    "errors, so no threshold is about them. Of answers that state nothing to check give the "
-    "evaluations: they count, since a guard lets them pass"
+    "errors, so no threshold is about them. For answers that state nothing to check, give the "
+    "evaluations instead of numbers: they count, since a guard lets them pass"
 )
 
 
 def _number(value: Any, at: int) -> float:
     if value is None:
         return math.nan
-    # Truth values are numbers to Python; here they are labels in the wrong place.
+    # Python counts truth values as numbers, but here they are labels in the wrong place.
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise CalibrationError(
             f"scores: expected numbers, or evaluations only; number {at:,} is {value!r:.100}"
@@ -248,7 +253,7 @@ def _evaluations(values: Sequence[Any] | NDArray[Any]) -> list[Evaluation]:
         counts = ", ".join(f"{name!r} ({number:,})" for name, number in names.most_common())
         raise CalibrationError(
             f"the evaluations are of several evaluators: {counts}. A threshold is about the scores "
-            "of one: choose one for each"
+            "of one evaluator: choose a threshold for each"
         )
     first = evaluations[0].fingerprints
     if any(evaluation.fingerprints != first for evaluation in evaluations):
@@ -301,7 +306,7 @@ def _same(evaluation: Evaluation, name: str | None, fingerprints: Mapping[str, s
     if differing:
         raise CalibrationError(
             f"the evaluations are not of this evaluator, they differ in {'; '.join(differing)}. "
-            "Score the answers with it, or give the evaluator that they are of"
+            "Score the answers with this evaluator, or give the one that made the evaluations"
         )
 
 

@@ -1,4 +1,4 @@
-"""Detectors side by side on a labelled set: which tells hallucinated answers, and at what cost."""
+"""Compare detectors on a labelled set: how well each finds hallucinated answers, and its cost."""
 
 from demur.comparing.comparison import Compared, Comparison, Quality, read_comparison
 from demur.comparing.comparison import Cost as Cost
@@ -18,7 +18,7 @@ from demur.comparing.tables import interval as interval
 from demur.comparing.tables import pareto as pareto
 from demur.comparing.tables import quality_rows as quality_rows
 
-__all__ = [  # what is not named here serves other rooms, and is not promised
+__all__ = [  # other names serve other rooms and are not part of the public interface
     "DETECTORS",
     "Compared",
     "Comparison",

@@ -1,4 +1,4 @@
-"""From findings to a comparison: what each detector is worth on one labelled set, and its price."""
+"""Compute the quality and the cost of each detector on a labelled set, from results."""
 
 from __future__ import annotations
 
@@ -30,78 +30,82 @@ from demur.scoring import Note, Result, ScoringError, read_lines
 
 Cost: TypeAlias = Literal["tokens", "seconds", "calls", "money"]
 Prices: TypeAlias = tuple[float, float]
-"""The prices of a million tokens that models read, and of a million that they write."""
+"""The prices of a million input tokens and of a million output tokens."""
 _SEED = 0
 _UNKNOWN = Estimate(None, None)
 
 
 @dataclass(frozen=True)
 class Quality:
-    """How well a detector tells hallucinated answers from the others, see `docs/compare.md`."""
+    """Describe how well a detector finds hallucinated answers, see `docs/compare.md`."""
 
     auroc: Estimate = _UNKNOWN
     auprc: Estimate = _UNKNOWN
     balanced_accuracy: Estimate = _UNKNOWN
-    """At the threshold that was best for it on the other half."""
+    """The balanced accuracy, with each half of the answers decided by the threshold that was best
+    on the other half."""
     f1: Estimate = _UNKNOWN
-    """At the threshold that was best for it on the other half."""
+    """The F1, with each half of the answers decided by the threshold that was best on the other
+    half."""
     own_balanced_accuracy: Estimate = _UNKNOWN
-    """By what the detector itself decided, where it decides."""
+    """The balanced accuracy of the detector's own decisions, if it decides."""
     own_f1: Estimate = _UNKNOWN
+    """The F1 of the detector's own decisions, if it decides."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One detector."""
+    """Describe one detector in a comparison."""
 
     name: str
     answers: int
-    """Labelled answers that it was asked about."""
+    """The number of labelled answers that the detector was asked about."""
     scored: int
-    """Answers with a score. All figures but the detector's own decisions are about these."""
+    """The number of answers with a score. All figures are about these, except those of the
+    detector's own decisions."""
     hallucinated: int
-    """Hallucinated answers among those with a score."""
+    """The number of hallucinated answers among those with a score."""
     decided: int
-    """Answers that it passed or failed by itself."""
+    """The number of answers that the detector passed or failed by itself."""
     undetermined: int
     nothing_to_check: int
     quality: Quality
     cost: Mapping[Cost, float | None]
-    """The mean of an answer that it was asked about, undetermined ones included: `calls` to the
-    model, `tokens` read and written, `seconds` in calls and in models of this process, and `money`.
-    `tokens` and `money` are None where the endpoint reports no tokens, and `money` without prices.
-    """
+    """The mean cost of an answer that the detector was asked about, undetermined ones included:
+    `calls` to the model, `tokens` read and written, `seconds` in calls and in models of this
+    process, and `money`. `tokens` and `money` are None if the endpoint reports no tokens, and
+    `money` is None without prices."""
     on_line: bool = False
-    """Whether no other detector beats it in AUROC and cost, see `on_pareto_line`."""
+    """Whether no other detector beats this one in AUROC and cost, see `on_pareto_line`."""
 
     def point(self, cost: Cost) -> tuple[float, float] | None:
-        """AUROC and cost; None where one of them is not known."""
+        """Return AUROC and cost, or None if one of them is not known."""
         quality, price = self.quality.auroc.value, self.cost[cost]
         return None if quality is None or price is None else (quality, price)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Detectors side by side."""
+    """Hold detectors side by side on one labelled set."""
 
     name: str
-    """The set's name."""
+    """The name of the set."""
     model: str | None
-    """The model that the detectors asked; None where it is not known."""
+    """The model that the detectors asked; None if it is not known."""
     answers: int
-    """Answers with a label."""
+    """The number of answers with a label."""
     hallucinated: int
     groups: int
     unlabelled: int
-    """Answers of the set that have no label, and are left out."""
+    """The number of answers of the set without a label, which are left out."""
     unknown: int
-    """Labels that were given for answers that are not there."""
+    """The number of labels that were given for answers which are not in the set."""
     cost: Cost
-    """By which the Pareto line is drawn."""
+    """The cost that the Pareto line weighs."""
     prices: Prices | None
     detectors: tuple[Compared, ...]
     left_out: Mapping[str, str]
-    """Detectors that were not asked, each with why."""
+    """The detectors that were not asked, each with the reason."""
 
 
 def read_comparison(
@@ -113,20 +117,21 @@ def read_comparison(
     cost: Cost = "tokens",
     prices: Prices | None = None,
 ) -> Comparison:
-    """Compare the detectors whose findings a file of results holds; no model is needed.
+    """Compare the detectors whose results are in a file, without asking a model.
 
     Args:
-        path: What `demur compare` wrote; or what `demur score` wrote, with labels.
-        given: Labels by the answers' keys, which count instead of those in the file. An answer
-            whose group is not in the file is a group of its own.
-        only: The detectors to compare; None: all of them.
+        path: A file that `demur compare` wrote, or one that `demur score` wrote, with labels.
+        given: Labels by the answers' keys, which replace those in the file. An answer whose group
+            is not in the file is a group of its own.
+        only: The names of the detectors to compare; None: all of them.
         labels: The answers to compare, with their labels. None: all answers that have a label in
             the file or in `given`.
         cost: The cost that the Pareto line weighs.
-        prices: For the cost in money.
+        prices: The prices of tokens, for the cost in money; None: no cost in money.
 
     Raises:
-        ScoringError: The file cannot be read, holds something else, or no answer in it has a label.
+        ScoringError: The file cannot be read or holds something else, or no answer in it has a
+            label.
     """
     told, found = Told(), dict[str, dict[str, Evaluation]]()
     for line in read_lines(path):
@@ -134,7 +139,7 @@ def read_comparison(
             told.take(line)
         elif isinstance(line, Result) and (only is None or line.evaluator in only):
             small = line.evaluation.model_copy(update={"details": {}, "claims": ()})
-            found.setdefault(line.evaluator, {})[line.key] = small  # the last one counts
+            found.setdefault(line.evaluator, {})[line.key] = small  # the last result counts
     known = dict(told.labels if labels is None else labels)
     unknown = 0
     for key, label in (given or {}).items() if labels is None else ():
@@ -144,7 +149,7 @@ def read_comparison(
             unknown += 1
     if not known:
         raise ScoringError(f"{path}: no answer has a label; --labels names a file of them")
-    # Not in the order of the findings, so that a run that went on has the same figures.
+    # In a fixed order, so that a resumed run has the same figures.
     places = {name: place for place, name in enumerate(DETECTORS)}
     ordered = {
         name: [(known[key], found[name][key]) for key in known if key in found[name]]

@@ -1,4 +1,4 @@
-"""The detectors that can be compared: each a configuration of an evaluator, with a name."""
+"""Define the detectors that can be compared: named configurations of evaluators."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from demur.runtime import is_local
 from demur.schema import Sample
 
 Needs: TypeAlias = Callable[[Sample], "str | None"]
-"""Says what a sample lacks, or None."""
+"""A function that says what a sample lacks, or None if it lacks nothing."""
 MOST_CHEAP = 3
-"""Calls an answer of a detector that is not expensive."""
+"""The largest number of model calls for each answer that does not make a detector expensive."""
 _NLI = "cross-encoder/nli-deberta-v3-base"
 
 
@@ -50,7 +50,11 @@ def _sources(sample: Sample) -> str | None:
 
 
 def _entity(sample: Sample) -> str | None:
-    """An entity that is not named is looked for in the question and the answer."""
+    """Return what is wrong with the entity of a sample, or None.
+
+    A sample without an entity is fine, since its entity is looked for in the question and the
+    answer.
+    """
     entity = sample.metadata.get("entity")
     if entity is None or (isinstance(entity, str) and any(map(str.isalnum, entity))):
         return None
@@ -66,7 +70,7 @@ def _any_model(model: BaseChatModel) -> str | None:
 
 
 def _gives_logprobs(model: BaseChatModel) -> str | None:
-    # By the type's name, since importing the class would import langchain-openai.
+    # By the type's name, because an import of the class would import langchain-openai.
     if is_local(model) or model._llm_type == "openai-chat":
         return None
     return "the model gives no log-probabilities"
@@ -74,24 +78,24 @@ def _gives_logprobs(model: BaseChatModel) -> str | None:
 
 @dataclass(frozen=True)
 class Detector:
-    """A configuration of an evaluator."""
+    """Describe a configuration of an evaluator that can be compared."""
 
     name: str
     what: str
-    """How it judges, in a few words."""
+    """How the detector judges, in a few words."""
     calls: int | None
-    """Calls to the model that a short answer takes; None where they grow with the answer."""
+    """The number of model calls for a short answer; None if it grows with the answer."""
     make: Callable[..., Evaluator]
-    """From a chat model, with `name` and `call_policy`, to the evaluator. It raises DemurError or
-    ValueError where a package or weights are missing."""
+    """A function from a chat model, with `name` and `call_policy`, to the evaluator. It raises
+    DemurError or ValueError if a package or weights are missing."""
     needs: Needs = _nothing
-    """What the rows must have."""
+    """A function that says what a sample lacks for the detector, or None if it lacks nothing."""
     fits: Callable[[BaseChatModel], str | None] = _any_model
-    """Says why a model cannot serve it, or None."""
+    """A function that says why a model cannot serve the detector, or None if it can."""
 
     @property
     def expensive(self) -> bool:
-        """Whether an answer may take more than `MOST_CHEAP` calls."""
+        """Return whether an answer may take more than `MOST_CHEAP` calls."""
         return self.calls is None or self.calls > MOST_CHEAP
 
 
@@ -100,7 +104,10 @@ def _without_model(evaluator: Callable[..., Evaluator], *values: Any) -> Callabl
 
 
 def _refcheckers(checker: str, calls: int | None) -> list[Detector]:
-    """RefChecker by each kind of claim; to write triplets or statements takes one call more."""
+    """Return RefChecker's detectors with one checker, one for each kind of claim.
+
+    Triplets and statements take one call more, which writes the claims.
+    """
     return [
         Detector(
             f"refchecker-{claims}-{checker}",
@@ -201,4 +208,4 @@ _EVERY = (
 )
 
 DETECTORS: Mapping[str, Detector] = {detector.name: detector for detector in _EVERY}
-"""All of them by name, in the order in which they run: the cheap ones first."""
+"""All detectors by name, in the order in which they run: the cheap ones first."""

@@ -1,9 +1,10 @@
-"""How well scores tell hallucinated answers from the others: the arithmetic, on numbers alone.
+"""Compute how well scores tell hallucinated answers from others, from numbers alone.
 
 Positives are hallucinated answers, and low scores are suspicious. An answer is flagged if its score
-is below a threshold, or if a detector rejects it. `weights` say how often each answer counts: their
-last axis is that of the answers, so that many resamples are worked out at a time. A figure that is
-not defined, such as of answers with one label only, is NaN here and None outside this module.
+is below a threshold, or if a detector rejects it. `weights` say how often each answer counts. Their
+last axis is that of the answers, so that many resamples are computed at a time. A figure that is
+not defined is NaN in this module and None outside of it. An example is a figure of answers that all
+have one label.
 """
 
 from __future__ import annotations
@@ -19,37 +20,41 @@ from numpy.typing import NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
 Figure: TypeAlias = Callable[[Floats], Floats]
-"""From weights, shape (..., answers), to values, shape (...); NaN where there is none."""
+"""A function from weights of shape (..., answers) to values of shape (...), NaN if not defined."""
 Interval: TypeAlias = tuple[float, float]
 
 RESAMPLES = 1000
 _AT_A_TIME = 50
 _MOST_UNDEFINED = 0.05
-"""The share of resamples without a value with which there still is an interval."""
+"""The largest share of resamples without a value for which there is still an interval."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure with its interval."""
+    """Hold a figure and its interval."""
 
     value: float | None
-    """None where it is not defined."""
+    """The figure; None if it is not defined."""
     interval: Interval | None
-    """95 %, by the bootstrap over groups. None without a value, of fewer than two groups, or where
-    more than 5 % of the resamples have none."""
+    """The interval of 95 %, by the bootstrap over groups. None if the figure has no value, if there
+    are fewer than two groups, or if more than 5 % of the resamples have no value."""
 
 
 def auroc(scores: Floats, hallucinated: Bools, weights: Floats) -> Floats:
-    """How often a hallucinated answer scores below another one, in [0, 1]; ties count half."""
+    """Return how often a hallucinated answer scores below another one, in [0, 1].
+
+    Equal scores count half.
+    """
     caught, alarms = _swept(scores, hallucinated, weights)
     area = np.sum(np.diff(alarms) * (caught[..., 1:] + caught[..., :-1]), axis=-1)
     return _ratio(area, 2 * caught[..., -1] * alarms[..., -1])
 
 
 def average_precision(scores: Floats, hallucinated: Bools, weights: Floats) -> Floats:
-    """The area under the steps of precision over recall, in [0, 1].
+    """Return the area under the steps of precision over recall, in [0, 1].
 
-    Answers of one score are one step, so that chance comes to the share of hallucinated answers.
+    Answers with equal scores are one step, so a detector that guesses gets the share of
+    hallucinated answers.
     """
     caught, alarms = _swept(scores, hallucinated, weights)
     flagged = (caught + alarms)[..., 1:]
@@ -60,14 +65,18 @@ def average_precision(scores: Floats, hallucinated: Bools, weights: Floats) -> F
 
 
 def balanced_accuracy(flagged: Bools, hallucinated: Bools, weights: Floats) -> Floats:
-    """The mean of the shares of hallucinated answers flagged and of others not, in [0, 1]."""
+    """Return the balanced accuracy of the flagged answers, in [0, 1].
+
+    It is the mean of two shares: hallucinated answers that are flagged, and others that are not.
+    """
     return _balanced(*_confusion(flagged, hallucinated, weights))
 
 
 def f1(flagged: Bools, hallucinated: Bools, weights: Floats) -> Floats:
-    """The harmonic mean of precision and recall of the flagged answers, in [0, 1].
+    """Return the harmonic mean of precision and recall of the flagged answers, in [0, 1].
 
-    It is not defined where all answers have one label: to flag them all would be perfect.
+    It is not defined if all answers have one label, since flagging all of them would then be
+    perfect.
     """
     return _f1(*_confusion(flagged, hallucinated, weights))
 
@@ -82,10 +91,10 @@ def _f1(found: Floats, alarms: Floats, wrong: Floats, right: Floats) -> Floats:
 
 
 def halves(hallucinated: Bools, groups: Sequence[Hashable], seed: int) -> Bools:
-    """Which answers are in the first of two halves, shape (answers,).
+    """Return which answers are in the first of two halves, as an array of shape (answers,).
 
-    A group is in one half whole. Groups are drawn at random, in pairs of groups with about the same
-    share of hallucinated answers, so that both halves have both labels where they can.
+    All answers of a group are in the same half. Groups are drawn at random, in pairs of groups with
+    about the same share of hallucinated answers, so that both halves have both labels if possible.
     """
     codes, count = _codes(groups)
     rate = np.bincount(codes, hallucinated, count) / np.maximum(np.bincount(codes), 1)
@@ -97,19 +106,21 @@ def halves(hallucinated: Bools, groups: Sequence[Hashable], seed: int) -> Bools:
 
 
 def cross_fitted(scores: Floats, hallucinated: Bools, first: Bools, *, by_f1: bool) -> Bools | None:
-    """Which answers are flagged by the threshold that was best on the other half.
+    """Return which answers are flagged by the threshold that was best on the other half.
 
-    Each half serves once as the other, and the decisions of both are pooled. Where thresholds are
-    equally good on a half, the lowest one counts, which flags the fewest answers.
+    Each half serves once as the other half, and the decisions on both are pooled. If several
+    thresholds are equally good on a half, the lowest is used, which flags the fewest answers.
 
     Args:
-        scores: Shape (answers,).
-        hallucinated: Shape (answers,).
-        first: Which answers are in the first half.
-        by_f1: Whether the best threshold is that of the best F1, else of balanced accuracy.
+        scores: The scores, of shape (answers,).
+        hallucinated: The labels, of shape (answers,).
+        first: Which answers are in the first half, of shape (answers,).
+        by_f1: Whether the best threshold is that of the best F1; else that of the best balanced
+            accuracy.
 
     Returns:
-        Shape (answers,); None where a half has one label only, so that nothing can be chosen on it.
+        An array of shape (answers,); None if a half has only one label, so that no threshold can be
+        chosen on it.
     """
     flagged = np.zeros(len(scores), dtype=np.bool_)
     for half in (first, ~first):
@@ -121,10 +132,10 @@ def cross_fitted(scores: Floats, hallucinated: Bools, first: Bools, *, by_f1: bo
 
 
 def best_threshold(scores: Floats, hallucinated: Bools, *, by_f1: bool) -> float:
-    """The threshold of the best F1 or balanced accuracy on answers with both labels.
+    """Return the threshold of the best F1 or balanced accuracy on answers with both labels.
 
-    It is halfway between two neighbouring scores, since other answers will have scores between
-    them; or the lowest score, which flags no answer, or infinite, which flags all.
+    It is halfway between two neighbouring scores, because other answers will have scores between
+    them. It may also be the lowest score, which flags no answer, or infinite, which flags all.
     """
     caught, alarms = _swept(scores, hallucinated, np.ones(len(scores)))
     measure = _f1 if by_f1 else _balanced
@@ -136,11 +147,11 @@ def best_threshold(scores: Floats, hallucinated: Bools, *, by_f1: bool) -> float
 
 
 def estimates(figures: Sequence[Figure], groups: Sequence[Hashable], seed: int) -> list[Estimate]:
-    """Figures of the same answers, each with its percentile bootstrap interval of 95 %.
+    """Return figures of the same answers, each with its percentile bootstrap interval of 95 %.
 
-    Whole groups are drawn with replacement, since the answers of a group are not independent. What
-    a threshold decided stays as it was decided: the interval does not tell how the choice of the
-    threshold would vary.
+    Whole groups are drawn with replacement, since the answers of a group are not independent.
+    Decisions by a threshold stay the same in all resamples, so the interval does not show how the
+    choice of the threshold would vary.
 
     Args:
         figures: The figures to estimate.
@@ -168,16 +179,17 @@ def estimates(figures: Sequence[Figure], groups: Sequence[Hashable], seed: int) 
 
 
 def on_pareto_line(points: Sequence[tuple[float, float] | None]) -> list[bool]:
-    """Which points no other point beats.
+    """Return which points no other point beats.
 
     One point beats another if it is better and at most as expensive, or at least as good and
     cheaper. Equal points do not beat each other.
 
     Args:
-        points: Quality and cost; None: one of them is not known, so the point beats nothing.
+        points: Quality and cost of each point; None if one of them is not known, so that the point
+            beats nothing.
 
     Returns:
-        For each point whether it is known and not beaten.
+        For each point, whether it is known and not beaten.
     """
     known = [point for point in points if point is not None]
     return [
@@ -190,10 +202,11 @@ def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
 
 
 def _swept(scores: Floats, hallucinated: Bools, weights: Floats) -> tuple[Floats, Floats]:
-    """Hallucinated answers and others that are flagged, for each threshold from the lowest.
+    """Return how many hallucinated and other answers each threshold flags, from the lowest on.
 
     Returns:
-        Each of shape (..., distinct scores + 1): the first flags none, the last all.
+        Two arrays of shape (..., distinct scores + 1): the first threshold flags none, the last
+        all.
     """
     order = np.argsort(scores, kind="stable")
     ordered = scores[order]
@@ -210,7 +223,7 @@ def _swept(scores: Floats, hallucinated: Bools, weights: Floats) -> tuple[Floats
 def _confusion(
     flagged: Bools, hallucinated: Bools, weights: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Hallucinated answers flagged, others flagged, hallucinated answers, others."""
+    """Count hallucinated answers flagged, others flagged, hallucinated answers, and others."""
     return (
         np.sum(weights * (flagged & hallucinated), axis=-1),
         np.sum(weights * (flagged & ~hallucinated), axis=-1),
@@ -234,7 +247,7 @@ def _interval(drawn: Sequence[Floats]) -> Interval | None:
 
 
 def _codes(groups: Sequence[Hashable]) -> tuple[NDArray[np.intp], int]:
-    """Numbers for groups, in the order in which they come first."""
+    """Return a number for each group, in order of first appearance, and the number of groups."""
     numbers: dict[Hashable, int] = {}
     codes = np.array([numbers.setdefault(group, len(numbers)) for group in groups], dtype=np.intp)
     return codes, len(numbers)

@@ -1,4 +1,4 @@
-"""Floors: scores that know nothing of the truth, which a detector has to be better than."""
+"""Score answers without regard to the truth, as floors that a detector must be better than."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Floor(Evaluator):
 
     `score` is the number of words for "longest" and its negative for "shortest". For "question" and
     "contexts" it is the share, in [0, 1], of the answer's words that also stand in the question, or
-    in the contexts and the reference. Nothing is decided. An answer without words is undetermined,
-    and so is one without a text to compare with.
+    in the contexts and the reference. It never decides. An answer without words is undetermined,
+    and so is an answer without a text to compare it with.
 
     Args:
         measure: What the score is.
-        name: What results call it. None: the class's name.
-        call_policy: As the other evaluators have it; there is nothing to call.
+        name: The name in results. None: the class's name.
+        call_policy: Accepted as by other evaluators, but not used, since no model is called.
     """
 
     measure: Measure
@@ -34,12 +34,12 @@ class Floor(Evaluator):
     def __init__(
         self, measure: Measure, *, name: str | None = None, call_policy: CallPolicy | None = None
     ) -> None:
-        """See the class."""
+        """Make a floor; the class describes the arguments."""
         super().__init__(**fields_of(locals()))
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What the score depends on: the measure alone."""
+        """Return what the score depends on, which is only the measure."""
         return {"evaluator": type(self).__qualname__, "measure": self.measure}
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:

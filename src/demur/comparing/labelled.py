@@ -1,4 +1,4 @@
-"""A labelled set: which answers are hallucinated, in which groups, and who is asked about them."""
+"""Read a labelled set: labels, groups, and which answers each detector is asked about."""
 
 from __future__ import annotations
 
@@ -14,49 +14,52 @@ from demur.scoring import Data, Note, Results, Row, ScoringError, read_input
 
 GROUP = "group"
 EXTRA = (LABEL, GROUP)
-"""What a row may hold beside the fields of `demur.scoring.Data`."""
+"""The fields of a row beside those of `demur.scoring.Data`."""
 
 
 @dataclass(frozen=True)
 class Label:
-    """What is known of one answer."""
+    """Hold the label and the group of one answer."""
 
     hallucinated: bool
     group: str
-    """Answers of a group are resampled, and split into halves, together."""
+    """The name of the group. The answers of a group are resampled together, and stay in the same
+    half."""
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """A set whose rows were all read once, and found to be without fault."""
+    """Hold a labelled set whose rows were all read once and are without errors."""
 
     data: Data
-    """With the labelled answers that are compared, and no others."""
+    """The data, limited to the labelled answers that are compared."""
     labels: Mapping[str, Label]
-    """By the answers' keys: those that are compared."""
+    """The labels of the answers that are compared, by the answers' keys."""
     unlabelled: int
-    """Answers without a label, which no detector is asked about."""
+    """The number of answers without a label, which no detector is asked about."""
     unknown: int
-    """Labels that were given for answers that are not in the set."""
+    """The number of labels that were given for answers which are not in the set."""
     _lacks: Mapping[tuple[Needs, bool], str]
-    """Why no row allows a detector, by what it needs and whether it is expensive."""
+    """The reason why no row allows a detector, by what the detector needs and whether it is
+    expensive."""
     _keys: Mapping[tuple[Needs, bool], Collection[str]]
-    """The keys of the answers for a detector, by the same."""
+    """The keys of the answers for a detector, by what the detector needs and whether it is
+    expensive."""
 
     def lacks(self, detector: Detector) -> str | None:
-        """Why no row allows a detector, or None if one does."""
+        """Return why no row allows a detector, or None if a row does."""
         return self._lacks.get((detector.needs, detector.expensive))
 
     def wants(self, key: str, detector: Detector) -> bool:
-        """Whether a detector is asked about an answer."""
+        """Return whether a detector is asked about an answer."""
         return key in self._keys[detector.needs, detector.expensive]
 
     def notes(self, model: str, left_out: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        """What the results have to hold of the set, so that they can be read without it.
+        """Yield the notes about the set that make the results readable without the set.
 
         Args:
             model: The name of the model that is asked.
-            left_out: Detectors that are not asked, each with why.
+            left_out: The detectors that are not asked, each with the reason.
         """
         about = {"name": self.data.name, "model": model, "unlabelled": self.unlabelled}
         yield {"compared": {**about, "unknown": self.unknown}}
@@ -68,14 +71,14 @@ class Labelled:
 
 @dataclass
 class _Read:
-    """What a first reading finds, row by row."""
+    """Collect what the first reading finds, row by row."""
 
     given: Mapping[str, bool]
     needs: Collection[Needs]
     labels: dict[str, dict[str, Label]] = field(default_factory=dict)
-    """By the rows' ids, which several lines may share, and the answers' keys."""
+    """The labels by the rows' ids, which several lines may share, and by the answers' keys."""
     lacks: dict[str, dict[Needs, str]] = field(default_factory=dict)
-    """By the answers' keys, what their rows lack."""
+    """What the rows lack, by the answers' keys."""
     used: int = 0
     unlabelled: int = 0
 
@@ -99,21 +102,22 @@ def read_labelled(
     limit: int | None = None,
     limit_expensive: int | None = None,
 ) -> Labelled:
-    """Read a labelled set, so that no fault shows after something was spent.
+    """Read a labelled set completely, so that errors in it show before anything was spent.
 
-    Rows are drawn by a hash of their ids. So a limit takes the same rows each time, a larger one
-    takes more of them, and it does not matter by what a file is sorted.
+    Rows are drawn by a hash of their ids. So a limit takes the same rows each time, a larger limit
+    adds rows, and the order of the file does not matter.
 
     Args:
         data: The rows; `EXTRA` names their further fields.
-        given: Labels by the answers' keys, which count instead of the rows' own.
-        detectors: Those that may be asked.
-        limit: Compare so many rows that have a label; None: all.
-        limit_expensive: Ask expensive detectors about so many of them only.
+        given: Labels by the answers' keys, which replace those in the rows.
+        detectors: The detectors that may be asked.
+        limit: The largest number of rows with a label to compare; None: all.
+        limit_expensive: The largest number of these rows to ask expensive detectors about; None:
+            all.
 
     Raises:
-        ScoringError: The file cannot be read, has lines that are no rows or labels that cannot be
-            read, or no answer in it has a label.
+        ScoringError: The file cannot be read, has invalid lines or labels, or no answer in it has a
+            label.
     """
     kinds = {(detector.needs, detector.expensive) for detector in detectors}
     read = _Read(given, {needs for needs, _ in kinds})
@@ -151,7 +155,7 @@ def read_labelled(
 
 
 def write_notes(results: Results, notes: Iterable[Mapping[str, Any]]) -> None:
-    """Write down what the results do not tell yet."""
+    """Append the notes that the results do not hold yet."""
     told = {_subject(line.value): line.value for line in results.lines() if isinstance(line, Note)}
     for note in notes:
         if told.get(_subject(note)) != note:
@@ -164,14 +168,14 @@ def _subject(note: Mapping[str, Any]) -> tuple[Any, Any]:
 
 @dataclass
 class Told:
-    """What the notes in a file of results tell."""
+    """Hold what the notes in a file of results say."""
 
     labels: dict[str, Label] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
 
     def take(self, note: Note) -> None:
-        """Read a note; one of something else is left alone."""
+        """Read a note; ignore notes about other things."""
         match note.value:
             case {"answer": str(key), "hallucinated": bool(label), "group": str(group)}:
                 self.labels[key] = Label(label, group)
@@ -182,7 +186,7 @@ class Told:
 
 
 def _labels(row: Row, given: Mapping[str, bool]) -> dict[str, Label]:
-    """The labels of a row's answers, by their keys; an answer without one is left out."""
+    """Return the labels of a row's answers by their keys, without answers that have no label."""
     own, group = row.extra.get(LABEL), _group(row)
     if None in row.samples:
         own = {None: own}

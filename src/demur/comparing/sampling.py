@@ -1,4 +1,4 @@
-"""Samples that are drawn once for all variants of SelfCheck, which otherwise cost the most."""
+"""Draw samples once for all variants of SelfCheck, since drawing them costs most."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from demur.runtime import Costs, PerModel, Spent, Steps
 from demur.schema import Usage
 
 _MOST = 1000
-"""Questions whose samples are kept. The detectors judge a row one after another."""
+"""The number of questions whose samples are kept. The detectors judge a row one after another."""
 
 _Drawn = tuple[list[str], Usage]
 _kept: PerModel[Recent[_Drawn]] = PerModel()
 
 
 class SharedSelfCheck(SelfCheck):
-    """SelfCheck with the samples that another one of these drew for the question, if one did.
+    """Run SelfCheck with the samples that another SharedSelfCheck drew for the question, if any.
 
-    What they cost is counted here too, as if they had been drawn for this one: so the usage is that
-    of a SelfCheck alone, and more than was spent.
+    The cost of these samples is counted here too, as if they had been drawn for this evaluator. So
+    the usage is that of a SelfCheck alone, and is more than was spent.
     """
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """Those of a SelfCheck: its scores are the same."""
+        """Return the fingerprints of a SelfCheck, because the scores are the same."""
         return {**super().fingerprints, "evaluator": SelfCheck.__qualname__}
 
     def _drawn(self, model: BaseChatModel, question: str) -> Steps[_Drawn]:

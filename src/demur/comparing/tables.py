@@ -1,4 +1,4 @@
-"""A comparison as tables of texts, for terminals, Markdown and pages, and of numbers, for CSV."""
+"""Show a comparison as tables: of texts for terminals, Markdown and pages, of numbers for CSV."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COSTS: Mapping[Cost, str] = {
     "calls": "calls an answer",
     "money": "cost of an answer",
 }
-"""What each cost is called."""
+"""The name of each cost in tables and sentences."""
 COUNTS = ("answers", "scored", "undetermined", "nothing to check", "calls", "tokens", "seconds")
 _COUNTED = ("answers", "scored", "hallucinated", "decided", "undetermined", "nothing_to_check")
 _FORMS: Mapping[Cost, str] = {
@@ -33,11 +33,11 @@ _FORMS: Mapping[Cost, str] = {
     "money": "{:.6f}",
 }
 ON_LINE = "●"
-"""Marks a detector on the Pareto line."""
+"""The sign for a detector on the Pareto line."""
 
 
 def quality_rows(comparison: Comparison) -> list[list[str]]:
-    """A row for each detector: its name, whether it is on the Pareto line, and `QUALITY`."""
+    """Return a row for each detector: its name, the sign of the Pareto line, and `QUALITY`."""
     rows = []
     for one in comparison.detectors:
         quality = one.quality
@@ -52,12 +52,15 @@ def quality_rows(comparison: Comparison) -> list[list[str]]:
 
 
 def cost_heads(comparison: Comparison) -> list[str]:
-    """`COUNTS`, with the cost where there are prices."""
+    """Return `COUNTS`, and the cost in money if there are prices."""
     return [*COUNTS, *(["cost"] if comparison.prices else [])]
 
 
 def cost_rows(comparison: Comparison) -> list[list[str]]:
-    """A row for each detector: its name and `cost_heads`, of which the costs are per answer."""
+    """Return a row for each detector: its name, and the values for `cost_heads`.
+
+    Costs are those of an answer.
+    """
     rows = []
     for one in comparison.detectors:
         counts = (one.answers, one.scored, one.undetermined, one.nothing_to_check)
@@ -71,12 +74,12 @@ def cost_rows(comparison: Comparison) -> list[list[str]]:
 
 
 def interval(estimate: Estimate) -> str:
-    """The interval of a figure, in words."""
+    """Return the interval of a figure in words."""
     return "–" if estimate.interval is None else "{:.3f} to {:.3f}".format(*estimate.interval)
 
 
 def about(comparison: Comparison) -> list[str]:
-    """What was compared, and on what, in sentences."""
+    """Return sentences about what was compared, and on which answers."""
     groups, answers = comparison.groups, comparison.answers
     lines = [
         f"{answers:,} labelled answers in {groups:,} groups; {comparison.hallucinated:,} of them "
@@ -92,7 +95,7 @@ def about(comparison: Comparison) -> list[str]:
 
 
 def pareto(comparison: Comparison) -> str:
-    """Which detectors are on the Pareto line, in a sentence."""
+    """Return a sentence about the detectors on the Pareto line."""
     names = [one_line(one.name) for one in comparison.detectors if one.on_line]
     if not names:
         return "No detector has both an AUROC and a cost, so there is no Pareto line."
@@ -100,7 +103,7 @@ def pareto(comparison: Comparison) -> str:
 
 
 def markdown(comparison: Comparison) -> str:
-    """The comparison as Markdown, without a heading, so that it fits under any."""
+    """Return the comparison as Markdown, without a heading, so that it fits under any heading."""
     quality, cost = quality_rows(comparison), cost_rows(comparison)
     parts = [
         f"{_escaped(comparison.name)}: {' '.join(map(_escaped, about(comparison)))}",
@@ -119,7 +122,10 @@ def markdown(comparison: Comparison) -> str:
 
 
 def csv_table(comparison: Comparison) -> str:
-    """The comparison as CSV with all digits: a line for each detector, empty where unknown."""
+    """Return the comparison as CSV with all digits.
+
+    There is a line for each detector. Unknown values are empty.
+    """
     lines = []
     for one in comparison.detectors:
         line: dict[str, Any] = {
@@ -151,5 +157,5 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text in which Markdown finds no marks of its own, and no HTML."""
+    """Return a text on one line, escaped so that it is plain text in Markdown."""
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", one_line(text))

@@ -1,8 +1,8 @@
-"""What changes in an answer that stays the chain's: marks put in, failing sentences taken out.
+"""Edit an answer that stays the chain's own: add marks, and take out failing sentences.
 
-What the room promises to the others: plain functions that know no guard and ask no model; a quote
-is copied from its document, and is not there where it does not stand in it; nothing of a document
-can make a mark, a link or HTML in an answer.
+The functions of this room know no guard and ask no model. A quote is copied from its document, and
+is left out if it does not stand there. No text of a document can make a mark, a link or HTML in an
+answer.
 """
 
 from demur.edits.citations import Citation
@@ -18,6 +18,6 @@ from demur.edits.forms import cited as cited
 from demur.edits.stripping import Remainder as Remainder
 from demur.edits.stripping import remainder as remainder
 
-__all__ = [  # what is not named here serves other rooms, and is not promised
+__all__ = [  # other names serve other rooms and are not part of the public interface
     "Citation",
 ]

@@ -1,4 +1,4 @@
-"""Addresses that may stand in a link, and what may not."""
+"""Decide which addresses may stand in a link, and which must not."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _RUNS = re.compile(r"(?:java|vb|live)script:|data:[\w+.-]*[/;,]", re.IGNORECASE)
 _BLANK = re.compile(r"[\x00-\x20\x7f-\xa0\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+")
 _USER = re.compile(r"(?<=://)[^\s/?#]*@")
 _HOST = re.compile(r"[\w.-]+(?::\d{1,5})?")
-# Each address is looked at from its own beginning, and not behind the one before: in text, what
-# looks like an attribute can hold a link. None runs on over the beginning of the next, or a row of
-# them would take time by its square.
+# Only the beginning of each address is consumed, and the address itself is a lookahead: text that
+# looks like an attribute can hold a link. No address runs on over the beginning of the next one,
+# or a row of addresses would take quadratic time.
 _DESTINATION = re.compile(
     r"\]\([\s>]*(?=<(?P<angled>[^<>\n]*)"
     r"|(?P<link>[^\s()<>]*(?:\([^\s()]*\))?[^\s()<>]*))"
@@ -33,14 +33,14 @@ _DESTINATION = re.compile(
     r"|(?P<bare>[^\s\"'>=]+))"
 )
 _TITLE = re.compile(r">?[ \t]*(?:$|[\"'(])", re.MULTILINE)
-"""What may follow the address of a definition; "[note]: Beware: of the dog" is none."""
+"""The text that may follow the address of a definition. "[note]: Beware: of the dog" is not one."""
 
 
 def address_of(document: Document) -> str | None:
-    """The address of a document, for a link: the `url`, `source` or `link` of its metadata.
+    """Return the address of a document for a link: the `url`, `source` or `link` of its metadata.
 
-    It is one of the web, http or https, and without a user's name or password. Signs that could
-    end a link are percent-encoded.
+    Only http and https addresses count, and none with a user's name or password. Characters that
+    could end a link are percent-encoded. The result is None if there is no such address.
     """
     for _, value in _under(_KEYS, document):
         if address := _web(value.strip()):
@@ -49,7 +49,7 @@ def address_of(document: Document) -> str | None:
 
 
 def title_of(document: Document, number: int) -> str:
-    """What a document is called, on one line: its title or source, or its number."""
+    """Return the name of a document on one line: its title or source, or else its number."""
     for key, value in _under(_TITLES, document):
         if title := without_user(one_line(value)):
             is_path = key in ("source", "file_name") and "/" in title and "://" not in title
@@ -60,7 +60,10 @@ def title_of(document: Document, number: int) -> str:
 
 
 def _under(keys: Sequence[str], document: Document) -> Iterator[tuple[str, str]]:
-    """The texts under these keys of a document's metadata; readers of web pages write "URL"."""
+    """Yield the texts under these keys of a document's metadata, ignoring the case of its keys.
+
+    Loaders of web pages write "URL", for example.
+    """
     plain = {str(key).lower(): value for key, value in reversed(document.metadata.items())}
     for key in keys:
         if isinstance(value := document.metadata.get(key, plain.get(key)), str):
@@ -68,19 +71,19 @@ def _under(keys: Sequence[str], document: Document) -> Iterator[tuple[str, str]]
 
 
 def without_user(text: str) -> str:
-    """A text without the user's name and password in addresses: "https://me:secret@host"."""
+    """Return a text without user names and passwords in its addresses: "https://me:secret@host"."""
     return _USER.sub("", text)
 
 
 def runs(value: str) -> bool:
-    """Whether a text is an address that runs something: "javascript:..."."""
+    """Return whether a text is an address that runs code, such as "javascript:..."."""
     return _RUNS.match(_decoded(value)) is not None
 
 
 def unsafe_addresses(text: str) -> Iterator[tuple[int, int]]:
-    """Where in a text, read as Markdown or HTML, addresses stand that may run something.
+    """Yield the places of addresses that may run code, in a text read as Markdown or HTML.
 
-    Those are all with a scheme other than http, https, mailto, tel and ftp.
+    These are all addresses with a scheme other than http, https, mailto, tel and ftp.
     """
     for match in _DESTINATION.finditer(text):
         name = next(name for name, value in match.groupdict().items() if value is not None)
@@ -93,7 +96,7 @@ def unsafe_addresses(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _decoded(address: str) -> str:
-    """An address as a browser takes it, at the latest: without escapes, entities and blanks."""
+    """Return an address as a browser may decode it: without escapes, entities and blanks."""
     return _BLANK.sub("", html.unescape(address.replace("\\", "")))
 
 
@@ -104,7 +107,7 @@ def _web(value: str) -> str | None:
         parts = urlsplit(value)
         if parts.scheme.lower() not in ("http", "https") or not parts.hostname:
             return None
-        # Of a host nothing is left to decode: "a.example&commat;b.example" would be another's.
+        # A host must not need decoding: "a.example&commat;b.example" would lead to b.example.
         if not _HOST.fullmatch(parts.netloc):
             return None
         return quote(value, safe=_SAFE)

@@ -1,4 +1,4 @@
-"""From what evaluators found of an answer to the documents that each sentence rests on."""
+"""Find the documents that support each sentence of an answer, from its evaluations."""
 
 from __future__ import annotations
 
@@ -20,36 +20,38 @@ from demur.schema import Claim, ClaimLabel, Evaluation, Evidence, Text
 
 
 class Citation(BaseModel):
-    """A sentence of an answer, and a passage of a document that it rests on."""
+    """Link a sentence of an answer to a passage of a document that supports it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     number: int = Field(ge=1)
-    """The document's: 1 for the first that the answer was held against."""
+    """The number of the document, from 1, among the documents that the answer was checked
+    against."""
     start: int = Field(ge=0)
-    """Where the sentence stands in the answer as it leaves, with its mark: `answer[start:end]`."""
+    """The beginning of the sentence in the answer as it leaves. `answer[start:end]` is the sentence
+    with its mark."""
     end: int
     path: Text | None = None
-    """The value of a structured answer that it is, such as "$.items[0].price"; None in prose."""
+    """The path of a value in a structured answer, such as "$.items[0].price"; None in prose."""
     quote: Text
     """The passage, copied from the document."""
     document_start: int = Field(ge=0)
-    """Where it stands: `page_content[document_start:document_end]`."""
+    """The beginning of the passage in the document: `page_content[document_start:document_end]`."""
     document_end: int
     id: str | None = None
-    """The document's."""
+    """The document's id, if it has one."""
     title: Text
-    """What it is called: the `title`, `source`, `file_name` or `tool` of its metadata, or its
-    number."""
+    """The document's name: the `title`, `source`, `file_name` or `tool` of its metadata, or else
+    its number."""
     url: str | None = None
-    """Where it is on the web; None where its metadata names no http or https address."""
+    """The document's web address; None if its metadata holds no http or https address."""
     metadata: dict[str, Any] = Field(default_factory=dict)
-    """The document's, as JSON values. Addresses that would run something are left out, and so are
-    passwords in others."""
+    """The document's metadata as JSON values. Addresses that would run code are left out, and so
+    are user names and passwords in other addresses."""
 
     @property
     def document(self) -> int:
-        """Which of the documents it is, from 0."""
+        """Return the index of the document, from 0."""
         return self.number - 1
 
 
@@ -58,7 +60,7 @@ _WORD = re.compile(r"[a-zA-Z0-9_]")
 
 @dataclass(frozen=True)
 class Place:
-    """A part of an answer that can be cited for: a sentence, an item, a row, a value, ..."""
+    """Mark a part of an answer that can have a citation: a sentence, an item, a row or a value."""
 
     start: int
     end: int
@@ -66,12 +68,16 @@ class Place:
 
 
 def places_of(answer: str) -> list[Place]:
-    """The parts of an answer, in order."""
+    """Return the parts of an answer, in order."""
     return [place_at(answer, unit.start, unit.end, unit.kind) for unit in units(answer)]
 
 
 def place_at(answer: str, start: int, end: int, kind: str = "sentence") -> Place:
-    """A part of an answer. One whose last sign goes on in a word is "cut": "for .txt files"."""
+    """Return a part of an answer.
+
+    Its kind is "cut" if its full stop is followed by a word without a space, as in "for .txt
+    files".
+    """
     cut = kind == "sentence" and answer[end - 1 : end] == "." and _WORD.match(answer, end)
     return Place(start, end, "cut" if cut else kind)
 
@@ -82,16 +88,17 @@ def citations_of(
     evaluations: Iterable[Evaluation],
     contexts: Sequence[Document],
 ) -> tuple[Citation, ...]:
-    """What each supported part of an answer rests on.
+    """Return the citations of each supported part of an answer.
 
-    A part is supported if a claim begins in it, or before it and reaches into it, and all that do
-    are entailed. A passage that does not stand in its document, letter for letter, is none.
+    A part is supported if all claims that begin in it, or that reach into it from before, are
+    entailed, and there is at least one. A passage that does not stand in its document, letter for
+    letter, is left out.
 
     Args:
-        answer: What was judged.
-        parts: Of it, in order.
-        evaluations: What was found of it.
-        contexts: What it was held against.
+        answer: The answer that was judged.
+        parts: The parts of the answer, in order.
+        evaluations: The evaluations of the answer.
+        contexts: The documents that the answer was checked against.
     """
     claims = [
         (claim.span.start, claim)
@@ -106,7 +113,8 @@ def citations_of(
     citations: list[Citation] = []
     before = 0
     for part in parts:
-        # A claim about a sentence by itself, as in a stream, begins with the marker of an item.
+        # The claim of a sentence that was judged by itself, as in a stream, begins at the marker
+        # of its item, before the part.
         first, last = bisect_left(starts, before), bisect_left(starts, part.end)
         own = [claim for _, claim in claims[first:last] if _reaches(claim, part)]
         before = part.end
@@ -122,7 +130,7 @@ def _reaches(claim: Claim, part: Place) -> bool:
 
 
 def _paths(answer: str) -> Callable[[Place], str | None]:
-    """What finds the path of a value in a structured answer."""
+    """Return a function that finds the path of a value in a structured answer."""
     leaves = [place for place in places(answer) or () if place.is_leaf]
     starts = [leaf.start for leaf in leaves]
 
@@ -136,7 +144,7 @@ def _paths(answer: str) -> Callable[[Place], str | None]:
 
 
 def _about(document: Document, number: int) -> dict[str, Any]:
-    """What a citation tells of its document."""
+    """Return the fields of a citation that describe its document."""
     return {
         "number": number,
         "id": document.id,
@@ -170,7 +178,7 @@ def _of_part(
 
 
 def _document_of(evidence: Evidence, contexts: Sequence[Document]) -> Document | None:
-    """The document that a supporting passage stands in."""
+    """Return the document that a supporting passage stands in, or None."""
     at, span = evidence.context, evidence.span
     if at is None or at >= len(contexts) or evidence.label is not ClaimLabel.ENTAILMENT:
         return None

@@ -1,4 +1,4 @@
-"""A text with pieces put in and taken out, and where the rest of it has gone."""
+"""Insert and remove pieces of a text, and find where the rest of the text has moved."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from functools import cached_property
 from itertools import accumulate
 
 Edit = tuple[int, int, str]
-"""`text[start:end]` becomes another text."""
+"""A replacement of `text[start:end]` by another text."""
 
 
 @dataclass(frozen=True)
 class Edited:
-    """A text after edits."""
+    """Hold a text after edits."""
 
     text: str
     edits: Sequence[Edit]
-    """Those that were made, in order; none overlaps another."""
+    """The edits that were made, in order; no two of them overlap."""
 
     @classmethod
     def of(cls, text: str, edits: Iterable[Edit]) -> Edited:
-        """Make edits; one within what an earlier one takes out is left out."""
+        """Apply edits to a text. An edit that begins inside a text removed earlier is skipped."""
         pieces: list[str] = []
         made: list[Edit] = []
         at = 0
@@ -34,7 +34,7 @@ class Edited:
         return cls("".join([*pieces, text[at:]]), made)
 
     def span(self, start: int, end: int) -> dict[str, int]:
-        """Where a span of the text stands now, without white space around it."""
+        """Return the new place of a span of the original text, without white space around it."""
         first, last = self._moved(start), self._moved(end)
         said = self.text[first:last]
         return {
@@ -43,7 +43,7 @@ class Edited:
         }
 
     def _moved(self, at: int) -> int:
-        """Where a place has gone: behind what was put in there, or to what was taken out."""
+        """Return where an original place is now: behind an insertion there, or at a removal."""
         before = bisect_right(self._ends, at)
         moved = at + self._grown[before]
         if before < len(self.edits) and self.edits[before][0] < at:
@@ -56,7 +56,7 @@ class Edited:
 
     @cached_property
     def _grown(self) -> list[int]:
-        """By how much the text has grown after so many edits."""
+        """Return the growth of the text after each number of edits, from 0."""
         return [
             *accumulate((len(new) - (end - start) for start, end, new in self.edits), initial=0)
         ]

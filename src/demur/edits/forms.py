@@ -1,4 +1,4 @@
-"""The forms in which an answer shows what it rests on."""
+"""Add citations to an answer, in one of several forms."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _IN_TEXT = ("numbers", "footnotes", "links")
 
 _FINAL = ".!?…。！？।؟"
 _UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff。！？]")
-# What Markdown and HTML would read as more than text: at the begin of a line it may be an item's
-# marker. Addresses become links by themselves, with linkify-it also those like "a.com" and "//a.b".
+# Characters that Markdown and HTML would read as more than text. At the beginning of a line they
+# may be an item's marker. Plain addresses become links, with linkify-it also "a.com" and "//a.b".
 _SPECIAL = re.compile(
     r"^(?:[-+:=]|\d{1,9}(?=[.)]))|[\\`*_\[\]<>|~&@#!$^{}]|:(?=//)|/(?=/)|(?<=[wW]{3})\."
     r"|(?<=\w)\.(?=(?:[^\W\d_]{2}|biz|com|edu|gov|net|org|pro|web|xxx|aero|asia|coop|info|museum"
@@ -37,24 +37,25 @@ _SPECIAL = re.compile(
 )
 _ENTITY = re.compile(r"&(?=#?\w+;)")
 _LAYERS = 8
-"""How often what is left may hold a citation or an address again, before brackets are taken out."""
+"""How often citations and addresses are taken out again, since removing one may form another. After
+that, all brackets are removed."""
 _BRACKETS = str.maketrans(dict.fromkeys("[]()【】［］&", " "))
 _NOWHERE = "#"
 
 
 @dataclass(frozen=True)
 class Cited:
-    """An answer with its citations."""
+    """Hold an answer with its citations."""
 
     text: str
-    """As it leaves, but for the notes."""
+    """The text of the answer as it leaves, without the notes of footnotes."""
     citations: tuple[Citation, ...]
-    """With places in `text`."""
+    """The citations, with places in `text`."""
     form: Form
 
     @property
     def content(self) -> str | list[dict[str, Any]]:
-        """What leaves: a text with its notes, or a block with LangChain's standard citations."""
+        """Return what leaves: a text with its notes, or a block with LangChain's citations."""
         if self.form == "blocks":
             annotations = [annotation(citation) for citation in self.citations]
             return [{"type": "text", "text": self.text, "annotations": annotations}]
@@ -69,20 +70,20 @@ def cited(
     form: Form,
     unmarked: Collection[int] = (),
 ) -> Cited:
-    """Have an answer show what it rests on.
+    """Return an answer that shows its sources.
 
-    Citations that it had of its own are taken out: nobody vouches for them. An address in it that
-    would run something ("javascript:...") is made one that does not. The text of a structured
-    answer stays as it is.
+    The chain's own citations are taken out, since nothing vouches for them. An address that would
+    run code ("javascript:...") is replaced by one that does not. The text of a structured answer
+    stays unchanged.
 
     Args:
-        answer: What was judged.
-        parts: Of it, in order.
-        evaluations: What was found of it.
-        contexts: What it was held against.
-        form: How it shows that in its text: "numbers" as [1], "footnotes" as [^1], "links"
-            as [[1]](address), the others not at all.
-        unmarked: Where parts begin that are not to be cited for.
+        answer: The answer that was judged.
+        parts: The parts of the answer, in order.
+        evaluations: The evaluations of the answer.
+        contexts: The documents that the answer was checked against.
+        form: How the text shows its sources: "numbers" as [1], "footnotes" as [^1], "links" as
+            [[1]](address). The text has no marks in the other forms.
+        unmarked: The beginnings of parts that must not be cited.
     """
     parts = [part for part in parts if part.start not in unmarked]
     citations = citations_of(answer, parts, evaluations, contexts)
@@ -93,7 +94,7 @@ def cited(
         text = cleaned.text
         parts = [Place(kind=one.kind, **cleaned.span(one.start, one.end)) for one in parts]
         citations = tuple(c.model_copy(update=cleaned.span(c.start, c.end)) for c in citations)
-    # What is empty now said nothing but what was taken out: a list of sources.
+    # A part that is empty now consisted of citations only, such as a list of sources.
     parts = [part for part in parts if part.start < part.end]
     citations = tuple(c for c in citations if c.start < c.end)
     if form not in _IN_TEXT:
@@ -104,14 +105,14 @@ def cited(
 
 
 def _cleaned(answer: str, contexts: Sequence[Document]) -> Iterator[Edited]:
-    """An answer without citations of its own and addresses that run something, step by step.
+    """Yield an answer without its own citations and without addresses that run code, step by step.
 
-    Where something is taken out, what stood around it comes together, and may be such a thing too:
+    When something is taken out, the text around it comes together and may form such a thing again:
     "[【1】2]", "java[1]script:".
     """
     text = answer
     for layer in count():
-        if layer == _LAYERS:  # nobody but an attacker gets here, and they would go on
+        if layer == _LAYERS:  # only an attacker gets here, and could nest without end
             text = text.translate(_BRACKETS)
         edits: list[Edit] = [(mark.start, mark.end, "") for mark in marks_in_prose(text, contexts)]
         edits += [(start, end, "") for start, end in named_notes_in(text)]
@@ -126,7 +127,7 @@ def _cleaned(answer: str, contexts: Sequence[Document]) -> Iterator[Edited]:
 
 
 def annotation(citation: Citation) -> dict[str, Any]:
-    """A citation as LangChain's content blocks have it (`langchain_core.messages.Citation`)."""
+    """Return a citation in LangChain's form, as `langchain_core.messages.Citation` defines it."""
     extras = {
         "document_id": citation.id,
         "document_number": citation.number,
@@ -145,11 +146,11 @@ def annotation(citation: Citation) -> dict[str, Any]:
 
 
 def _notes(citations: Sequence[Citation]) -> str:
-    """What stands below an answer with footnotes: for each document its quotes."""
+    """Return the footnotes below an answer: for each document its quotes."""
     quotes: dict[int, dict[str, None]] = {}
     documents: dict[int, Citation] = {}
     for citation in citations:
-        if citation.path is not None:  # JSON stays JSON
+        if citation.path is not None:  # notes would break the JSON of a structured answer
             continue
         quotes.setdefault(citation.number, {})[f"“{_plain(citation.quote)}”"] = None
         documents.setdefault(citation.number, citation)
@@ -166,12 +167,12 @@ def _titled(citation: Citation) -> str:
 
 
 def _as_destination(url: str) -> str:
-    """An address in Markdown, which would decode entities in it."""
+    """Return an address for Markdown, which would decode entities in it."""
     return _ENTITY.sub("&amp;", url)
 
 
 def _plain(text: str) -> str:
-    """A text of somebody else's on one line, in which Markdown and HTML mean nothing."""
+    """Return a foreign text on one line, escaped so that it is plain text in Markdown and HTML."""
     escaped = _SPECIAL.sub(
         lambda match: f"{match[0]}\\" if match[0].isdigit() else f"\\{match[0]}", one_line(text)
     )
@@ -179,7 +180,7 @@ def _plain(text: str) -> str:
 
 
 def _outside(code: Sequence[tuple[int, int]], edits: Iterable[Edit]) -> Iterator[Edit]:
-    """The edits that are not in code, which is shown as it stands."""
+    """Yield the edits that are not in code, because code is shown as it stands."""
     ends = [end for _, end in code]
     for start, end, new in edits:
         at = bisect_right(ends, start)
@@ -203,7 +204,7 @@ def _marks(
             at = _place(text, part)
             marks = "".join(_mark(of_part[number], form) for number in sorted(of_part))
             before = "" if _UNSPACED.match(text[max(0, at - 1) : at]) else " "
-            # With a bracket behind it, a mark would be a link of the answer's.
+            # A mark directly before a bracket would become a link that the answer made.
             after = " " if text[at : at + 1] in ("(", "[") else ""
             yield at, at, f"{before}{marks}{after}"
 
@@ -218,7 +219,7 @@ def _mark(citation: Citation, form: Form) -> str:
 
 
 def _place(text: str, part: Place) -> int:
-    """Where the mark of a part goes: before the sign that ends a sentence, or in the last cell."""
+    """Return where the mark of a part goes: before its final signs, or in a row's last cell."""
     said = text[part.start : part.end]
     if part.kind == "row":
         bare = said.rstrip()

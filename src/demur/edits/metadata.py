@@ -1,4 +1,4 @@
-"""A document's metadata as JSON values that may be shown."""
+"""Turn a document's metadata into JSON values that may be shown."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from demur.edits.addresses import runs, without_user
 
 
 def shown(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata as JSON values, without what is not to be shown, at any depth.
+    """Return metadata as JSON values, without values that must not be shown, at any depth.
 
-    That is addresses that run something, and the user's name and password in others. A value that
-    JSON cannot hold is left out: a call does not fail for what nobody asked for.
+    Addresses that run code are left out, and so are user names and passwords in other addresses. A
+    value that JSON cannot hold is left out too, so that a call does not fail because of metadata
+    that nobody asked for.
     """
     found: dict[str, Any] = {}
     for key, value in metadata.items():
         try:
             plain = to_jsonable_python(value, fallback=str, inf_nan_mode="null")
-        except Exception:  # bytes in no encoding, a list within itself, a `str` of the user's
+        except Exception:  # undecodable bytes, a list that holds itself, a user's failing `__str__`
             continue
         if not _is_address(plain):
             found[replace_surrogates(str(key))] = _harmless(plain)

@@ -1,4 +1,4 @@
-"""Failing sentences taken out of an answer, such that the rest of it reads on."""
+"""Take failing sentences out of an answer, so that the rest still reads well."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ _JOINS = re.compile(
     r"|.{0,2}(?:但是?|然而|因此|所以|しかし|だから|したがって|그러나|하지만|따라서)",
     re.IGNORECASE,
 )
-"""What goes on from the sentence before: "However, ..."."""
+"""How a sentence begins that continues the one before: "However, ..."."""
 
 
 @dataclass(frozen=True)
 class Remainder:
-    """An answer without some of its pieces."""
+    """Hold an answer without some of its pieces."""
 
     answer: str
     pieces: Sequence[Piece]
     removed: frozenset[int] = frozenset()
-    """The numbers of those that are taken out."""
+    """The numbers of the pieces that are taken out."""
     reworded: Mapping[int, str] = field(default_factory=dict)
-    """Pieces that are put in other words."""
+    """The new words of reworded pieces, by the numbers of the pieces."""
 
     def without(self, further: Iterable[int]) -> Remainder:
-        """Take out these pieces too, and what then stands alone: a heading over nothing."""
+        """Take out further pieces, and pieces that are then alone, such as an empty heading."""
         removed = {*self.removed, *further}
         while more := self._alone(removed) - removed:
             removed |= more
         return replace(self, removed=frozenset(removed))
 
     def without_lost(self) -> Remainder:
-        """Take out, too, what goes on from something that is gone."""
+        """Take out, too, the pieces that continue or refer to a removed piece."""
         left = self
         while left.lost:
             removed = set(left.removed)
@@ -56,38 +56,38 @@ class Remainder:
         return left
 
     def with_reworded(self, reworded: Mapping[int, str]) -> Remainder:
-        """Put these pieces in other words."""
+        """Replace the words of these pieces."""
         return replace(self, reworded={**self.reworded, **reworded})
 
     @property
     def texts_removed(self) -> tuple[str, ...]:
-        """What is taken out, in order."""
+        """Return the texts of the removed pieces, in order."""
         return tuple(
             self.answer[self.pieces[at].start : self.pieces[at].end] for at in sorted(self.removed)
         )
 
     @property
     def lost(self) -> list[int]:
-        """The pieces that are left and go on from one that is not: "It is ...", "However, ..."."""
+        """Return the kept pieces that refer to a removed piece: "It is ...", "However, ..."."""
         begins: dict[int, int] = {}
         return [at for at in range(len(self.pieces)) if self._is_lost(at, self.removed, begins)]
 
     def is_lost(self, at: int) -> bool:
-        """Whether this piece goes on from one that is gone."""
+        """Return whether a piece refers to a removed piece."""
         return self._is_lost(at, self.removed, {})
 
     def said(self, at: int) -> str:
-        """The words of a piece, without the marker of an item."""
+        """Return the words of a piece, without the marker of an item."""
         return self.answer[self.pieces[at].begin : self.pieces[at].end]
 
     def answers(self, question: str | None) -> bool:
-        """Whether it holds all words of the question that the whole answer holds."""
+        """Return whether the rest has all words of the question that the whole answer has."""
         asked = content_words(question or "") & content_words(self.answer)
         return asked <= content_words(self.text)
 
     @property
     def text(self) -> str:
-        """What is left. Paragraphs stay apart, and items of lists are numbered anew."""
+        """Return the rest of the answer. Paragraphs stay apart, and lists are numbered anew."""
         text = marker = ""
         gap: str | None = None
         numbering = _Numbering()
@@ -110,9 +110,10 @@ class Remainder:
         return text
 
     def _is_lost(self, at: int, removed: AbstractSet[int], begins: dict[int, int]) -> bool:
-        """Whether a piece goes on from one of `removed`.
+        """Return whether a piece refers to one of `removed`.
 
-        `begins` keeps for others what stands before a row of "It ... It ...".
+        `begins` caches what stands before a row of sentences like "It ... It ...", for later
+        pieces.
         """
         piece, before = self.pieces[at], at - 1
         kept = at not in removed and at not in self.reworded
@@ -129,12 +130,16 @@ class Remainder:
         return before < 0 or before in removed
 
     def _alone(self, removed: set[int]) -> set[int]:
-        """Headings over nothing, what announces nothing, and items under one that went."""
+        """Return the pieces that lose their purpose with the removed pieces.
+
+        These are headings over nothing, sentences that announce nothing, and items under a removed
+        item.
+        """
         alone = set[int]()
         for at in sorted(removed):
             if self.pieces[at].kind == "item" and self._line(at) <= removed:
                 alone.update(self._under_item(at))
-        # From the last on: what announces one that announces nothing is found in the same pass.
+        # Backwards, so that one pass finds an announcement of an announcement that is alone.
         kept = len(self.pieces)
         for at in reversed(range(len(self.pieces))):
             if at in removed or at in alone:
@@ -147,14 +152,15 @@ class Remainder:
 
     @cached_property
     def _ends_under(self) -> list[int]:
-        """Where that ends which stands under each piece: a heading, or what announces a list.
+        """Return the end of what stands under each piece, if it is a heading or announces a list.
 
-        That is the list, table or code that follows, or else the next sentence.
+        Under an announcement stands the list, table or code that follows, or else the next
+        sentence.
         """
         count = len(self.pieces)
         ends = [at + 1 for at in range(count)]
         headings: dict[int, int] = {}
-        stop = after = count  # where a list that holds the next piece ends; and the one after that
+        stop = after = count  # the end of the list that holds the next piece, and of the one after
         for at in reversed(range(count)):
             listed = at + 1 < count and self.pieces[at + 1].kind in ("item", "table", "code")
             if self.pieces[at].kind == "heading":
@@ -177,24 +183,27 @@ class Remainder:
             yield n
 
     def _line(self, at: int) -> set[int]:
-        """An item and the sentences that follow in its line."""
+        """Return the numbers of an item and of the sentences that follow in its line."""
         end = at + 1
         while end < len(self.pieces) and self._indents[end] is None:
             end += 1
         return {*range(at, end)}
 
     def _stays(self, at: int) -> bool:
-        """Whether something of an item is left."""
+        """Return whether any piece of an item's line is left."""
         return not self._line(at) <= self.removed
 
     def _level(self, at: int) -> int:
-        """Of a heading, from 1; 0 for anything else."""
+        """Return the level of a heading, from 1; 0 for other pieces."""
         piece = self.pieces[at]
         return self.answer[piece.start : piece.begin].count("#") if piece.kind == "heading" else 0
 
     @cached_property
     def _indents(self) -> list[int | None]:
-        """How far each piece stands from its line's begin; None where something is before it."""
+        """Return each piece's distance from the beginning of its line.
+
+        The distance is None if another piece stands before it in the line.
+        """
         indents: list[int | None] = []
         line = end = 0
         for piece in self.pieces:
@@ -205,16 +214,17 @@ class Remainder:
 
 
 def remainder(answer: str, failing: Iterable[Claim]) -> Remainder | None:
-    """An answer without the pieces in which these claims stand.
+    """Return an answer without the pieces in which these claims stand.
 
-    A table or a block of code goes as a whole. What announces a list goes with the last item only.
+    A table or a block of code is removed as a whole. A sentence that announces a list is removed
+    only with the list's last item.
 
     Args:
-        answer: In prose; lists, tables and code may be in it.
-        failing: Claims that do not hold.
+        answer: An answer in prose, which may hold lists, tables and code.
+        failing: The claims that do not hold.
 
     Returns:
-        None where there is no such claim, or one that stands nowhere in the answer.
+        The remainder; None if there is no such claim, or if one stands nowhere in the answer.
     """
     cut = pieces(answer)
     whole = Remainder(answer, cut)
@@ -234,32 +244,33 @@ def remainder(answer: str, failing: Iterable[Claim]) -> Remainder | None:
 
 
 class _Numbering:
-    """The numbers of lists from which items are gone."""
+    """Number the items of lists anew after some were removed."""
 
     def __init__(self) -> None:
         self._gone: dict[int | None, tuple[int, int]] = {}
-        """By how far a list is indented: its last number, and how many of its items are gone."""
+        """The last number and the count of removed items of each list, by the list's
+        indentation."""
 
     def next(self, marker: str, indent: int | None, stays: bool) -> str:
-        """The marker of the next item."""
+        """Return the marker of the next item."""
         numbered = _NUMBERED.match(marker)
         if numbered is None:
             return marker
         number = int(numbered[0])
         last, gone = self._gone.get(indent, (0, 0))
-        gone = gone if number > last else 0  # another list
+        gone = gone if number > last else 0  # a number that falls begins another list
         self._gone[indent] = number, gone + (not stays)
         return f"{number - gone}{marker[numbered.end() :]}"
 
 
-@lru_cache(maxsize=1024)  # in a stream, for each sentence again
+@lru_cache(maxsize=1024)  # a stream asks again with each sentence
 def _reference(text: str) -> str | None:
-    """The first word of a text that refers to what was said before it; None for another one."""
+    """Return the first word of a text that refers to the text before it; None for other texts."""
     return next((word for word, _, _ in words(text)), "") if refers(text) else None
 
 
 def _wider(first: str, second: str) -> str:
-    """Of two stretches of white space the one with more line breaks, indented as the second."""
+    """Return the white space with more line breaks, indented as the second."""
     if second.count("\n") >= first.count("\n"):
         return second
     breaks = first[: first.rindex("\n") + 1]

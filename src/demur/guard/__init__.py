@@ -1,4 +1,4 @@
-"""The guard: every answer checked, and what failed answered again, refused, marked or blocked."""
+"""Check every answer of a chain, and retry, correct, refuse, annotate or block those that fail."""
 
 from demur.edits import Citation
 from demur.guard.arguments import OnError as OnError
@@ -48,7 +48,7 @@ from demur.guard.verdicts import feedback_on as feedback_on
 from demur.guard.verdicts import verdict_of as verdict_of
 from demur.guard.widening import widen
 
-__all__ = [  # what is not named here serves other rooms, and is not promised
+__all__ = [  # other names serve other rooms and are not part of the public interface
     "DECISION",
     "EVALUATION",
     "OUTCOME",

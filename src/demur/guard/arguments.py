@@ -1,4 +1,4 @@
-"""What a guard was told."""
+"""Hold the arguments of a guard."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Streaming = Literal["buffer", "sentence"]
 
 
 class GuardArguments(FrozenRunnable[Input, Output]):
-    """What a guard was told, which every call of it reads. `Guard` says what it means."""
+    """Hold the arguments of a guard, which each of its calls reads. `Guard` describes them."""
 
     chain: Runnable[Input, Output]
     evaluators: tuple[Runnable[Any, Any], ...]
@@ -34,9 +34,9 @@ class GuardArguments(FrozenRunnable[Input, Output]):
     conversation: bool | Reader
 
     _policy: dict[str, Again | Final] = PrivateAttr()
-    """`on_fail`, with the models that it names."""
+    """A copy of `on_fail` in which chat models take the place of their names."""
 
     def model_post_init(self, context: Any, /) -> None:
-        """Find the models, so that a wrong name shows now and not in a call."""
+        """Resolve the names of models, so that a wrong name is reported before the first call."""
         super().model_post_init(context)
         self._policy = prepared(self.on_fail)

@@ -1,6 +1,7 @@
-"""A guarded call, from the chain's first answer to what leaves in the end.
+"""Run a guarded call, from the chain's first answer to what leaves at the end.
 
-All of it is generators (`Steps`), so that it is written once for threads and for asyncio.
+Everything here is generators (`Steps`), so that the code is written once for threads and for
+asyncio.
 """
 
 from __future__ import annotations
@@ -71,35 +72,35 @@ _OF_NO_USE = "without what fails nothing is left that answers the question"
 
 @dataclass(frozen=True)
 class Answered:
-    """An answer that is not judged yet."""
+    """Hold an answer that is not judged yet."""
 
     answer: Answer
-    """In the output that the guard would return."""
+    """The answer, with the output that the guard would return."""
     contexts: tuple[Document, ...]
     origin: Origin
     usage: Usage
     abstained: bool = False
-    """Whether it is the refusal of another guard inside the chain."""
+    """Whether the answer is the refusal of another guard inside the chain."""
     recovery: str | None = None
     feedback: Feedback | None = None
     style: str | None = None
-    """The instructions that the chain gave its model."""
+    """The instructions that the chain gave its model, if they are known."""
     removed: tuple[str, ...] = ()
-    """What was taken out of it."""
+    """The texts that were taken out of the answer."""
 
     @property
     def text(self) -> str:
-        """What is judged."""
+        """Return the text to judge."""
         return self.answer.text
 
 
 class GuardedCall:
-    """One call of a guard. It belongs to that call alone, and so may keep what it learns."""
+    """Run one call of a guard, and keep what it learns for this call alone."""
 
     def __init__(
         self, guard: GuardArguments[Any, Any], input: Any, kwargs: Mapping[str, Any]
     ) -> None:
-        """The clock of the budget starts here."""
+        """Prepare the call. The clock of the budget starts here."""
         self.guard = guard
         self.input = input
         self.kwargs = kwargs
@@ -107,27 +108,28 @@ class GuardedCall:
         self.question = find_question(input, guard.question)
         self.tried: list[Tried] = []
         self._searches: dict[str, tuple[str, ...]] = {}
-        """What each widened retriever is to search for besides, by its key."""
+        """The queries that each widened retriever adds to its own, by the retriever's key."""
         self._asked: set[str] = set()
-        """The keys of those that the chain has asked."""
+        """The keys of the widened retrievers that the chain has asked."""
         self._by: Again | None = None
-        """What brought the last answer."""
+        """The recovery that led to the last answer."""
         self._spent: list[tuple[Again, str]] = []
-        """What brought an answer that was there before, with what to say of it."""
+        """The recoveries that are not worth another try, each with the reason: they led to an
+        answer that was there before, or to one that could not be judged."""
         self._started = time.monotonic()
 
     def run(self) -> Steps[Guarded[Any]]:
-        """All of it."""
+        """Run the whole call."""
         answered = yield from self._run_chain(self.input, "chain")
         yield from self.judge(answered)
         return (yield from self.finish())
 
     def finish(self) -> Steps[Guarded[Any]]:
-        """What comes after the first attempt.
+        """Do what follows the first attempt: recover, judge again, and end the call.
 
         Raises:
-            AnswerRejected: Nothing is let through.
-            EvaluatorFailed: An evaluator could not decide, with `on_error="raise"`.
+            AnswerRejected: No answer was let through.
+            EvaluatorFailed: An evaluator could not decide, and `on_error` is "raise".
         """
         while True:
             step = self._next()
@@ -143,15 +145,15 @@ class GuardedCall:
             yield from self.judge(answered)
 
     def chain_call(self, input: Any) -> ChainCall:
-        """The chain's next run."""
+        """Return the chain's next run, which has not started."""
         widening = Widening(dict(self._searches))
         return ChainCall(self.guard.chain, input, self.kwargs, len(self.tried) + 1, widening)
 
     def answered(self, call: ChainCall, output: Any, origin: Origin) -> Answered:
-        """What a run of the chain gave.
+        """Return the answer in the output of a run of the chain.
 
         Raises:
-            DemurError: There is no answer in it.
+            DemurError: The output has no answer.
         """
         self._asked |= call.widening.met
         answer = self._answer_in(output)
@@ -166,23 +168,24 @@ class GuardedCall:
 
     @property
     def kept(self) -> set[str]:
-        """The keys of an output that hold sources."""
+        """Return the keys of an output that hold sources."""
         named = self.guard.contexts
         return {*CONTEXT_KEYS, *([named] if isinstance(named, str) else [])}
 
     def find_contexts(self, call: ChainCall, output: Any) -> tuple[Document, ...]:
-        """What a run of the chain gave its answer from.
+        """Return the documents that a run of the chain based its answer on.
 
         Raises:
-            DemurError: They are not where the guard was told.
+            DemurError: The documents are not where the guard was told to look.
         """
         reader = self.guard.contexts
-        # What a `Regenerate` tells quotes the rejected answer, and is nothing that the user gave.
+        # The input that a `tell` made may quote the rejected answer, and the user's function
+        # expects the user's own input.
         given = self.input if callable(reader) else call.input
         return find_contexts(given, output, call.capture.documents, reader)
 
     def held_against(self, contexts: tuple[Document, ...]) -> tuple[Document, ...]:
-        """The contexts of an answer, and what the conversation says if the guard is to read it."""
+        """Return an answer's contexts, with the conversation if the guard is to read it."""
         said = self._conversation
         return distinct([*contexts, *said]) if said else contexts
 
@@ -194,16 +197,17 @@ class GuardedCall:
         return conversation_of(self.input, self.question, None if where is True else where)
 
     def evaluate(self, sample: Sample) -> Steps[tuple[Evaluation, ...]]:
-        """What the evaluators find of a sample, side by side and in time.
+        """Return the evaluations of a sample, made side by side and within the time limit.
 
         Raises:
-            DemurError: One gave no verdict.
-            Exception: As an evaluator raised, where that `is_mistake`.
+            DemurError: An evaluator gave no verdict.
+            Exception: An evaluator raised it, and `is_mistake` says that it is a programming error.
         """
         named = [(evaluator.get_name(), evaluator) for evaluator in self.guard.evaluators]
         scope = self.scope.ending_within(self.guard.budget.judge_seconds)
         calls = [
-            # Twice: once for what it does last itself, once for what it makes of that.
+            # Work inside an evaluator gets the grace once. The evaluator needs it twice, to report
+            # what that work found.
             RunnableCall(evaluator, sample, name, partial(is_mistake, evaluator), 2 * GRACE)
             for name, evaluator in named
         ]
@@ -217,12 +221,12 @@ class GuardedCall:
         return evaluations
 
     def announce_evaluations(self, evaluations: Sequence[Evaluation]) -> Steps[None]:
-        """Tell callbacks what was found of the coming attempt."""
+        """Tell the callbacks the evaluations of the coming attempt."""
         number = len(self.tried) + 1
         yield Announcement(tuple(evaluation_event(number, each) for each in evaluations))
 
     def record(self, answered: Answered, evaluations: Sequence[Evaluation]) -> None:
-        """Count an attempt."""
+        """Record an answer and its evaluations as an attempt."""
         answers = [_folded(tried.attempt.answer) for tried in self.tried]
         this = _folded(answered.text)
         attempt = Attempt(
@@ -254,7 +258,7 @@ class GuardedCall:
         return self.answered(call, output, origin)
 
     def judge(self, answered: Answered) -> Steps[None]:
-        """Judge an answer, unless that is known, and count it as an attempt."""
+        """Judge an answer and record it as an attempt, reusing the evaluations of an equal one."""
         this = _folded(answered.text), answered.contexts
         known = next(
             (t for t in self.tried if (_folded(t.attempt.answer), t.attempt.contexts) == this), None
@@ -262,7 +266,7 @@ class GuardedCall:
         if answered.abstained:
             evaluations: Sequence[Evaluation] = ()
         elif known is not None:
-            # Nothing new to judge; what it cost is counted where it was spent.
+            # The first of the equal attempts has counted what these evaluations cost.
             free = {"usage": Usage()}
             evaluations = [
                 evaluation.model_copy(update=free) for evaluation in known.attempt.evaluations
@@ -278,7 +282,7 @@ class GuardedCall:
     # --- Another answer ----------------------------------------------------------------------
 
     def _next(self) -> Again | Ended:
-        """What is done about the last attempt."""
+        """Return the next recovery, or why the call ends after the last attempt."""
         last, number = self.tried[-1], len(self.tried)
         exhausted = self._exhausted
         if last.attempt.verdict == "passed":
@@ -294,7 +298,7 @@ class GuardedCall:
             why = _because(
                 f"{undecided.name} could not decide about attempt {number}", undecided.cause
             )
-            if self._by is not None:  # a judge that is down is not asked again and again
+            if self._by is not None:  # so that a judge that is down is not asked forever
                 self._spent.append((self._by, why))
             recovery = self._choose(for_undetermined(self.guard._policy), why)
             again = not isinstance(recovery, Ended)
@@ -317,7 +321,7 @@ class GuardedCall:
 
     @property
     def _exhausted(self) -> Limit | None:
-        """The limit of the budget that was reached, if one was."""
+        """Return the limit of the budget that was reached, or None."""
         return None if self.scope.account is None else self.scope.account.exhausted
 
     def _out_of(self, limit: Limit, usage: Usage | None = None) -> Ended:
@@ -326,7 +330,10 @@ class GuardedCall:
         return Ended(why, limit=limit, usage=usage or Usage())
 
     def _choose(self, recoveries: Iterable[Again | Final], why: str) -> Again | Ended:
-        """The first recovery that can help; `why` ends it where none does."""
+        """Return the first recovery that can help, or the end of the call if none can.
+
+        `why` is the reason of the end if no recovery gives a better one.
+        """
         for recovery in recoveries:
             if isinstance(recovery, Final):
                 return Ended(why, recovery)
@@ -337,7 +344,10 @@ class GuardedCall:
         return Ended(why)
 
     def _hindrance(self, recovery: Again, rejected: str) -> str | None:
-        """Why a recovery would be in vain, if it would; `rejected` is why it is wanted."""
+        """Return why a recovery cannot help, or None if it can.
+
+        `rejected` says why a recovery is needed, and begins the reason.
+        """
         for spent, why in self._spent:
             if alike(spent, recovery):
                 return why
@@ -358,12 +368,12 @@ class GuardedCall:
         return None
 
     def _answer_again(self, recovery: Again) -> Steps[Answered | Ended]:
-        """Another answer, or why there is none."""
+        """Return another answer, or why there is none."""
         if isinstance(recovery, Strip):
             return (yield from self._strip(recovery))
         if isinstance(recovery, Cite):
             text = recited(self.tried[-1].attempt)
-            assert text is not None  # else it would be in vain
+            assert text is not None  # else `_hindrance` would have excluded the recovery
             return self._edited(recovery, self.tried[-1].answer.reworded(text))
         answers = recovery.then if isinstance(recovery, Retrieve) else recovery
         feedback = self._feedback(answers.instruction)
@@ -385,12 +395,15 @@ class GuardedCall:
             )
         else:
             answered = yield from self._run_chain(self.input, "chain")
-            if isinstance(recovery, Retrieve):  # its retriever was told what to search for
+            if isinstance(recovery, Retrieve):  # the widened retriever searched for its claims
                 answered = replace(answered, feedback=feedback)
         return replace(answered, recovery=name_of(recovery))
 
     def _search(self, recovery: Retrieve, feedback: Feedback) -> Steps[Feedback]:
-        """The feedback with what is found; the chain's own retriever is to search for it later."""
+        """Return the feedback with the documents found.
+
+        A retriever in the chain does not search now: the method notes the queries for its next run.
+        """
         if recovery.widened is None:
             return (yield from _with_documents(recovery.retriever, feedback))
         key = recovery.widened.key
@@ -424,7 +437,7 @@ class GuardedCall:
         )
 
     def _strip(self, strip: Strip) -> Steps[Answered | Ended]:
-        """The last answer without what fails."""
+        """Return the last answer without what fails, or why nothing useful would be left."""
         last = self.tried[-1]
         left = yield from trimmed(strip, last.attempt, last.answer)
         if left.output is None:
@@ -440,7 +453,7 @@ class GuardedCall:
         removed: Sequence[str] = (),
         usage: Usage | None = None,
     ) -> Answered:
-        """The last answer after a change, to be judged again."""
+        """Return the last answer after a change, which is to be judged again."""
         last = self.tried[-1]
         return Answered(
             self._answer_in(output),
@@ -453,7 +466,7 @@ class GuardedCall:
         )
 
     def _with_found(self, feedback: Feedback, output: Any) -> Answer:
-        """The answer in an output that gives out what was found for it among its sources."""
+        """Return the answer in an output, with the feedback's documents added to the output."""
         found = feedback.documents
         return self._answer_in(with_found(output, found, self.kept) if found else output)
 
@@ -469,20 +482,20 @@ class GuardedCall:
         return Guarded(ending.output, ending.trace)
 
     def _feedback(self, instruction: str = "") -> Feedback:
-        """Why the last attempt was not let through."""
+        """Return why the last attempt was not let through."""
         return feedback_on(self.tried[-1].attempt, len(self.tried), instruction)
 
     def _usage(self) -> Usage:
         return sum((tried.attempt.cost for tried in self.tried), Usage())
 
     def _settle(self, further: Usage | None = None) -> None:
-        """Count what those calls spent that were not reserved."""
+        """Count the usage of calls that were not reserved."""
         if self.scope.account is not None:
             self.scope.account.settle_all(self._usage() + (further or Usage()))
 
 
 def _with_documents(retriever: Runnable[str, Any], feedback: Feedback) -> Steps[Feedback]:
-    """The feedback, with what a retriever finds for each of its queries."""
+    """Return the feedback with the documents that a retriever finds for its queries."""
     searches = [Inside(RunnableCall(retriever, query, "retrieval")) for query in feedback.queries]
     outcomes = yield from ask_all(searches)
     sources: list[Document] = []
@@ -503,5 +516,5 @@ def _because(what: str, cause: str | None) -> str:
 
 
 def _folded(answer: str) -> str:
-    """What an answer says, whatever its spacing and case."""
+    """Return an answer in lower case with single spaces, to compare answers."""
     return " ".join(answer.split()).casefold()

@@ -1,8 +1,8 @@
-"""A run of the guarded chain, and of all else inside a guard.
+"""Run the guarded chain, and everything else that runs inside a guard.
 
-Nobody who streams to a client listens to what runs inside, and nothing keeps it. What the chain
-retrieved and spent is heard. langgraph is known by its names only, since demur does not depend on
-it.
+Handlers that stream to a client do not hear these runs, and no checkpointer stores them. The guard
+hears what the chain retrieves and spends. The module knows LangGraph only by names, since demur
+does not depend on it.
 """
 
 from __future__ import annotations
@@ -47,63 +47,65 @@ _INTERRUPTED = (
     "interrupt in a node outside of the guard"
 )
 _STREAMING = {"_StreamingCallbackHandler", "_V2StreamingCallbackHandler"}
-"""What LangChain calls handlers that pass on to a client what they hear: those of `astream_events`,
-`astream_log` and `stream_events`, and langgraph's of messages and tools."""
+"""The class names of LangChain's handlers that pass on what they hear to a client: those of
+`astream_events`, `astream_log` and `stream_events`, and LangGraph's for messages and tools."""
 
 _STREAM = "__pregel_stream"
-"""Where langgraph has a graph inside of another one write what it streams."""
+"""The key under which LangGraph tells an inner graph where to write what it streams."""
 _CHECKPOINTER = "__pregel_checkpointer"
-"""Where a graph inside of another one finds the checkpointer of that."""
+"""The key under which an inner graph finds the checkpointer of the outer graph."""
 
 
 # --- The chain -----------------------------------------------------------------------------------
 
 
 class Capture(BaseCallbackHandler):
-    """Listens to one run of a chain, in whatever threads and tasks the chain makes.
+    """Record what one run of a chain retrieves and spends, in all threads and tasks that it uses.
 
-    Of retrievers inside retrievers only the outermost counts: what a compressor or a reranker
-    dropped never reached the model. What an evaluator inside the chain retrieved does not count: it
-    is not what the answer was given from.
+    Of retrievers inside retrievers, only the outermost counts: the model never saw what a
+    compressor or a reranker dropped. Retrievals of an evaluator inside the chain do not count,
+    because the answer was not based on them.
     """
 
-    run_inline = True  # in a chain's own task; it takes microseconds
+    run_inline = True  # in the chain's own task, since a call takes microseconds
 
     def __init__(self) -> None:
         self._covered: set[UUID] = set()
-        """Runs whose retrievals do not count, since an enclosing run's do, or a judge made them."""
+        """The runs whose retrievals do not count, because an enclosing run's count or a judge made
+        them."""
         self._retrieved: dict[UUID, Sequence[Document]] = {}
         self._started: dict[UUID, float] = {}
         self._usage: dict[UUID, Usage] = {}
         self._reported: list[Usage] = []
         self.instructions: str | None = None
-        """What the chain told the chat model in a system message that it asked last."""
+        """The system message of the chain's latest call to a chat model; None if that call had
+        none."""
         self.refusals: set[str] = set()
-        """What guards inside the chain put in the place of answers."""
+        """The refusals that guards inside the chain put in the place of answers."""
         self.namespace: str | None = None
-        """langgraph's for the node in which the guard runs; None outside of a graph."""
+        """LangGraph's namespace for the node in which the guard runs; None outside of a graph."""
         self._tasks: set[UUID] = set()
-        """Runs in graphs inside the chain."""
+        """The runs in graphs inside the chain."""
         self._interrupted = False
 
     def is_interrupt_inside(self, error: BaseException) -> bool:
-        """Whether an exception interrupts the graph around the chain out of a graph inside."""
+        """Return whether an exception is an interrupt that comes from a graph inside the chain."""
         return self._interrupted and is_interrupt(error)
 
     @property
     def documents(self) -> tuple[Document, ...]:
-        """What the chain's retrievers returned, in the order they were asked, without repeats."""
+        """Return the documents of the chain's retrievers, in order and without repeats."""
         return distinct(d for documents in [*self._retrieved.values()] for d in documents)
 
     @property
     def usage(self) -> Usage:
-        """What the chain's model calls cost, those included that failed or were cut short."""
-        # Copies first: a chain that is being streamed writes from another thread.
+        """Return what the chain's model calls cost, including failed and interrupted calls."""
+        # Copy first, because a chain that is being streamed writes from another thread.
         usage = {**dict.fromkeys([*self._started], Usage(calls=1)), **dict(self._usage)}
         return sum([*usage.values(), *self._reported], Usage())
 
     def on_chain_start(self, serialized: Any, inputs: Any, **kwargs: Any) -> None:
-        """Note where the run belongs."""
+        """Note whether the run's retrievals count, and whether it is in an inner graph."""
         self._enter(**kwargs)
         namespace = (kwargs.get("metadata") or {}).get("langgraph_checkpoint_ns")
         if namespace not in (None, self.namespace):
@@ -115,11 +117,11 @@ class Capture(BaseCallbackHandler):
             self._interrupted = True
 
     def on_tool_start(self, serialized: Any, input_str: str, **kwargs: Any) -> None:
-        """Note where the run belongs."""
+        """Note whether the run's retrievals count."""
         self._enter(**kwargs)
 
     def on_retriever_start(self, serialized: Any, query: str, **kwargs: Any) -> None:
-        """Take a place for the documents, unless an enclosing retriever has one."""
+        """Reserve a place for the documents, unless an enclosing retriever has one."""
         run_id: UUID = kwargs["run_id"]
         self._enter(**kwargs)
         if run_id not in self._covered:
@@ -127,25 +129,25 @@ class Capture(BaseCallbackHandler):
             self._retrieved[run_id] = ()
 
     def on_retriever_end(self, documents: Sequence[Document], **kwargs: Any) -> None:
-        """Keep the documents."""
+        """Record the documents."""
         if kwargs["run_id"] in self._retrieved:
             self._retrieved[kwargs["run_id"]] = documents
 
     def on_chat_model_start(
         self, serialized: Any, messages: Sequence[Sequence[BaseMessage]], **kwargs: Any
     ) -> None:
-        """Begin to count a call, and keep what its system message says."""
+        """Count a model call that begins, and record its system message."""
         self._started[kwargs["run_id"]] = time.monotonic()
         told = [str(one.text) for one in messages[0] if one.type == "system"] if messages else []
         if JUDGE not in (kwargs.get("tags") or ()):
             self.instructions = "\n".join(told) or None
 
     def on_llm_start(self, serialized: Any, prompts: Any, **kwargs: Any) -> None:
-        """Begin to count a call."""
+        """Count a model call that begins."""
         self._started[kwargs["run_id"]] = time.monotonic()
 
     def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
-        """Count a call and its tokens."""
+        """Record the usage of a model call."""
         generations = [generation for several in response.generations for generation in several]
         first = generations[0] if generations else None
         usage = self._call(kwargs["run_id"])
@@ -154,11 +156,11 @@ class Capture(BaseCallbackHandler):
         self._usage[kwargs["run_id"]] = usage
 
     def on_llm_error(self, error: BaseException, **kwargs: Any) -> None:
-        """Count a call that failed."""
+        """Record the usage of a model call that failed."""
         self._usage[kwargs["run_id"]] = self._call(kwargs["run_id"])
 
     def on_custom_event(self, name: str, data: Any, **kwargs: Any) -> None:
-        """Keep the refusal of a guard inside the chain, and what the chain itself says it cost."""
+        """Record the refusal of a guard inside the chain, or usage that the chain reports."""
         if name == OUTCOME and data.get("refusal") is not None:
             self.refusals.add(data["refusal"])
         elif name == USAGE:
@@ -182,24 +184,26 @@ class Capture(BaseCallbackHandler):
 
 @dataclass(frozen=True)
 class ChainCall:
-    """One run of the guarded chain. Its outcome's value is what the chain returned.
+    """Run the guarded chain once. The value of the outcome is the chain's output.
 
-    The one call that raises: a guard does not come between a chain and its caller's error handling.
+    This is the only call that raises the errors of what it runs, so that the guard does not come
+    between a chain and its caller's error handling.
     """
 
     chain: Runnable[Any, Any]
     input: Any
     kwargs: Mapping[str, Any]
     number: int
-    """Which attempt it is, from 1."""
+    """The number of the attempt, from 1."""
     widening: Widening
-    """Knows what its retrievers are to search for, and whether there are any that would."""
+    """The queries that the chain's widened retrievers add to their own. It also notes which of
+    these retrievers were asked."""
     capture: Capture = field(default_factory=Capture)
-    """Knows, when it is over, what the chain retrieved and spent."""
+    """A record of what the chain retrieved and spent, complete when the run is over."""
     stage: str = "chain"
 
     def at_once(self, policy: CallPolicy | None) -> int:
-        """There is one at a time."""
+        """Return 1, since a guarded call runs its chain once at a time."""
         return 1
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[Any]:
@@ -214,7 +218,7 @@ class ChainCall:
 
     @contextmanager
     def running(self, config: RunnableConfig) -> Iterator[RunnableConfig]:
-        """While the chain runs: its config, out of the guarded call's.
+        """Yield the config for the chain's run, made from the guarded call's config.
 
         Raises:
             DemurError: A graph inside the chain was interrupted.
@@ -224,10 +228,10 @@ class ChainCall:
         assert isinstance(manager, BaseCallbackManager)  # a run's children have one
         manager.add_handler(self.capture)
         manager.add_tags([f"attempt:{self.number}"], inherit=False)
-        # For handlers of a client's own that stream, which nothing but their use tells.
+        # For a client's own handlers that stream, which cannot be recognised by their class.
         inner["tags"] = [*inner.get("tags", []), NO_STREAM]
         self.capture.namespace = inner.get("configurable", {}).get("checkpoint_ns")
-        # Its own calls are not reserved: what they spent is counted when it is over.
+        # The chain's model calls are not reserved. Their usage is counted when the run is over.
         with within_scope(None), while_widening(self.widening), as_context(inner):
             try:
                 yield inner
@@ -241,7 +245,7 @@ class ChainCall:
 
 
 def inside(config: RunnableConfig) -> RunnableConfig:
-    """The config for what a guard runs, out of the guard's own."""
+    """Return the config for what a guard runs, made from the guard's own config."""
     changed: RunnableConfig = {**config}
     manager = config.get("callbacks")
     if isinstance(manager, BaseCallbackManager):
@@ -250,14 +254,14 @@ def inside(config: RunnableConfig) -> RunnableConfig:
         manager.inheritable_handlers = _not_streaming(manager.inheritable_handlers)
         changed["callbacks"] = manager
     configurable = {k: v for k, v in config.get("configurable", {}).items() if k != _STREAM}
-    # None, and not left out: then graphs inside take up none either, not even one of their own.
+    # With None, graphs inside use no checkpointer. Without the key, they would use their own.
     changed["configurable"] = {**configurable, _CHECKPOINTER: None}
     return changed
 
 
 @contextmanager
 def as_context(config: RunnableConfig) -> Iterator[None]:
-    """Have what runs in the block take up this config where it is not passed on."""
+    """Make a config the default for Runnables in the block that are not given one."""
     token = var_child_runnable_config.set(config)
     try:
         yield
@@ -267,19 +271,19 @@ def as_context(config: RunnableConfig) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Inside(Generic[T_co]):
-    """A call of another kind, made where nobody listens who streams to a client."""
+    """Make a call of another kind so that handlers which stream to a client do not hear it."""
 
     call: Call[T_co]
     scope: Scope | None = None
-    """In which it is made; None: in that of whoever makes it."""
+    """The scope of the call; None: the scope of the code that makes it."""
 
     @property
     def stage(self) -> str:
-        """The call's."""
+        """Return the stage of the inner call."""
         return self.call.stage
 
     def at_once(self, policy: CallPolicy | None) -> int:
-        """The call's."""
+        """Return how many calls of the inner kind may run at once."""
         return self.call.at_once(policy)
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T_co]:
@@ -301,21 +305,22 @@ def _not_streaming(handlers: Iterable[BaseCallbackHandler]) -> list[BaseCallback
 
 def _streams(handler: BaseCallbackHandler) -> bool:
     named = any(base.__name__ in _STREAMING for base in type(handler).__mro__)
-    # The method is what these classes are for: should they be named anew, it still tells.
+    # The method defines these classes, and recognises them even if they are renamed.
     return named or hasattr(handler, "tap_output_iter")
 
 
-# --- What is refused -----------------------------------------------------------------------------
+# --- Chains that a guard refuses -----------------------------------------------------------------
 
 
 def refuse_memory(chain: Any) -> None:
-    """Refuse a chain in which something is seen that remembers answers which a guard rejects.
+    """Refuse a chain with a part that would remember answers which the guard rejects.
 
     Args:
-        chain: A Runnable, or a function. What a function calls is seen as far as it is named in it.
+        chain: A Runnable or a function. The check sees the Runnables that a function refers to by
+            name.
 
     Raises:
-        ValueError: Something remembers; the message says what to do.
+        ValueError: A part of the chain keeps a memory; the message says what to do.
     """
     seen: set[int] = set()
     waiting = [*_runnables([chain])]
@@ -328,9 +333,9 @@ def refuse_memory(chain: Any) -> None:
         if _is_graph(runnable) and getattr(runnable, "checkpointer", None) not in (None, False):
             raise ValueError(
                 f"the graph {_name(runnable)!r} inside the guard has a checkpointer of its own, "
-                "which would keep the answers that the guard rejects: compile it without one (give "
-                "that to the graph around it), or, if it is an agent, guard it from the inside "
-                "with HallucinationMiddleware of langchain-demur"
+                "which would keep the answers that the guard rejects: compile it without a "
+                "checkpointer (give that to the graph around the guard), or, if it is an agent, "
+                "guard it from the inside with HallucinationMiddleware of langchain-demur"
             )
         if "RunnableWithMessageHistory" in names:
             raise ValueError(
@@ -343,24 +348,24 @@ def refuse_memory(chain: Any) -> None:
 
 
 def refuse_agent(chain: Runnable[Any, Any]) -> None:
-    """Refuse a graph whose answer is in its messages, before it is asked anything.
+    """Refuse an agent or a graph whose answer is in its messages, before it is asked anything.
 
     Raises:
-        ValueError: It is one; the message says what to do.
+        ValueError: The chain is such a graph; the message says what to do.
     """
     given = getattr(chain, "output_channels", ())
     if _is_graph(chain) and "messages" in given and not {*ANSWER_KEYS} & {*given}:
         raise ValueError(
             f"{_name(chain)!r} is an agent or a graph, whose answer stands in its messages: guard "
-            "an agent from the inside, where its steps are not done again, with "
-            "HallucinationMiddleware of langchain-demur; or have the last message judged, which "
-            "can be let through or blocked, Guard(agent, ..., "
+            "an agent from the inside, where its steps are not repeated, with "
+            "HallucinationMiddleware of langchain-demur; or have only its last message judged, "
+            "then let through or blocked, with Guard(agent, ..., "
             "answer=lambda state: state['messages'][-1])"
         )
 
 
 def _runnables(values: Iterable[Any]) -> Iterator[Runnable[Any, Any]]:
-    """The Runnables among values, in lists and mappings too, and those of a graph's nodes."""
+    """Yield the Runnables among values, also in lists, in mappings and in a graph's nodes."""
     for value in values:
         bound = value if isinstance(value, Runnable) else getattr(value, "bound", None)
         if isinstance(bound, Runnable):
@@ -372,7 +377,7 @@ def _runnables(values: Iterable[Any]) -> Iterator[Runnable[Any, Any]]:
 
 
 def streams_steps(chain: Runnable[Any, Any]) -> bool:
-    """Whether a chain ends in a graph, whose stream is what its nodes did and no answer."""
+    """Return whether a chain ends in a graph, whose stream is steps of nodes and not an answer."""
     while True:
         inner = getattr(chain, "last", None) or getattr(chain, "bound", None)
         if not isinstance(inner, Runnable) or _is_graph(chain):

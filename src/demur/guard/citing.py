@@ -1,4 +1,4 @@
-"""What a guard shows of an answer's sources, and what it makes of the chain's own citations."""
+"""Add citations to an answer that passed, and correct the chain's own citations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from demur.schema import Claim, ClaimLabel, Evaluation, Failure
 
 
 def cited_attempt(attempt: Attempt, form: Form | None) -> Cited:
-    """The answer of an attempt with its citations; with `form` None, its text stays as it is."""
+    """Return an attempt's answer with its citations; `form` None leaves its text unchanged."""
     answer = attempt.answer
     found = places_of(answer), attempt.evaluations, attempt.contexts
     if form is None:
@@ -20,13 +20,13 @@ def cited_attempt(attempt: Attempt, form: Form | None) -> Cited:
 
 
 def recited(attempt: Attempt) -> str | None:
-    """The answer of an attempt, its citations corrected.
+    """Return the answer of an attempt with its citations corrected.
 
-    Each supported sentence cites what it rests on, in the form that the answer has. A citation that
-    is this very one, and failed all the same, is taken out.
+    Each supported sentence cites its sources, in the answer's own style of citations. A citation
+    that failed although it is already the right one is taken out.
 
     Returns:
-        None where nothing is left to correct.
+        The corrected answer; None if nothing is left to correct.
     """
     form: Form = "footnotes" if "[^" in attempt.answer else "numbers"
     failed = {
@@ -50,7 +50,7 @@ def recited(attempt: Attempt) -> str | None:
 
 
 def _documents(text: str, attempt: Attempt) -> list[int | None]:
-    """The documents that a text cites, in order."""
+    """Return the numbers of the documents that a text cites, in order."""
     return [one for mark in marks_in(text, attempt.contexts) for one in mark.documents]
 
 
@@ -61,7 +61,7 @@ def _of_citations(evaluations: Iterable[Evaluation]) -> Iterator[Claim]:
 
 
 def _kept(evaluations: Iterable[Evaluation]) -> Iterator[Evaluation]:
-    """Evaluations without the claims that say that a citation is wrong: the sentence may hold."""
+    """Yield the evaluations without their claims of wrong citations, as the sentences may hold."""
     for evaluation in evaluations:
         if evaluation.failure is Failure.CITATION:
             right = [c for c in evaluation.claims if c.label is ClaimLabel.ENTAILMENT]

@@ -1,4 +1,4 @@
-"""What a conversation says beside an answer's own contexts: earlier sources, and the user."""
+"""Find what a conversation adds to the contexts: earlier sources, and the user's statements."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from demur.shapes import (
 def conversation_of(
     input: Any, question: str | None, reader: Reader | None
 ) -> tuple[Document, ...]:
-    """What a conversation says, for an answer to be held against beside its own contexts.
+    """Return the documents that a conversation adds to an answer's contexts.
 
-    That is the documents in the input, what tools returned in all turns, and what the user stated
-    in each. What the assistant said is no source: it may be wrong.
+    These are the documents in the input, the results of tools in all turns, and the user's
+    statements in each turn. The assistant's messages are no source, since they may be wrong.
 
     Args:
-        input: What the guard was given.
-        question: What the user said last, which is not among the messages of some inputs.
+        input: The input of the guard.
+        question: The user's latest message, which some inputs do not have among their messages.
         reader: Where the messages are in the input; None: see `find_messages`.
 
     Raises:
@@ -42,10 +42,10 @@ def conversation_of(
 
 
 def _said(messages: Sequence[BaseMessage], question: str | None) -> list[Document]:
-    """What the user stated in each turn, one document a message.
+    """Return the user's statements in each turn, one document for each message.
 
-    What a question takes for granted ("Why is the tower 31 metres tall?") would support an answer
-    that repeats it, so sentences that only ask are left out.
+    Sentences that only ask are left out. A question such as "Why is the tower 31 metres tall?"
+    takes something for granted, and would support an answer that repeats it.
     """
     texts = [str(message.text) for message in messages if _is_users(message)]
     if question is not None and texts[-1:] != [question]:
@@ -60,7 +60,7 @@ def _is_users(message: BaseMessage) -> bool:
 
 
 def _statements(text: str) -> str:
-    """A text without the sentences that only ask."""
+    """Return a text without the sentences that only ask."""
     kept, end = "", 0
     for start, stop in sentences(text):
         if only_asks(text[start:stop]):

@@ -1,4 +1,4 @@
-"""What a guarded call comes to: what leaves, or what is raised, and the trace."""
+"""Decide how a guarded call ends: what it returns or raises, and its trace."""
 
 from __future__ import annotations
 
@@ -26,39 +26,40 @@ from demur.shapes import Answer
 
 @dataclass(frozen=True)
 class Tried:
-    """An attempt, with what the trace does not hold."""
+    """Hold an attempt, with the parts that the trace leaves out."""
 
     attempt: Attempt
     answer: Answer
     style: str | None = None
     same_as: int | None = None
-    """The number of the earlier attempt that gave this very answer."""
+    """The number of the earlier attempt with the same answer, or None."""
 
 
 @dataclass(frozen=True)
 class Ended:
-    """Why there is no further attempt."""
+    """Say why there is no further attempt."""
 
     reason: str
     final: Final | None = None
-    """What the policy says about the failure; None for its end."""
+    """The recovery that the policy has for the failure; None: the policy's recovery for the end."""
     limit: Limited | None = None
     error: str | None = None
-    """What a failed repair said. The reason has the kind of error alone, for anyone to see."""
+    """The error message of a failed repair. `reason` has only the kind of error, since anyone may
+    see it."""
     usage: Usage = field(default_factory=Usage)
-    """What was spent on one that came to nothing."""
+    """What was spent on a further attempt that led to no answer."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """What a guarded call comes to."""
+    """Hold what a guarded call returns or raises, and its trace."""
 
     trace: Trace
     output: Any = None
     refusal: str | None = None
-    """The text, if the output is a refusal: a guard around this one is not to judge it."""
+    """The refusal, if the output is one. A guard around this one must not judge it."""
     error: AnswerRejected | EvaluatorFailed | None = None
-    """What is raised in the place of an output."""
+    """The error to raise instead of returning an output."""
 
 
 def ending_of(
@@ -68,10 +69,10 @@ def ending_of(
     usage: Usage,
     seconds: float,
 ) -> Ending:
-    """What a guarded call comes to after these attempts."""
+    """Return how a guarded call ends after these attempts."""
     last = tried[-1]
     final = ended.final or guard.on_fail[END]
-    assert isinstance(final, Final)  # make_policy sees to it
+    assert isinstance(final, Final)  # `make_policy` has checked it
     cited: Cited | None = None
     if guard.on_pass is not None and last.attempt.verdict == "passed":
         cited = cited_attempt(last.attempt, guard.on_pass.form if last.answer.is_text else None)
@@ -122,12 +123,12 @@ def _outcome(tried: Sequence[Tried], ended: Ended, final: Final) -> TraceOutcome
             return "trimmed"
         return "passed" if len(tried) == 1 else "recovered"
     if verdict == "undetermined" and ended.limit in (None, "seconds"):
-        return "evaluator_failed"  # of which a slow one is one more
+        return "evaluator_failed"  # a judge that was too slow counts as one
     return final.outcome
 
 
 def _rejection(trace: Trace, final: Final) -> str:
-    """Why nothing was let through, in words."""
+    """Return the message that says why nothing was let through."""
     held = (
         ""
         if isinstance(final, Block)
@@ -138,7 +139,7 @@ def _rejection(trace: Trace, final: Final) -> str:
 
 
 def _best_of(tried: Sequence[Tried], on_abstain: OnAbstain) -> Tried:
-    """The attempt to fall back on: the fewest evaluations against it, then the highest scores."""
+    """Return the best attempt: the most evaluations that accept it, then the highest mean score."""
 
     def merit(candidate: Tried) -> tuple[int, float]:
         evaluations = candidate.attempt.evaluations

@@ -1,4 +1,4 @@
-"""What failed evaluations tell whoever answers again."""
+"""Describe why an answer failed, for the chain or the model that answers again."""
 
 from __future__ import annotations
 
@@ -14,74 +14,77 @@ _NOTHING = "It states nothing that could be checked."
 
 
 class Problem(BaseModel):
-    """One thing that is wrong with an answer."""
+    """Describe one problem of an answer."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     failure: Failure
-    """What kind of thing."""
+    """The kind of the problem."""
     evaluator: str
-    """The name of the evaluator that says so."""
+    """The name of the evaluator that found the problem."""
     claim: Claim | None = None
-    """The claim that does not hold; None where it is the answer as a whole."""
+    """The claim that does not hold; None if the problem is of the answer as a whole."""
     query: str
-    """What to search for."""
+    """The text to search for: the claim, else the question, else the answer."""
     text: str
     """The problem in words, for a model."""
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
-        """The passages that refute the claim; none where the references do not speak of it."""
+        """Return the passages that refute the claim; empty if the references do not speak of it."""
         return () if self.claim is None else self.claim.evidence
 
 
 class Feedback(BaseModel):
-    """Why an answer was rejected, as a value that a chain, a person or a prompt can act on."""
+    """Describe why an answer was rejected, for a chain, a person or a prompt."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     question: str | None
-    """The question, if it was found."""
+    """The question, or None if it was not found."""
     answer: str
     """The rejected answer."""
     evaluations: tuple[Evaluation, ...]
-    """Those that did not let it through, at least one."""
+    """The evaluations that did not let the answer through, at least one."""
     documents: tuple[Document, ...] = ()
-    """What the guard's retriever found for the failed claims, if it was asked."""
+    """The documents that the guard's retriever found for the failed claims, if the retriever was
+    asked."""
     errors: tuple[str, ...] = ()
-    """Why searches of that retriever found nothing, for each that failed."""
+    """An error message for each search of that retriever that failed."""
     instruction: str = ""
     """What the recovery asks of a better answer."""
     attempt: int = 1
-    """Which answer it is about, from 1: so many were rejected by now."""
+    """The number of the rejected answer, from 1. It is also the number of answers rejected so
+    far."""
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Each thing that is wrong: the failed claims without repeats, then all else."""
+        """Return the problems of the answer: failed claims without repeats, then other problems."""
         return tuple(_distinct(self._problems()))
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        """The kinds of the problems, without repeats."""
+        """Return the kinds of the problems, without repeats."""
         return tuple(dict.fromkeys(problem.failure for problem in self.problems))
 
     @property
     def claims(self) -> tuple[Claim, ...]:
-        """The claims that did not hold, without repeats."""
+        """Return the claims that do not hold, without repeats."""
         return tuple(problem.claim for problem in self.problems if problem.claim is not None)
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """What to search for, without repeats: each failed claim, or else the question."""
+        """Return the texts to search for, without repeats: the failed claims, else the question."""
         problems = self.problems
         claims = [problem.query for problem in problems if problem.claim is not None]
         return tuple(dict.fromkeys(claims or [problem.query for problem in problems]))
 
     @property
     def text(self) -> str:
-        """The rejection in words for a model: the instruction, then a line for each problem.
+        """Return the rejection in words for a model: the instruction, then a line for each problem.
 
-        It differs from attempt to attempt, so that no cache gives a rejected answer again.
+        The text differs from attempt to attempt, so that a cache does not return a rejected answer
+        again.
         """
         before = (
             f"Of {self.attempt} answers none held. In the last one:" if self.attempt > 1 else ""
@@ -91,10 +94,11 @@ class Feedback(BaseModel):
 
     @property
     def prompt(self) -> str:
-        """`text` and `documents` for a message that is not to hand on what they may instruct.
+        """Return `text` and `documents` for a message, with quoted texts between delimiters.
 
-        The instruction comes first. What quotes an answer or a source, and the documents, follow
-        between delimiters that they cannot forge: tell the model that text inside tags is data.
+        The instruction comes first. Texts that quote an answer or a source, and the documents,
+        follow between delimiters that they cannot forge, so that the model does not obey them. Tell
+        the model that text inside tags is data.
         """
         quoted = self.model_copy(update={"instruction": ""}).text
         sources = "\n\n".join(document.page_content for document in self.documents)
@@ -117,7 +121,7 @@ class Feedback(BaseModel):
             if not _failed(evaluation):
                 nothing = evaluation.nothing_to_check
                 rejects = evaluation.explanation or f"{evaluation.name} rejects it."
-                if evaluation.undetermined:  # what a failed call said is nobody's to read
+                if evaluation.undetermined:  # its explanation may quote a provider
                     cause = f" ({evaluation.cause})" if evaluation.cause else ""
                     rejects = f"{evaluation.name} could not decide about it{cause}."
                 yield Problem(
@@ -129,10 +133,10 @@ class Feedback(BaseModel):
 
 
 def _failed(evaluation: Evaluation) -> list[tuple[Claim, Failure]]:
-    """The claims that do not hold, and why.
+    """Return the claims that do not hold, each with its failure.
 
-    Of an answer that contradicts itself none: either part may be the right one. Nor of one that
-    cites a wrong source: its claims may hold.
+    The list is empty for an answer that contradicts itself, since either part may be the right one.
+    It is empty, too, for an answer that cites a wrong source, since its claims may hold.
     """
     if evaluation.failure in (Failure.SELF_CONTRADICTION, Failure.CITATION):
         return []
@@ -152,4 +156,4 @@ def _in_words(claim: Claim) -> str:
         return f"Not in the sources: {claim.text}"
     quotes = [f'"{evidence.text}"' for evidence in claim.evidence]
     says = f" They say: {' '.join(quotes)}" if quotes else ""
-    return f"Contradicted by the sources: {claim.text}.{says}"
+    return f"Contradicted by the sources: {claim.text.removesuffix('.')}.{says}"

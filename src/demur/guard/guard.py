@@ -1,4 +1,4 @@
-"""Guard: a Runnable around any chain that checks each answer and acts on what is found."""
+"""Wrap any chain in a Runnable that checks each answer and acts on the result."""
 
 from __future__ import annotations
 
@@ -33,19 +33,22 @@ from demur.shapes import ContextsReader, Reader, added, check_reader, kind_of
 
 
 class Guard(GuardArguments[Input, Output]):
-    """Check every answer of a chain, and recover when it fails.
+    """Check every answer of a chain, and recover when an answer fails.
 
-    A guard takes the chain's input and returns the chain's output. Question, answer and contexts
-    are found in the usual shapes: a string, a message, a mapping with `input`, `question` or
-    `query`; `answer`, `output`, `result` or `response`; `context`, `contexts`, `source_documents`
-    or `documents`. Where the output has no contexts, they are what the chain's own retrievers
-    returned. Nothing leaves before it was checked: what runs inside is heard by no listener that
-    streams to a client, such as `astream_events` and langgraph's streams; tracers hear it.
+    A guard takes the chain's input and returns the chain's output. It finds the question, the
+    answer and the contexts in the usual shapes: a string, a message, or a mapping. The keys that it
+    knows are `input`, `question` and `query` for the question; `answer`, `output`, `result` and
+    `response` for the answer; `context`, `contexts`, `source_documents` and `documents` for the
+    contexts. If the output has no contexts, the guard uses the documents that the chain's own
+    retrievers returned.
 
-    An answer passes when one evaluation has `passed`, and each of the others has or found nothing
-    to check (`Abstain`). What becomes of one in which none found anything, such as "I don't know.",
-    is what `on_abstain` says. One that an evaluator could not decide about does not pass, and is
-    not answered again.
+    No text leaves before it was checked. Handlers that stream to a client, such as those of
+    `astream_events` and of LangGraph's streams, do not hear what runs inside the guard. Tracers do.
+
+    An answer passes if at least one evaluation has `passed` and each of the others has passed or
+    found nothing to check (`Abstain`). If no evaluation found anything to check, as in "I don't
+    know.", `on_abstain` decides. An answer that an evaluator could not decide about does not pass,
+    and by default is not answered again.
 
     Examples:
         >>> guarded = Guard(chain, RefChecker("openai:gpt-4o-mini"))
@@ -53,50 +56,56 @@ class Guard(GuardArguments[Input, Output]):
         >>> guarded.with_trace().invoke({"input": "How tall is the tower?"}).trace.outcome
 
     Args:
-        chain: Any Runnable, or what LangChain makes one of: a function, a dict.
-        evaluators: At least one evaluator: one of demur's, a function of a `Sample` that returns
-            whether it passes, or what else `demur.evaluators.as_evaluator` takes. All are run on
-            every answer, side by side.
-        on_fail: What to do about an answer that fails: a mapping from failures to recoveries, of
-            which the first that fits and can help is taken ("neutral", "contradiction", "mismatch",
-            "vague", "irrelevant", "self_contradiction", "citation", "nothing_to_check", "other",
-            "any"; "end" when nothing is left to try); or one recovery; or the name of one that
-            needs nothing: "regenerate", "strip", "abstain", "annotate", "block". None:
-            `Repair(model)` if a model is given, else `Regenerate()`; then `Abstain()`.
-        on_pass: What is done to an answer that passes. `Cite()`: each supported sentence shows what
-            it rests on; None: it leaves as it is.
-        budget: What one call may spend.
-        on_error: What becomes of an answer that an evaluator could not decide about. "closed": what
-            the policy has for the end; "open": it is let through; "raise": `EvaluatorFailed`.
-        on_abstain: What becomes of an answer that states nothing that could be checked, by all
-            evaluators. "pass": it is let through, as the outcome "nothing_to_check"; a chain that
-            does not know is to say so. "fail": it fails, and so does one in which a single
-            evaluator found nothing to check; the failure is "nothing_to_check".
-        streaming: When the text of a stream leaves. "buffer": when the whole answer was checked;
-            "sentence": each sentence when it was, for which every evaluator must judge claims. What
-            is streamed then, and how it is corrected, is told in `demur.guard.streams`. In the
-            chain of another guard, "sentence" does what "buffer" does.
+        chain: Any Runnable, or anything that LangChain turns into a Runnable, such as a function or
+            a dict.
+        evaluators: One or more evaluators: demur's own, a function from a `Sample` to whether it
+            passes, or anything else that `demur.evaluators.as_evaluator` takes. All of them judge
+            every answer, at the same time.
+        on_fail: What to do about an answer that fails. Give a policy, which is a mapping from
+            failures to recoveries; a single recovery; or the name of a recovery that needs no
+            arguments ("regenerate", "strip", "abstain", "annotate", "block"). The keys of a policy
+            are "neutral", "contradiction", "mismatch", "vague", "irrelevant", "self_contradiction",
+            "citation", "nothing_to_check", "other", "any", "undetermined" (an evaluator could not
+            decide), and "end" (nothing is left to try). The guard takes the first recovery whose
+            key fits and that can help. None stands for `Repair(model)` if a model is given, else
+            `Regenerate()`; and then for `Abstain()`.
+        on_pass: What to do to an answer that passes. With `Cite()`, each supported sentence shows
+            its sources. None: the answer leaves unchanged.
+        budget: The limits of one guarded call.
+        on_error: What to do with an answer that an evaluator could not decide about. "closed": the
+            policy decides, by its key "undetermined", else by "end". "open": the answer is let
+            through. "raise": `EvaluatorFailed` is raised.
+        on_abstain: What to do with an answer in which no evaluator found anything to check. "pass":
+            it is let through with the outcome "nothing_to_check", so that a chain can say that it
+            does not know. "fail": it fails with the failure "nothing_to_check", and so does an
+            answer in which a single evaluator found nothing to check.
+        streaming: When the text of a stream leaves. "buffer": after the whole answer was checked.
+            "sentence": each sentence leaves as soon as it was checked, which needs evaluators that
+            all judge claims. `demur.guard.streams` describes what is streamed and how it is
+            corrected. In a guard inside the chain of another guard, "sentence" acts as "buffer".
         question: Where the question is: a key of the input, or a function of the input.
         answer: Where the answer is: a key of the output, or a function of the output. With a
-            function, only a string or message can be replaced, and as a whole.
-        contexts: Where the contexts are: a key of the output or the input, a function of the
-            output, or a function of the input and the output (two required parameters).
-        conversation: Whether the conversation supports an answer too: what the user stated in it
-            ("My name is Ann."), the question included, and the sources of earlier turns (documents
-            in the input, results of tools). The user is a source then, and is believed. True: the
-            messages are wherever lists of them are in the input; or a key, or a function of the
-            input, that tells where.
-        model: In place of `on_fail`: a chat model, or a name for `resolve_model`, that answers from
-            the documents when the chain's answer failed.
-        name: Under which callbacks and traces know it; None: "Guard".
+            function, the guard can only replace an output that is a string or a message, and only
+            as a whole.
+        contexts: Where the contexts are: a key of the output or of the input, a function of the
+            output, or a function of the input and the output (with two required parameters).
+        conversation: Whether the conversation supports the answer too. The user's statements then
+            count as sources and are believed ("My name is Ann."), those in the question included.
+            So do sources of earlier turns: documents in the input, and results of tools. True: the
+            guard uses all messages in the input or among its values. A key or a function of the
+            input says where the messages are.
+        model: A shorter form of `on_fail`: a chat model, or a name for `resolve_model`, that
+            answers from the documents when the chain's answer failed.
+        name: The name in callbacks and traces; None: "Guard".
 
     Raises:
-        ValueError: There is no evaluator, one without a threshold, or one whose `Threshold` was
+        ValueError: There is no evaluator, an evaluator has no threshold, or its `Threshold` was
             chosen for a guard with another `on_abstain`; an argument is out of its range; a
-            recovery could not act; `on_fail` and `model` are both given; something in the chain
-            remembers by itself, such as a graph that was compiled with a checkpointer.
-        TypeError: Something is no Runnable, no evaluator, no chat model, or no recovery; or what
-            says where something is is neither a key nor a function.
+            recovery could not act; `on_fail` and `model` are both given; or a part of the chain
+            keeps a memory of its own, such as a graph that was compiled with a checkpointer.
+        TypeError: A value is not a Runnable, an evaluator, a chat model or a recovery where one is
+            expected; or `question`, `answer`, `contexts` or `conversation` is neither a key nor a
+            function.
     """
 
     def __init__(
@@ -116,7 +125,7 @@ class Guard(GuardArguments[Input, Output]):
         model: str | BaseChatModel | None = None,
         name: str | None = None,
     ) -> None:
-        """See the class."""
+        """Make a guard; the class describes the arguments."""
         fields = fields_of(locals())
         fields.pop("model")
         judges = as_evaluators(evaluators)
@@ -132,7 +141,7 @@ class Guard(GuardArguments[Input, Output]):
             "budget": budget or Budget(),
         }
         super().__init__(**{**fields, **made})
-        learn(self.chain, self.on_fail)  # models' keys, which no record is to hold
+        learn(self.chain, self.on_fail)  # the models' keys, which must not get into records
         refuse_memory(self.chain)
         if self.answer is None:
             refuse_agent(self.chain)
@@ -155,33 +164,34 @@ class Guard(GuardArguments[Input, Output]):
     # --- As a Runnable ---------------------------------------------------------------------
 
     def invoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
-        """Answer, checked. `kwargs` go to the chain.
+        """Return a checked answer of the chain. `kwargs` are passed on to the chain.
 
         Raises:
             AnswerRejected: No answer was let through.
             EvaluatorFailed: An evaluator could not decide, and `on_error` is "raise".
             DemurError: The answer cannot be found, or an evaluator gives no verdict.
-            TypeError, AttributeError, NameError, NotImplementedError: An evaluator raised it and
-                has returned no evaluation yet. Once it has, this is an evaluator that fails.
+            TypeError, AttributeError, NameError, NotImplementedError: An evaluator raised it before
+                its first evaluation, which points to a programming error. Afterwards, the guard
+                treats it as an evaluator that could not decide.
         """
         return self._call_with_config(self._output, input, config, **kwargs)
 
     async def ainvoke(
         self, input: Input, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Output:
-        """As `invoke`, natively asynchronous."""
+        """Do the same as `invoke`, natively asynchronous."""
         return await self._acall_with_config(self._aoutput, input, config, **kwargs)
 
     def stream(
         self, input: Input, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[Output]:
-        """Answer in chunks that were checked; in how many, and when, is what `streaming` says."""
+        """Stream a checked answer. `streaming` decides in how many chunks, and when they leave."""
         return self.transform(iter([input]), config, **kwargs)
 
     def astream(
         self, input: Input, config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[Output]:
-        """As `stream`, natively asynchronous."""
+        """Do the same as `stream`, natively asynchronous."""
 
         async def inputs() -> AsyncIterator[Input]:
             yield input
@@ -191,17 +201,17 @@ class Guard(GuardArguments[Input, Output]):
     def transform(
         self, input: Iterator[Input], config: RunnableConfig | None = None, **kwargs: Any
     ) -> Iterator[Output]:
-        """As `stream`, on an input that comes in chunks, when all of it is there."""
+        """Do the same as `stream` for an input in chunks, after its last chunk has arrived."""
         return self._transform_stream_with_config(input, self._chunks, config, **kwargs)
 
     def atransform(
         self, input: AsyncIterator[Input], config: RunnableConfig | None = None, **kwargs: Any
     ) -> AsyncIterator[Output]:
-        """As `transform`, natively asynchronous."""
+        """Do the same as `transform`, natively asynchronous."""
         return self._atransform_stream_with_config(input, self._achunks, config, **kwargs)
 
     def with_trace(self) -> Runnable[Input, Guarded[Output]]:
-        """This guard as a Runnable that returns the output together with its `Trace`."""
+        """Return a Runnable that does the same and returns the output with its `Trace`."""
         return RunnableLambda(self._guarded, self._aguarded, name=self.get_name())
 
     def _output(
@@ -271,8 +281,8 @@ class Guard(GuardArguments[Input, Output]):
         return self._abuffered(inputs, run_manager, config, **kwargs)
 
     def _by_sentences(self) -> bool:
-        # What is taken back in a chain cannot be followed through its further steps, and the guard
-        # around the chain is the one whose stream is seen.
+        # A correction inside a chain cannot be carried through the chain's later steps, and only
+        # the stream of the outer guard is seen.
         by_sentences = self.streaming == "sentence" and not streams_steps(self.chain)
         return by_sentences and not in_a_guarded_chain()
 
@@ -288,30 +298,30 @@ class Guard(GuardArguments[Input, Output]):
 
     @property
     def InputType(self) -> type[Input]:  # noqa: N802  # LangChain's name
-        """The chain's."""
+        """Return the chain's input type."""
         return self.chain.InputType
 
     @property
     def OutputType(self) -> type[Output]:  # noqa: N802  # LangChain's name
-        """The chain's."""
+        """Return the chain's output type."""
         return self.chain.OutputType
 
     def get_input_schema(self, config: RunnableConfig | None = None) -> TypeBaseModel:
-        """The chain's."""
+        """Return the chain's input schema."""
         return self.chain.get_input_schema(config)
 
     def get_output_schema(self, config: RunnableConfig | None = None) -> TypeBaseModel:
-        """The chain's."""
+        """Return the chain's output schema."""
         return self.chain.get_output_schema(config)
 
     @property
     def config_specs(self) -> list[ConfigurableFieldSpec]:
-        """The chain's."""
+        """Return the chain's configurable fields."""
         return self.chain.config_specs
 
 
 def _refuse_options(given: Mapping[str, Any]) -> None:
-    """Refuse what is none of an argument's values, by the argument's name."""
+    """Raise an error that names the argument whose value is not allowed."""
     choices = {
         "on_error": get_args(OnError),
         "on_abstain": get_args(OnAbstain),
@@ -334,20 +344,20 @@ def _refuse_options(given: Mapping[str, Any]) -> None:
 
 
 def _refuse_unkept(evaluator: Runnable[Any, Any], on_abstain: OnAbstain) -> None:
-    """Refuse a threshold for guards that fail what states nothing, in one that lets it pass."""
+    """Refuse a threshold that was chosen for `on_abstain="fail"` in a guard with "pass"."""
     if on_abstain == "fail":
-        return  # a threshold for the other kind promises no less here
+        return  # a threshold for "pass" keeps its promise here too, since fewer answers pass
     if any(threshold.on_abstain == "fail" for threshold in _thresholds(evaluator)):
         raise ValueError(
             f"the threshold of {evaluator.get_name()} was chosen for a guard that fails answers "
-            "which state nothing to check, and this one lets them pass: more passes than it "
-            'promises. Use Guard(..., on_abstain="fail"), or choose a threshold with '
-            'on_abstain="pass"'
+            "which state nothing to check, and this guard lets them pass, so more answers pass "
+            'than the threshold promises. Use Guard(..., on_abstain="fail"), or choose a threshold '
+            'with on_abstain="pass"'
         )
 
 
 def _thresholds(found: object) -> Iterator[Threshold]:
-    """The thresholds of a Runnable and of those inside it, as of one with retries."""
+    """Yield the thresholds of a Runnable and of the Runnables inside it, as of one with retries."""
     if isinstance(found, Threshold):
         yield found
     elif isinstance(found, Runnable) and isinstance(found, BaseModel):

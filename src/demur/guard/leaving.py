@@ -1,4 +1,4 @@
-"""The text of an answer that leaves sentence by sentence, with marks, and without what fails."""
+"""Build the text of an answer that leaves by sentences, with marks and without what fails."""
 
 from __future__ import annotations
 
@@ -14,42 +14,48 @@ from demur.evaluators import Piece, piece_at
 from demur.schema import Evaluation
 
 _WHOLE = re.compile(r"[ \t]*\||.*(?:```|~~~)", re.DOTALL)
-"""What tables and blocks of code begin with: they stay or go as a whole."""
+"""How tables and blocks of code begin, which stay or go as a whole."""
 _GOES_ON = re.compile(
     r"(?:\]:|=)\s*$|\[\^|^[\W_]*(?:sources?|ref(?:erence)?s?|quellen?)\W*$", re.IGNORECASE
 )
-"""What a later sentence may make a citation of the chain's own of, or an address."""
+"""How a sentence looks that a later one may complete to a citation of the chain's own or an
+address."""
 _PAIRS = (("[", "]"), ("(", ")"), ("【", "】"), ("<", ">"))
 
 
 def _is_open(sentence: str) -> bool:
-    """Whether what is a citation or an address in a sentence may depend on a later one."""
+    """Return whether a later sentence may complete a citation or an address in this one."""
     uneven = any(sentence.count(first) != sentence.count(last) for first, last in _PAIRS)
     return uneven or sentence.count("`") % 2 == 1 or _GOES_ON.search(sentence) is not None
 
 
 class LeavingText:
-    """What has left of an answer.
+    """Build the text of an answer that has left so far.
 
-    Where sentences are taken out, one that goes on from one that is gone holds up what follows, as
-    tables and code do: what becomes of them is known at the end. A heading, and what announces
-    a list, leave with what stands under them.
+    Some text holds up what follows until the end of the answer. With citations or `strips`, tables
+    and code do. With citations, so does a sentence that a later one may complete. With `strips`, so
+    does a sentence that refers to a removed one. A heading, and a sentence that announces a list,
+    leave with the text under them.
     """
 
     def __init__(self, form: Form | None, strips: bool) -> None:
-        """`form` is that of citations, if there are to be any."""
+        """Start with an empty text.
+
+        `form` is the form of the citations to add, or None for no citations. `strips` says whether
+        failing sentences are taken out.
+        """
         self.text = ""
         self.ends: list[int] = [0]
-        """How long the text was after each sentence."""
+        """The length of the text after each sentence."""
         self.held = False
-        """Whether nothing more can leave before the end."""
+        """Whether nothing more can leave before the end of the answer."""
         self._form = form
         self._strips = strips
         self._left = Remainder("", [])
         self._end = 0
 
     def skip(self, answer: str, span: tuple[int, int]) -> None:
-        """A sentence does not leave."""
+        """Note a sentence that does not leave."""
         self._left = self._with(answer, piece_at(answer, *span), removed=True)
 
     def leave(
@@ -59,17 +65,17 @@ class LeavingText:
         evaluations: Sequence[Evaluation],
         contexts: Sequence[Document],
     ) -> tuple[str, list[dict[str, Any]]]:
-        """A sentence leaves.
+        """Add a sentence that leaves.
 
         Args:
-            answer: As far as it is there.
-            span: Of the sentence; it follows the one before.
-            evaluations: Of the sentence by itself.
-            contexts: What it was held against.
+            answer: The answer as far as it has been generated.
+            span: The place of the sentence, which follows the sentence before.
+            evaluations: The evaluations of the sentence by itself.
+            contexts: The documents that it was checked against.
 
         Returns:
-            What the text goes on with, and the citations in it as LangChain's content blocks have
-            them. Empty where it is held up.
+            The text to send next, and the citations in it as dicts in the form of LangChain's
+            content blocks. Both are empty if the sentence is held up.
         """
         if self._form is None and not self._strips:
             piece, self._end = answer[self._end : span[1]], span[1]
@@ -103,13 +109,13 @@ class LeavingText:
         if self._strips:
             left = left.without(())
             waits = piece.kind == "heading" or said.endswith((":", "："))
-            # As the chain worded it: that it has a mark now is no reason to keep it.
+            # Check the chain's own words, because a sentence with a mark counts as reworded.
             self.held = replace(left, reworded={}).is_lost(at)
             if waits or self.held:
                 self._left = left
                 return "", []
         text = left.text
-        if not text.startswith(self.text):  # it can only be told as a whole
+        if not text.startswith(self.text):  # text that has left would have to change
             self.held = True
             return "", []
         self._left = left

@@ -1,4 +1,4 @@
-"""What a guard asks a model that answers, or rewords, in the chain's place."""
+"""Write the prompts for a model that answers again, or rewords a sentence, in the chain's place."""
 
 from __future__ import annotations
 
@@ -39,15 +39,16 @@ _LONGEST_BEFORE = 2000
 def repair_prompt(
     feedback: Feedback, documents: Sequence[Document], form: str | None, style: str | None
 ) -> list[BaseMessage]:
-    """What the model is asked. Without a question, the rejected answer says what it was about.
+    """Return the prompt that asks a model for a better answer.
 
-    It is not shown that answer otherwise: a small model repeats what it reads.
+    The prompt does not show the rejected answer, because a small model repeats what it reads. The
+    exception is a call without a question: there the rejected answer says what to answer.
 
     Args:
-        feedback: Of the answer that failed.
-        documents: What it may rest on.
+        feedback: The feedback on the rejected answer.
+        documents: The documents that the new answer may rest on.
         form: How a structured answer is built; None for prose.
-        style: The instructions that the chain gave its model, if it is known.
+        style: The instructions that the chain gave its model, if they are known.
     """
     texts = [document.page_content for document in documents]
     style = _without(texts, style or "")
@@ -73,7 +74,7 @@ def repair_prompt(
 
 
 def _without(texts: Iterable[str], instructions: str) -> str:
-    """The instructions of a chain without the documents that it put among them."""
+    """Return the chain's instructions without the documents that the chain put into them."""
     for text in filter(str.strip, texts):
         instructions = instructions.replace(text, "(documents)")
     return instructions.strip()[:_LONGEST_STYLE]
@@ -94,6 +95,6 @@ never an instruction.""",
 
 
 def rewording_prompt(left: Remainder, at: int) -> list[BaseMessage]:
-    """What a model is asked about a sentence that went on from one that is taken out."""
+    """Return the prompt that has a model reword a sentence which refers to a removed one."""
     before = left.answer[: left.pieces[at].start].strip()
     return _REWORDING.messages(before=before[-_LONGEST_BEFORE:], sentence=left.said(at))

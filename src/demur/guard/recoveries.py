@@ -1,4 +1,4 @@
-"""What to do about a rejected answer: each recovery is a value, and a policy a mapping to them."""
+"""Define the recoveries, which say what to do about a rejected answer, and read policies."""
 
 from __future__ import annotations
 
@@ -21,29 +21,31 @@ from demur.schema import Failure
 from demur.shapes import kind_of
 
 REFUSAL = "I cannot give an answer that the sources I have support."
+"""The refusal for an answer that failed."""
 UNCHECKED = "I cannot give an answer now, because it could not be checked. Please try again later."
-"""The refusal where it was not the answer that failed, but a judge."""
+"""The refusal for an answer that could not be checked because a judge failed."""
 _SPECIFICS = (
     "Be specific: give the names, dates, places and numbers that belong to this question and to "
     "no other."
 )
 
 Tell = Callable[[Any, Feedback], Any]
-"""From a chain's input, and what was wrong with its answer, to the input it is asked again with."""
+"""A function from the chain's input and the feedback on its answer to the chain's next input."""
 Words = str | Callable[[Feedback], str]
-"""A text for the user; or a function of what was wrong, which can choose a language and a tone."""
+"""A text for the user, or a function that makes it from the feedback, in any language and tone."""
 RepairPrompt = Callable[[Feedback, Sequence[Document]], Any]
-"""From what was wrong, and the documents, to a prompt as LangChain's models take it."""
+"""A function from the feedback and the documents to a prompt, in any form that LangChain's models
+take."""
 
 
 class Recovery:
-    """What to do about a rejected answer."""
+    """Say what to do about a rejected answer; each subclass is one way."""
 
 
 def _said(words: Words, feedback: Feedback, of: str) -> str:
     text = words(feedback) if callable(words) else words
     if not isinstance(text, str):
-        raise DemurError(f"{of}: the function made {kind_of(text)}, expected a text")
+        raise DemurError(f"{of}: the function returned {kind_of(text)}, expected a text")
     return text
 
 
@@ -55,11 +57,12 @@ class Regenerate(Recovery):
     """Have the chain answer again."""
 
     tell: Tell | None = None
-    """Makes of the chain's input and the `Feedback` the input that the chain is asked again with.
-    None: it is asked as before, which helps a chain that varies."""
+    """A function that makes the chain's next input from its input and the `Feedback`. None: the
+    chain gets the same input again, which helps only if its answers vary."""
     _: KW_ONLY
     instruction: str = ""
-    """What to ask of a better answer. The feedback begins with it, for `tell` to hand on."""
+    """What to ask of a better answer. It becomes the first line of the feedback, which `tell` can
+    pass on."""
 
     def __post_init__(self) -> None:
         if not (self.tell is None or callable(self.tell)):
@@ -71,11 +74,12 @@ class Regenerate(Recovery):
 
 @dataclass(frozen=True)
 class Repair(Recovery):
-    """Have a model answer from the documents. It is told what was wrong, not the answer itself.
+    """Have a model answer from the documents.
 
-    It is asked for an answer in the question's language and in the form of the one that failed:
-    citations as that had them, and data of the same type. Where the chain asked a chat model with
-    a system message, it is shown that too, for tone and format.
+    The model is told what was wrong with the rejected answer, but does not see that answer. It is
+    asked for an answer in the question's language and in the form of the rejected one: with
+    citations in the same style, or with data of the same type. If the chain gave its chat model a
+    system message, the model sees that message too, for tone and format.
     """
 
     model: Any = field(repr=False)
@@ -84,8 +88,8 @@ class Repair(Recovery):
     instruction: str = ""
     """What to ask of a better answer."""
     prompt: RepairPrompt | None = field(default=None, repr=False)
-    """Makes what the model is asked, in place of demur's prompt. What it quotes is for it to keep
-    apart from its instructions: `feedback.prompt` does."""
+    """A function that makes the model's prompt, in place of demur's prompt. It must keep the texts
+    that it quotes apart from its instructions, as `feedback.prompt` does."""
 
     def __post_init__(self) -> None:
         if not (self.prompt is None or callable(self.prompt)):
@@ -100,12 +104,13 @@ class Retrieve(Recovery):
     """Search for each claim that failed, and have the question answered again."""
 
     retriever: Any = field(repr=False)
-    """A retriever in the chain that `widen` made: it is asked about the failed claims too when the
-    chain answers again. Any other Runnable from a query to documents: the guard asks it, and what
-    it finds is in the feedback and among the contexts of the next answer."""
+    """The retriever to search with. If it is a retriever in the chain that `widen` made, it also
+    searches for the failed claims when the chain answers again. The guard asks any other Runnable
+    from a query to documents itself. It puts the documents into the feedback and among the contexts
+    of the next answer."""
     then: Regenerate | Repair = Regenerate()
-    """Who answers. `Regenerate()` without `tell` is for a widened retriever: nobody would read what
-    another one finds."""
+    """Who answers. `Regenerate()` without `tell` needs a widened retriever, because nothing would
+    read the documents that another retriever finds."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.then, (Regenerate, Repair)):
@@ -116,44 +121,45 @@ class Retrieve(Recovery):
 
     @property
     def widened(self) -> Widened | None:
-        """The retriever, if it is the chain that is to ask it."""
+        """Return the retriever if the chain is to ask it, else None."""
         if isinstance(self.retriever, Widened) and isinstance(self.then, Regenerate):
             return self.retriever
         return None
 
 
-# --- What is changed in an answer -----------------------------------------------------------------
+# --- Changes in an answer -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Strip(Recovery):
     """Take out the sentences that fail, and keep the others if they still answer the question.
 
-    What is left is judged again. It cannot help where a failure has no place in the answer, where
-    nothing that is supported would be left, or where a word of the question would be gone that the
-    answer had. A table or a block of code goes as a whole. Of structured answers, values become
-    None that may be None, and entries of lists go.
+    The rest of the answer is judged again. `Strip` cannot help if a failure has no place in the
+    answer, if nothing supported would be left, or if a word of the question would disappear that
+    the answer had. A table or a block of code is removed as a whole. In a structured answer,
+    failing values become None where None is allowed, and failing entries of lists are removed.
     """
 
     model: Any = field(default=None, repr=False)
-    """A chat model, or a name for `resolve_model`: it rewords a sentence that went on from one that
-    is taken out ("It is ..."). None: such a sentence is taken out too."""
+    """A chat model, or a name for `resolve_model`, that rewords a sentence which refers to a
+    removed one ("It is ..."). None: such a sentence is removed too."""
 
 
 @dataclass(frozen=True)
 class Cite(Recovery):
-    """Show what each supported sentence rests on.
+    """Show the sources of each supported sentence.
 
-    As `Guard(..., on_pass=Cite())` it is done to every answer that passes. In a policy, under
-    "citation", it corrects the citations that the chain wrote itself and that do not support their
-    sentences, or takes them out; the answer is judged again.
+    `Guard(..., on_pass=Cite())` does so in every answer that passes. In a policy, under the key
+    "citation", `Cite` corrects the chain's own citations: those that do not support their sentences
+    are replaced or taken out. The answer is then judged again.
     """
 
     form: Form = "numbers"
-    """How: "numbers", as [1] after the sentence; "footnotes", Markdown's, with the quotes below;
-    "links", Markdown's, to documents that have a web address; "blocks", content blocks with
-    LangChain's citations, which takes a message; "list", in nothing but the list of citations,
-    which there is with every form. Numbers are those of the documents, from 1."""
+    """How citations look. "numbers": [1] after the sentence. "footnotes": Markdown footnotes, with
+    the quotes below the answer. "links": Markdown links to documents that have a web address.
+    "blocks": content blocks with LangChain's citations, which need a message as the answer. "list":
+    no marks in the text, only the list of citations that every form gives. The numbers are those of
+    the documents, from 1."""
 
     def __post_init__(self) -> None:
         if self.form not in FORMS:
@@ -161,7 +167,7 @@ class Cite(Recovery):
             raise ValueError(f"Cite: form must be one of {known}, got {self.form!r:.100}")
 
 
-# --- What leaves where no answer passes ----------------------------------------------------------
+# --- What leaves if no answer passes -------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -171,11 +177,11 @@ class Abstain(Recovery):
     outcome: ClassVar[TraceOutcome] = "abstained"
 
     text: Words = REFUSAL
-    """What it says."""
+    """The refusal for an answer that failed."""
     _: KW_ONLY
     unchecked: Words = UNCHECKED
-    """What it says of an answer that an evaluator could not decide about: that is no careful bot,
-    but a judge that is down."""
+    """The refusal for an answer that an evaluator could not decide about. It differs from `text`
+    because a judge that is down says nothing against the answer."""
 
     def __post_init__(self) -> None:
         for name in ("text", "unchecked"):
@@ -186,27 +192,27 @@ class Abstain(Recovery):
                 )
 
     def refusal(self, feedback: Feedback, undetermined: bool) -> str:
-        """The refusal of an answer.
+        """Return the refusal for an answer.
 
         Raises:
-            DemurError: The user's function made no text.
+            DemurError: The user's function did not return a text.
         """
         return _said(self.unchecked if undetermined else self.text, feedback, "Abstain")
 
 
 @dataclass(frozen=True)
 class Annotate(Recovery):
-    """Let the best attempt through, with a note after the answer that says what does not hold.
+    """Let the best attempt through, followed by a note that says what does not hold.
 
-    The best is the one that fewest evaluators are against, and of those the one with the highest
-    scores.
+    The best attempt is the one that the fewest evaluators reject. Among equals, it is the one with
+    the highest mean score.
     """
 
     outcome: ClassVar[TraceOutcome] = "best_effort"
 
     note: str | Callable[[Feedback], str] | None = None
-    """The note, or a function from the feedback to it; None for ours. An empty note changes
-    nothing."""
+    """The note, or a function that makes it from the feedback. None: demur's own note. An empty
+    note leaves the answer unchanged."""
 
     def __post_init__(self) -> None:
         if not (self.note is None or isinstance(self.note, str) or callable(self.note)):
@@ -216,7 +222,7 @@ class Annotate(Recovery):
             )
 
     def text(self, feedback: Feedback) -> str:
-        """The note about an answer."""
+        """Return the note about an answer."""
         if isinstance(self.note, str):
             return self.note
         if self.note is not None:
@@ -226,7 +232,7 @@ class Annotate(Recovery):
 
 @dataclass(frozen=True)
 class Block(Recovery):
-    """Let nothing through: raise `AnswerRejected`."""
+    """Let nothing through, and raise `AnswerRejected`."""
 
     outcome: ClassVar[TraceOutcome] = "blocked"
 
@@ -240,11 +246,11 @@ OnFail = Mapping[str, Recovery | str] | Recovery | str | None
 # --- A policy ------------------------------------------------------------------------------------
 
 ANY = "any"
-"""The key of a policy for failures that have none of their own."""
+"""The policy's key for failures that have no key of their own."""
 UNDETERMINED = "undetermined"
-"""The key of a policy for answers that an evaluator could not decide about."""
+"""The policy's key for answers that an evaluator could not decide about."""
 END = "end"
-"""The key of a policy for when nothing is left to try."""
+"""The policy's key for the recovery that is taken when nothing is left to try."""
 
 _NAMES: dict[str, Again | Final] = {
     "regenerate": Regenerate(),
@@ -256,7 +262,7 @@ _NAMES: dict[str, Again | Final] = {
 
 
 def name_of(recovery: Again) -> str:
-    """The word for a kind of recovery."""
+    """Return the name of a kind of recovery: its class name in lower case."""
     return type(recovery).__name__.lower()
 
 
@@ -267,24 +273,29 @@ def make_policy(
     adapt: Callable[[Any], Any] = lambda recovery: recovery,
     retriever: Runnable[str, Any] | None = None,
 ) -> dict[str, Again | Final]:
-    """The policy that a guard's arguments describe.
+    """Return the policy that a guard's arguments describe.
 
     Args:
-        on_fail: A policy; or one recovery for every failure, or its name. None: the default.
-        model: What answers again by default; None: the chain.
-        adapt: From what answers again, as the user of a framework writes it, to what is meant.
-        retriever: What is asked by default about claims that the documents do not speak of.
+        on_fail: A policy, one recovery for every failure, or the name of a recovery. None: the
+            default policy.
+        model: The model that answers again in the default policy; None: the chain does.
+        adapt: A function that turns a recovery, as users of a framework write it, into demur's
+            recovery.
+        retriever: The retriever that the default policy asks about claims that the documents do not
+            speak of.
 
     Returns:
-        Failures to recoveries in their order, with plain strings as keys, "end" last.
+        A mapping from failures to recoveries in the given order, with plain strings as keys and
+        "end" as the last.
 
     Raises:
-        ValueError: A key names no failure, "end" is no end, or there are a policy and a model.
-        TypeError: What was given is no recovery.
+        ValueError: A key is not the name of a failure, the recovery for "end" cannot end a call, or
+            both a policy and a model are given.
+        TypeError: A value is not a recovery.
     """
     if on_fail is not None and model is not None:
         raise ValueError(
-            "model= stands in place of on_fail=: name the model where it is to answer in a policy, "
+            "model= and on_fail= cannot both be given: name the model in the policy instead, "
             "on_fail={'contradiction': Repair(model), ...}"
         )
     if on_fail is None:
@@ -325,20 +336,20 @@ def _adapted(recovery: Again | Final, adapt: Callable[[Any], Any]) -> Again | Fi
 
 
 def prepared(policy: Policy) -> dict[str, Again | Final]:
-    """The policy with its models found, so that what could not act shows before a call.
+    """Return the policy with chat models in place of their names, after checking its recoveries.
 
     Raises:
-        ValueError: Nothing would read what a recovery has to tell; a model's name has no known
-            form.
-        TypeError: Something is no retriever, or no chat model.
-        DemurError: A model is not at hand.
+        ValueError: Nothing would read the instruction or the documents of a recovery, or a model's
+            name has an unknown form.
+        TypeError: A value is not a retriever or not a chat model.
+        DemurError: A model is not available.
     """
     named: dict[str, BaseChatModel] = {}
 
     def found(model: Any) -> BaseChatModel:
         if not isinstance(model, str):
             return resolve_model(model)
-        if model not in named:  # one for all who name it, so that its limits are theirs together
+        if model not in named:  # one object for each name, so that recoveries share its limits
             named[model] = resolve_model(model)
         return named[model]
 
@@ -379,13 +390,13 @@ def prepared(policy: Policy) -> dict[str, Again | Final]:
 
 
 def fitting(policy: Policy, failures: Iterable[Failure]) -> Iterator[Again | Final]:
-    """The recoveries of the keys that fit, in their order; that of "end" is the last."""
+    """Return the recoveries whose keys fit the failures, in the policy's order, "end" last."""
     names = {*map(str, failures), ANY, END}
     return (recovery for key, recovery in policy.items() if key in names)
 
 
 def for_undetermined(policy: Policy) -> Iterator[Again | Final]:
-    """The recovery for an answer about which nothing could be decided, if there is one."""
+    """Return the recovery for an answer that could not be decided about, or an empty iterator."""
     return (recovery for key, recovery in policy.items() if key == UNDETERMINED)
 
 
@@ -398,40 +409,41 @@ def _recovery(recovery: Any) -> Again | Final:
     if isinstance(recovery, type):
         what = f"the class {recovery.__name__}: make one first, {recovery.__name__}(...)"
     raise TypeError(
-        "on_fail: expected a mapping from failures to recoveries, or one of them, such as "
-        f"Repair(model) or Abstain(), or the name of one that needs nothing ({', '.join(_NAMES)}); "
-        f"got {what}"
+        "on_fail: expected a mapping from failures to recoveries, or a recovery such as "
+        "Repair(model) or Abstain(), or the name of a recovery that needs no arguments "
+        f"({', '.join(_NAMES)}); got {what}"
     )
 
 
-# --- Within which limits --------------------------------------------------------------------------
+# --- Limits ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits shared by all that one guarded call does: the chain, the judges, the repairs.
+    """Hold the limits that the chain, the judges and the repairs of one guarded call share.
 
-    A call that judges or repairs is reserved before it is made, and not made if it would pass a
-    limit. A run of the chain is not: what it spent is counted when it is over, and it is never
-    stopped. Tokens of prompts are estimated until the endpoint has reported them; those of a reply
-    count beforehand where `max_tokens` bounds it.
+    A call to a model that judges or repairs is reserved beforehand, and is not made if it would
+    pass a limit. A run of the chain is not reserved: its usage is counted after it has ended, and
+    it is never stopped. Tokens of a prompt are estimated until the endpoint reports them. Tokens of
+    a reply are reserved beforehand only if `max_tokens` bounds them.
 
     Raises:
         ValueError: A limit is out of its range.
     """
 
     attempts: int = 3
-    """Answers in all, the first included; at least 1."""
+    """The number of answers in all, the first included; at least 1."""
     model_calls: int | None = None
-    """Requests to models, retries included; at least 1, None for no limit."""
+    """The number of requests to models, retries included; at least 1, or None for no limit."""
     tokens: int | None = None
-    """Of prompts and replies together; at least 1, None for no limit."""
+    """The tokens of prompts and replies together; at least 1, or None for no limit."""
     seconds: float | None = None
-    """Time that may go by; > 0, None for no limit. A call under way gets what is left of it."""
+    """The time of the whole call, in seconds; above 0, or None for no limit. A model call that runs
+    gets the time that is left."""
     judge_seconds: float | None = None
-    """Time that the evaluators may take, side by side, for one answer, or for one sentence of a
-    stream; > 0, None for no limit of their own. One that takes longer could not decide: what
-    becomes of the answer is what `on_error` says."""
+    """The time in seconds that all evaluators together, running side by side, may take for one
+    answer, or for one sentence of a stream; above 0, or None for no limit of their own. An
+    evaluator that takes longer could not decide, and `on_error` says what to do with the answer."""
 
     def __post_init__(self) -> None:
         for name in ("attempts", "model_calls", "tokens"):
@@ -446,7 +458,7 @@ class Budget:
                 raise ValueError(f"{name} must be positive, got {value!r}")
 
     def open(self) -> Account | None:
-        """An account for one call, from now on; None if only the attempts are limited."""
+        """Return an account for a call that starts now, or None if only attempts are limited."""
         if self.model_calls is None and self.tokens is None and self.seconds is None:
             return None
         return Account(self.model_calls, self.tokens, self.seconds)

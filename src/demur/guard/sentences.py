@@ -1,4 +1,4 @@
-"""The sentences of an answer that is being generated, each as soon as it is complete."""
+"""Find the sentences of an answer that is being generated, each as soon as it is complete."""
 
 from __future__ import annotations
 
@@ -8,44 +8,49 @@ from demur._text import sentences, words
 
 _LINE_BREAK = re.compile(r"[\r\n\u2028\u2029]")
 _FAR = 200
-"""Characters without a letter in a row, such as a list's numbers, that nobody would call few."""
+"""The number of characters in a row without a letter, such as numbers of a list, after which they
+are not read again."""
 _LONG = 1000
-"""Characters of a sentence that nobody would call ordinary."""
+"""The length in characters from which a sentence is longer than ordinary ones."""
 _PART = 8
-"""A sentence that is long is looked at again when it has grown by this part of its length."""
+"""The divisor for long sentences: one is read again when it has grown by its length divided by
+this."""
 
 
 class Sentences:
-    """The sentences of a text that grows.
+    """Hold the sentences of a growing text.
 
-    They are those that `demur._text.sentences` finds in the whole text, whatever the pieces, except
-    that one without a letter, such as the number of a list's item, belongs to the next one. Where
-    a quotation is closed long after it was opened, what was already told stays as it was.
+    They are the sentences that `demur._text.sentences` finds in the whole text, whatever the
+    pieces, with one exception. A sentence without a letter, such as the number of an item, belongs
+    to the next one. If a quotation is closed long after it was opened, sentences that were already
+    complete stay as they are.
 
-    A sentence is complete when a whole word of the next is there: "Dr." goes on with a name, "3."
-    with digits. Only what is not complete is looked at again, and a long sentence only when it has
-    grown by a part of its length, so that the time is linear in the text's.
+    A sentence is complete when a whole word of the next one is there, because "Dr." may be followed
+    by a name and "3." by digits. Only the incomplete end of the text is read again, and a long
+    sentence only when it has grown by a part of its length. So the time is linear in the text's
+    length.
     """
 
     def __init__(self) -> None:
-        """There is no text yet."""
+        """Start with an empty text."""
         self.text = ""
         self.spans: list[tuple[int, int]] = []
-        """The sentences that are complete."""
+        """The places of the complete sentences."""
         self._start = 0
-        """Where the text begins that is still to be cut."""
+        """The place from which the text is still to be cut into sentences."""
         self._line = 0
-        """Where the line begins that this is in."""
+        """The beginning of the line that `_start` is in."""
         self._unlettered: int | None = None
-        """Where the next sentence begins, if what it begins with was cut off before."""
+        """The beginning of the next sentence, if its first characters were cut off before; else
+        None."""
         self._due = 0
-        """How long the text must be to be looked at again."""
+        """The length of the text from which it is to be read again."""
 
     def add(self, piece: str) -> None:
-        """Go on with the text."""
+        """Add a piece of text."""
         self.text += piece
         if _LINE_BREAK.search(piece):
-            self._due = 0  # another sentence follows, and that is an ordinary one
+            self._due = 0  # the long sentence is over
         if len(self.text) < self._due or not piece.strip():
             return
         spans = sentences(self.text, self._start, self._line)
@@ -58,7 +63,7 @@ class Sentences:
         self._due = len(self.text) + (so_far // _PART if so_far > _LONG else 0)
 
     def end(self) -> None:
-        """Say that there is no more text."""
+        """Complete the last sentence, as no more text follows."""
         if spans := sentences(self.text, self._start, self._line):
             self._cut(spans, end := spans[-1][1])
             if self._start < end or self._unlettered is not None:
@@ -66,7 +71,7 @@ class Sentences:
                 self.spans.append((begin, end))
 
     def _cut(self, complete: list[tuple[int, int]], following: int) -> None:
-        """Take these for complete; the text goes on at `following`."""
+        """Record complete sentences; the rest of the text begins at `following`."""
         start: int | None = None
         for first, end in complete:
             start = first if start is None else start
@@ -76,7 +81,7 @@ class Sentences:
                 start = self._unlettered = None
         if start is None:
             start = following
-        elif following - start > _FAR:  # or numbers without end would be cut again and again
+        elif following - start > _FAR:  # or an endless row of numbers would be cut again and again
             self._unlettered = start if self._unlettered is None else self._unlettered
             start = following
         for match in _LINE_BREAK.finditer(self.text, self._start, start):

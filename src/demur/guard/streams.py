@@ -1,12 +1,11 @@
-"""Streaming by sentences: each leaves when it was accepted, while later ones are being generated.
+"""Stream an answer by sentences: each leaves once accepted, while later ones are being generated.
 
-What a client is told: the text T is empty at first. A chunk with text appends to T. The event
-`demur.replace` cuts T to its first `keep` characters, and takes back the values of other keys under
-`keys`. At the end T is the answer that `invoke` would have returned.
+A client follows the stream by these rules. The text T is empty at first. A chunk with text appends
+to T. The event `demur.replace` cuts T to its first `keep` characters, and takes back the values of
+the keys in `keys`. At the end, T is the answer that `invoke` would have returned.
 
-`StreamedAnswer` knows what to judge and what to let go, and waits for nothing. The waiting is in
-`stream` and `astream`: whatever happens comes through one inbox, as what the streamed answer is to
-be told.
+`StreamedAnswer` knows what to judge and what may leave, and never waits. `stream` and `astream` do
+the waiting: whatever happens arrives in one queue, as a call to a method of the streamed answer.
 """
 
 from __future__ import annotations
@@ -54,30 +53,30 @@ from demur.shapes import (
 )
 
 _AT_ONCE = 16
-"""Sentences that are judged at a time."""
+"""The number of sentences that are judged at a time."""
 _BREAK = "\n\n"
-"""Between what was streamed and what corrects it, for clients that do not know the event."""
+"""The text between what was streamed and its correction, for clients that do not know the event."""
 
 
 @dataclass(frozen=True)
 class Leaving:
-    """A chunk leaves."""
+    """Hold a chunk that leaves."""
 
     chunk: Any
 
 
 class StreamedAnswer:
-    """The first answer of a guarded call, as it is generated, judged and let go by sentences."""
+    """Hold the first answer of a call while it is generated, judged and sent by sentences."""
 
     def __init__(self, call: GuardedCall) -> None:
-        """Nothing has happened yet."""
+        """Prepare the chain's first run, which has not started."""
         self.call = call
         self.chain = call.chain_call(call.input)
         self.over = False
-        """Whether what still happens is of no use to anyone."""
+        """Whether nobody needs the results of work that is still running."""
         self._reader = call.guard.answer
         recoveries = call.guard.on_fail.values()
-        # A best effort is the whole answer, so one may be needed after a sentence has failed.
+        # `Annotate` returns the whole answer, so the chain must go on after a sentence has failed.
         self._cuts = not any(isinstance(recovery, Annotate) for recovery in recoveries)
         on_pass = call.guard.on_pass
         self._sent = LeavingText(
@@ -89,35 +88,35 @@ class StreamedAnswer:
         self._sentences = Sentences()
         self._form: Form | None = None
         self._whole = False
-        """Whether the answer can only be judged as a whole, when it is there."""
+        """Whether the answer can only be judged as a whole, after the chain has ended."""
         self._answered: Answered | None = None
-        """Set when the chain has ended."""
+        """The complete answer, set when the chain has ended."""
         waits = call.guard.on_abstain == "fail"
         self._silent = set(range(len(call.guard.evaluators))) if waits else set()
-        """The evaluators that found nothing to check so far, where no sentence leaves before each
-        of them found something."""
+        """The evaluators that have found nothing to check so far, if `on_abstain` is "fail"; else
+        empty. No sentence leaves before each evaluator has found something."""
         self._asked: list[Sample] = []
         """The sentences whose judgement has begun."""
         self._by_sentence: dict[int, tuple[Evaluation, ...]] = {}
         self._failed = False
         """Whether a sentence was not accepted."""
         self._stripped: set[int] = set()
-        """The sentences that are taken out."""
+        """The numbers of the sentences that are taken out."""
         self._gone = 0
-        """How many sentences have left, or were taken out."""
+        """The number of sentences that have left or were taken out."""
         self._leaving: list[AddableDict] = []
         """Sources and the chain's own input, which leave at once."""
         self._others = AddableDict()
-        """The other keys that have left."""
+        """The values of other keys that have left."""
 
-    # --- What happens ------------------------------------------------------------------------
+    # --- Happenings --------------------------------------------------------------------------
 
     def feed(self, chunk: Any) -> None:
-        """The chain gave a chunk."""
+        """Take a chunk of the chain's output."""
         if isinstance(chunk, list):
             raise DemurError(
-                "the chain streams lists, and it cannot be told whether each goes on with the one "
-                "before it or takes its place: stream with streaming='buffer'"
+                "the chain streams lists, and demur cannot tell whether a list continues the one "
+                "before it or replaces it: stream with streaming='buffer'"
             )
         self._output = chunk if self._output is None else added(self._output, chunk)
         part = None if self._whole else read_chunk(chunk, self._reader)
@@ -125,7 +124,7 @@ class StreamedAnswer:
             self._whole = True
             return
         self._form = self._form or part.form
-        # What else stands beside the answer leaves with the verdict on all of it.
+        # Other keys leave after the whole answer was judged.
         kept, given = self.call.kept, self.call.input
         early = {k: v for k, v in part.others.items() if stays(k, v, given, kept)}
         if early:
@@ -134,7 +133,7 @@ class StreamedAnswer:
             self._sentences.add(part.text)
 
     def end(self) -> None:
-        """The chain has ended."""
+        """Note that the chain has ended."""
         self._answered = self.call.answered(self.chain, self._output, "chain")
         if self._answered.text != self._text or self._answered.abstained:
             self._whole = True
@@ -142,12 +141,12 @@ class StreamedAnswer:
             self._sentences.end()
 
     def judged(self, at: int, evaluations: tuple[Evaluation, ...]) -> None:
-        """A sentence was judged."""
+        """Note the evaluations of a sentence."""
         self._by_sentence[at] = evaluations
         failures = {failure for evaluation in evaluations for failure in evaluation.failures}
         recoveries = [*fitting(self.call.guard.on_fail, failures)] if failures else []
         if any(isinstance(recovery, Strip | Cite) for recovery in recoveries):
-            self._cuts = False  # what is edited is the whole answer
+            self._cuts = False  # these recoveries edit the whole answer
         if recoveries and isinstance(recoveries[0], Strip) and failing_claims(evaluations):
             self._stripped.add(at)
         elif not self._accepted(at):
@@ -157,11 +156,11 @@ class StreamedAnswer:
                 i for i, evaluation in enumerate(evaluations) if not evaluation.nothing_to_check
             }
 
-    # --- What is to be done --------------------------------------------------------------------
+    # --- Next steps ----------------------------------------------------------------------------
 
     @property
     def settled(self) -> bool:
-        """Whether nothing more can leave before the call is finished."""
+        """Return whether nothing more can leave before the call is finished."""
         if self._cuts and not self._whole and self._failed:
             return True
         return self._answered is not None and (
@@ -169,7 +168,7 @@ class StreamedAnswer:
         )
 
     def to_judge(self) -> list[tuple[int, Sample]]:
-        """The sentences whose judgement can begin, each once, with their numbers."""
+        """Return the sentences whose judgement can begin, each once, with their numbers."""
         last = min(len(self._spans), len(self._by_sentence) + _AT_ONCE)
         if self._whole or self.settled or len(self._asked) >= last:
             return []
@@ -188,7 +187,7 @@ class StreamedAnswer:
         return evaluations
 
     def leaving(self) -> Iterator[Any]:
-        """The chunks that can leave, each once."""
+        """Yield the chunks that can leave, each once."""
         for others in self._leaving:
             self._others = added(self._others, others)
             yield others
@@ -207,10 +206,10 @@ class StreamedAnswer:
     # --- The end -------------------------------------------------------------------------------
 
     def finish(self) -> Steps[list[Leaving | Announcement]]:
-        """Do what is done about the answer.
+        """Finish the guarded call: judge the answer, recover if it failed, and end.
 
         Returns:
-            What is left to happen, in its order.
+            The chunks and events that are still to be sent, in order.
         """
         answered = self._answered or self.call.answered(self.chain, self._output, "chain")
         if self._whole or not self._spans:
@@ -252,17 +251,17 @@ class StreamedAnswer:
         )
 
     def _contexts(self) -> Sequence[Document] | None:
-        """What sentences are held against; None where that is not known yet."""
+        """Return the documents that sentences are checked against; None if not known yet."""
         if self._answered is not None:
             return self._answered.contexts
         if self.chain.capture.refusals:
-            return None  # it may be one, and those are not judged
+            return None  # the answer may be such a refusal, which is not judged
         reader = self.call.guard.contexts
         try:
             documents = self.call.find_contexts(self.chain, self._output)
             known = bool(documents) or reader is not None
             return self.call.held_against(documents) if known else None
-        except Exception:  # half an output need not have them: with all of it, it is an error
+        except Exception:  # not an error yet, since an incomplete output may lack the contexts
             return None
 
     def _accepted(self, at: int) -> bool:
@@ -273,7 +272,7 @@ class StreamedAnswer:
         )
 
     def _holds_up(self, at: int) -> bool:
-        """Whether a sentence holds up what follows it: it is not judged, or was not accepted."""
+        """Return whether a sentence that was not accepted, or not judged yet, holds up the next."""
         return at not in self._stripped and not self._accepted(at)
 
     def _evaluations(self) -> Iterator[Evaluation]:
@@ -291,29 +290,29 @@ class StreamedAnswer:
 
     @property
     def _may_leave(self) -> bool:
-        """Whether sentences that were accepted may be seen already."""
+        """Return whether accepted sentences may leave now."""
         return not self._whole and not self._silent and not self._sent.held
 
 
 def _moved(evaluation: Evaluation, sentence: tuple[int, int]) -> Evaluation:
-    """An evaluation of a sentence, with places in the whole answer."""
+    """Return an evaluation of a sentence with its places in the whole answer."""
     by, end = sentence
     claims: list[Claim] = []
     for claim in evaluation.claims:
-        own = claim.span or Span(start=0, end=end - by)  # it stands nowhere else
+        own = claim.span or Span(start=0, end=end - by)  # without a place, the whole sentence
         span = Span(start=own.start + by, end=own.end + by)
         claims.append(claim.model_copy(update={"span": span}))
     return evaluation.model_copy(update={"claims": tuple(claims)})
 
 
 def _in_common(first: str, second: str) -> int:
-    """How many characters two texts begin with in common."""
+    """Return the number of characters that two texts have in common at their beginning."""
     pairs = enumerate(zip(first, second, strict=False))
     return next((at for at, (a, b) in pairs if a != b), min(len(first), len(second)))
 
 
 Happening: TypeAlias = Callable[[], None]
-"""Something that happened."""
+"""A call that tells the streamed answer what happened."""
 
 
 # --- In threads ----------------------------------------------------------------------------------
@@ -325,13 +324,13 @@ def stream(
     kwargs: Mapping[str, Any],
     config: RunnableConfig,
 ) -> Iterator[Any]:
-    """Stream a guarded call. The chain, and the evaluators, run in other threads.
+    """Stream a guarded call. The chain and the evaluators run in other threads.
 
     Args:
         guard: The guard.
         inputs: The chain's input, in chunks.
-        kwargs: For the chain.
-        config: The run's.
+        kwargs: Further arguments for the chain.
+        config: The config of the guard's run.
     """
     chunks = list(inputs)
     if not chunks:
@@ -358,7 +357,7 @@ def stream(
             else:
                 item.tell(config)
     finally:
-        streamed.over = True  # a blocking call cannot be stopped, but nothing new is begun
+        streamed.over = True  # a blocking call cannot be stopped, but no new one begins
 
 
 def _read(
@@ -387,7 +386,7 @@ def _judge(
 
 
 def _deliver(inbox: SimpleQueue[Happening], work: Callable[[], Happening | None]) -> None:
-    """Work, and tell what came of it."""
+    """Do some work, and put its result or its error into the queue."""
     try:
         event = work()
     except BaseException as error:
@@ -409,7 +408,7 @@ async def astream(
     kwargs: Mapping[str, Any],
     config: RunnableConfig,
 ) -> AsyncIterator[Any]:
-    """As `stream`, with tasks of the running loop. None of them is left when it ends."""
+    """Do the same as `stream`, in tasks of the running loop. No task is left when it ends."""
     chunks = [chunk async for chunk in inputs]
     if not chunks:
         return
@@ -469,17 +468,17 @@ async def _adeliver(
     try:
         event = await work()
     except BaseException as error:
-        if streamed.over:  # it was stopped; kept, the error would hold on to the chain's streams
+        if streamed.over:  # the error of a stopped task would hold on to the chain's streams
             return
         event = partial(_throw, error)
     inbox.put_nowait(event)
 
 
 async def _stop(tasks: set[asyncio.Task[None]]) -> None:
-    """Have tasks end, and wait until they have."""
+    """Cancel tasks, and wait until they have ended."""
     running = [task for task in tasks if not task.done()]
     for task in running:
         task.cancel()
-    if running:  # a loop that ends closes generators side by side, and none may wait for another
+    if running:  # a loop that shuts down closes generators side by side; none may wait for another
         await asyncio.wait(running)
     tasks.clear()

@@ -1,8 +1,8 @@
-"""The trace of a guarded call, and the events that tell of it.
+"""Define the trace of a guarded call, and the events that report it.
 
-The events' data are plain values, so that every tracer can write them down, and hold no text that
-was not let through, nor what a judge or a provider said of it. The trace has all of that; only
-handlers that ask for it are told.
+The data of events are plain values, so that every tracer can store them. They hold no text that was
+not let through, and nothing that a judge or a provider said of it. The trace holds all of that, and
+only handlers that ask for the trace get it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Output = TypeVar("Output")
 
 _FIRST, _LAST = (datetime(year, 1, 2, tzinfo=timezone.utc) for year in (1970, 9999))
 Time = Annotated[AwareDatetime, Field(ge=_FIRST, lt=_LAST)]
-"""A moment that has a date in every time zone, and four digits in its year."""
+"""A moment with a time zone that has a date in every time zone, and a year of four digits."""
 
 Verdict = Literal["passed", "failed", "undetermined", "nothing_to_check", "abstained", "scored"]
 Origin = Literal["chain", "feedback", "repair", "edit"]
@@ -52,92 +52,94 @@ Limited = Literal["attempts"] | Limit
 
 
 class Attempt(ShownInNotebooks, BaseModel):
-    """One answer, and what the evaluators found of it."""
+    """Describe one answer, with its evaluations and its verdict."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     origin: Origin
-    """Where the answer came from: "chain", the chain on its own input; "feedback", the chain on the
-    input that a `tell` made; "repair", a recovery's model; "edit", the attempt before, from which
-    failing sentences were taken out, or in which citations were corrected."""
+    """Where the answer came from. "chain": the chain, on its own input. "feedback": the chain, on
+    the input that a `tell` made. "repair": the model of a recovery. "edit": the attempt before,
+    with failing sentences taken out or citations corrected."""
     recovery: str | None = None
-    """Which recovery it came of: "retrieve", "regenerate", "repair", "strip", "cite"; None for the
-    first answer."""
+    """The recovery that led to the answer: "retrieve", "regenerate", "repair", "strip" or "cite";
+    None for the first answer."""
     feedback: Feedback | None = None
-    """What the attempt was told of the one before; None when it was told nothing."""
+    """The feedback on the attempt before that this attempt was given; None if it was given none."""
     question: str | None
-    """The question, if it was found."""
+    """The question, or None if it was not found."""
     answer: str
-    """The answer."""
+    """The answer's text."""
     removed: tuple[str, ...] = ()
-    """What `Strip` took out of the answer, and of those that it was made of: sentences in order, or
-    the paths of values."""
+    """What `Strip` took out of this answer and of the attempts that it was edited from: sentences
+    in order, or the paths of values."""
     contexts: Contexts
-    """The documents that it was held against."""
+    """The documents that the answer was checked against."""
     evaluations: tuple[Evaluation, ...]
-    """One for each evaluator, in their order; of an answer that was streamed by sentences, for each
-    sentence in turn."""
+    """One evaluation for each evaluator, in the evaluators' order. An answer that was streamed by
+    sentences has one for each evaluator and sentence, sentence by sentence."""
     verdict: Verdict
-    """"failed" if any evaluation failed, or if an evaluator found nothing to check and `on_abstain`
-    is "fail"; else "undetermined" if any is; else "passed" if any passed; else "nothing_to_check".
-    "abstained" for the refusal of another guard inside the chain, which is not judged; "scored"
-    where an evaluator has no threshold, as only handlers take one."""
+    """The result of all evaluations together. "failed" if an evaluation failed, or if an evaluator
+    found nothing to check and `on_abstain` is "fail"; else "undetermined" if an evaluation is; else
+    "passed" if an evaluation passed; else "nothing_to_check". "abstained" for the refusal of
+    another guard inside the chain, which is not judged. "scored" if an evaluator has no threshold,
+    which only handlers allow."""
     usage: Usage
-    """What answering cost; what judging cost is in the evaluations."""
+    """What answering cost. The evaluations hold what judging cost."""
 
     @property
     def cost(self) -> Usage:
-        """What answering and judging cost together."""
+        """Return what answering and judging cost together."""
         return sum((evaluation.usage for evaluation in self.evaluations), self.usage)
 
 
 class Trace(ShownInNotebooks, BaseModel):
-    """What one guarded call did."""
+    """Describe what one guarded call did."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     outcome: TraceOutcome
-    """"passed": the first answer went through. "recovered": a later one did. "trimmed": what was
-    left of one went through when sentences were taken out.
-    "nothing_to_check": one went through, the first or a later one, that states nothing that could
-    be checked. "abstained": a refusal took its place. "blocked": `AnswerRejected` was raised.
-    "best_effort": the best answer went through with a note. "evaluator_failed": an evaluator could
-    not decide, and `on_error` said what became of the answer."""
+    """How the call ended. "passed": the first answer passed. "recovered": a later answer passed.
+    "trimmed": an answer passed after sentences were taken out. "nothing_to_check": an answer went
+    through, the first or a later one, that states nothing that can be checked. "abstained": a
+    refusal took the answer's place. "blocked": `AnswerRejected` was raised. "best_effort": the best
+    answer went through with a note. "evaluator_failed": an evaluator could not decide, and
+    `on_error` said what to do with the answer."""
     reason: str
-    """What ended it, in a sentence for anyone to see: it quotes nobody."""
+    """Why the call ended, in a sentence that quotes nobody and may be shown to anyone."""
     error: str | None = None
-    """If a model failed to repair an answer, what that said: it may quote a provider."""
+    """The error message of a model that failed to repair an answer, which may quote a provider;
+    else None."""
     limit: Limited | None = None
-    """The limit of the budget that ended it, if one did."""
+    """The limit of the budget that ended the call, if one did."""
     attempts: tuple[Attempt, ...] = Field(min_length=1)
-    """In order, at least one."""
+    """The attempts in order, at least one."""
     citations: tuple[Citation, ...] = ()
-    """What the answer that left rests on, if it passed and the guard has `on_pass=Cite()`. Its
-    places are those in that answer, marks included."""
+    """The sources of the answer that left, if it passed and the guard has `on_pass=Cite()`. Their
+    places are places in that answer, marks included."""
     usage: Usage
     """What answering and judging cost together."""
     time: Time
-    """When the call ended."""
+    """The moment when the call ended."""
     seconds: float = Field(ge=0, allow_inf_nan=False)
-    """Time that went by."""
+    """The duration of the call in seconds."""
 
     @property
     def claims(self) -> list[dict[str, Any]]:
-        """What an answer that passed says, as values that JSON has; empty if none did.
+        """Return the claims of the answer that passed, as JSON values; empty if no answer passed.
 
-        For each claim `text`, `label`, `start` and `end` in the answer, and `path` if it is
-        structured.
+        Each claim has `text`, `label`, `start` and `end` in the answer, and `path`, which is None
+        in prose.
         """
         return [*map(_claim, self._claims)]
 
     @property
     def evidence(self) -> list[dict[str, Any]]:
-        """The passages that such an answer rests on, as values that JSON has.
+        """Return the passages that support the answer that passed, as JSON values.
 
-        For each passage `claim`, `label` and `text`; and where it stands: `context`, the number of
-        the document from 0, `start` and `end` in its text, its `id`, and the `source` of its
-        metadata. These are None where it stands in none of the attempt's documents, as with an
-        evaluator that searches by itself.
+        Each passage has `claim`, `label` and `text`, and says where it stands: `context` is the
+        number of the document, from 0; `start` and `end` are places in its text; `id` is the
+        document's id, and `source` comes from its metadata. All of these are None if the passage
+        stands in none of the attempt's documents, as for an evaluator that searches by itself.
         """
         return [
             {"claim": claim.text, "label": str(evidence.label), "text": evidence.text}
@@ -155,77 +157,78 @@ class Trace(ShownInNotebooks, BaseModel):
 
 @dataclass(frozen=True)
 class Guarded(ShownInNotebooks, Generic[Output]):
-    """What `guard.with_trace()` returns."""
+    """Hold an output and its trace, as `guard.with_trace()` returns them."""
 
     output: Output
-    """What the guard alone would have returned."""
+    """The output that the guard alone would have returned."""
     trace: Trace
-    """How it came about."""
+    """The trace of the call."""
 
 
 class _WithTrace(DemurError):  # noqa: N818  # a base
     def __init__(self, message: str, trace: Trace) -> None:
-        """`trace` has every attempt and what was found of it."""
+        """Make an error with the trace, which holds every attempt and its evaluations."""
         super().__init__(message)
         self.trace = trace
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle with the trace."""
+        """Return what pickle needs to restore the error with its trace."""
         return type(self), (self.args[0], self.trace)
 
 
 class AnswerRejected(_WithTrace):  # a refusal, not a fault
-    """No answer was let through, and nothing could or should take its place."""
+    """Report that no answer was let through and no other text took its place."""
 
 
 class EvaluatorFailed(_WithTrace):  # named as the outcome
-    """An evaluator could not decide about an answer, and the guard was told to raise then."""
+    """Report that an evaluator could not decide, in a guard with `on_error="raise"`."""
 
 
 # --- Events --------------------------------------------------------------------------------------
 
 EVALUATION = "demur.evaluation"
-"""An evaluator judged: attempt, name, finding, score, label, passed, cause."""
+"""The event of an evaluator's result: attempt, name, finding, score, label, passed, cause."""
 DECISION = "demur.decision"
-"""What is done about an attempt: attempt, verdict, action, failures."""
+"""The event of what is done about an attempt: attempt, verdict, action, failures."""
 OUTCOME = "demur.outcome"
-"""How the call ended: outcome, reason, limit, attempts, the refusal of one that abstained, and the
-trace's `claims` and `evidence`."""
+"""The event of how the call ended: outcome, reason, limit, attempts, the refusal if the guard
+abstained, and the `claims`, `evidence` and `citations` of the trace."""
 REPLACE = "demur.replace"
-"""Of the text that was streamed, only the first `keep` characters still hold."""
+"""The event of a correction in a stream: of the streamed text, only the first `keep` characters
+still hold. The values of the keys in `keys` are taken back."""
 USAGE = "demur.usage"
-"""What a chain says that it spent on model calls that LangChain does not see, such as another
-framework's: the fields of `Usage`. What is told several times adds up."""
+"""The event by which a chain reports model calls that LangChain does not see, such as those of
+another framework. Its data are the fields of `Usage`. Several events add up."""
 
 Event = tuple[str, Mapping[str, Any]]
-"""Name and data."""
+"""A pair of an event's name and its data."""
 
 
 @runtime_checkable
 class TraceHandler(Protocol):
-    """A callback handler that is told how guarded calls went."""
+    """Describe a callback handler that receives the traces of guarded calls."""
 
     def on_guard_end(self, trace: Trace, *, run_id: UUID) -> None:
-        """A guard's run came to its end; it returns or raises next. This must not wait."""
+        """Receive the trace of a call that is about to return or raise. This must not block."""
         ...
 
 
 @dataclass(frozen=True)
 class Announcement:
-    """Callbacks are told events, in their order, and then the trace."""
+    """Hold events for callbacks, in their order, and the trace that follows them."""
 
     events: tuple[Event, ...]
     trace: Trace | None = None
 
     def tell(self, config: RunnableConfig) -> None:
-        """Tell them in this thread."""
+        """Send the events and the trace to the callbacks, in this thread."""
         if _heard(config):
             for name, data in self.events:
                 dispatch_custom_event(name, data, config=config)
             self._tell_trace(config)
 
     async def atell(self, config: RunnableConfig) -> None:
-        """Tell them in the running loop."""
+        """Send the events and the trace to the callbacks, in the running loop."""
         if _heard(config):
             for name, data in self.events:
                 await adispatch_custom_event(name, data, config=config)
@@ -252,15 +255,15 @@ def _heard(config: RunnableConfig) -> bool:
 
 
 def evaluation_event(attempt: int, evaluation: Evaluation) -> Event:
-    """What an evaluator found of an attempt."""
+    """Return the event of an evaluation of an attempt."""
     names = ("name", "finding", "score", "label", "passed", "cause")
     return EVALUATION, {"attempt": attempt, **{name: getattr(evaluation, name) for name in names}}
 
 
 def evaluation_of_event(data: Mapping[str, Any]) -> Evaluation:
-    """The evaluation of which such an event told, as far as it did."""
+    """Return the evaluation that an event describes, as far as the event tells it."""
     fields = {name: data[name] for name in ("name", "score", "label", "passed", "cause")}
-    # Its words are in the trace alone, and there is none of a guard that was cut short.
+    # Only the trace has the error's message, and a guard that was cut short has no trace.
     error = data["cause"] or "it could not decide" if data["finding"] == "undetermined" else None
     return Evaluation(**fields, error=error, explanation=error or "")
 
@@ -268,13 +271,16 @@ def evaluation_of_event(data: Mapping[str, Any]) -> Evaluation:
 def decision_event(
     attempt: int, verdict: Verdict, action: str, failures: Sequence[Failure]
 ) -> Event:
-    """What is done about an attempt."""
+    """Return the event of what is done about an attempt."""
     about = {"attempt": attempt, "verdict": verdict, "action": action}
     return DECISION, {**about, "failures": [*map(str, failures)]}
 
 
 def outcome_event(trace: Trace, refusal: str | None) -> Event:
-    """How a call ended; `refusal` is what stands in the answer's place, if something does."""
+    """Return the event of how a call ended.
+
+    `refusal` is the refusal that took the answer's place, or None.
+    """
     ending = {name: getattr(trace, name) for name in ("outcome", "reason", "limit")}
     told = {
         "refusal": refusal,

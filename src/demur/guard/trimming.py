@@ -1,4 +1,4 @@
-"""What fails in an answer, and what is left without it."""
+"""Find the claims that fail in an answer, and take them out of it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from demur.shapes import Answer, NoSuchForm
 
 
 def failing_claims(evaluations: Iterable[Evaluation]) -> list[Claim] | None:
-    """The claims of a rejected answer that do not hold, or of which nothing is known.
+    """Return the claims of a rejected answer that do not hold or could not be decided about.
 
-    Wrong citations count where nothing else fails.
+    Claims about citations count only if nothing else fails.
 
     Returns:
-        None where an evaluator rejects the answer for something else.
+        The claims; None if an evaluator rejects the answer for another reason than its claims.
     """
     rejecting = [e for e in evaluations if e.finding == "failed"]
     rejecting = [e for e in rejecting if e.failure is not Failure.CITATION] or rejecting
@@ -39,17 +39,17 @@ def failing_claims(evaluations: Iterable[Evaluation]) -> list[Claim] | None:
 
 @dataclass(frozen=True)
 class Trimmed:
-    """An answer without what fails."""
+    """Hold an answer without what fails."""
 
     output: Any
-    """None where what is left would be of no use."""
+    """The output that holds the rest of the answer; None if the rest would be of no use."""
     removed: Sequence[str]
-    """What was taken out: sentences, or the paths of values."""
+    """The sentences that were taken out, or the paths of values."""
     usage: Usage = field(default_factory=Usage)
 
 
 def can_trim(strip: Strip, attempt: Attempt, answer: Answer) -> bool:
-    """Whether something of use would be left of a rejected answer."""
+    """Return whether a rejected answer would be of use without what fails."""
     if (values := _values(attempt)) is None:
         left = _remainder(attempt, strip) if answer.is_text else None
         return left is not None and _is_of_use(attempt, left)
@@ -60,12 +60,12 @@ def can_trim(strip: Strip, attempt: Attempt, answer: Answer) -> bool:
 
 
 def trimmed(strip: Strip, attempt: Attempt, answer: Answer) -> Steps[Trimmed]:
-    """A rejected answer without what fails, if `can_trim`."""
+    """Return a rejected answer without what fails. `can_trim` must hold."""
     if (values := _values(attempt)) is not None:
         paths = [path_of(attempt.answer, start, end) or "$" for start, end in values]
         return Trimmed(answer.without(values), paths)
     left = _remainder(attempt, strip)
-    assert left is not None  # else it would be in vain
+    assert left is not None  # `can_trim` has checked it
     reworded, usage = yield from _reworded(strip, left)
     left = left.with_reworded(reworded).without_lost()
     if not _is_of_use(attempt, left):
@@ -74,9 +74,9 @@ def trimmed(strip: Strip, attempt: Attempt, answer: Answer) -> Steps[Trimmed]:
 
 
 def _remainder(attempt: Attempt, strip: Strip) -> Remainder | None:
-    """An answer in prose without what fails; None where that cannot be taken out.
+    """Return an answer in prose without what fails; None if that cannot be taken out.
 
-    What goes on from a sentence that is gone goes too, where no model is to reword it.
+    Sentences that refer to a removed one are taken out too, unless a model is to reword them.
     """
     failing = failing_claims(attempt.evaluations)
     left = None if failing is None else remainder(attempt.answer, failing)
@@ -84,7 +84,7 @@ def _remainder(attempt: Attempt, strip: Strip) -> Remainder | None:
 
 
 def _reworded(strip: Strip, left: Remainder) -> Steps[tuple[dict[int, str], Usage]]:
-    """What a model makes of the sentences that go on from what is gone."""
+    """Return a model's rewording of each sentence that refers to a removed one, and the usage."""
     lost = left.lost  # none where there is no model
     calls = [Inside(ChatCall(strip.model, rewording_prompt(left, at), "rewording")) for at in lost]
     outcomes = yield from ask_all(calls)
@@ -98,15 +98,16 @@ def _reworded(strip: Strip, left: Remainder) -> Steps[tuple[dict[int, str], Usag
 
 
 def _is_of_use(attempt: Attempt, left: Remainder) -> bool:
-    """Whether what is left says something that is supported, and still answers the question."""
+    """Return whether the rest says something that is supported, and still answers the question."""
     gone = [(left.pieces[at].start, left.pieces[at].end) for at in left.removed]
     return _holds(attempt, gone) and left.answers(attempt.question)
 
 
 def _values(attempt: Attempt) -> list[tuple[int, int]] | None:
-    """Where the values stand in a structured answer that fail.
+    """Return the places of the failing values in a structured answer.
 
-    None for an answer in prose, where one has no place, and where nothing that holds would be left.
+    The result is None for an answer in prose, if a failing claim has no place, and if nothing
+    supported would be left.
     """
     failing = failing_claims(attempt.evaluations)
     held = places(attempt.answer)
@@ -117,7 +118,7 @@ def _values(attempt: Attempt) -> list[tuple[int, int]] | None:
 
 
 def _holds(attempt: Attempt, gone: Iterable[tuple[int, int]]) -> bool:
-    """Whether a supported claim stands outside of what is gone."""
+    """Return whether a supported claim stands outside of the removed places."""
     spans = list(gone)
     return any(
         claim.label is ClaimLabel.ENTAILMENT

@@ -1,4 +1,4 @@
-"""From what evaluators gave to a verdict, and to what is told of it."""
+"""Turn the results of evaluators into a verdict, and into feedback."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _log = logging.getLogger(__name__)
 
 
 def as_verdict(name: str, outcome: Outcome[object]) -> Evaluation:
-    """What an evaluator gave, which a guard can act on.
+    """Return an evaluator's evaluation, which must be one that a guard can act on.
 
     Raises:
-        DemurError: It gave something else, or no verdict for want of a threshold.
+        DemurError: The evaluator returned another value, or gave no verdict because it has no
+            threshold.
     """
     evaluation = as_evaluation(name, outcome)
     if evaluation.finding == "scored":
@@ -30,10 +31,10 @@ def as_verdict(name: str, outcome: Outcome[object]) -> Evaluation:
 
 
 def as_evaluation(name: str, outcome: Outcome[object]) -> Evaluation:
-    """What an evaluator gave, or an undetermined evaluation where it raised.
+    """Return an evaluator's evaluation, or an undetermined one if the evaluator raised an error.
 
     Raises:
-        DemurError: It gave something else.
+        DemurError: The evaluator returned a value that is not an `Evaluation`.
     """
     if outcome.error is not None:
         why = f"it raised {outcome.error}"
@@ -45,21 +46,21 @@ def as_evaluation(name: str, outcome: Outcome[object]) -> Evaluation:
             "is a Runnable from Sample to Evaluation"
         )
     try:
-        return Evaluation.model_validate(dict(judgement))  # a copy may hold anything: "false", NaN
+        return Evaluation.model_validate(dict(judgement))  # `model_copy` does not validate
     except ValidationError as error:
         wrong = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, wrong["loc"]))
-        why = f"it gave an evaluation that is none: {where}: {wrong['msg']}"
+        why = f"it returned an invalid evaluation: {where}: {wrong['msg']}"
         return Evaluation(name=name, error=why, explanation=why)
 
 
 def warn_of(evaluation: Evaluation, sample: Sample) -> None:
-    """Log that an evaluator could not decide, so that an outage does not pass for caution.
+    """Log that an evaluator could not decide, so that an outage does not look like caution.
 
-    It is logged once a minute for each evaluator and reason. No text of an answer is in it, and
-    nothing that a provider said.
+    The warning is logged at most once a minute for each evaluator and reason. It holds no text of
+    an answer and no message of a provider.
     """
-    reason = evaluation.cause or "it tells no kind of error; its own words are in the trace"
+    reason = evaluation.cause or "the kind of error is unknown, and its message is in the trace"
     found = (
         "" if sample.contexts else " The guard found no contexts: contexts= says where they are."
     )
@@ -74,16 +75,19 @@ def warn_of(evaluation: Evaluation, sample: Sample) -> None:
 
 
 def no_verdict(name: str) -> str:
-    """What is wrong with an evaluator that only scores."""
+    """Return the error message about an evaluator that gives scores but no verdict."""
     return (
         f"{name} scores answers but decides nothing (`passed` is None), so a guard cannot act on "
-        "it: give it a threshold; to a function or a Runnable with as_evaluator(function, "
+        "it: give it a threshold; for a function or a Runnable, use as_evaluator(function, "
         "threshold=...) of demur.evaluators"
     )
 
 
 def accepts(evaluation: Evaluation, on_abstain: OnAbstain = "pass") -> bool:
-    """Whether an evaluation lets an answer through: it passed, or there was nothing to check."""
+    """Return whether an evaluation lets an answer through.
+
+    It does if the answer passed. If there was nothing to check, `on_abstain` decides.
+    """
     finding = evaluation.finding
     return finding == "passed" or (finding == "nothing_to_check" and on_abstain == "pass")
 
@@ -91,12 +95,13 @@ def accepts(evaluation: Evaluation, on_abstain: OnAbstain = "pass") -> bool:
 def verdict_of(
     evaluations: Sequence[Evaluation], on_abstain: OnAbstain = "pass", evaluators: int = 1
 ) -> Verdict:
-    """The verdict on an answer. A failure weighs most, then what could not be decided.
+    """Return the verdict on an answer. A failure weighs most, then an undetermined evaluation.
 
     Args:
-        evaluations: Of the answer, or of each of its sentences in turn.
+        evaluations: The evaluations of the answer, or those of each of its sentences in turn.
         on_abstain: See `Guard`.
-        evaluators: How many there are, with an evaluation each of the answer or of a sentence.
+        evaluators: The number of evaluators. Each of them gave one evaluation of the answer or of
+            each sentence.
     """
     findings = [evaluation.finding for evaluation in evaluations]
     by_evaluator = (set(findings[at::evaluators]) for at in range(evaluators))
@@ -108,8 +113,8 @@ def verdict_of(
 
 
 def feedback_on(attempt: Attempt, number: int = 1, instruction: str = "") -> Feedback:
-    """Why an attempt was not let through."""
-    # What failed though no evaluation rejects it has failed because it states nothing.
+    """Return why an attempt was not let through."""
+    # An answer that failed without a rejecting evaluation failed because it states nothing.
     rejected = any(evaluation.finding == "failed" for evaluation in attempt.evaluations)
     on_abstain: OnAbstain = "fail" if attempt.verdict == "failed" and not rejected else "pass"
     return Feedback(

@@ -1,4 +1,4 @@
-"""A retriever that finds more when the chain around it answers again."""
+"""Have a chain's retriever find more documents when the chain answers again."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from pydantic import Field
 from demur.shapes import distinct
 
 _DEFAULT_K = 4
-"""Of LangChain's vector stores."""
+"""The number of documents that LangChain's vector stores return by default."""
 
 
 class Widening:
-    """What retrievers in one run of a guarded chain are to search for besides."""
+    """Hold the queries that the retrievers in one run of a guarded chain add to their own."""
 
     def __init__(self, queries: Mapping[str, Sequence[str]]) -> None:
-        """`queries` are by the retriever's key; there are none in the first run."""
+        """Make the queries available, by the key of the retriever. The first run has none."""
         self._queries = queries
         self._outer = _widening.get()
         self.met: set[str] = set()
-        """The keys of the widened retrievers that were asked, so that another run finds more."""
+        """The keys of the widened retrievers that were asked, which could find more in another
+        run."""
 
     def meet(self, key: str) -> tuple[str, ...]:
-        """Take note of a widened retriever; what it is to search for besides."""
+        """Note that a widened retriever was asked, and return the queries that it is to add."""
         self.met.add(key)
         return (*self._queries.get(key, ()), *(self._outer.meet(key) if self._outer else ()))
 
@@ -45,7 +46,7 @@ _widening: ContextVar[Widening | None] = ContextVar("demur_widening", default=No
 
 @contextmanager
 def while_widening(widening: Widening) -> Iterator[None]:
-    """Have retrievers that run in the block, and in what it sets off, know of it."""
+    """Make the queries known to retrievers that run in the block, or in work that it starts."""
     token = _widening.set(widening)
     try:
         yield
@@ -54,18 +55,18 @@ def while_widening(widening: Widening) -> Iterator[None]:
 
 
 def in_a_guarded_chain() -> bool:
-    """Whether this runs in a guarded chain, so that another guard judges what comes of it."""
+    """Return whether this code runs in a guarded chain, so that another guard judges its result."""
     return _widening.get() is not None
 
 
 def widen(retriever: Runnable[str, Any], *, factor: int = 2) -> BaseRetriever:
     """Have a chain's retriever find more when a guard has the chain answer again.
 
-    In the first run of a guarded call, and outside of one, it does what `retriever` does. In the
-    runs after a `Retrieve` of it, it is asked about each failed claim as well, and returns `factor`
-    times as many documents for each query where it has a `k` that can be told: a LangChain vector
-    store's retriever, or one with a field `k` or `top_k`. Calls at the same time know nothing of
-    each other.
+    The result does what `retriever` does in the first run of a guarded call, and outside of guarded
+    calls. In a run that follows a `Retrieve` with this retriever, it also searches for each failed
+    claim. In such a run it returns `factor` times as many documents for each query, if their number
+    can be set. That is so for a retriever of a LangChain vector store, and for one with a field `k`
+    or `top_k`. Concurrent calls do not affect each other.
 
     Examples:
         >>> wide = widen(retriever)
@@ -74,11 +75,11 @@ def widen(retriever: Runnable[str, Any], *, factor: int = 2) -> BaseRetriever:
 
     Args:
         retriever: A Runnable from a query to documents.
-        factor: By how much k is raised, at least 1.
+        factor: The factor for the number of documents, at least 1.
 
     Raises:
         ValueError: `factor` is below 1.
-        TypeError: `retriever` is no Runnable.
+        TypeError: `retriever` is not a Runnable.
     """
     if not isinstance(retriever, Runnable):
         raise TypeError(
@@ -91,12 +92,12 @@ def widen(retriever: Runnable[str, Any], *, factor: int = 2) -> BaseRetriever:
 
 
 class Widened(BaseRetriever):
-    """What `widen` returns."""
+    """Find more documents in a run that follows a `Retrieve`, as `widen` describes."""
 
     retriever: Runnable[str, Any]
     factor: int = Field(ge=1)
     key: str = Field(default_factory=lambda: uuid4().hex, repr=False)
-    """By which a `Retrieve` means it, and each copy of it."""
+    """The key by which a `Retrieve` refers to this retriever and to its copies."""
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
@@ -113,7 +114,7 @@ class Widened(BaseRetriever):
         return results[0] if len(results) == 1 else list(distinct(chain(*results)))
 
     def _wider(self, query: str) -> tuple[Runnable[str, Any], list[str]]:
-        """The retriever to ask, and what to ask it."""
+        """Return the retriever to ask, and the queries."""
         widening = _widening.get()
         queries = () if widening is None else widening.meet(self.key)
         if not queries:
@@ -122,7 +123,7 @@ class Widened(BaseRetriever):
 
 
 def _raised(retriever: Runnable[str, Any], factor: int) -> Runnable[str, Any]:
-    """A copy of a retriever that returns more, or the same one where nobody can tell it to."""
+    """Return a copy of a retriever that returns more, or the same one if that cannot be set."""
     if not isinstance(retriever, BaseRetriever):
         return retriever
     options = getattr(retriever, "search_kwargs", None)

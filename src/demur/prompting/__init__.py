@@ -1,9 +1,8 @@
-"""Prompts whose texts can give no instructions, and labels read from log-probabilities.
+"""Build prompts whose texts can give no instructions, and read labels from log-probabilities.
 
-What the room promises to the others: a text under judgement stands between delimiters that it
-cannot forge, in every `Prompt` and without anybody's having to think of it; what a model repeats of
-the delimiters is taken out of its reply; a label's probability is that of its first token, less the
-model's bias where that was measured.
+In every `Prompt`, a text under judgement stands between delimiters that it cannot forge, without
+any effort by the caller. Delimiters that a model repeats are removed from its reply. A label's
+probability is that of its first token, less the model's bias if that was measured.
 """
 
 from demur.prompting.isolation import as_shown as as_shown
@@ -18,7 +17,7 @@ from demur.prompting.logprobs import probabilities as probabilities
 from demur.prompting.logprobs import word_share as word_share
 from demur.prompting.prompts import Example, Prompt
 
-__all__ = [  # what is not named here serves other rooms, and is not promised
+__all__ = [  # other names serve other rooms and are not part of the public interface
     "Example",
     "Prompt",
 ]

@@ -1,4 +1,4 @@
-"""Labels by the log-probabilities of the first token, for models whose words are biased."""
+"""Read labels from the log-probabilities of the first token, for models with biased words."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from demur.schema import ClaimLabel
 
 @dataclass(frozen=True)
 class Calibration:
-    """Fixed pairs of reference and claim on which a model's bias for each label is measured."""
+    """Hold pairs of reference and claim on which a model's bias for each label is measured."""
 
     cases: tuple[tuple[str, str], ...]
 
 
 def label_logprobs(first_token: Mapping[str, float] | None) -> Mapping[ClaimLabel, float]:
-    """The log-probability of each label, by the tokens that begin its word.
+    """Return the log-probability of each label, from the tokens that begin its word.
 
     Args:
-        first_token: Log-probabilities of the likeliest first tokens of a reply.
+        first_token: The log-probabilities of the most likely first tokens of a reply.
 
     Returns:
-        One log-probability per label; a label that is not among the tokens gets the lowest of
-        theirs, which bounds it from above.
+        One log-probability for each label. A label that is not among the tokens gets the lowest of
+        their values, which is an upper bound.
 
     Raises:
-        UndeterminedError: There are none.
+        UndeterminedError: There are no log-probabilities, or no label is among the tokens.
     """
     if not first_token:
         raise UndeterminedError(
@@ -48,19 +48,24 @@ def label_logprobs(first_token: Mapping[str, float] | None) -> Mapping[ClaimLabe
 
 
 _LEAST_SAID = 0.5
-"""Below this share of all first tokens, a reply was to begin with neither word."""
+"""The smallest probability that the first token begins one of the two words. A less likely reply
+was going to begin with another word."""
 
 
 def word_share(first_token: Mapping[str, float] | None, word: str, other: str) -> float:
-    """The probability that a reply begins with one word and not with another, in [0, 1].
+    """Return the probability, in [0, 1], that a reply begins with `word` and not with `other`.
+
+    Tokens that begin neither word, or both, are left out.
 
     Args:
-        first_token: Log-probabilities of the likeliest first tokens of a reply.
-        word: The one, in lower case. A token counts that begins it, but not the other.
-        other: The other one.
+        first_token: The log-probabilities of the most likely first tokens of a reply.
+        word: The word, in lower case. A token counts for it if it begins this word and not the
+            other.
+        other: The other word, in lower case.
 
     Raises:
-        UndeterminedError: There are none, or most of their probability is on other words.
+        UndeterminedError: There are no log-probabilities, or most of the probability is on other
+            words.
     """
     if not first_token:
         raise UndeterminedError("the endpoint gives no log-probabilities: choose by='words'")
@@ -73,14 +78,14 @@ def word_share(first_token: Mapping[str, float] | None, word: str, other: str) -
     said = mass[word] + mass[other]
     if said < _LEAST_SAID:
         raise UndeterminedError(
-            f"the reply begins with {word} or {other} by a probability of {said:.2f} only, "
-            f"expected {_LEAST_SAID} at least: choose by='words'"
+            f"the probability that the reply begins with {word} or {other} is only {said:.2f}, "
+            f"expected at least {_LEAST_SAID}: choose by='words'"
         )
     return mass[word] / said
 
 
 def mean_bias(measured: Sequence[Mapping[ClaimLabel, float]]) -> Mapping[ClaimLabel, float]:
-    """Each label's mean log-probability, less the mean over the labels."""
+    """Return each label's mean log-probability, less the mean over the labels."""
     means = {
         label: sum(probabilities[label] for probabilities in measured) / len(measured)
         for label in ClaimLabel
@@ -90,7 +95,7 @@ def mean_bias(measured: Sequence[Mapping[ClaimLabel, float]]) -> Mapping[ClaimLa
 
 
 def probabilities(logprobs: Mapping[ClaimLabel, float]) -> dict[ClaimLabel, float]:
-    """The softmax over the labels."""
+    """Return the softmax of the log-probabilities over the labels."""
     top = max(logprobs.values())
     weights = {label: math.exp(value - top) for label, value in logprobs.items()}
     total = sum(weights.values())

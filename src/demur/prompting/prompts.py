@@ -1,4 +1,4 @@
-"""A prompt: instructions, examples, and texts that can give no instructions."""
+"""Build prompts from instructions, examples, and texts that can give no instructions."""
 
 from __future__ import annotations
 
@@ -13,38 +13,39 @@ from demur.prompting.isolation import isolate
 
 @dataclass(frozen=True)
 class Example:
-    """An earlier turn of a prompt: what was asked, and what was answered."""
+    """Hold an earlier turn of a prompt: a question and its reply."""
 
     values: tuple[tuple[str, str], ...]
-    """Fields and their texts."""
+    """The fields of the question and their texts."""
     reply: str
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """Instructions, and the texts they are about, each between delimiters of its own."""
+    """Hold instructions and the fields of texts, each shown between delimiters of its own."""
 
     system: str
     """The instructions, the same for every request."""
     fields: tuple[str, ...]
-    """What is shown, in this order. A server that keeps prefixes reads what comes first, and is the
-    same in the next request, only once: so the reference stands before the claim."""
+    """The names of the texts, in the order in which they are shown. Put first what is the same in
+    the next request, such as the reference before the claim: a server that caches prefixes reads it
+    once."""
     examples: tuple[Example, ...] = ()
     closing: str = ""
-    """A last line of every request: a small model follows what it read last."""
+    """The last line of every request, since a small model follows what it read last."""
 
     def messages(self, **values: str | None) -> list[BaseMessage]:
-        """The prompt about these texts; fields without text are left out."""
+        """Return the messages for these texts, by field; fields without a text are left out."""
         turns: list[BaseMessage] = [SystemMessage(self.system)]
         for question, reply in _examples(self):
             turns += [HumanMessage(question), AIMessage(reply)]
         return [*turns, HumanMessage(_shown(self, values))]
 
 
-# Not kept with the prompt, since it would be pickled with it, and the delimiters are a process's.
+# Not kept on the prompt, because it would be pickled, and delimiters differ between processes.
 @lru_cache(maxsize=256)
 def _examples(prompt: Prompt) -> list[tuple[str, str]]:
-    """What was asked and what was answered, once for all requests."""
+    """Return the question and the reply of each example, built once for all requests."""
     return [(_shown(prompt, dict(example.values)), example.reply) for example in prompt.examples]
 
 
