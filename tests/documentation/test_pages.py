@@ -15,13 +15,20 @@ from support.louvre import serve
 from support.openai_server import OpenAIServer, openai_server
 from support.pages import DOCS, ROOT, fences, indented, run
 
-PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted(ROOT.glob("integrations/*/README.md")),
+    ROOT / "research" / "README.md",
+    *sorted(DOCS.rglob("*.md")),
+]
 ELSEWHERE = {
     "README.md": "tests/real/test_readme.py",
     "docs/fine-tuning.md": "tests/exemplars/test_finetuning.py",
     "docs/llama-index.md": "tests/packaging/test_llama_index.py",
     "docs/ray.md": "tests/packaging/test_ray.py",
     "docs/web-service.md": "tests/guard/test_web_service.py",
+    "integrations/llama-index/README.md": "tests/packaging/test_llama_index.py",
+    "integrations/ray/README.md": "tests/packaging/test_ray.py",
 }
 """Pages whose Python another test runs, with parts that it needs there."""
 WITH_PYTHON = [
@@ -56,7 +63,7 @@ def test_every_example_runs_and_prints_what_the_page_says(page: Path, place: Ope
 
 @pytest.mark.parametrize("page", ELSEWHERE)
 def test_what_is_run_elsewhere_is_named_there(page: str) -> None:
-    assert Path(page).name in (ROOT / ELSEWHERE[page]).read_text(encoding="utf-8")
+    assert Path(page).stem in (ROOT / ELSEWHERE[page]).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
