@@ -99,7 +99,7 @@ def test_one_that_says_nothing_tells_nothing_and_takes_no_threshold() -> None:
     plain = Plain(found=Evaluation(name="p", score=1.0))
     assert plain.fingerprints == {}
     assert plain.invoke({"answer": "a"}).fingerprints == {}
-    with pytest.raises(ValueError, match=r"Mine does not tell.*define its property `fingerprints`"):
+    with pytest.raises(ValueError, match=r"Mine, which does not say.*its property `fingerprints`"):
         Mine(threshold=threshold(model="m"))
     with pytest.raises(ValueError, match="define its property"):
         Mine(threshold=threshold())

@@ -1,8 +1,11 @@
-"""The evaluators: Runnables from `Sample` to `Evaluation`, and what they are made of.
+"""Score answers: the evaluators are Runnables that turn a `Sample` into an `Evaluation`.
 
-What the room promises to the others: an evaluator makes no request but through `demur.runtime`, and
-shows no judged text but through a `Prompt`; what could not be decided has an `error` and neither
-score nor label; an evaluation tells by its `fingerprints` what its score depends on.
+This room promises the other rooms:
+
+- An evaluator sends every request through `demur.runtime`, and shows a judged text to a model only
+  in a `Prompt`.
+- An evaluation that could not be decided has an `error`, and neither score nor label.
+- The `fingerprints` of an evaluation say what its score depends on.
 """
 
 from demur.evaluators.accepted import EvaluatorLike, as_evaluator
@@ -58,7 +61,7 @@ from demur.evaluators.whole_answer import (
     SelfContradictionPrompts,
 )
 
-__all__ = [  # what is not named here serves other rooms, and is not promised
+__all__ = [  # other names serve other rooms and are not part of the public interface
     "FEWL",
     "AllFalse",
     "AnswerRelevance",

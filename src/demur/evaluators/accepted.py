@@ -1,4 +1,4 @@
-"""What is accepted as an evaluator: functions, Runnables and judges of other libraries."""
+"""Make evaluators of functions, Runnables, and judges of other libraries."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from demur.schema import Evaluation, Sample, Threshold
 from demur.shapes import kind_of
 
 EvaluatorLike: TypeAlias = Runnable[Any, Any] | Callable[..., Any] | Metric
-"""What guards and handlers take as an evaluator. `as_evaluator` says what each kind means."""
+"""Anything that guards and handlers accept as an evaluator. `as_evaluator` describes each kind."""
 
 _MISTAKES = (TypeError, AttributeError, NameError, NotImplementedError)
 
 
-class NotAnEvaluation(DemurError):  # noqa: N818  # what was returned, not what went wrong
-    """A judge returned something that says nothing about an answer."""
+class NotAnEvaluation(DemurError):  # noqa: N818  # it names what was returned
+    """Report that a judge returned something that says nothing about an answer."""
 
 
 class Judge(FrozenRunnable[Sample | Mapping[str, Any], Evaluation]):
-    """A Runnable that returns a decision, a score or an evaluation, as an evaluator."""
+    """Make an evaluator of a Runnable that returns a decision, a score or an evaluation."""
 
     judge: Runnable[Any, Any]
     threshold: float | None = None
@@ -44,7 +44,7 @@ class Judge(FrozenRunnable[Sample | Mapping[str, Any], Evaluation]):
 
     @property
     def claim_level(self) -> bool:
-        """Whether it judges claim by claim."""
+        """Return whether the wrapped Runnable judges claim by claim."""
         return bool(getattr(self.judge, "claim_level", False))
 
     def invoke(
@@ -56,8 +56,8 @@ class Judge(FrozenRunnable[Sample | Mapping[str, Any], Evaluation]):
         """Judge a sample.
 
         Raises:
-            DemurError: What was returned is neither a decision, a score nor an evaluation.
-            Exception: As the judge raises.
+            DemurError: The judge returned neither a decision, a score nor an evaluation.
+            Exception: The judge raised it.
         """
         sample = as_sample(input)
         if _only_async(self.judge):
@@ -70,7 +70,7 @@ class Judge(FrozenRunnable[Sample | Mapping[str, Any], Evaluation]):
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> Evaluation:
-        """As `invoke`, natively asynchronous."""
+        """Judge a sample as `invoke` does, natively asynchronous."""
         return self._read(await self.judge.ainvoke(as_sample(input), config, **kwargs))
 
     def _read(self, said: object) -> Evaluation:
@@ -86,7 +86,7 @@ class Judge(FrozenRunnable[Sample | Mapping[str, Any], Evaluation]):
     def _evaluation(self, said: object) -> Evaluation:
         opinion = said if isinstance(said, Opinion) else Opinion(said)
         name, value, why = self.get_name(), opinion.value, opinion.why
-        if getattr(value, "ndim", None) == 0:  # a number of numpy's or torch's
+        if getattr(value, "ndim", None) == 0:  # a scalar of NumPy or PyTorch
             value = value.item()  # type: ignore[attr-defined]  # it has both
         if isinstance(value, bool):
             return Evaluation(name=name, passed=value, explanation=why)
@@ -108,8 +108,8 @@ def as_evaluator(
 ) -> Runnable[Any, Evaluation]:
     """Make an evaluator of anything that judges answers.
 
-    Guards and handlers do so with all that they are given. Call it yourself to give a threshold to
-    what returns scores, or to give a name.
+    Guards and handlers call this for every evaluator that you give them. Call it yourself to give a
+    threshold to a judge that returns scores, or to name a judge.
 
     Examples:
         >>> def cites(sample):
@@ -119,22 +119,24 @@ def as_evaluator(
     Args:
         judge: A function of a `Sample`, sync or async, or an object that is called like one. It
             returns whether the answer passes (a bool), a score (a float, higher is better) or an
-            `Evaluation`; None and NaN make an undetermined one. A Runnable is taken like a
-            function, and an evaluator of demur's is returned as it is. Evaluators of openevals and
-            ragas' metrics of single turns are taken too. If they need something that the sample
-            lacks, the evaluation is undetermined.
-        threshold: The score from which an answer passes. Without one a score decides nothing, which
-            a guard refuses and a handler records.
-        name: Its name. None: that of the function, of the metric, or of the object's class.
+            `Evaluation`. None and NaN make the evaluation undetermined. A Runnable is treated like
+            a function, and one of demur's evaluators is returned as it is. Evaluators of openevals
+            and single-turn metrics of ragas are accepted too. If they need something that the
+            sample lacks, the evaluation is undetermined.
+        threshold: The lowest score with which an answer passes. Without a threshold, a score
+            decides nothing: a guard refuses such an evaluator, and a handler records its scores.
+        name: The name of the evaluator. None: the name of the function, of the metric, or of the
+            object's class.
 
     Returns:
         A Runnable from `Sample` to `Evaluation`. It raises what `judge` raises. In a sync call, an
-        async function runs in an event loop of its own, a new one each time.
+        async function runs in a new event loop each time.
 
     Raises:
-        TypeError: It is none of these, or a class; or it cannot be called with a `Sample` alone.
-        ValueError: The threshold is not a finite number, or an evaluator that has arguments of its
-            own for threshold and name was given these here.
+        TypeError: `judge` is none of these or is a class, or it cannot be called with a `Sample`
+            alone.
+        ValueError: The threshold is not a finite number. Or `judge` is one of demur's evaluators,
+            which take threshold and name themselves, and `threshold` or `name` was given here.
     """
     if isinstance(judge, Evaluator):
         if threshold is not None or name is not None:
@@ -154,13 +156,13 @@ def as_evaluator(
 def as_evaluators(
     given: Iterable[EvaluatorLike | Sequence[EvaluatorLike]],
 ) -> tuple[Runnable[Any, Any], ...]:
-    """Make evaluators of what was given, singly or in lists.
+    """Make evaluators of judges that are given singly or in lists.
 
     Returns:
-        The evaluators in their order. Functions of the same name are numbered.
+        The evaluators in their order. Functions with the same name get numbers.
 
     Raises:
-        TypeError: As `as_evaluator` does.
+        TypeError: `as_evaluator` refuses a judge.
     """
     singly: list[Any] = []
     for item in given:
@@ -174,27 +176,28 @@ def as_evaluators(
             evaluator = evaluator.model_copy(update={"name": f"{name} {number}"})
         taken.add(evaluator.get_name())
         evaluators.append(evaluator)
-    learn(evaluators)  # their models' keys, which no record is to hold
+    learn(evaluators)  # registers their models' keys, so that no record holds one
     return tuple(evaluators)
 
 
 def decides_nothing(evaluator: Runnable[Any, Any]) -> bool:
-    """Whether it is known, before it has judged, that an evaluator only scores."""
+    """Return whether it is known, before it has judged, that an evaluator only scores."""
     if isinstance(evaluator, Judge) and evaluator.threshold is None:
         evaluator = evaluator.judge
     return getattr(evaluator, "threshold", 0) is None
 
 
 def is_mistake(evaluator: Runnable[Any, Any], error: Exception) -> bool:
-    """Whether what an evaluator raised tells of a mistake in the program, for its author to see.
+    """Return whether an exception of an evaluator shows a mistake in the program.
 
-    That is the case when it returned something that is no evaluation, and when an error such as
-    `TypeError` comes before its first evaluation. One that comes later is a failure to judge.
+    That is the case when the evaluator returned something that is no evaluation. It is also the
+    case when an error such as `TypeError` comes before the evaluator's first evaluation. A later
+    error of this kind is a failure to judge.
     """
     if isinstance(error, NotAnEvaluation):
         return True
     is_new = isinstance(evaluator, (Judge, Evaluator)) and not evaluator._learnt.judged
-    # A garbled reply of an endpoint can end in a TypeError too.
+    # A garbled reply of an endpoint can raise a TypeError too.
     return is_new and isinstance(error, _MISTAKES) and not is_retryable(error)
 
 
@@ -230,8 +233,8 @@ def _refuse_signature(function: Callable[..., Any]) -> None:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return  # some builtins do not tell theirs
-    # Those that LangChain passes to whoever has them.
+        return  # some builtins have no signature
+    # LangChain passes these to functions that declare them.
     passed = {name: None for name in ("config", "run_manager") if name in signature.parameters}
     try:
         signature.bind(None, **passed)
@@ -245,7 +248,7 @@ def _refuse_signature(function: Callable[..., Any]) -> None:
 
 
 def _required(made: type) -> list[str]:
-    """What an instance is made of, at least."""
+    """Return the names of the arguments that a class requires."""
     try:
         parameters = inspect.signature(made).parameters.values()
     except (TypeError, ValueError):
@@ -255,7 +258,7 @@ def _required(made: type) -> list[str]:
 
 
 def _name_of(judge: Any) -> str:
-    """The name that comes by itself."""
+    """Return the name that an evaluator gets if you give none."""
     if isinstance(judge, Runnable):
         return judge.get_name()
     if isinstance(judge, partial):
@@ -266,7 +269,7 @@ def _name_of(judge: Any) -> str:
     name = getattr(judge, "__name__", type(judge).__name__)
     if name == "<lambda>":
         return "lambda"
-    # Of a function that another one makes, that one's name tells more than "_wrapped".
+    # For a closure such as "_wrapped", the name of the function that made it says more.
     made = getattr(judge, "__qualname__", name).split(".<locals>")[0]
     return made if name.startswith("_") and made else name
 
@@ -274,8 +277,8 @@ def _name_of(judge: Any) -> str:
 def _number(threshold: float | None) -> float | None:
     if isinstance(threshold, Threshold):
         raise ValueError(
-            "a Threshold holds for the scores of an evaluator that tells its fingerprints, which "
-            f"functions do not: pass its number, threshold={threshold.value!r}"
+            "threshold: a Threshold is bound to the fingerprints of an evaluator, and a function "
+            f"has none: pass its number, threshold={threshold.value!r}"
         )
     if threshold is None:
         return None
@@ -287,7 +290,7 @@ def _number(threshold: float | None) -> float | None:
 
 
 def _only_async(judge: Runnable[Any, Any]) -> bool:
-    """Whether it is made of a coroutine function, and so cannot be called without a loop."""
+    """Return whether a Runnable is made of a coroutine function, and so needs an event loop."""
     if isinstance(judge, RunnableBindingBase):
         return _only_async(judge.bound)
     if isinstance(judge, RunnableSequence):

@@ -1,4 +1,4 @@
-"""Evaluator: a Runnable from Sample to Evaluation."""
+"""Define the bases of all evaluators, which are Runnables from `Sample` to `Evaluation`."""
 
 from __future__ import annotations
 
@@ -19,37 +19,46 @@ from demur.schema import Claim, Evaluation, Sample
 
 @dataclass
 class Learnt:
-    """What is known of an evaluator since it has judged. No part of what makes two equal."""
+    """Hold what is known of an evaluator once it has judged; equality ignores it."""
 
     judged: bool = field(default=False, compare=False)
-    """Whether it has returned an evaluation."""
+    """Whether the evaluator has returned an evaluation."""
     fingerprints: dict[str, str] | None = field(default=None, compare=False)
-    """What it said of itself, once it was asked."""
+    """The evaluator's fingerprints, or None before they are first asked for."""
 
 
 class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
-    """Base of the evaluators: a Runnable from a sample, or a mapping with its fields."""
+    """Score answers: the base of all evaluators, a Runnable from a sample to an evaluation.
+
+    The sample may also be given as a mapping with the fields of `Sample`.
+    """
 
     _learnt: Learnt = PrivateAttr(default_factory=Learnt)
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What its scores depend on beside the sample, by name, each in a text.
+        """Return what the scores depend on beside the sample, as texts by name.
 
-        Models, prompts, similarity, the class and those of its options that change a score: each in
-        a text that tells it from others, and holds no key. Equal ones mean that scores may be
-        compared, so a `Threshold` is taken only where they are those that it is bound to; and every
-        evaluation carries them. What decides on a score (`threshold`, an aggregation) is no part.
+        The texts identify the models, the prompts, the similarity, the class, and the options that
+        change a score. They hold no key. What only decides on a score, such as `threshold` or an
+        aggregation, is not among them.
 
-        An evaluator of your own tells nothing, {}, until it defines this property, and takes no
-        `Threshold` until then: with its class alone, the thresholds of one model would be taken for
-        those of another. It is asked once, so its texts must not change.
+        Scores with equal fingerprints can be compared. So an evaluator accepts a `Threshold` only
+        if the threshold is bound to the evaluator's own fingerprints, and every evaluation carries
+        them.
+
+        An evaluator of your own returns {} until you define this property, and accepts no
+        `Threshold` until then. The name of the class alone would not tell one model's thresholds
+        from another's. demur reads the property once, so the texts must not change.
         """
         return {}
 
     @property
     def claim_level(self) -> bool:
-        """Whether it judges claim by claim, so that an answer can be judged in parts."""
+        """Return whether the evaluator judges claim by claim.
+
+        Then it can also judge an answer in parts, such as sentence by sentence.
+        """
         return False
 
     @abstractmethod
@@ -57,12 +66,12 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
         """Judge a sample.
 
         Raises:
-            UndeterminedError: Nothing can be decided.
+            UndeterminedError: The evaluator cannot decide.
         """
 
     def _work(self, input: Sample | Mapping[str, Any]) -> Steps[Evaluation]:
         sample = as_sample(input)
-        # Here for all evaluators: none compares or shows letters that only look like others.
+        # In plain letters for every evaluator, so that look-alike letters change no score.
         plain = unstyled(sample)
         try:
             evaluation = yield from self._steps(sample if plain is None else plain.sample)
@@ -92,7 +101,7 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
         return output.model_copy(update=changes)
 
     def _fingerprints(self) -> dict[str, str]:
-        """As `fingerprints`, worked out once: weights and prompts are hashed for them."""
+        """Return `fingerprints`, computed once because weights and prompts are hashed for them."""
         if self._learnt.fingerprints is None:
             self._learnt.fingerprints = _as_texts(self.fingerprints)
         return self._learnt.fingerprints
@@ -100,35 +109,35 @@ class Evaluator(Stepwise[Sample | Mapping[str, Any], Evaluation]):
 
 @dataclass(frozen=True)
 class ExtractedClaims:
-    """The claims of an answer, and what they are to be held against."""
+    """Hold the claims of an answer and the sample whose references they are checked against."""
 
     sample: Sample
-    """With the references, also where the evaluator had to find them."""
+    """The sample with its references, including those that the evaluator retrieved."""
     claims: tuple[Claim, ...]
-    """Those that are to be labelled."""
+    """The claims to be labelled."""
     details: Mapping[str, Any] = field(default_factory=dict)
     unfit: tuple[Claim, ...] = ()
-    """Those that cannot be labelled by anyone, each with its error. They count as claims without a
-    label. With `claims` at least one."""
+    """The claims that no stage can label, each with its error. They count as claims without a
+    label. `claims` and `unfit` together hold at least one claim."""
 
 
 @dataclass(frozen=True)
 class LabelledClaims:
-    """Claims with their labels."""
+    """Hold claims with their labels."""
 
     claims: tuple[Claim, ...]
     confidence: tuple[float, ...]
-    """For each claim how sure its label is, in [0, 1]: 1 where the evaluator gives no probability,
-    0 where there is no label."""
+    """For each claim, how sure its label is, in [0, 1]. It is 1 if the evaluator gives no
+    probability, and 0 if there is no label."""
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
 class ClaimEvaluator(Evaluator):
-    """Base of the evaluators that judge claim by claim: the parts that a cascade puts together."""
+    """Judge answers claim by claim: the base of such evaluators, in parts that a cascade uses."""
 
     @property
     def claim_level(self) -> bool:
-        """It does."""
+        """Return True: the evaluator judges claim by claim."""
         return True
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
@@ -141,18 +150,18 @@ class ClaimEvaluator(Evaluator):
 
     @abstractmethod
     def _find(self, sample: Sample) -> Steps[ExtractedClaims | Evaluation]:
-        """Find the claims; or the evaluation of an answer that has none."""
+        """Find the claims, or return the evaluation of an answer that has no claims."""
 
     @abstractmethod
     def _label(self, sample: Sample, claims: Sequence[Claim]) -> Steps[LabelledClaims]:
-        """Label claims of a sample that has references, whatever labels they have."""
+        """Label claims against the sample's references, whatever labels the claims have."""
 
     @abstractmethod
     def _conclude(self, claims: Sequence[Claim], details: Mapping[str, Any]) -> Evaluation:
-        """Judge the answer by its claims' labels.
+        """Judge the answer by the labels of its claims.
 
         Raises:
-            UndeterminedError: Labels are missing that could matter.
+            UndeterminedError: The missing labels could change the decision.
         """
 
 
@@ -168,7 +177,7 @@ def _as_texts(fingerprints: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def _with_paths(evaluation: Evaluation, sample: Sample) -> Evaluation:
-    """The evaluation, whose claims name the values of a structured answer that they stand in."""
+    """Add to each claim the path of the value of a structured answer that the claim stands in."""
     if places(sample.answer) is None:
         return evaluation
     claims = [
@@ -183,5 +192,5 @@ def _with_paths(evaluation: Evaluation, sample: Sample) -> Evaluation:
 
 
 def as_sample(input: Sample | Mapping[str, Any]) -> Sample:
-    """The sample itself, or the one that a mapping describes."""
+    """Return the sample itself, or the sample that a mapping describes."""
     return input if isinstance(input, Sample) else Sample.model_validate(input)

@@ -1,4 +1,4 @@
-"""Cascade: cheap evaluators first, expensive ones for the claims that those leave open."""
+"""Ask cheap evaluators first, and expensive ones only about the claims that stay open."""
 
 from __future__ import annotations
 
@@ -20,23 +20,29 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Cascade(Evaluator):
-    """Judge by the cheapest evaluator first, and ask a dearer one only about what that leaves open.
+    """Ask the cheapest evaluator first, and a more expensive one only about what is still open.
 
     The first stage that judges claim by claim, as `RefChecker` does, finds the claims. A claim is
-    settled when a stage gives it a label and is sure of it; the last stage need not be sure. The
-    next stage is asked about the claims that are not settled, and only if their labels could change
-    whether the answer passes, by the rule of the last stage that judges claim by claim. A claim
-    that stays open has no label (its `error` says so), and `details["score_bounds"]` tells between
-    which values the score lies.
+    settled when a stage gives it a label and is sure of the label; the last stage need not be sure.
+    The next stage is asked about the open claims, and only if their labels could change whether the
+    answer passes. The rule for that is the one of the last stage that judges claim by claim. A
+    claim that stays open has no label, and its `error` says why. Then `details["score_bounds"]` has
+    the lowest and the highest value that the score can have.
 
-    A stage that judges answers as a whole decides, or leaves the answer to the next stage; so does
-    a stage that finds nothing to check, whatever it judges. The evaluation is that of the stage
-    that decided: see there for `score` and `label`. It is undetermined when no stage could decide,
-    and "Abstain" only if every stage found nothing to check. `details["stages"]` lists the stages
-    that were asked, with the number of claims put to each (None: the whole answer) and the
-    `finding` after it; usage is the sum, and
-    `details["usage_by_stage"]` has it by call and number of the stage. A `Threshold` of a stage
-    guarantees nothing here, where the stage sees only a part of the answers, or of their claims.
+    A stage that judges answers as a whole decides, or leaves the answer to the next stage. So does
+    any stage that finds nothing to check.
+
+    The evaluation is that of the stage that decided: the docstring of that evaluator describes
+    `score` and `label`. It is undetermined if no stage could decide. Its label is "Abstain" only if
+    every stage found nothing to check.
+
+    `details["stages"]` lists the stages that were asked. Each entry has the number of claims that
+    the stage was asked about (None: the whole answer) and the `finding` after the stage. The
+    evaluation's usage is the sum over the stages, and `details["usage_by_stage"]` has it by call
+    and by number of the stage.
+
+    The guarantee of a stage's `Threshold` does not hold here, because the stage sees only some of
+    the answers, or of their claims.
 
     Examples:
         >>> nli = "cross-encoder/nli-deberta-v3-base"
@@ -44,15 +50,17 @@ class Cascade(Evaluator):
         >>> Cascade([cheap, RefChecker("openai:gpt-4o-mini")]).invoke(sample).passed
 
     Args:
-        stages: At least two evaluators, the cheapest first.
-        min_confidence: The probability from which a label counts before the last stage, in
-            (1/3, 1]. A label that comes without a probability counts.
-        call_policy: For stages that have none of their own.
+        stages: Two or more evaluators, the cheapest first.
+        min_confidence: The lowest probability with which a label counts before the last stage, in
+            (1/3, 1]. A label without a probability always counts.
+        name: The evaluator's name in traces and logs. None: the name of the class.
+        call_policy: The retries, time limits and concurrency of stages that have no policy of their
+            own. None: defaults that fit the model.
 
     Raises:
-        ValueError: There are fewer than two stages, one decides nothing for want of a threshold, or
-            one is itself a cascade; or `min_confidence` is out of its range.
-        TypeError: A stage is no evaluator.
+        ValueError: There are fewer than two stages, a stage decides nothing because it has no
+            threshold, or a stage is itself a cascade. Or `min_confidence` is out of its range.
+        TypeError: A stage is not one of demur's evaluators.
     """
 
     stages: tuple[Evaluator, ...]
@@ -66,7 +74,7 @@ class Cascade(Evaluator):
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
-        """See the class."""
+        """Make the evaluator; the class describes its arguments."""
         super().__init__(**fields_of(locals()))
 
     @field_validator("stages", mode="before")
@@ -101,14 +109,14 @@ class Cascade(Evaluator):
 
     @property
     def claim_level(self) -> bool:
-        """Whether all stages judge claim by claim."""
+        """Return whether all stages judge claim by claim."""
         return all(stage.claim_level for stage in self.stages)
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What its scores depend on: `min_confidence`, and what its stages tell, by their number.
+        """Return `min_confidence` and the fingerprints of each stage, by the stage's number.
 
-        Nothing if one of them tells nothing.
+        The result is {} if a stage has no fingerprints.
         """
         texts = {}
         for number, stage in enumerate(self.stages, 1):
@@ -143,7 +151,7 @@ class Cascade(Evaluator):
             except UndeterminedError as error:
                 evaluation = self._undetermined(error)
             stages.append({**about, "finding": evaluation.finding})
-            # One that finds nothing to check takes nothing back that another has found.
+            # A stage that finds nothing to check does not overrule an earlier finding.
             ended = ended if ended and evaluation.nothing_to_check else evaluation
             if ended.passed is not None:
                 break
@@ -154,7 +162,7 @@ class Cascade(Evaluator):
     def _settle(
         self, number: int, stage: ClaimEvaluator, extracted: ExtractedClaims, about: dict[str, Any]
     ) -> Steps[ExtractedClaims]:
-        """The claims, with the labels that the stage is sure of where there were none."""
+        """Return the claims, with the labels that the stage is sure of added to the open ones."""
         open_at = [at for at, claim in enumerate(extracted.claims) if claim.label is None]
         open_claims = [extracted.claims[at] for at in open_at]
         labelled = yield from _of_stage(number, stage, stage._label(extracted.sample, open_claims))
@@ -177,7 +185,7 @@ def _left_open(claim: Claim, confidence: float) -> Claim:
 
 
 def _of_stage(number: int, stage: Evaluator, steps: Steps[T]) -> Steps[T]:
-    """The steps of a stage, whose calls keep to the stage's policy and are accounted as its own."""
+    """Run a stage's steps: its calls follow the stage's policy and count as its own usage."""
     came: Sequence[Outcome[object]] | None = None
     while True:
         try:
@@ -195,7 +203,7 @@ def _of_stage(number: int, stage: Evaluator, steps: Steps[T]) -> Steps[T]:
 
 @dataclass(frozen=True)
 class _StageCall(Generic[T_co]):
-    """A call of one stage."""
+    """Wrap a call, so that it follows its stage's policy and counts as the stage's own."""
 
     call: Call[T_co]
     number: int

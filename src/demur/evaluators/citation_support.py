@@ -1,4 +1,4 @@
-"""CitationSupport: do the sources that an answer cites support what it cites them for?"""
+"""Check whether the sources that an answer cites support the sentences that cite them."""
 
 from __future__ import annotations
 
@@ -25,45 +25,48 @@ from demur.schema import ABSTAIN, Claim, ClaimLabel, Evaluation, Failure, Sample
 
 @dataclass(frozen=True)
 class _Cited:
-    """A statement, and the documents that it cites."""
+    """Hold a statement and the documents that it cites."""
 
     text: str
     span: Span | None
-    """None where it stands before the answer that is judged."""
+    """The statement's place in the answer, or None if it stands before the judged answer."""
     documents: tuple[int | None, ...]
     preceding: str
 
 
 class CitationSupport(Evaluator):
-    """Hold each sentence of an answer that cites sources against those sources alone.
+    """Check each sentence of an answer that cites sources against those sources alone.
 
-    Citations by number, 1 being the first context, belong to the sentence that they stand in or
-    behind: "[2]", "[^2]", "【2】", "(Source: 2)". A line "Source: ..." or a list "Sources: ..."
-    belongs to the sentences above it that have no citation of their own. Documents are known by
-    number, by their id, or by the `title`, `source`, `file_name` or `url` of their metadata.
+    A citation by number belongs to the sentence that it stands in or behind; 1 is the first
+    context. The forms "[2]", "[^2]", "【2】" and "(Source: 2)" are known. A line "Source: ..." or a
+    list "Sources: ..." belongs to the sentences above it that have no citation of their own. A
+    citation names a document by its number, by its id, or by the `title`, `source`, `file_name` or
+    `url` of its metadata.
 
-    The evaluation's `score` is the share of the sentences with citations that their citations
-    support, in [0, 1]: what ALCE (arXiv 2305.14627, section 3) calls citation recall, over the
-    sentences that cite. An answer passes when it is 1; its `failure` is "citation" else, and
-    `claims` are those sentences. What a sentence cites is judged together: a citation beside one
-    that suffices by itself is not found to be superfluous. An answer that cites nothing has the
-    label "Abstain". A citation that names no context fails without a call. It is undetermined
-    (`error` says why) when the answer is empty, or when the checker could not decide about a
-    sentence and the others hold.
+    The evaluation's `claims` are the sentences that cite. Its `score` is the share of them that
+    their citations support, in [0, 1]. ALCE (arXiv 2305.14627, section 3) calls this citation
+    recall; here it is computed over the sentences that cite. An answer passes if the score is 1;
+    otherwise its `failure` is "citation". A citation that names no context fails without a call.
+    All sources that a sentence cites are judged together, so a superfluous citation is not
+    detected.
+
+    An answer that cites nothing has the label "Abstain". The evaluation is undetermined (`error`
+    says why) if the answer is empty. It is also undetermined if the checker could not decide about
+    a sentence and no other sentence fails.
 
     Examples:
         >>> Guard(chain, checker, CitationSupport(checker), on_fail={"citation": Cite(), ...})
 
     Args:
-        checker: What judges a sentence: an evaluator that compares with contexts, such as
-            `RefChecker(model)`. It costs one evaluation for each sentence that cites.
-        name: What traces call it. None: the class's name.
-        call_policy: Retries, time limits and concurrency, in place of the checker's; None: as fits
-            the model.
+        checker: The evaluator that judges each sentence against the sources, such as
+            `RefChecker(model)`. It makes one evaluation for each sentence that cites.
+        name: The evaluator's name in traces and logs. None: the name of the class.
+        call_policy: The retries, time limits and concurrency of model calls, in place of the
+            checker's. None: defaults that fit the model.
 
     Raises:
-        TypeError: `checker` is no evaluator of demur's.
-        ValueError: It has no threshold.
+        TypeError: `checker` is not one of demur's evaluators.
+        ValueError: `checker` has no threshold.
     """
 
     checker: Evaluator
@@ -75,7 +78,7 @@ class CitationSupport(Evaluator):
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
-        """See the class."""
+        """Make the evaluator; the class describes its arguments."""
         super().__init__(**fields_of(locals()))
 
     @field_validator("checker", mode="before")
@@ -97,12 +100,12 @@ class CitationSupport(Evaluator):
 
     @property
     def claim_level(self) -> bool:
-        """It judges sentence by sentence."""
+        """Return True: the evaluator judges sentence by sentence."""
         return True
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What its scores depend on: what its checker tells, if that tells something."""
+        """Return what the scores depend on: the checker's fingerprints; {} if it has none."""
         told = self.checker.fingerprints
         if not told:
             return {}
@@ -157,7 +160,7 @@ class CitationSupport(Evaluator):
 
 
 def _as_sample(one: _Cited, sample: Sample) -> Sample:
-    """A statement with the documents that it cites for all its contexts."""
+    """Return a statement as a sample whose contexts are the documents that it cites."""
     contexts = tuple(sample.contexts[at] for at in one.documents if at is not None)
     return Sample(
         question=sample.question, answer=one.text, contexts=contexts, preceding=one.preceding
@@ -165,11 +168,12 @@ def _as_sample(one: _Cited, sample: Sample) -> Sample:
 
 
 def _judged(one: _Cited, evaluation: Evaluation | None) -> Claim | None:
-    """A statement with a label by the sources that it cites; None where it states nothing.
+    """Return a statement as a claim with its label, or None if the statement asserts nothing.
 
     Args:
         one: The statement.
-        evaluation: What was found of it; None where it cites what there is not.
+        evaluation: The checker's evaluation, or None if the statement cites a document that does
+            not exist.
     """
     claim = Claim(text=one.text, span=one.span)
     if evaluation is None:
@@ -192,11 +196,11 @@ def _judged(one: _Cited, evaluation: Evaluation | None) -> Claim | None:
     return claim.model_copy(update={"label": label, "evidence": tuple(dict.fromkeys(evidence))})
 
 
-# --- What is cited for what ----------------------------------------------------------------------
+# --- Statements and their citations --------------------------------------------------------------
 
 
 def _cited(sample: Sample) -> Iterator[_Cited]:
-    """The statements of an answer that cite sources, in order."""
+    """Yield the statements of an answer that cite sources, in order."""
     answer = sample.answer
     marks = marks_in(answer, sample.contexts)
     lists = [mark for mark in marks if mark.is_list]
@@ -209,11 +213,11 @@ def _cited(sample: Sample) -> Iterator[_Cited]:
     starts = [unit.start for unit in said]
     of_units: dict[int, list[Mark]] = {}
     for mark in marks:
-        if not mark.is_list:  # it belongs to the last unit that begins before it
+        if not mark.is_list:  # a mark belongs to the last unit that begins before it
             of_units.setdefault(bisect_left(starts, mark.start) - 1, []).append(mark)
     first = of_units.pop(-1, [])
     earlier = units(sample.preceding)[-1:]
-    if first and earlier:  # of a stream: "[1]" may stand behind the sentence before
+    if first and earlier:  # in a stream, "[1]" may stand behind the sentence before
         yield _Cited(earlier[0].said, None, _documents(first), "")
     elif first:
         of_units[0] = [*first, *of_units.get(0, ())]

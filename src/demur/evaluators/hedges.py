@@ -1,7 +1,7 @@
-"""Words that take a verdict back, or say it of a part only.
+"""Recognise words that take a verdict back or limit it to a part.
 
-No list of such words is ever whole. A reader of replies looks for a verdict in a plain form first,
-and asks this module only about the text around it.
+Such a list of words is never complete. So a reader of replies looks for a plain verdict first, and
+uses this module only for the text around it.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ CONTRAST = (
     r"|inaccura(?:te|tely|cy|cies)|mistake[ns]?|errors?|miss(?:es|ed|ing)|mis(?:match|stat|lead)\w*"
     r"|differ(?:s|ed|ent|ently|ences?)?|contrary|conflict(?:s|ing)?|omit(?:s|ted)?|ruled\sout"
     r"|excluded|rejected|denied|refuted|retract(?:s|ed)?|wait|correction|oops|hmm+)(?!\w)"
-    # Other languages' "but", "only", "not", "almost", "in part": a few, for large languages.
+    # A few words for "but", "only", "not", "almost" and "in part" in widespread languages.
     r"|(?<!\w)(?:nicht|kein\w{0,2}|nur|aber|jedoch|teil(?:s|weise)|kaum|außer|obwohl|pas|mais|sauf"
     r"|partiellement|en\spartie|presque|seulement|pero|aunque|casi|excepto|parcialmente|tranne"
     r"|però|parzialmente|exceto|maar|niet|deels|не|но|только|кроме|частично|почти|लेकिन|नहीं"
     r"|لكن|ليس|لا)(?!\w)"
     r"|[不没沒但仅僅]|部分|几乎|大体|大致|差不多|可能|一部|ない|しかし|ただし|않|아니|하지만|일부|거의)"
 )
-# Questions, and signs of denial or of "about": also one in a reply that is otherwise plain.
+# Question marks, and signs of denial or of "about". Even one in a plain reply counts.
 SIGNS = "(?:[?？؟¬≠≈~½⅓⅔¼¾❌✗✘✖🚫👎⛔⚠🤔]|!=)"
 
 TAKEN_BACK = re.compile("|".join((NEGATION, PART, DOUBT, CONTRAST, SIGNS)), re.IGNORECASE)

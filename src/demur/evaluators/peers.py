@@ -1,6 +1,7 @@
-"""Evaluators of openevals and metrics of ragas, asked about a `Sample`.
+"""Ask evaluators of openevals and metrics of ragas about a `Sample`.
 
-They are known by their shape. Neither library is imported: whoever has such an object has done so.
+demur recognises them by their shape and imports neither library, since a program that has such an
+object has imported its library already.
 """
 
 from __future__ import annotations
@@ -16,23 +17,26 @@ from demur.schema import Sample
 
 
 class SingleTurnMetric(Protocol):
-    """A metric of ragas that scores a `SingleTurnSample`, such as those of `ragas.metrics`."""
+    """Describe a metric of ragas that scores a `SingleTurnSample`, as in `ragas.metrics`."""
 
     name: str
 
     def single_turn_ascore(self, sample: Any) -> Awaitable[Any]:
-        """The score of a sample."""
+        """Return the score of a sample."""
         ...
 
 
 class NamedMetric(Protocol):
-    """A metric of ragas that names what it scores, such as those of `ragas.metrics.collections`."""
+    """Describe a metric of ragas that takes what it scores as named arguments.
+
+    The metrics of `ragas.metrics.collections` are such metrics.
+    """
 
     name: str
 
     @property
     def ascore(self) -> Callable[..., Awaitable[Any]]:
-        """From what it names to a result with `value` and `reason`."""
+        """Return the function that scores named arguments; its result has `value` and `reason`."""
         ...
 
 
@@ -41,26 +45,26 @@ Metric: TypeAlias = SingleTurnMetric | NamedMetric
 
 @dataclass(frozen=True)
 class Opinion:
-    """What a judge of another library says."""
+    """Hold the result of a judge of another library."""
 
     value: object
-    """Its score or decision; None where it has none."""
+    """The judge's score or decision, or None if it has none."""
     why: str = ""
-    """In its own words."""
+    """The judge's own explanation."""
 
 
 def peer(judge: Any) -> Callable[[Sample], Any] | None:
-    """A judge of another library as a function from `Sample` to `Opinion`, sync or async.
+    """Return a judge of another library as a function from `Sample` to `Opinion`, sync or async.
 
     Args:
-        judge: Anything. An evaluator of openevals is a function with an argument `outputs` that has
-            to be named; a metric of ragas has a method `single_turn_ascore` or `ascore`.
+        judge: Any object. An evaluator of openevals is a function with a keyword-only argument
+            `outputs`. A metric of ragas has a method `single_turn_ascore` or `ascore`.
 
     Returns:
-        The function; None if `judge` is no such judge.
+        The function, or None if `judge` is no such judge.
 
     Raises:
-        TypeError: It needs something that a `Sample` does not have.
+        TypeError: The judge needs something that a `Sample` does not have.
     """
     if callable(getattr(judge, "single_turn_ascore", None)):
         required = tuple(judge.required_columns.get("SINGLE_TURN", ()))
@@ -71,8 +75,9 @@ def peer(judge: Any) -> Callable[[Sample], Any] | None:
         _refuse_unknown(judge.name, _required(parameters), _RAGAS)
         if not any(name in parameters for name in _RAGAS):
             raise TypeError(
-                f"the metric {judge.name} does not name what it scores: give a function, lambda "
-                f"sample: {judge.name}.score(response=sample.answer, ...).value"
+                f"the metric {judge.name} names none of the arguments that demur can give it, "
+                f"{', '.join(_RAGAS)}: give a function, lambda sample: "
+                f"{judge.name}.score(response=sample.answer, ...).value"
             )
         return partial(_ask_named_metric, judge)
     if _is_of_openevals(judge):
@@ -95,7 +100,7 @@ _OPENEVALS: dict[str, Callable[[Sample], Any]] = {
 def _is_of_openevals(judge: Any) -> bool:
     try:
         outputs = inspect.signature(judge).parameters.get("outputs")
-    except (TypeError, ValueError):  # it cannot be called, or does not tell how
+    except (TypeError, ValueError):  # it is not callable, or has no signature
         return False
     return outputs is not None and outputs.kind is inspect.Parameter.KEYWORD_ONLY
 
@@ -113,7 +118,7 @@ async def _aask_openevals(judge: Callable[..., Any], sample: Sample) -> object:
 def _scored(result: Any) -> object:
     if isinstance(result, Mapping) and "score" in result:
         return Opinion(result["score"], result.get("comment") or "")
-    return result  # of no known form, which whoever reads it refuses
+    return result  # the reader of the result refuses an unknown form
 
 
 # --- ragas ---------------------------------------------------------------------------------------
@@ -132,7 +137,7 @@ async def _ask_single_turn_metric(
     values = _present(_RAGAS, sample)
     if missing := [name for name in required if name not in values]:
         return _lacking(missing)
-    # The class comes from the library that the metric has come from.
+    # The metric's own library is imported, so it has the class.
     kind = sys.modules["ragas.dataset_schema"].SingleTurnSample
     return _valued(await metric.single_turn_ascore(kind(**values)))
 
@@ -156,7 +161,7 @@ def _valued(result: Any) -> object:
 def _arguments(
     function: Callable[..., Any], known: Mapping[str, Callable[[Sample], Any]], sample: Sample
 ) -> dict[str, Any] | Opinion:
-    """What a function is called with; or that it cannot be, since the sample lacks something."""
+    """Return a call's arguments, or an opinion without value if the sample lacks one of them."""
     parameters = inspect.signature(function).parameters
     values = _present(known, sample)
     if missing := [name for name in _required(parameters) if name not in values]:
@@ -166,7 +171,7 @@ def _arguments(
 
 
 def _present(known: Mapping[str, Callable[[Sample], Any]], sample: Sample) -> dict[str, Any]:
-    """What the sample has: an empty text or list says as little as None."""
+    """Return the values that the sample has; an empty text or list counts as missing."""
     return {name: value for name, read in known.items() if (value := read(sample))}
 
 

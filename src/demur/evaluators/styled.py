@@ -1,4 +1,4 @@
-"""A sample in plain letters, and what was found of it told of the original."""
+"""Put a sample into plain letters, and map an evaluation of it back to the original."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _TEXTS = ("question", "answer", "preceding", "reference")
 
 @dataclass(frozen=True)
 class Unstyled:
-    """A sample whose texts were put into plain letters."""
+    """Hold a sample and its copy whose texts are in plain letters."""
 
     original: Sample
     sample: Sample
     texts: dict[str, Plain] = field(default_factory=dict)
-    """Those that changed, by their fields."""
+    """The texts that changed, by the name of their field."""
     contexts: dict[int, Plain] = field(default_factory=dict)
-    """Those that changed, by their numbers."""
+    """The contexts that changed, by their index."""
 
     def in_original(self, evaluation: Evaluation) -> Evaluation:
-        """The evaluation, with spans and quotes as they are in the original."""
+        """Return the evaluation with the spans and quotes of the original sample."""
         if not evaluation.claims:
             return evaluation
         claims = tuple(map(self._claim, evaluation.claims))
@@ -39,7 +39,7 @@ class Unstyled:
     def _evidence(self, evidence: Evidence) -> Evidence:
         at, span = evidence.context, evidence.span
         changed = self.texts.get("reference") if at is None else self.contexts.get(at)
-        # What an evaluator found by itself is counted apart, and stands in no text of the sample.
+        # A document that the evaluator retrieved itself stands in no text of the sample.
         if changed is None or changed.text[span.start : span.end] != evidence.text:
             return evidence
         text = self.original.reference if at is None else self.original.contexts[at].page_content
@@ -49,7 +49,7 @@ class Unstyled:
 
 
 def unstyled(sample: Sample) -> Unstyled | None:
-    """The sample in plain letters; None where it is already."""
+    """Return the sample in plain letters, or None if all its letters are plain already."""
     plain_texts = {name: plain(getattr(sample, name) or "") for name in _TEXTS}
     texts = {name: text for name, text in plain_texts.items() if text is not None}
     read = {at: plain(document.page_content) for at, document in enumerate(sample.contexts)}

@@ -1,6 +1,6 @@
-"""What an evaluator takes as its threshold: a number, or a `Threshold` chosen from its scores.
+"""Accept thresholds of evaluators: a number, or a `Threshold` that was chosen from their scores.
 
-A `Threshold` may be given as the file that it was saved in.
+A `Threshold` can also be given as the file that it was saved in.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _loaded(value: object) -> object:
-    """The threshold of a file that was named; anything else as it is."""
+    """Return the threshold in a file if a file is named, else the value unchanged."""
     if not isinstance(value, (str, Path)) or _is_number(value):
         return value
     try:
@@ -43,22 +43,22 @@ def _kind(value: object) -> str:
     return "threshold" if isinstance(value, Threshold) else "number"
 
 
-# By kind, so that an error is about what was given, and not about all that could have been.
+# Told apart by kind, so that an error is about the given kind and not about every kind.
 _Chosen: TypeAlias = Annotated[Threshold, Tag("threshold")]
 AnyThreshold: TypeAlias = Annotated[
     Annotated[float, Field(allow_inf_nan=False), Tag("number")] | _Chosen,
     Discriminator(_kind),
     BeforeValidator(_loaded),
 ]
-"""Of scores without bounds."""
+"""A threshold for scores without bounds."""
 ShareThreshold: TypeAlias = Annotated[
     Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), Tag("number")] | _Chosen,
     Discriminator(_kind),
     BeforeValidator(_loaded),
 ]
-"""Of scores in [0, 1]."""
+"""A threshold for scores in [0, 1]."""
 ThresholdOrFile: TypeAlias = float | Threshold | str | Path
-"""As which a threshold is given."""
+"""The types that a constructor accepts as a threshold."""
 
 
 @overload
@@ -66,34 +66,34 @@ def number(threshold: float | Threshold) -> float: ...
 @overload
 def number(threshold: float | Threshold | None) -> float | None: ...
 def number(threshold: float | Threshold | None) -> float | None:
-    """The number that scores are compared with; None where nothing is decided."""
+    """Return the number that scores are compared with, or None if nothing is decided."""
     return threshold.value if isinstance(threshold, Threshold) else threshold
 
 
 def refuse_foreign(threshold: float | Threshold | None, evaluator: Evaluator) -> None:
-    """Refuse a `Threshold` that was chosen from scores of another kind; a number is taken.
+    """Refuse a `Threshold` that was chosen from scores of another kind; accept any number.
 
     Args:
-        threshold: What the evaluator was given.
-        evaluator: Who was given it, with all that its `fingerprints` tell of at hand.
+        threshold: The threshold that the evaluator was given.
+        evaluator: The evaluator. Its `fingerprints` must be complete at this point.
 
     Raises:
-        ValueError: The threshold is bound to other fingerprints, or to none, or the evaluator tells
-            none.
+        ValueError: The threshold is bound to other fingerprints or to none, or the evaluator has no
+            fingerprints.
     """
     if not isinstance(threshold, Threshold):
         return
     name, fingerprints = evaluator.get_name(), evaluator.fingerprints
-    plain = f"pass its number, threshold={threshold.value!r}, and do without what it guarantees"
+    plain = f"pass its number, threshold={threshold.value!r}, which guarantees nothing"
     if not fingerprints:
         raise ValueError(
-            f"{name} does not tell what its scores depend on, so that it cannot be known whether "
-            f"this threshold is one for them: define its property `fingerprints`, or {plain}"
+            f"threshold: a Threshold cannot be checked for {name}, which does not say what its "
+            f"scores depend on: define its property `fingerprints`, or {plain}"
         )
     if not threshold.fingerprints:
         raise ValueError(
-            "this threshold is bound to no evaluator, so that it cannot be known whether it is one "
-            f"for the scores of {name}: choose it with calibrate(..., evaluator=...), or {plain}"
+            "this threshold is bound to no evaluator, so it cannot be checked for the scores of "
+            f"{name}: choose it with calibrate(..., evaluator=...), or {plain}"
         )
     differing = differences_between(fingerprints, threshold.fingerprints)
     if differing:
@@ -105,7 +105,7 @@ def refuse_foreign(threshold: float | Threshold | None, evaluator: Evaluator) ->
 
 
 def _of_hosts(differing: Sequence[Difference]) -> str:
-    """What to do where a host differs."""
+    """Return the advice for the case that only another host serves the model."""
     for one in differing:
         if one.is_host:
             hosts = {one.there: one.here}

@@ -88,5 +88,5 @@ def test_it_can_be_pickled(folder: str) -> None:
 def test_no_model_and_no_layer_are_told(folder: str, tmp_path: Path) -> None:
     with pytest.raises(DemurError, match=r"cannot be loaded.*Give a folder"):
         load_bertscore(str(tmp_path))
-    with pytest.raises(ValueError, match="layers 0 to 2, got layer=3"):
+    with pytest.raises(ValueError, match=r"layer: expected 0 to 2 for .*, got 3"):
         load_bertscore(folder, 3)

@@ -151,9 +151,9 @@ def test_a_verdict_that_cannot_be_read_is_asked_for_once_more() -> None:
     ("lines", "error", "said"),
     [
         ({"examination": ["fail"]}, "the examiner gave no reply: .*out of order", 0),
-        ({"examination": [" "]}, "the examiner says nothing", 1),
+        ({"examination": [" "]}, "the examiner's reply is empty", 1),
         ({"testimony": ["fail"]}, "the examinee gave no reply: .*out of order", 1),
-        ({"testimony": [""]}, "the examinee says nothing", 2),
+        ({"testimony": [""]}, "the examinee's reply is empty", 2),
         ({"more": ["fail"]}, "the examiner gave no reply", 2),
         ({"conclusion": ["fail"]}, "out of order", 3),
     ],

@@ -109,7 +109,7 @@ def test_log_probabilities_that_tell_nothing_are_undetermined(
     replies: dict[str, str | AIMessage] = {
         "gives no log-probabilities": good,
         "0.30": weighing("Well", Well=0.7, **{good: 0.2, bad: 0.1}),
-        "probability of 0.00": weighing("Co", co=0.9, n=0.05, y=0.05),  # begins both labels
+        "is only 0.00": weighing("Co", co=0.9, n=0.05, y=0.05),  # begins both labels
         "reasons": weighing(f"<think>so</think>{good}", **{good: 0.9, bad: 0.1}),
     }
     for why, reply in replies.items():

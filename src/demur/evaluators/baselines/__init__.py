@@ -1,4 +1,7 @@
-"""What reverse validation is compared with: methods that need neither references nor search."""
+"""Score answers with the methods that reverse validation is compared with.
+
+These methods need neither references nor a search.
+"""
 
 from demur.evaluators.baselines.all_false import AllFalse
 from demur.evaluators.baselines.lm_vs_lm import LMvsLM

@@ -1,4 +1,4 @@
-"""AllFalse: every answer is non-factual, which is what a method has to be better than."""
+"""Reject every answer: the baseline that a method has to beat."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from demur.schema import Evaluation, Sample
 
 
 class AllFalse(Evaluator):
-    """Reject every answer, without reading it: recall 1, precision the share that is non-factual.
+    """Reject every answer without reading it.
 
-    `score` is 0.0, `label` "non-factual", `passed` False, `failure` "other"; no call is made. An
-    empty answer is undetermined, as by every evaluator.
+    As a detector, its recall is 1, and its precision is the share of non-factual answers.
+
+    `score` is 0.0, `label` is "non-factual", `passed` is False and `failure` is "other". No call is
+    made. An empty answer is undetermined, as with every evaluator.
 
     Args:
-        name: What traces call it. None: the class's name.
-        call_policy: As the other evaluators have it; there is nothing to call.
+        name: The evaluator's name in traces and logs. None: the name of the class.
+        call_policy: Accepted as by the other evaluators; it has no effect, since no call is made.
     """
 
     def __init__(self, *, name: str | None = None, call_policy: CallPolicy | None = None) -> None:
-        """See the class."""
+        """Make the evaluator; the class describes its arguments."""
         super().__init__(**fields_of(locals()))
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """Its scores depend on nothing."""
+        """Return the name of the class alone, since the scores depend on nothing else."""
         return {"evaluator": type(self).__qualname__}
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:

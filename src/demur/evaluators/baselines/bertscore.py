@@ -1,8 +1,8 @@
-"""BERTScore: two texts compared word by word in context (Zhang et al. 2020, arXiv 1904.09675).
+"""Compare two texts by their tokens in context (BERTScore, Zhang et al. 2020, arXiv 1904.09675).
 
-The arithmetic is ours, since no library has it right here: `bert-score` was last released in 2023
-and brings pandas and matplotlib, and torchmetrics (1.9) gives scores of other texts when a batch
-holds texts of several lengths (its issue 2728).
+The arithmetic is demur's own, since neither library serves here. `bert-score` was last released in
+2023 and needs pandas and matplotlib. torchmetrics (1.9) mixes up the scores of texts if a batch has
+texts of several lengths (its issue 2728).
 """
 
 from __future__ import annotations
@@ -15,41 +15,42 @@ from demur.errors import DemurError, MissingExtraError
 from demur.similarity import Pair, Similarity, weights_fingerprint
 
 _LAYERS = {"roberta-large": 17, "roberta-base": 10, "bert-base-uncased": 9}
-"""Of which layer the vectors are, as the paper chose by how well they go with human judgement."""
+"""For each model, the layer of the vectors. The paper chose it by its correlation with people."""
 _AT_ONCE = 64
-"""Texts that go through the encoder together."""
+"""The number of texts that go through the encoder together."""
 
 
 class BERTScore:
-    """F1 of the greedy matching of two texts' token vectors by cosine; special tokens left out.
+    """Score pairs of texts by the F1 of a greedy matching of their token vectors by cosine.
 
-    Neither weighted by rarity nor rescaled, in [0, 1]: cosines below 0 count as 0.
+    Special tokens are left out. The score is in [0, 1], since cosines below 0 count as 0. It is
+    neither weighted by rarity nor rescaled.
     """
 
     def __init__(self, name: str, layer: int | None) -> None:
-        """See `load_bertscore`."""
+        """Load the encoder; `load_bertscore` describes the arguments."""
         self._given = name, layer
         self.encoder, self.tokenizer = _encoder(name)
         layers = self.encoder.config.num_hidden_layers
         self.layer = _LAYERS.get(name, layers) if layer is None else layer
         if not 0 <= self.layer <= layers:
-            raise ValueError(f"{name!r} has the layers 0 to {layers}, got layer={layer}")
+            raise ValueError(f"layer: expected 0 to {layers} for {name!r}, got {layer}")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle without the weights."""
         return BERTScore, self._given
 
     def __call__(self, pairs: list[Pair]) -> list[float]:
-        """The F1 of each pair, which knows no direction."""
+        """Return the F1 of each pair, which is the same in both directions."""
         vectors = self._vectors(list(dict.fromkeys(chain.from_iterable(pairs))))
         return [_f1(vectors[first], vectors[second]) for first, second in pairs]
 
     def _vectors(self, texts: list[str]) -> dict[str, Any]:
-        """For each text a matrix of unit vectors, one a row for each token."""
+        """Return for each text a matrix of unit vectors, with one row for each token."""
         import torch
 
         vectors: dict[str, Any] = {}
-        texts = sorted(texts, key=len)  # so that little is padding
+        texts = sorted(texts, key=len)  # to keep the padding small
         for start in range(0, len(texts), _AT_ONCE):
             some = texts[start : start + _AT_ONCE]
             read = self.tokenizer(
@@ -95,17 +96,18 @@ def _encoder(name: str) -> tuple[Any, Any]:
 
 @cache
 def load_bertscore(name: str, layer: int | None = None) -> Similarity:
-    """BERTScore by an encoder's name on the Hugging Face hub, or its folder; once per process.
+    """Load BERTScore with an encoder, given by its Hugging Face name or a folder; once per process.
 
     Args:
-        name: Such as "roberta-large", which the paper recommends for English.
-        layer: Which hidden state is compared, from 0 (the embeddings). None: the paper's choice for
-            the model, or the last one.
+        name: The encoder's name or folder, such as "roberta-large", which the paper recommends for
+            English.
+        layer: The hidden state that is compared; 0 is the embeddings. None: the paper's choice for
+            the model, or else the last layer.
 
     Raises:
         MissingExtraError: transformers is not installed.
-        DemurError: The model cannot be had.
-        ValueError: It has no such layer.
+        DemurError: The encoder is not available.
+        ValueError: The encoder has no such layer.
     """
     score = BERTScore(name, layer)
     identity = f"bertscore:{weights_fingerprint(score.encoder)}@{score.layer}"

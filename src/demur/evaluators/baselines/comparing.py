@@ -1,4 +1,4 @@
-"""Sentences beside samples: five ways to say how far a sentence is from what the samples say."""
+"""Measure in five ways how far a sentence is from what the samples say."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ _WORD_TOKENS = 16
 
 @dataclass(frozen=True)
 class Inconsistency:
-    """What is known of one sentence."""
+    """Hold how far one sentence is from the samples."""
 
     inconsistency: float | None
-    """In [0, 1], by n-grams at least 0; None where no sample says anything that can be read."""
+    """The inconsistency, in [0, 1]; by n-grams, 0 or more. None if no value can be read."""
     values: tuple[float | None, ...] = ()
-    """The same for each sample; None where it cannot be read. Empty by n-grams, where there is one
-    model of all samples."""
+    """The inconsistency with each sample, or None where it cannot be read. Empty by n-grams, since
+    one model stands for all samples."""
     worst: float | None = None
-    """By n-grams: of the word that is least expected."""
+    """By n-grams, the inconsistency of the least expected word."""
 
     def as_details(self) -> dict[str, JsonValue]:
-        """All of it, for an evaluation's details."""
+        """Return the fields as JSON values for an evaluation's details."""
         worst = {} if self.worst is None else {"worst": self.worst}
         return {"inconsistency": self.inconsistency, "values": [*self.values], **worst}
 
 
 Compare = Callable[[Sequence[str], Sequence[str]], Steps["list[Inconsistency]"]]
-"""From the answer's sentences and the samples to what is known of each sentence."""
+"""A function from the answer's sentences and the samples to the inconsistency of each sentence."""
 
 
 def by_similarity(
     similarity: Similarity, texts: Sequence[str], samples: Sequence[str]
 ) -> Steps[list[Inconsistency]]:
-    """1 less the similarity to the sentence of each sample that is most alike."""
+    """Measure each sentence by 1 less its similarity to each sample's most similar sentence."""
     parts = [_sentences(sample) for sample in samples]
     pairs = [(text, part) for text in texts for some in parts for part in some]
     call = LocalCall(partial(similarity.scores, pairs), "similarity")
@@ -56,7 +56,7 @@ def by_similarity(
 
 
 def by_nli(nli: NLI, texts: Sequence[str], samples: Sequence[str]) -> Steps[list[Inconsistency]]:
-    """The probability that the sample contradicts the sentence."""
+    """Measure each sentence by the probability that a sample contradicts it."""
     pairs = [(sample, text) for text, sample in product(texts, samples)]
     call = LocalCall(partial(nli.predict, pairs), "nli")
     predicted = yield from ask(call, "the NLI model failed")
@@ -67,9 +67,9 @@ def by_nli(nli: NLI, texts: Sequence[str], samples: Sequence[str]) -> Steps[list
 def by_prompt(
     model: BaseChatModel, prompt: Prompt, texts: Sequence[str], samples: Sequence[str]
 ) -> Steps[list[Inconsistency]]:
-    """0 where the model says that the sample supports the sentence, 1 where it says it does not.
+    """Measure each sentence by the model's yes or no: 0 if a sample supports it, else 1.
 
-    SelfCheckGPT counts what is neither as 0.5; here it is left out.
+    SelfCheckGPT counts any other reply as 0.5; here it is left out.
     """
     pairs = list(product(texts, samples))
     outcomes = yield from ask_all(
@@ -94,7 +94,7 @@ def by_prompt(
 
 
 def by_ngrams(n: int, texts: Sequence[str], samples: Sequence[str]) -> Steps[list[Inconsistency]]:
-    """The mean negative log-probability of a sentence's words, of which it has some."""
+    """Measure each sentence, of at least one word, by its words' mean negative log-probability."""
     yield from ask_all(())
     known = NGrams([*chain.from_iterable(map(_sentences, samples)), *texts], n)
     surprises = [known.surprises(text) for text in texts]

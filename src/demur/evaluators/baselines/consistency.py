@@ -1,7 +1,7 @@
-"""How well an answer goes with other answers to its question: the arithmetic of SelfCheckGPT.
+"""Compute how well an answer agrees with other answers to its question (SelfCheckGPT).
 
-Manakul et al. 2023 (arXiv 2303.08896), section 5: what a model made up it does not say again when
-it is asked again. All that is here takes numbers or texts, and returns numbers.
+The idea is of Manakul et al. 2023 (arXiv 2303.08896), section 5: a model does not repeat what it
+made up when it is asked again. These functions take numbers or texts, and return numbers.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from demur.schema import ClaimLabel
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """The mean of those that are known; None if none is."""
+    """Return the mean of the known values, or None if no value is known."""
     known = [value for value in values if value is not None]
     return fmean(known) if known else None
 
 
 def unlike(similarities: Sequence[float]) -> float:
-    """1 less the similarity to what of a sample is most like the sentence, in [0, 1].
+    """Return 1 less the similarity to the most similar part of a sample, in [0, 1].
 
-    Without anything to be like it is 1.
+    The result is 1 if the sample has no parts.
     """
     return 1 - max(similarities, default=0.0)
 
 
 def contradiction(probabilities: Mapping[ClaimLabel, float]) -> float:
-    """The probability that a sample contradicts the sentence, if it says anything of it.
+    """Return the probability that a sample contradicts the sentence, given that it is not neutral.
 
-    Neutral is left out: P(contradiction) / (P(contradiction) + P(entailment)).
+    The formula is P(contradiction) / (P(contradiction) + P(entailment)).
     """
     against = probabilities[ClaimLabel.CONTRADICTION]
     both = against + probabilities[ClaimLabel.ENTAILMENT]
@@ -40,18 +40,18 @@ def contradiction(probabilities: Mapping[ClaimLabel, float]) -> float:
 
 
 class NGrams:
-    """A model of n-grams of words, which gives each word after others a probability.
+    """Give each word a probability after the words before it, by counts of n-grams.
 
-    Counts with one added to each word of the vocabulary (Laplace), so that no probability is 0.
-    The vocabulary is that of the texts. nltk's `lm` would do the same with a package more.
+    One is added to each count (Laplace), so that no probability is 0. The vocabulary is that of the
+    texts. The `lm` module of nltk does the same, but needs one more package.
 
     Args:
-        texts: What it is trained on: sentences of the samples, and those of the answer.
-        n: How many words a gram has; at least 1.
+        texts: The texts to train on: sentences of the samples, and those of the answer.
+        n: The number of words in an n-gram, at least 1.
     """
 
     def __init__(self, texts: Sequence[str], n: int) -> None:
-        """See the class."""
+        """Count the n-grams; the class describes the arguments."""
         self.n = n
         grams = [gram for text in texts for gram in _grams(text, n)]
         self._grams = Counter(grams)
@@ -59,7 +59,7 @@ class NGrams:
         self._size = len({gram[-1] for gram in grams})
 
     def surprises(self, sentence: str) -> list[float]:
-        """The negative log-probability of each word of a sentence of one of the texts."""
+        """Return the negative log-probability of each word of a sentence that is in the texts."""
         return [
             -math.log((self._grams[gram] + 1) / (self._contexts[gram[:-1]] + self._size))
             for gram in _grams(sentence, self.n)

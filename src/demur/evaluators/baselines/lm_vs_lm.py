@@ -1,4 +1,4 @@
-"""LMvsLM: an examiner questions an examinee who has not seen the answer."""
+"""Score an answer by questioning a model that has not seen it (LMvsLM)."""
 
 from __future__ import annotations
 
@@ -29,30 +29,36 @@ _PROMPTS = LMvsLMPrompts()
 class LMvsLM(Evaluator):
     """Have an examiner question an examinee about the answer, and then decide.
 
-    The examiner reads the answer and asks; the examinee is shown the questions alone, without the
-    answer and without what was asked before; the examiner is asked whether it has more to ask,
-    until it has not or `max_rounds` is reached, and then for its verdict. It sees all that was
-    said. A round costs two or three calls, one after another, in a conversation that grows.
+    The examiner reads the answer and asks questions. The examinee is shown only the questions of
+    the present round, without the answer and without earlier questions. After each round the
+    examiner is asked whether it has more questions, until it has none or `max_rounds` is reached.
+    Then the examiner is asked for its verdict. It sees the whole conversation. A round costs two or
+    three calls, one after another, and the conversation grows with each.
 
     `score` is 1.0 for "factual" and 0.0 for "non-factual"; `failure` is "other" for the latter.
-    `details["dialogue"]` is all that was said, in order: a list of `{"by", "said"}`, by "examiner"
-    or "examinee"; `details["rounds"]` counts the rounds. Undetermined, with the dialogue so far: a
-    call failed, a model says nothing, the verdict cannot be read twice, or the answer is empty.
+    `details["dialogue"]` is the conversation in order: a list of `{"by", "said"}`, where "by" is
+    "examiner" or "examinee". `details["rounds"]` is the number of rounds.
 
-    Cohen et al. 2023 (arXiv 2305.13281), as arXiv 2310.06498, section 5, revises it for passages.
+    The evaluation is undetermined if a call failed, a model's reply is empty, the verdict cannot be
+    read twice, or the answer is empty. Its `details` have the dialogue so far.
+
+    The method is of Cohen et al. 2023 (arXiv 2305.13281), as revised for passages in arXiv
+    2310.06498, section 5.
 
     Args:
-        model: The examiner: a chat model, or a name for `resolve_model`.
-        examinee: Who is questioned. None: the same model.
-        max_rounds: How often the examinee is asked at most.
-        prompts: Other prompts in place of ours.
-        name: What traces call it. None: the class's name.
-        call_policy: Retries, time limits and concurrency; None: as fits the model.
+        model: The examiner: a chat model, or a name such as "openai:gpt-4o-mini" (see
+            `resolve_model`).
+        examinee: The model that is questioned, given like `model`. None: the same model.
+        max_rounds: The most rounds in which the examinee is questioned, at least 1.
+        prompts: Prompts to use in place of demur's.
+        name: The evaluator's name in traces and logs. None: the name of the class.
+        call_policy: The retries, time limits and concurrency of model calls. None: defaults that
+            fit the model.
 
     Raises:
-        ValueError: A model's name has no known form, or `max_rounds` is less than 1.
-        TypeError: A model is no chat model.
-        DemurError: A model is not at hand.
+        ValueError: The name of a model has no known form, or `max_rounds` is less than 1.
+        TypeError: A model is not a chat model.
+        DemurError: A model is not available.
     """
 
     model: Any
@@ -73,11 +79,11 @@ class LMvsLM(Evaluator):
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
-        """See the class."""
+        """Make the evaluator; the class describes its arguments."""
         super().__init__(**fields_of(locals()))
 
     def model_post_init(self, context: Any, /) -> None:
-        """Find the models, so that a mistake shows now and not in a call."""
+        """Resolve the names of models, so that a wrong name is reported before the first call."""
         super().model_post_init(context)
         self._examiner = resolve_model(self.model)
         named = self.model if self.examinee is None else self.examinee
@@ -85,7 +91,7 @@ class LMvsLM(Evaluator):
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What its scores depend on, in texts: both models, the rounds and the prompts."""
+        """Return what the scores depend on: both models, the number of rounds, and the prompts."""
         return {
             "evaluator": type(self).__qualname__,
             "model": model_fingerprint(self._examiner),
@@ -107,7 +113,7 @@ class LMvsLM(Evaluator):
         return evaluation(self.get_name(), factual, explanation, _details(dialogue))
 
     def _decide(self, sample: Sample, dialogue: list[tuple[str, str]]) -> Steps[bool]:
-        """The examiner's verdict; what is said is written down."""
+        """Return the examiner's verdict, and add all replies to the dialogue."""
         talk = yield from self._examine(sample, dialogue)
         replies: list[str] = []
         try:
@@ -126,13 +132,13 @@ class LMvsLM(Evaluator):
             dialogue += (("examiner", reply) for reply in replies)
 
     def _examine(self, sample: Sample, dialogue: list[tuple[str, str]]) -> Steps[list[BaseMessage]]:
-        """Question the examinee, and write down what is said.
+        """Question the examinee, and add all replies to the dialogue.
 
         Returns:
-            The examiner's side of it, which ends by asking for the verdict.
+            The examiner's side of the conversation, which ends with the request for a verdict.
 
         Raises:
-            UndeterminedError: A call failed, or a model said nothing.
+            UndeterminedError: A call failed, or a model's reply is empty.
         """
         prompts, examiner = self.prompts, self._examiner
         talk = prompts.examine.messages(passage=sample.answer, question=sample.question)
@@ -146,7 +152,7 @@ class LMvsLM(Evaluator):
             text = without_delimiters(reply.text)
             dialogue.append((by, text))
             if not text:
-                raise UndeterminedError(f"the {by} says nothing")
+                raise UndeterminedError(f"the {by}'s reply is empty")
             return text
 
         reply = yield from say(examiner, talk, "examination", _QUESTION_TOKENS)
@@ -170,7 +176,7 @@ class LMvsLM(Evaluator):
 
 
 def _go_on(reply: str, asking: bool) -> bool:
-    """Whether the examiner has more to ask; what is neither a yes nor a question ends it."""
+    """Return whether the examiner has more to ask; without a yes or a question, it has not."""
     more = parse_yes_no(reply)
     return asking if more is None else more
 

@@ -1,4 +1,4 @@
-"""What judges wrote -> a verdict, yes or no, questions. No model, no network."""
+"""Read a verdict, a yes or no, or questions in what a judge wrote, without a model."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from demur.evaluators.hedges import DOUBT, PART
 from demur.prompting import without_delimiters, without_echo
 
-# The bad word stands first: the good one is a part of it, and where only that is looked for, every
-# "non-factual" reads as its opposite.
+# The bad word stands first, since it contains the good one: a search for "factual" alone would read
+# every "non-factual" as its opposite.
 _VERDICT = (
     r"(?<!\w)(?:(?P<bad>(?:non|un)[\s\u2010-\u2015-]*factual|incorrect)"
     r"|(?P<good>factual|correct))(?!\w)"
@@ -18,7 +18,7 @@ _MENTION = re.compile(
     r"(?P<bound>[.;:!?\n()]|,\s{0,3}(?:so|thus|hence|therefore|but)(?!\w))"
     r"|(?P<negation>(?<!\w)(?:not?|neither|nor|never|cannot|hardly|barely|scarcely|without|unlikely"
     r"|far\sfrom)(?!\w)|\w{1,9}n['\u2019]t(?!\w))"
-    # Of what is right only in part, something is wrong; what is right perhaps is neither.
+    # A passage that is only partly right is wrong; a passage that may be right gives no verdict.
     r"|(?P<partial>(?<!\w)(?:partly|partially|mostly|largely|somewhat)(?!\w))"
     rf"|(?P<doubt>{PART}|{DOUBT})"
     rf"|{_VERDICT}(?P<of>\s+(?:errors?|mistakes?|inaccurac|issues?|problems?))?",
@@ -29,7 +29,7 @@ _EXCEPTION = (
     r"|(?:apart|aside)\sfrom|other\sthan|unless|if)(?!\w))"
 )
 _TAKEN_BACK = re.compile(_EXCEPTION, re.I)
-# In what stands behind a verdict, up to the next or to the end of the sentence.
+# Searched in the text from a verdict to the next one or to the end of the sentence.
 _QUALIFIED = re.compile(rf"\?|^\W*[:=]\W*(?:no|false)(?!\w)|{PART}|{DOUBT}|{_EXCEPTION}", re.I)
 _BEHIND_ENDS = re.compile(rf"[.!;\n]|{_VERDICT}", re.I)
 _MENU = re.compile(
@@ -45,11 +45,12 @@ _ALONE = re.compile(
 
 
 def parse_verdict(reply: str, shown: Sequence[str] = ()) -> bool | None:
-    """Whether a reply calls a passage factual (correct), or not; None where it does not say.
+    """Return whether a reply calls a passage factual (correct), or None if it does not say.
 
-    What the reply copies from the texts that were `shown` does not count. A reply that says both
-    counts only if its first or its last line is a verdict alone, and these do not differ; one that
-    calls it factual and names an exception, only if its last line is.
+    Text that the reply copies from `shown` does not count. A reply that gives both verdicts counts
+    only if its first or last line is a verdict alone, and these lines do not differ. A reply that
+    calls the passage factual but names an exception counts only if its last line is a verdict
+    alone.
     """
     text = without_echo(without_delimiters(reply), shown).strip()
     verdicts = _verdicts(_MENU.sub("", text))
@@ -63,9 +64,10 @@ def parse_verdict(reply: str, shown: Sequence[str] = ()) -> bool | None:
 
 
 def _verdicts(text: str) -> set[bool]:
-    """The verdicts in a text; a denied "factual" is one, a denied "non-factual" is none.
+    """Return the verdicts in a text.
 
-    Nor is a "factual" that is doubted, asked about or qualified.
+    A denied "factual" is the verdict "non-factual". A denied "non-factual" is no verdict, nor is a
+    "factual" that is doubted, asked about or qualified.
     """
     verdicts: set[bool] = set()
     negated = partial = doubted = False
@@ -96,9 +98,10 @@ _WORD = re.compile(r"\W*(?:(?:the |my )?(?:final )?answer\W+(?:is\W+)?)?(yes|no)
 
 
 def parse_yes_no(reply: str, shown: Sequence[str] = ()) -> bool | None:
-    """Whether a reply says yes, as its first word or its last line's; None if neither, or both.
+    """Return whether a reply begins its first or last line with yes, or None if it is unclear.
 
-    "No" is an ordinary word within a sentence, so that only beginnings count.
+    The result is False for "no", and None if the reply says neither or both. Only beginnings count,
+    since "no" is an ordinary word within a sentence.
     """
     lines = without_echo(without_delimiters(reply), shown).strip().splitlines()
     answers = {word[1].lower() for line in lines[:1] + lines[-1:] if (word := _WORD.match(line))}
@@ -109,9 +112,9 @@ _ASKING = re.compile(r"^\s*(?:yes\W+)?(.*[?\uff1f\u061f].*)$", re.I | re.M)
 
 
 def parse_questions(reply: str) -> str:
-    """The lines of a reply that ask something; empty where none has a question mark.
+    """Return the lines of a reply that ask something; empty if no line has a question mark.
 
-    What an examiner writes beside its questions, such as the passage or the answers that it
-    expects, is not for the examinee.
+    Other text of an examiner, such as the passage or the answers that it expects, must not reach
+    the examinee.
     """
     return "\n".join(line.strip() for line in _ASKING.findall(without_delimiters(reply)))

@@ -1,4 +1,4 @@
-"""The baselines' prompts, in our words; each evaluator's `prompts` takes others."""
+"""Define the prompts of the baselines; the argument `prompts` of each evaluator replaces them."""
 
 from __future__ import annotations
 
@@ -63,33 +63,36 @@ Reply with one word, yes or no. {_DATA}""",
 
 @dataclass(frozen=True)
 class ZeroShotPrompts:
-    """All prompts of ZeroShot."""
+    """Hold the prompt of ZeroShot."""
 
     judge: Prompt = JUDGE
-    """Fields: question (left out where there is none), passage. To be answered with a word."""
+    """The prompt that asks for a verdict in one word. Fields: question (left out if there is none),
+    passage."""
 
 
 @dataclass(frozen=True)
 class LMvsLMPrompts:
-    """All prompts of LMvsLM."""
+    """Hold the prompts of LMvsLM."""
 
     examine: Prompt = EXAMINE
-    """Fields: question, passage. Begins the examiner's conversation."""
+    """The prompt that begins the examiner's conversation. Fields: question, passage."""
     testify: Prompt = TESTIFY
-    """Fields: inquiry, the questions that the examiner asks. All that the examinee sees."""
+    """The prompt of the examinee, which sees nothing else. Field: inquiry, the examiner's
+    questions."""
     more: str = MORE
-    """Under each of the examinee's answers: is there more to ask?"""
+    """The text below each of the examinee's answers that asks the examiner for more questions."""
     ask_on: str = ASK_ON
-    """Where there is, and the examiner has not asked it yet."""
+    """The text that asks for the questions, if the examiner has more and has not asked them."""
     conclude: str = CONCLUDE
-    """Asks for the verdict."""
+    """The text that asks the examiner for its verdict."""
 
 
 @dataclass(frozen=True)
 class SelfCheckPrompts:
-    """All prompts of SelfCheck."""
+    """Hold the prompts of SelfCheck."""
 
     sample: Prompt = SAMPLE
-    """Fields: question. For another answer to it."""
+    """The prompt that asks for another answer to the question. Field: question."""
     support: Prompt = SUPPORT
-    """Fields: context (a sample), sentence. To be answered with yes or no."""
+    """The prompt that asks, for yes or no, whether a sample supports a sentence. Fields: context
+    (the sample), sentence."""

@@ -1,4 +1,4 @@
-"""SelfCheck: is what an answer says what the model says when it is asked again?"""
+"""Score an answer by whether the model says the same when it is asked again (SelfCheck)."""
 
 from __future__ import annotations
 
@@ -46,52 +46,58 @@ _PROMPTS = SelfCheckPrompts()
 
 
 class SelfCheck(Evaluator):
-    """Compare each sentence of the answer with other answers that were sampled to its question.
+    """Compare each sentence of the answer with other answers that were sampled for its question.
 
-    What a model knows it says each time, and what it makes up it says once (Manakul et al. 2023,
-    arXiv 2303.08896). The samples are `Sample.metadata["samples"]`, a list of texts, where that
-    stands; else the model is asked the sample's question `n_samples` times. The model should be the
-    one that answered: samples of another differ for other reasons.
+    The idea is that a model repeats what it knows, and does not repeat what it makes up (Manakul et
+    al. 2023, arXiv 2303.08896). The samples are the list of texts in `Sample.metadata["samples"]`,
+    if there is one. Otherwise the model is asked the sample's question `n_samples` times. Use the
+    model that gave the answer: samples of another model differ for other reasons too.
 
-    Each sentence has an inconsistency in [0, 1], the mean over the samples, and the answer's is the
-    mean over its sentences; `score` is 1 less that. By n-grams a sentence's inconsistency is the
-    mean negative log-probability of its words, which has no upper bound; there `score` is e to the
-    power of its negative, in (0, 1]: the geometric mean of the probabilities. With a `threshold`,
-    `label` is "factual" or "non-factual", and `failure` "other" for the latter.
+    Each sentence has an inconsistency in [0, 1], which is the mean over the samples. The answer's
+    inconsistency is the mean over its sentences, and `score` is 1 less that. By n-grams, the
+    inconsistency of a sentence is the mean negative log-probability of its words, which has no
+    upper bound. Then `score` is e to the power of minus the answer's inconsistency, in (0, 1], a
+    geometric mean of probabilities. With a `threshold`, `label` is "factual" or "non-factual", and
+    `failure` is "other" for the latter.
 
-    `details["sentences"]` holds for each sentence `start`, `end`, `text`, `inconsistency`, `values`
-    (one per sample, None where a reply cannot be read; empty by n-grams) and by n-grams `worst` (of
-    the least expected word); `details["samples"]` the samples, `details["unread"]` how many values
-    are missing. Undetermined: no samples and no question or model, a sample that cannot be had, a
-    sentence of which no value can be read, an empty answer.
+    `details["sentences"]` has `start`, `end`, `text`, `inconsistency` and `values` for each
+    sentence. `values` has one number for each sample, or None if a reply cannot be read; by n-grams
+    it is empty, and `worst` has the value of the least expected word. `details["samples"]` has the
+    samples, and `details["unread"]` the number of missing values.
+
+    The evaluation is undetermined if the answer is empty, there are neither samples nor a question
+    and a model, a sample could not be obtained, or no value of a sentence can be read.
 
     Args:
-        model: Who gives the samples and, with "prompt", compares: a chat model, or a name for
-            `resolve_model`. None: samples come with each `Sample`, and `method` needs no model.
-        method: "embedding": 1 less the similarity to the sentence of a sample that is most alike.
-            "bertscore": the same by BERTScore, as in the papers. "nli": how likely a sample
-            contradicts the sentence. "prompt": the model is asked whether a sample supports the
-            sentence, a call for each pair. "ngram": how likely the sentence's words are by a model
-            of n-grams trained on the samples and the answer.
-        n_samples: How many samples are asked for, where none are given.
-        temperature: At which they are asked for; None: the model's own, for those that take none.
-        threshold: Answers that score less fail: a number, or a `Threshold` that was chosen from
-            scores of the same `fingerprints`, or the file that one was saved in. None: nothing is
-            decided.
-        encoder: With "bertscore": a transformers encoder's name or folder.
-        layer: With "bertscore": see `load_bertscore`.
-        nli: With "nli": a three-way cross-encoder's name or folder, or an `NLI`.
-        similarity: With "embedding": what `resolve_similarity` takes.
-        n: With "ngram": words in a gram.
-        prompts: Other prompts in place of ours.
-        name: What traces call it. None: the class's name.
-        call_policy: Retries, time limits and concurrency; None: as fits the model.
+        model: The model that gives the samples and, with "prompt", compares: a chat model, or a
+            name such as "openai:gpt-4o-mini" (see `resolve_model`). None: each `Sample` has its
+            samples, and `method` needs no model.
+        method: How a sentence is compared with a sample. "embedding": 1 less the similarity to the
+            sample's most similar sentence. "bertscore": the same by BERTScore, as in the papers.
+            "nli": the probability that the sample contradicts the sentence. "prompt": the model is
+            asked whether the sample supports the sentence, in a call for each pair. "ngram": the
+            probability of the sentence's words by an n-gram model of all samples and the answer.
+        n_samples: The number of samples that are asked for if none are given, at least 1.
+        temperature: The temperature at which samples are asked for, at least 0. None: the model's
+            own, for models that take no temperature.
+        threshold: The lowest score with which an answer passes. Give a number, a `Threshold` that
+            was chosen from scores with the same `fingerprints`, or the file that it was saved in.
+            None: nothing is decided.
+        encoder: With "bertscore", the name or the folder of a transformers encoder.
+        layer: With "bertscore", the layer of the encoder (see `load_bertscore`).
+        nli: With "nli", the name or the folder of a three-way cross-encoder, or an `NLI`.
+        similarity: With "embedding", any similarity that `resolve_similarity` takes.
+        n: With "ngram", the number of words in an n-gram, at least 1.
+        prompts: Prompts to use in place of demur's.
+        name: The evaluator's name in traces and logs. None: the name of the class.
+        call_policy: The retries, time limits and concurrency of model calls. None: defaults that
+            fit the model.
 
     Raises:
         ValueError: An argument is out of its range, "prompt" has no model, or a `Threshold` was
             chosen from other scores.
-        TypeError: The model is no chat model, or `similarity` nothing that scores pairs.
-        DemurError: A model or a package is not at hand.
+        TypeError: `model` is not a chat model, or `similarity` is not a similarity.
+        DemurError: A model or a package is not available.
     """
 
     model: Any = None
@@ -127,11 +133,11 @@ class SelfCheck(Evaluator):
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
-        """See the class."""
+        """Make the evaluator; the class describes its arguments."""
         super().__init__(**fields_of(locals()))
 
     def model_post_init(self, context: Any, /) -> None:
-        """Find the parts that the fields name, so that a mistake shows now and not in a call."""
+        """Resolve the names of models, so that a wrong name is reported before the first call."""
         super().model_post_init(context)
         self._chat = None if self.model is None else resolve_model(self.model)
         self._compare = self._comparison()
@@ -139,10 +145,11 @@ class SelfCheck(Evaluator):
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What its scores depend on, in texts: scores of other ones cannot be compared with them.
+        """Return what the scores depend on beside the sample, as texts by name.
 
-        The method, by which weights it compares where it has some, who gives the samples and how,
-        and the prompts. Samples that come with the `Sample` may be of anyone, which cannot be told.
+        The texts identify the method, the weights of its similarity if it has one, the model and
+        the way of sampling, and the prompts. They do not say which model gave samples that come
+        with the `Sample`.
         """
         drawn = f"{self.n_samples} at temperature {self.temperature}"
         return {
@@ -199,10 +206,10 @@ class SelfCheck(Evaluator):
         )
 
     def _samples(self, sample: Sample) -> Steps[list[str]]:
-        """The samples.
+        """Return the samples that the sample has, or that the model gives.
 
         Raises:
-            UndeterminedError: There are none.
+            UndeterminedError: There are no samples.
         """
         supplied = sample.metadata.get("samples")
         if supplied is not None:
@@ -223,7 +230,7 @@ class SelfCheck(Evaluator):
         return texts
 
     def _drawn(self, model: BaseChatModel, question: str) -> Steps[tuple[list[str], Usage]]:
-        """Samples that the model is asked for, and what they cost."""
+        """Ask the model for samples, and return them with their usage."""
         options = bounded(model, _SAMPLE_TOKENS)
         if self.temperature is not None:
             options["temperature"] = self.temperature
@@ -231,7 +238,7 @@ class SelfCheck(Evaluator):
         calls = [ChatCall(model, messages, "sample", options, at) for at in range(self.n_samples)]
         outcomes = yield from ask_all(calls)
         failed = sum(outcome.error is not None for outcome in outcomes)
-        failing = f"{failed} of {self.n_samples} samples cannot be had"
+        failing = f"{failed} of {self.n_samples} samples could not be obtained"
         replies = [without_delimiters(outcome.expect(failing).text) for outcome in outcomes]
         if not all(replies):
             raise UndeterminedError("the model's answer to the question is empty")
@@ -246,7 +253,7 @@ class SelfCheck(Evaluator):
         known = [value for value in inconsistencies if value is not None]
         if len(known) < len(texts):
             unread = texts[inconsistencies.index(None)]
-            error = f"the replies about a sentence cannot be read, or failed: {unread!r:.200}"
+            error = f"each reply about this sentence failed or cannot be read: {unread!r:.200}"
             raise UndeterminedError(error, details=details)
         inconsistency = fmean(known)
         score = math.exp(-inconsistency) if self.method == "ngram" else 1 - inconsistency

@@ -1,4 +1,4 @@
-"""The evaluation that a verdict makes, and the one call after an unreadable reply."""
+"""Turn a verdict into an evaluation, and ask once more after an unreadable reply."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 _AGAIN = "That cannot be read. Reply with one word and nothing else:"
 _SILENCE = "..."
-"""In place of an empty reply, which some endpoints refuse in a conversation."""
+"""The text in place of an empty reply, which some endpoints refuse in a conversation."""
 
 
 def ask_until_read(
@@ -29,19 +29,19 @@ def ask_until_read(
     most: int,
     replies: list[str],
 ) -> Steps[T]:
-    """Ask, and once more where the reply cannot be read.
+    """Ask a model, and ask once more if its reply cannot be read.
 
     Args:
-        model: Who is asked.
-        messages: What is asked.
-        stage: What the calls are accounted under.
-        read: From a reply to what it says, or None.
-        words: The words of which the reply should be one, for the second call.
-        most: Tokens that a local model's reply may have.
-        replies: Where each reply is written down.
+        model: The model.
+        messages: The messages that ask.
+        stage: The stage under which the usage of the calls is counted.
+        read: A function from a reply to its meaning, or None if the reply cannot be read.
+        words: The words of which the reply should be one, named in the second call.
+        most: The most tokens of a local model's reply.
+        replies: The list to which each reply is added.
 
     Returns:
-        What was read.
+        The result of `read`.
 
     Raises:
         UndeterminedError: A call failed, or neither reply can be read.
@@ -55,13 +55,13 @@ def ask_until_read(
             return verdict
         answer = text.strip() or _SILENCE
         messages = [*messages, AIMessage(answer), HumanMessage(f"{_AGAIN} {words}")]
-    raise UndeterminedError(f"the verdict cannot be read, and neither can another: {text!r}")
+    raise UndeterminedError(f"no verdict in two replies: expected {words}, got {text!r}")
 
 
 def evaluation(
     name: str, factual: bool, explanation: str, details: Mapping[str, JsonValue]
 ) -> Evaluation:
-    """The evaluation of an answer that was judged as a whole: its score is 1 or 0."""
+    """Return the evaluation of an answer that was judged as a whole: its score is 1 or 0."""
     return Evaluation(
         name=name,
         score=float(factual),
@@ -74,10 +74,10 @@ def evaluation(
 
 
 def refuse_empty(sample: Sample) -> None:
-    """Refuse an answer in which there is nothing to judge.
+    """Refuse an empty answer, in which there is nothing to judge.
 
     Raises:
-        UndeterminedError: It is empty.
+        UndeterminedError: The answer is empty.
     """
     if not sample.answer.strip():
         raise UndeterminedError("the answer is empty: there is nothing to judge")

@@ -1,4 +1,4 @@
-"""ZeroShot: a model is asked outright whether an answer is factual."""
+"""Score an answer by asking a model outright whether it is factual."""
 
 from __future__ import annotations
 
@@ -24,24 +24,26 @@ _PROMPTS = ZeroShotPrompts()
 
 
 class ZeroShot(Evaluator):
-    """Ask a model, in one call, whether the answer holds anything false or made up.
+    """Ask a model, in one call, whether the answer has anything false or made up in it.
 
     `score` is 1.0 for "factual" and 0.0 for "non-factual"; `failure` is "other" for the latter.
-    `details["replies"]` is what the model said. A reply that cannot be read is asked for once more;
-    then, or if a call failed, or if the answer is empty, the evaluation is undetermined.
+    `details["replies"]` has the model's replies. If a reply cannot be read, the model is asked once
+    more. The evaluation is undetermined if the second reply cannot be read either, if a call
+    failed, or if the answer is empty.
 
-    The zero-shot baseline of arXiv 2310.06498, section 5, in our words.
+    The method is the zero-shot baseline of arXiv 2310.06498, section 5, with demur's own prompt.
 
     Args:
-        model: A chat model, or a name for `resolve_model`.
-        prompts: Other prompts in place of ours.
-        name: What traces call it. None: the class's name.
-        call_policy: Retries, time limits and concurrency; None: as fits the model.
+        model: A chat model, or a name such as "openai:gpt-4o-mini" (see `resolve_model`).
+        prompts: Prompts to use in place of demur's.
+        name: The evaluator's name in traces and logs. None: the name of the class.
+        call_policy: The retries, time limits and concurrency of model calls. None: defaults that
+            fit the model.
 
     Raises:
-        ValueError: The model's name has no known form.
-        TypeError: It is no chat model.
-        DemurError: The model is not at hand.
+        ValueError: The name of the model has no known form.
+        TypeError: `model` is not a chat model.
+        DemurError: The model is not available.
     """
 
     model: Any
@@ -57,17 +59,17 @@ class ZeroShot(Evaluator):
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
-        """See the class."""
+        """Make the evaluator; the class describes its arguments."""
         super().__init__(**fields_of(locals()))
 
     def model_post_init(self, context: Any, /) -> None:
-        """Find the model, so that a mistake shows now and not in a call."""
+        """Resolve the name of the model, so that a wrong name is reported before the first call."""
         super().model_post_init(context)
         self._chat = resolve_model(self.model)
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What its scores depend on, in texts: the model and the prompts."""
+        """Return what the scores depend on: the model and the prompts."""
         return {
             "evaluator": type(self).__qualname__,
             "model": model_fingerprint(self._chat),

@@ -1,4 +1,4 @@
-"""RefChecker: claims, labels, evidence (arXiv 2405.14486)."""
+"""Score an answer by the claims that its references support (RefChecker, arXiv 2405.14486)."""
 
 from demur.evaluators.refchecker.aggregation import Summary, summarize
 from demur.evaluators.refchecker.evaluator import RefChecker

@@ -1,4 +1,4 @@
-"""From labels of claims against passages to one verdict, and to the figures of a data set."""
+"""Aggregate the labels of claims into one decision, and evaluations into figures of a data set."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ _WORST_FIRST = (ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL, ClaimLabel.ENTAILM
 
 
 def merge(labels: Iterable[ClaimLabel | None]) -> ClaimLabel | None:
-    """One claim's label over all passages.
+    """Merge the labels that one claim has against several passages.
 
-    Entailment if any supports it, else Contradiction if any contradicts it, else Neutral.
+    The result is Entailment if any passage supports the claim, else Contradiction if any
+    contradicts it, else Neutral.
 
     Args:
-        labels: One label per passage; None where it is missing.
+        labels: One label for each passage, or None where the label is missing.
 
     Returns:
-        The label, or None when a missing one could change it, or when there are none.
+        The label. None if there are no labels, or if a missing label could change the result.
     """
     every = list(labels)
     if ClaimLabel.ENTAILMENT in every:
@@ -35,17 +36,17 @@ def merge(labels: Iterable[ClaimLabel | None]) -> ClaimLabel | None:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What the labels of an answer's claims amount to."""
+    """Hold the decision that the labels of an answer's claims give."""
 
     determined: bool
-    """False when the missing labels could change the decision."""
+    """Whether the decision is the same whatever the missing labels are."""
     label: ClaimLabel | None
-    """None when the missing labels could change it."""
+    """The answer's label, or None if the missing labels could change it."""
     passed: bool | None
     score: float | None
-    """Entailed share of all claims, in [0, 1]; None when labels are missing."""
+    """The share of all claims that are entailed, in [0, 1]; None if labels are missing."""
     bounds: tuple[float, float]
-    """Between which values the score lies, whatever the missing labels are."""
+    """The lowest and the highest score that are possible, whatever the missing labels are."""
 
 
 def aggregate(
@@ -54,12 +55,12 @@ def aggregate(
     """Aggregate the labels of an answer's claims.
 
     Args:
-        labels: One per claim, at least one; None where it is missing.
-        aggregation: "strict": any Contradiction, else any Neutral, else Entailment. "major": the
-            most frequent label, ties to the worse. "soft": Entailment when the entailed share
-            reaches the threshold, else the worst label.
-        threshold: The share that "soft" asks for, in [0, 1]. None: nothing is decided, `passed` is
-            None ("soft" then labels as with a threshold of 1).
+        labels: One label for each claim, at least one; None where the label is missing.
+        aggregation: "strict": Contradiction if any claim has it, else Neutral if any claim has it,
+            else Entailment. "major": the most frequent label, and the worse one of a tie. "soft":
+            Entailment if the entailed share reaches the threshold, else the worst label.
+        threshold: The share that "soft" requires, in [0, 1]. None: nothing is decided, and `passed`
+            is None. Then "soft" labels as with a threshold of 1.
 
     Raises:
         ValueError: There are no labels.
@@ -71,8 +72,8 @@ def aggregate(
     known = [label for label in labels if label is not None]
     missing = len(labels) - len(known)
     entailed = known.count(ClaimLabel.ENTAILMENT)
-    # If the missing labels were all alike they would have their greatest effect, so these three
-    # completions show whether they can change anything.
+    # The missing labels have their greatest effect if they are all the same, so these three
+    # completions show whether they can change the decision.
     decisions = {
         _decide([*known, *[completion] * missing], aggregation, threshold)
         for completion in ClaimLabel
@@ -108,29 +109,31 @@ def _decide(
 
 @dataclass(frozen=True)
 class Summary:
-    """RefChecker's figures for a data set: macro averages over the answers that have claims."""
+    """Hold RefChecker's figures for a data set; averages are over the answers with claims."""
 
     answers: int
-    """All evaluations."""
+    """The number of all evaluations."""
     nothing_to_check: int
-    """Answers that state nothing to check; apart from the averages."""
+    """The number of answers that state nothing to check; they are not in the averages."""
     undetermined: int
-    """Evaluations without a decision; apart from the averages."""
+    """The number of evaluations without a decision; they are not in the averages."""
     entailment: float | None
-    """Mean over answers of the share of their claims that is entailed; None without any answer."""
+    """The mean, over the answers, of the share of an answer's claims that are entailed. None if
+    there is no answer with labelled claims."""
     neutral: float | None
     contradiction: float | None
     passed: int
     failed: int
     claims: int
-    """Labelled claims in the answers that the averages are over."""
+    """The number of labelled claims in the answers that the averages are taken over."""
 
 
 def summarize(evaluations: Iterable[Evaluation]) -> Summary:
     """Summarize RefChecker's evaluations of a data set.
 
-    The averages are macro averages: the share of each label among an answer's labelled claims, then
-    the mean over answers, so that an answer with many claims weighs no more than one with few.
+    The averages are macro averages: the share of each label among an answer's labelled claims, and
+    then the mean over the answers. So an answer with many claims counts no more than an answer with
+    few.
     """
     every = list(evaluations)
     nothing = sum(evaluation.nothing_to_check for evaluation in every)

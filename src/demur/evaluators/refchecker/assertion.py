@@ -1,7 +1,7 @@
-"""Whether a sentence states anything: decided by its own form, and by no model.
+"""Decide whether a sentence states anything, by its own form and without a model.
 
-What no rule knows states something and is checked, so that a gap in the rules costs a check and
-lets nothing pass.
+A sentence that no rule recognises counts as a statement and is checked. So a gap in the rules costs
+a check, and lets nothing pass.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from demur._text import word_set, words
 from demur.evaluators.refchecker.phrases import APOLOGY, LANGUAGES
 from demur.evaluators.refchecker.word_lists import CLAUSAL, FUNCTION_WORDS, VERBS
 
-# A longer sentence, or a longer clause of one, is taken to state something.
+# A longer sentence or clause counts as a statement.
 _LONGEST = 400
-# Fewer content words than this are too few to be understood without the question.
+# A text with fewer content words than this cannot be understood without the question.
 _LEAST_WORDS = 3
 _LEAST_WORDS_OF_A_SENTENCE = 2
 _LEAST_OF_SIGNS = 2.5
@@ -44,9 +44,9 @@ _CONTRACTIONS = (
     (re.compile(r"'ll\b"), " will"),
     (re.compile(r"\b(i|we|you)'d\b"), r"\1 would"),
     (re.compile(r"\b(it|that|there|here|what)'s\b"), r"\1 is"),
-    (re.compile("[\u0623\u0625\u0622]"), "\u0627"),  # alef with a hamza, as most write it
+    (re.compile("[\u0623\u0625\u0622]"), "\u0627"),  # alef with a hamza, as most people write it
 )
-# What announces a list or an answer: "Here is what I found:"
+# An announcement of a list or an answer: "Here is what I found:"
 _LEAD_IN = re.compile(
     r"(?:here|below|the following|based on|according to|in short|in summary|summary|answer|"
     r"sources?|references?|hier|zusammenfassung|antwort|quellen?)\b[^.!?:\d]{0,60}:"
@@ -56,16 +56,16 @@ _POINTER = re.compile(
     r"(?:sources?|references?|see|cf\.?|quellen?|siehe|vgl\.?|来源|参考|出典|출처|المصدر|स्रोत)\s*:?"
     r"(?:\s*,?\s*(?:\[\^?\d{1,3}\]|https?://\S+|\S+\.(?:pdf|html?|md|txt|docx?)))+"
 )
-# Behind "and": a few words without a verb of their own, as in "the height and the weight".
+# A few words without a verb behind "and", as in "the height and the weight".
 _PHRASE = re.compile(
     r"(?:(?:the|a|an|its|their|his|her|my|any|other) )?[^\W\d]+(?: [^\W\d]+)?"
     r"(?: (?:in|from|of|within|on) (?:[^\W\d]+ ?){1,4})?"
 )
-# They go on with the same question: "Which one, and when?".
+# These words continue the same question: "Which one, and when?".
 _HARMLESS_IN_QUESTIONS = frozenset(
     ("and", "so", "while", "more than", "rather", "yet", "still", "instead", "und", "da")
 )
-# What links a question to those before it: "And how tall is it?"
+# Words that link a question to the sentence before it: "And how tall is it?"
 _LINKED = re.compile(r"\A(?:(?:and|but|so|or|then|also|now|well|okay|ok|und|aber|oder)\b[\s,]*)+")
 _VERBAL = re.compile(r"\w{2,}ed\b")
 _EMBEDDED = re.compile(
@@ -77,13 +77,13 @@ _EMBEDDED = re.compile(
 def states_nothing(sentence: str) -> bool:
     """Return whether a sentence states nothing that could be checked.
 
-    It is a question, a greeting or thanks, first-person ignorance or a refusal, or says that the
-    sources do not tell; and no clause of it says something else ("..., but it opened in 1911").
-    English, German, Chinese, Japanese, Korean, Arabic and Hindi are known. A text without a letter
-    or a digit states nothing either.
+    Such a sentence is a question, a greeting, thanks, a refusal or first-person ignorance, or it
+    says that the sources are silent. None of its clauses may say anything else ("..., but it opened
+    in 1911"). A text without a letter or a digit states nothing either. The rules know English,
+    German, Chinese, Japanese, Korean, Arabic and Hindi.
 
     Args:
-        sentence: One sentence, or what stands in its place: an item of a list, a value.
+        sentence: One sentence, or a text in its place such as an item of a list or a value.
     """
     if not any(map(str.isalnum, sentence)):
         return True
@@ -99,10 +99,10 @@ def states_nothing(sentence: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def only_asks(sentence: str) -> bool:
-    """Return whether a sentence asks and states nothing beside.
+    """Return whether a sentence asks something and states nothing besides.
 
-    One without a mark at its end, as in a chat, asks if it would with a question mark: "how tall is
-    it". A label before a colon asks nothing: "When: at noon".
+    A sentence without a mark at its end, as in a chat, is read as if it had a question mark: "how
+    tall is it". A label before a colon is not a question: "When: at noon".
     """
     plain = _LINKED.sub("", _plain(sentence))
     if not plain or len(sentence) > _LONGEST:
@@ -112,17 +112,17 @@ def only_asks(sentence: str) -> bool:
 
 
 def stated_from(sentence: str) -> int:
-    """Return where what a sentence states begins, behind clauses that state nothing.
+    """Return the offset at which a sentence's statement begins, after clauses that state nothing.
 
-    It is the place of "it opened" in "I do not know who built it, but it opened in 1911", and 0
-    where the first clause states something.
+    In "I do not know who built it, but it opened in 1911" it is the offset of "it opened". It is 0
+    if the first clause states something.
     """
     if len(sentence) > _LONGEST:
         return 0
     begin = 0
     ends = [_CLAUSES, *(language.contrast for language in LANGUAGES)]
     lowered = sentence.lower()
-    if len(lowered) != len(sentence):  # then places in the one are none in the other
+    if len(lowered) != len(sentence):  # then offsets in one are not valid in the other
         return 0
     for match in sorted((m for end in ends for m in end.finditer(lowered)), key=re.Match.start):
         before = sentence[: match.start()]
@@ -137,8 +137,8 @@ def stated_from(sentence: str) -> int:
 def too_short(text: str) -> bool:
     """Return whether a text says too little to be checked by itself: "No.", "11 years", "1911".
 
-    Words that only hold a sentence together do not count. In scripts whose signs are words by
-    themselves two signs count as one word, in Korean three.
+    Words that only hold a sentence together do not count. In a script whose characters are words,
+    two characters count as one word; in Korean, three.
     """
     tokens = [word for word, _, _ in words(_DIGITS.sub("0", text))]
     signs = [word for word in tokens if len(word) == 1 and word.isalpha() and not word.isascii()]
@@ -151,9 +151,10 @@ def too_short(text: str) -> bool:
 
 
 def content_words(text: str) -> frozenset[str]:
-    """Return the words of a text that say something, case-folded.
+    """Return the content words of a text, case-folded.
 
-    Words that only hold sentences together are left out, and single Latin letters: "s" of "town's".
+    Words that only hold sentences together are left out, and so are single Latin letters, such as
+    the "s" of "town's".
     """
     tokens = word_set(text) - FUNCTION_WORDS
     return frozenset(
@@ -162,7 +163,7 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def _plain(sentence: str) -> str:
-    """The sentence in lower case, without markup and contractions."""
+    """Return the sentence in lower case, without markup and contractions."""
     text = unicodedata.normalize("NFKC", sentence).casefold()
     text = _ARABIC_MARKS.sub("", text)
     for pattern, instead in _CONTRACTIONS:
@@ -171,9 +172,10 @@ def _plain(sentence: str) -> str:
 
 
 def _asks(plain: str) -> bool:
-    """Whether a sentence with a question mark only asks.
+    """Return whether a sentence with a question mark only asks.
 
-    A statement may have one too: "It is in Lund, isn't it?", "Did you know that it is in Lund?"
+    A statement may have a question mark too: "It is in Lund, isn't it?", "Did you know that it is
+    in Lund?"
     """
     parts = _COMMA.split(plain.rstrip(_QUESTION_MARKS + " "))
     tag = parts[-1].strip()
@@ -190,7 +192,7 @@ def _asks(plain: str) -> bool:
 
 
 def _after_fillers(plain: str) -> str:
-    """What follows greetings and the like at the beginning: "Hello! Which one do you mean?"."""
+    """Return the text after greetings and the like: "Hello! Which one do you mean?"."""
     rest = plain
     for match in _CLAUSES.finditer(plain):
         if not _nothing(plain[: match.start()].rpartition(",")[2]):
@@ -200,7 +202,7 @@ def _after_fillers(plain: str) -> str:
 
 
 def _all_nothing(plain: str) -> bool:
-    """Whether each clause states nothing."""
+    """Return whether each clause states nothing."""
     said_nothing = False
     for joined, clause in _clauses(plain):
         if _nothing(clause):
@@ -226,7 +228,7 @@ def _nothing(clause: str) -> bool:
 
 
 def _clauses(plain: str) -> Iterator[tuple[bool, str]]:
-    """The clauses of a sentence, and whether an "and" stands before each."""
+    """Yield the clauses of a sentence, each with whether "and" stands before it."""
     joined = False
     for part in _CLAUSES.split(plain):
         at = 0

@@ -1,6 +1,7 @@
-"""Second stage: label each claim against each window of the references (RefChecker, section 3.2).
+"""Label each claim against each window of the references (RefChecker, section 3.2).
 
-Four ways, all with one shape: claims and windows in, one `WindowFinding` per window and claim out.
+This is the second stage. The four checkers have the same shape: they take claims and windows, and
+return one `WindowFinding` for each window and claim.
 """
 
 from __future__ import annotations
@@ -31,17 +32,18 @@ from demur.runtime import ChatCall, LocalCall, Outcome, PerModel, Reply, Steps, 
 from demur.schema import ClaimLabel
 from demur.similarity import NLI
 
-# More claims in one request, or longer ones, and models begin to skip some.
+# With more claims in one request, or longer ones, models begin to skip claims.
 _GROUP_CLAIMS = 20
 _GROUP_TOKENS = 600
-# The probability from which a claim counts as supported: to let a wrong one pass is the worse
-# mistake, and a likeliest label of 0.5 is wrong half of the time. docs/results.md has the figures.
+# The lowest probability with which a claim counts as supported. To let a wrong claim pass is the
+# worse mistake, and a label with a probability of 0.5 is wrong half of the time. docs/results.md
+# has the figures.
 SURE = 0.85
 
 
 @dataclass(frozen=True)
 class WindowFinding:
-    """What one window says of one claim."""
+    """Hold the label of one claim against one window."""
 
     label: ClaimLabel | None = None
     probabilities: Mapping[ClaimLabel, float] | None = None
@@ -50,17 +52,17 @@ class WindowFinding:
 
 
 Findings = Sequence[Sequence[WindowFinding]]
-"""By window, then by claim."""
+"""The findings by window, then by claim."""
 Checker = Callable[[Sequence[AskedClaim], Sequence[Window], str | None], Steps[Findings]]
-"""From claims, windows and the question to findings."""
+"""A function from claims, windows and the question to findings."""
 
 
 def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
-    """All claims of a group in one request per window.
+    """Check all claims of a group in one request for each window.
 
-    Claims for which the reply has no label are asked for again, under the same numbers, in groups
-    half as large, until a request holds one claim only; then the label stays missing. A claim that
-    was alone from the start is asked for once more.
+    If the reply has no label for some claims, these are asked about again under the same numbers,
+    in groups half as large. That goes on until a request holds one claim; then the label stays
+    missing. A claim that was alone in its first request is asked about once more.
     """
 
     def check(
@@ -89,7 +91,7 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
                 if outcome.error is None and (len(group) > 1 or not need_numbers):
                     half = -(-len(group) // 2)
                     again += [(at, part) for part in _parts(unlabelled, half)]
-            # A reply that lost count once has to show which claim it means.
+            # After a reply that lost count, the next one has to number its labels.
             requests, need_numbers = again, True
         return findings
 
@@ -97,7 +99,7 @@ def joint(model: BaseChatModel, prompt: Prompt) -> Checker:
 
 
 def per_claim(model: BaseChatModel, prompt: Prompt) -> Checker:
-    """Ask for each claim in each window side by side, and once more where a reply has no label."""
+    """Check each claim in each window by itself, and ask once more if a reply has no label."""
 
     def read(outcome: Outcome[Reply], window: Window, claim: AskedClaim) -> WindowFinding:
         if outcome.error is not None:
@@ -129,12 +131,13 @@ _kept_biases: PerModel[Mapping[ClaimLabel, float]] = PerModel()
 
 
 def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> Checker:
-    """One request per claim and window; the first token's log-probabilities make the label.
+    """Check each claim in each window by itself, by the log-probabilities of the first token.
 
-    From each label's log-probability its bias is taken off: its mean over fixed claims about which
-    no label is likelier than another. It is measured once per model and prompt and kept; for the
-    local model, whose weights are known by their hash, for later processes too. A claim is
-    supported from a probability of 0.85 on; below, it gets the likelier of the other labels.
+    The label's bias is subtracted from its log-probability. The bias is the mean log-probability
+    over fixed claims for which no label is more likely than another. It is measured once for each
+    model and prompt and kept in this process. For the local model, whose weights are identified by
+    a hash, later processes use it too. A claim is supported if Entailment has a probability of 0.85
+    or more. Otherwise it gets the more likely of the other labels.
     """
     options = {"logprobs": True, "top_logprobs": 20, "max_tokens": 1}
     kept_under = (prompt, calibration)
@@ -166,7 +169,7 @@ def logprobs(model: BaseChatModel, prompt: Prompt, calibration: Calibration) -> 
 def unmeasured_bias(
     model: BaseChatModel, prompt: Prompt, calibration: Calibration
 ) -> list[list[BaseMessage]]:
-    """The prompts by which `logprobs` measures the labels' bias; none once it is known."""
+    """Return the prompts with which `logprobs` measures the labels' bias; none once it is known."""
     if _known_bias(model, (prompt, calibration)) is not None:
         return []
     cases = calibration.cases
@@ -174,7 +177,7 @@ def unmeasured_bias(
 
 
 def _known_bias(model: BaseChatModel, key: Hashable) -> Mapping[ClaimLabel, float] | None:
-    """What was measured in this process, or in an earlier one with the same weights."""
+    """Return the bias measured in this process, or in an earlier one with the same weights."""
     known = _kept_biases.get(model, key)
     if (
         known is None
@@ -187,7 +190,7 @@ def _known_bias(model: BaseChatModel, key: Hashable) -> Mapping[ClaimLabel, floa
 
 
 def nli(scorer: NLI) -> Checker:
-    """A cross-encoder over all pairs of passage and claim at once."""
+    """Check all pairs of window and claim at once with a cross-encoder."""
 
     def check(
         claims: Sequence[AskedClaim], windows: Sequence[Window], question: str | None
@@ -212,15 +215,15 @@ def estimate(
     question: str | None,
     together: bool,
 ) -> tuple[int, int]:
-    """Estimate the requests for these claims and windows, and the tokens of their prompts.
+    """Estimate the number of requests for claims and windows, and the tokens of their prompts.
 
-    What is asked again, for a missing label or after a failure, is not counted.
+    Requests that are repeated, for a missing label or after a failure, are not counted.
 
     Args:
-        prompt: Of the requests.
-        asked: Claims, and the windows that each of them is held against.
-        question: The one that was answered.
-        together: Whether a request lists several claims, as those of `joint` do.
+        prompt: The prompt of the requests.
+        asked: Groups of claims, each with the windows that its claims are checked against.
+        question: The question that was answered.
+        together: Whether a request lists several claims, as in `joint`.
     """
     frame = prompt_tokens(prompt.messages(reference=".", question=question, claim=".", claims="."))
     calls = tokens = 0
@@ -246,7 +249,7 @@ def _single_calls(
     question: str | None,
     options: Mapping[str, object] | None = None,
 ) -> list[ChatCall]:
-    # Window by window, so that a server with one prefix cache reads each reference once.
+    # Ordered by window, so that a server with one prefix cache reads each reference once.
     return [
         ChatCall(
             model,
@@ -264,7 +267,7 @@ def _by_window(findings: Sequence[WindowFinding], claims: int) -> Findings:
 
 
 def _groups(claims: Sequence[AskedClaim]) -> list[list[int]]:
-    """Claims by number, in groups that one request can hold."""
+    """Return the claims' indices in groups, each of which fits into one request."""
     groups: list[list[int]] = []
     total = 0
     for at, claim in enumerate(claims):
@@ -293,7 +296,7 @@ def _joint_findings(
 
 
 def _whole_lines(reply: Reply) -> str:
-    """The reply without a line that was cut: a label in it may be on the way to another."""
+    """Return the reply without a line that was cut, since a label in it may be incomplete."""
     return reply.text.rpartition("\n")[0] if reply.truncated else reply.text
 
 

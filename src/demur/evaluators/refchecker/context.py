@@ -1,8 +1,8 @@
-"""What a claim is shown with, so that its "it" and "she" are understood.
+"""Show a claim with the text that it refers to, so that its "it" and "she" are understood.
 
-A claim that is a unit of the answer itself may refer to the units before it. Where a judge sees all
-of them in order it needs nothing more. Asked about one alone, it is shown those before it too, or
-the question where nothing is before it.
+A claim that is a unit of the answer itself may refer to the units before it. A judge that sees all
+of them in order needs nothing more. A judge that is asked about one claim alone is shown the units
+before it too, or the question if the claim is the first unit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from demur._text import windows
 from demur.evaluators.refchecker.units import Unit, units
 from demur.schema import Claim, Sample
 
-# How many units back a reference may lead, and how much of a text before the answer is searched.
+# How many units back a reference may lead, and how many tokens before the answer are searched.
 _MOST_BACK = 3
 _PRECEDING_TOKENS = 200
 _REFERS = re.compile(
@@ -30,12 +30,12 @@ _REFERS = re.compile(
 
 @dataclass(frozen=True)
 class AskedClaim:
-    """A claim as a judge is asked about it."""
+    """Hold a claim as a judge is asked about it."""
 
     text: str
-    """Behind the other claims of its list."""
+    """The text of the claim when it follows other claims in a list."""
     alone: str
-    """By itself, or first in a list."""
+    """The text of the claim when it stands alone, or first in a list."""
 
 
 def refers(text: str) -> bool:
@@ -44,7 +44,7 @@ def refers(text: str) -> bool:
 
 
 def as_asked(claims: Sequence[Claim], sample: Sample) -> list[AskedClaim]:
-    """Return the claims of a sample as they are asked about, in their order."""
+    """Return the claims of a sample as a judge is asked about them, in their order."""
     answer_units = units(sample.answer)
     at = {unit.start: number for number, unit in enumerate(answer_units)}
     before = said_before(sample) or ([sample.question] if sample.question else [])
@@ -64,14 +64,14 @@ def as_asked(claims: Sequence[Claim], sample: Sample) -> list[AskedClaim]:
 
 
 def said_before(sample: Sample) -> list[str]:
-    """Return the last units of what precedes the answer, in order."""
+    """Return the last units of the text that precedes the answer, in order."""
     text = sample.preceding
     tail = windows(text, _PRECEDING_TOKENS, _PRECEDING_TOKENS // 2)[-1:]
     return [unit.said for start, end in tail for unit in units(text[start:end])]
 
 
 def _leading(answer_units: Sequence[Unit], number: int, before: Sequence[str]) -> list[str]:
-    """The units that one refers to, in order."""
+    """Return the earlier units that a unit refers to, in order."""
     if answer_units[number].kind not in ("sentence", "item"):
         return []
     texts = [*before, *(unit.said for unit in answer_units[:number])]

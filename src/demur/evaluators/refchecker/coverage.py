@@ -1,6 +1,6 @@
-"""What an answer states that no claim of the extractor covers; each such unit is a claim itself.
+"""Find the statements of an answer that no extracted claim covers, and make claims of them.
 
-The extractor nominates claims. Whether all was nominated is decided by the answer's own words.
+The extractor nominates claims. The answer's own words decide whether the claims are complete.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from demur.evaluators.refchecker.units import Unit, units
 from demur.evaluators.refchecker.word_lists import DENIAL, NUMBER_WORDS
 from demur.schema import Claim, Sample, Span
 
-# The share of a unit's content words that its claims may leave out: what a paraphrase drops.
+# The share of a unit's content words that its claims may leave out, as a paraphrase does.
 _LEFT_OUT = 1 / 4
 _STEM = 4
 NEEDS_QUESTION = "says too little to be checked without its question: give the sample a question"
@@ -30,24 +30,24 @@ def stating(answer: str) -> list[Unit]:
 
 @dataclass(frozen=True)
 class Complete:
-    """All claims of an answer: those that were nominated, and what they leave out."""
+    """Hold all claims of an answer: the nominated ones, and the statements that they leave out."""
 
     claims: tuple[Claim, ...]
-    """In the answer's order."""
+    """The claims in the order of the answer."""
     unfit: tuple[Claim, ...] = ()
-    """Those that say too little to be checked, each with its error."""
+    """The claims that say too little to be checked, each with its error."""
     dropped: tuple[str, ...] = ()
-    """Nominated claims about units that state nothing."""
+    """The nominated claims about units that state nothing."""
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
 def complete(nominated: Sequence[Claim], sample: Sample, as_fallback: bool) -> Complete:
-    """Return the claims of an answer such that each unit that states something is checked.
+    """Complete an answer's claims so that each unit that states something is checked.
 
     Args:
-        nominated: What an extractor found, with places in the answer.
-        sample: The answer, its question, and what precedes it.
-        as_fallback: Whether `details` tell the units that became claims themselves, and the share
+        nominated: The claims that an extractor found, with their places in the answer.
+        sample: The answer, its question, and the text that precedes it.
+        as_fallback: Whether `details` lists the units that became claims themselves, and the share
             of the answer that the nominated claims cover.
     """
     answer_units = units(sample.answer)
@@ -84,11 +84,11 @@ def _place(claim: Claim) -> int:
 
 
 def _as_claim(unit: Unit, question: str | None, before: Sequence[str]) -> Claim:
-    """A unit of an answer as a claim, with its place.
+    """Return a unit of an answer as a claim, with its place.
 
-    One that says too little by itself ("No.", "11 years") is put behind the question, or without
-    one behind what stands before it; where there is neither, the claim has an error. Code, and a
-    value behind its path, do without.
+    A unit that says too little by itself ("No.", "11 years") gets the question in front of it.
+    Without a question it gets the unit before it. If there is neither, the claim has an error. Code
+    needs no such context, nor does a value that stands behind its path.
     """
     span = Span(start=unit.start, end=unit.end)
     if unit.kind == "code" or not too_short(unit.text):
@@ -100,14 +100,14 @@ def _as_claim(unit: Unit, question: str | None, before: Sequence[str]) -> Claim:
 
 
 def _by_unit(answer_units: Sequence[Unit], claims: Sequence[Claim]) -> Mapping[int, list[Claim]]:
-    """The claims whose spans begin in each unit, by where the unit begins."""
+    """Return the claims whose spans begin in each unit, by the unit's offset."""
     starts = [unit.start for unit in answer_units]
     held: dict[int, list[Claim]] = {start: [] for start in starts}
     for claim in claims:
         at = bisect_right(starts, claim.span.start) - 1 if claim.span else -1
         if claim.span and at >= 0 and claim.span.start < answer_units[at].end:
             held[starts[at]].append(claim)
-    # A sentence that is said again is covered by the claims of the first.
+    # A repeated sentence is covered by the claims of its first occurrence.
     first: dict[str, Unit] = {}
     for unit in answer_units:
         same = first.setdefault(unit.said, unit)
@@ -117,7 +117,7 @@ def _by_unit(answer_units: Sequence[Unit], claims: Sequence[Claim]) -> Mapping[i
 
 
 def _share_covered(stating: Sequence[Unit], by_unit: Mapping[int, Sequence[Claim]]) -> float:
-    """The share of the units' characters that stand in the spans of their claims, in [0, 1]."""
+    """Return the share of the units' characters that the spans of their claims cover, in [0, 1]."""
     covered = 0
     for unit in stating:
         reached = unit.start
@@ -130,9 +130,9 @@ def _share_covered(stating: Sequence[Unit], by_unit: Mapping[int, Sequence[Claim
 
 
 def _covers(claims: Sequence[Claim], unit: Unit) -> bool:
-    """Whether the claims of a unit hold its numbers, its denial, and three quarters of its words.
+    """Return whether a unit's claims hold its numbers, its denial, and three quarters of its words.
 
-    Code is never covered: one sign makes another program of it.
+    Code is never covered, since one other character makes it another program.
     """
     if not claims or unit.kind == "code":
         return False

@@ -1,4 +1,4 @@
-"""RefChecker: an answer's claims, each held against references (arXiv 2405.14486)."""
+"""Score an answer by the claims that its references support (RefChecker, arXiv 2405.14486)."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _MODES = ("auto", "joint", "per_claim", "logprobs")
-# What a checker reads at once, in tokens. A local model reads slowly and loses track; a
-# cross-encoder takes 512 tokens, claim included.
+# The size of a window, in tokens. A local model reads slowly and loses track of long texts; a
+# cross-encoder takes 512 tokens, the claim included.
 _WINDOW_TOKENS = {"joint": 3000, "per_claim": 3000, "logprobs": 700, "nli": 320}
-# How many windows of long references a claim is held against. Each further one finds a little more
-# support (docs/results.md), and is one more chance for a wrong claim to be taken as supported. A
-# cross-encoder reads one passage at a time, and cheaply.
+# The number of windows of long references that a claim is checked against. Each further window
+# finds a little more support (docs/results.md), and is one more chance that a wrong claim counts as
+# supported. A cross-encoder reads one passage at a time, and cheaply.
 _MAX_WINDOWS = {"joint": 1, "per_claim": 1, "logprobs": 1, "nli": 4}
 _SOFT_THRESHOLD = 0.8
 _PROMPTS = RefCheckerPrompts()
@@ -80,57 +80,70 @@ _NO_CONTEXTS = "no contexts"
 
 
 class RefChecker(ClaimEvaluator):
-    """Split an answer into claims and label each against the references.
+    """Split an answer into claims, and label each claim against the references.
 
-    The references are the sample's contexts, and its `reference` if given. Without any, they are
-    what `retriever` finds for the question (for the answer, if there is none). An answer that
-    states nothing needs none.
+    The references are the sample's contexts, and its `reference` if it has one. If the sample has
+    none, `retriever` is asked for them with the question, or with the answer if there is no
+    question. An answer that states nothing needs no references.
 
-    The evaluation's `score` is the entailed share of the claims, in [0, 1]; its `label` is
-    "Entailment", "Neutral", "Contradiction", or "Abstain" for an answer that states nothing to
-    check (then `score` and `passed` are None). It is undetermined (`error` says why) when the
-    answer is empty, there are no references, a model fails, or labels are missing that could
-    change `passed`. `details` tell the `granularity`, what became a claim although no extractor
-    named it (`fallback_claims`), and the share of the answer that its claims cover (`coverage`).
+    The evaluation's `score` is the share of the claims that the references entail, in [0, 1]. Its
+    `label` is "Entailment", "Neutral" or "Contradiction". For an answer that states nothing to
+    check, the label is "Abstain", and `score` and `passed` are None.
+
+    The evaluation is undetermined (`error` says why) if the answer is empty, there are no
+    references, or a model fails. It is also undetermined if labels are missing that could change
+    `passed`.
+
+    `details` has the `granularity` of the claims. If a model writes the claims, `details` also has
+    the statements that it left out and that became claims themselves (`fallback_claims`), and the
+    share of the answer that the model's claims cover (`coverage`).
 
     Examples:
         >>> checker = RefChecker("openai:gpt-4o-mini")
         >>> checker.invoke({"question": q, "answer": a, "contexts": ["..."]}).passed
 
     Args:
-        model: A LangChain chat model, or a name for `resolve_model`.
-        checker: "joint": all claims in one call per window of the references. "per_claim": one call
-            each. "logprobs": one call each, labelled by log-probabilities, which makes small local
-            models usable. "auto": "logprobs" for the local model, else "joint". Or a
-            sentence-transformers `CrossEncoder` for NLI, or its name ("org/name" or a folder).
-        claims: What a claim is. "sentences": the answer's own sentences, items and values, without
-            a model. "triplets" (subject, predicate, object) or "statements" (short ones that are
-            understood alone): a model writes them, and what it leaves out is a claim as it stands.
-            "auto": "sentences" for the local model, else "triplets".
-        aggregation: "strict": any Contradiction, else any Neutral, else Entailment; "major": the
-            most frequent label, ties to the worse; "soft": the entailed share against `threshold`.
-            An answer passes when the label is Entailment.
-        threshold: The entailed share that "soft" asks for, in [0, 1]; the others do not use it. A
-            number, or for "soft" a `Threshold` that was chosen from scores of the same
-            `fingerprints`, or the file that one was saved in. None: nothing is decided, and
-            `passed` is None.
-        retriever: A Runnable from a query to documents, for samples without references, or with
-            none but what the user said (`Guard(conversation=True)`).
-        prompts: Other prompts in place of ours.
-        window_tokens: How much of the references is read at once; None: as fits the checker.
-        max_windows: Against how many windows of that size a claim is held at most: those nearest
-            to it. References that fill two are read whole in any case. None: 1, and 4 for a
-            cross-encoder. Each window of long references is a request for every four claims, and
-            for every claim with "per_claim" and "logprobs"; `details["windows_left_out"]` tells how
-            many windows a claim was not held against.
-        name: What traces call it. None: the class's name.
-        call_policy: Retries, time limits and concurrency; None: as fits the model.
+        model: A chat model, or a name such as "openai:gpt-4o-mini" (see `resolve_model`).
+        checker: How claims are labelled. "joint": all claims in one call per window of the
+            references. "per_claim": one call for each claim and window. "logprobs": as "per_claim",
+            but labelled by log-probabilities, which makes small local models usable. "auto":
+            "logprobs" for the local model, else "joint". For NLI, give a sentence-transformers
+            `CrossEncoder` or its name ("org/name" or a folder).
+        claims: What a claim is. "sentences": each sentence, item or value of the answer as it
+            stands, found without a model. "triplets": subject, predicate and object. "statements":
+            short statements that can be understood alone. A model writes triplets and statements,
+            and a sentence that it leaves out becomes a claim as it stands. "auto": "sentences" for
+            the local model, else "triplets".
+        aggregation: How the claims' labels give the answer's label. "strict": Contradiction if any
+            claim has it, else Neutral if any claim has it, else Entailment. "major": the most
+            frequent label, and the worse one of a tie. "soft": Entailment if the entailed share of
+            the claims reaches `threshold`, else the worst label. An answer passes if its label is
+            Entailment.
+        threshold: The entailed share that "soft" requires, in [0, 1]; the other aggregations do not
+            use it. Give a number. For "soft" you can also give a `Threshold` that was chosen from
+            scores with the same `fingerprints`, or the file that it was saved in. None: nothing is
+            decided, and `passed` is None.
+        retriever: A Runnable from a query to documents. It is asked for samples without references,
+            and for samples whose only references are what the user said
+            (`Guard(conversation=True)`).
+        prompts: Prompts to use in place of demur's.
+        window_tokens: The size of a window in tokens, at least 50. A window is the text of the
+            references that the checker reads at once. None: a size that fits the checker.
+        max_windows: The most windows that a claim is checked against, at least 1; the windows
+            nearest to the claim are taken. None: 1, or 4 for a cross-encoder. References that fill
+            at most two windows are always read whole. For longer references, each window costs a
+            request for every four claims, or for every claim with "per_claim" and "logprobs".
+            `details["windows_left_out"]` says how many windows a claim was not checked against.
+        name: The evaluator's name in traces and logs. None: the name of the class.
+        call_policy: The retries, time limits and concurrency of model calls. None: defaults that
+            fit the model.
 
     Raises:
-        ValueError: An argument is out of its range, or names no known mode or model; or a
-            `Threshold` was chosen from other scores, or the aggregation is not "soft".
-        TypeError: `model` is no chat model, or `checker` no cross-encoder.
-        DemurError: The model or the cross-encoder cannot be had.
+        ValueError: An argument is out of its range or names no known mode or model. Or a
+            `Threshold` was chosen from other scores, or was given with another aggregation than
+            "soft".
+        TypeError: `model` is not a chat model, or `checker` is not a cross-encoder.
+        DemurError: The model or the cross-encoder is not available.
     """
 
     model: str | BaseChatModel
@@ -163,7 +176,7 @@ class RefChecker(ClaimEvaluator):
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
-        """See the class."""
+        """Make the evaluator; the class describes its arguments."""
         fields = fields_of(locals())
         plain = not isinstance(threshold, (Threshold, str, Path))
         if aggregation != "soft" and plain and threshold not in (None, _SOFT_THRESHOLD):
@@ -192,7 +205,7 @@ class RefChecker(ClaimEvaluator):
         return value
 
     def model_post_init(self, context: Any, /) -> None:
-        """Find the parts that the fields name, so that a mistake shows now and not in a call."""
+        """Resolve the names of models, so that a wrong name is reported before the first call."""
         super().model_post_init(context)
         self._chat = resolve_model(self.model)
         if not isinstance(self.checker, str):
@@ -209,7 +222,7 @@ class RefChecker(ClaimEvaluator):
         return "sentences" if is_local(self._chat) else "triplets"
 
     def _take(self, threshold: float | Threshold | None) -> None:
-        """Refuse a `Threshold` that would not decide here, or decide on other scores."""
+        """Refuse a `Threshold` that would have no effect here, or that is bound to other scores."""
         if not isinstance(threshold, Threshold):
             return
         if self.aggregation != "soft":
@@ -226,11 +239,11 @@ class RefChecker(ClaimEvaluator):
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What its scores depend on, in texts: scores of other ones cannot be compared with them.
+        """Return what the scores depend on beside the sample, as texts by name.
 
-        The model, how claims are made and checked, by which weights where a cross-encoder checks
-        them, how much is read at once, and the prompts. What `retriever` would find for samples
-        without references cannot be told.
+        The texts identify the model, the form of the claims, the checker (with the weights of a
+        cross-encoder), the windows and the prompts. They do not cover the documents that
+        `retriever` finds for samples without references.
         """
         further: dict[str, object] = {}
         checker = self._mode
@@ -263,7 +276,7 @@ class RefChecker(ClaimEvaluator):
         nominated = Extraction()
         details: dict[str, Any] = {"checker": self._mode, "granularity": self._form}
         with undetermined_with(details):
-            # First: without references a call that finds claims would be in vain.
+            # Before the claims: without references, extracting them would be wasted calls.
             referenced = yield from self._referenced(sample)
             if self._form != "sentences":
                 nominated = yield from extract(
@@ -289,10 +302,13 @@ class RefChecker(ClaimEvaluator):
         )
 
     def _referenced(self, sample: Sample) -> Steps[Sample]:
-        """The sample with references. What the user said needs others beside it, if it can be.
+        """Return the sample with references.
+
+        If its only references are what the user said, the retriever's documents are added, if there
+        is a retriever.
 
         Raises:
-            UndeterminedError: There are none.
+            UndeterminedError: There are no references.
         """
         others = [document for document in sample.contexts if not is_users(document)]
         if _any_text(others, sample.reference):
@@ -306,7 +322,7 @@ class RefChecker(ClaimEvaluator):
         searching = RunnableCall(self.retriever, query, "retrieval")
         documents = yield from ask(searching, "the retriever failed")
         retrieved = Sample(answer="", contexts=documents)
-        plain = unstyled(retrieved)  # as all that an evaluator is given
+        plain = unstyled(retrieved)  # as for every text that an evaluator is given
         contexts = (*(retrieved if plain is None else plain.sample).contexts, *said)
         if not _any_text(contexts, None):
             why = "the retriever found no text to check the answer against"
@@ -344,7 +360,7 @@ class RefChecker(ClaimEvaluator):
         return replace(labelled, claims=tuple(annotated), details=details)
 
     def _read(self, chosen: Chosen) -> dict[str, int]:
-        """How much is read, for the details; with a warning where the cap leaves text out."""
+        """Return how much is read, for the details; warn if `max_windows` leaves text out."""
         numbers = [len(windows) for windows in chosen.windows]
         left_out, read = max(zip(chosen.left_out, numbers, strict=True), default=(0, 0))
         if left_out:
@@ -370,7 +386,7 @@ class RefChecker(ClaimEvaluator):
     def _estimate(
         self, claims: Sequence[AskedClaim], recalled: Recalled, question: str | None
     ) -> dict[str, int]:
-        """The requests that the checker is about to make, and the tokens of their prompts."""
+        """Estimate the number of the checker's next requests, and the tokens of their prompts."""
         calls = tokens = 0
         if recalled.lacking and self._nli is None:
             prompt: Prompt = getattr(self.prompts, self._mode)
@@ -391,7 +407,7 @@ class RefChecker(ClaimEvaluator):
         return self.max_windows or _MAX_WINDOWS[self._mode]
 
     def _check(self) -> tuple[Checker, Hashable]:
-        """The checker, and what its findings depend on."""
+        """Return the checker, and a key for what its findings depend on."""
         chat, prompts = self._chat, self.prompts
         if self._nli is not None:
             return checking.nli(self._nli), Same(self._nli)

@@ -1,4 +1,4 @@
-"""First stage: split an answer into claims (RefChecker, section 3.1)."""
+"""Split an answer into claims: the first stage (RefChecker, section 3.1)."""
 
 from __future__ import annotations
 
@@ -28,25 +28,26 @@ from demur.runtime import ChatCall, Reply, Steps, ask, ask_all, side_by_side
 from demur.schema import Claim
 
 ClaimForm = Literal["triplets", "statements"]
-"""What a model writes as claims."""
+"""The form in which a model writes claims."""
 
-# A longer stretch makes a model skip facts, and its list of claims may pass the token limit.
+# In a longer stretch a model skips facts, and its list of claims may exceed the token limit.
 _STRETCH_TOKENS = 600
-# Of a long text before the answer the last one to two hundred tokens are shown: enough for a
-# pronoun, and a stream of sentences does not pay for all of its beginning with each.
+# The last 100 to 200 tokens of a long text before the answer are shown. That is enough for a
+# pronoun, and a stream does not pay again for all of its beginning with each sentence.
 _PRECEDING_TOKENS = 200
 
 
 @dataclass(frozen=True)
 class Extraction:
-    """The claims that an extractor nominates."""
+    """Hold the claims that an extractor nominates."""
 
     claims: tuple[Claim, ...] = ()
-    """With their places in the answer, where words of them stand there."""
+    """The claims, with their places in the answer if the answer has words of them."""
     ungrounded: tuple[Claim, ...] = ()
-    """Those of which no word stands in what the extractor was shown, each with an error."""
+    """The claims of which no word stands in the text that the extractor was shown, each with an
+    error."""
     dropped: tuple[str, ...] = ()
-    """Lines of the prompt's own example."""
+    """Claims that repeat the example in the prompt."""
 
 
 _FAILING = "the claims could not be extracted"
@@ -57,7 +58,7 @@ UNGROUNDED = (
 
 @dataclass(frozen=True)
 class _Known:
-    """The words that the extractor was shown."""
+    """Hold the words that the extractor was shown."""
 
     words: frozenset[str]
     text: str
@@ -67,7 +68,7 @@ class _Known:
         return cls(frozenset[str]().union(*map(word_set, texts)), "\n".join(texts).casefold())
 
     def holds(self, word: str) -> bool:
-        """Whether a word was shown, in scripts other than ours also with other endings."""
+        """Return whether a word was shown; a non-ASCII word may be part of a longer one."""
         return word in self.words or (not word.isascii() and word in self.text)
 
 
@@ -80,18 +81,27 @@ def extract(
     bounded: bool,
     preceding: str = "",
 ) -> Steps[Extraction]:
-    """Ask for the claims of an answer, a long one stretch by stretch.
+    """Ask for the claims of an answer; a long answer is asked about in stretches.
 
-    `bounded` is for llama.cpp with a small model: it is shown more examples, and its reply is kept
-    to the form and to a length. What precedes the answer is shown, the end of a long text only, so
-    that the claims can name in full what the answer refers to.
+    If a text precedes the answer, the model is shown its end, so that claims can name in full what
+    the answer refers to.
 
-    A stretch whose reply cannot be read is asked for once more; one whose reply was cut at the
-    token limit is asked for in two halves. What still cannot be read nominates nothing. A stretch
-    that was read before in a guarded call is not asked for again.
+    If the reply about a stretch cannot be read, the stretch is asked about once more. If the reply
+    was cut at the token limit, the stretch is asked about in two halves. What still cannot be read
+    is skipped. A stretch that was read before in the same guarded call is not asked about again.
+
+    Args:
+        model: The extractor.
+        answer: The answer.
+        question: The question that was answered.
+        form: The form of the claims.
+        prompts: The prompts of the RefChecker.
+        bounded: Whether the model is a small one on llama.cpp. It is shown more examples, and a
+            grammar and a length bound its reply.
+        preceding: The text before the answer.
 
     Raises:
-        UndeterminedError: The extractor could not be asked.
+        UndeterminedError: A call to the extractor failed.
     """
     prompt = prompts.triplets if form == "triplets" else prompts.statements
     if bounded:
@@ -106,8 +116,8 @@ def extract(
         options = _bounds(stretch, form) if bounded else {}
         return ChatCall(model, [*messages, *further], "extraction", options)
 
-    # Not only the answer counts: a claim names in full what the answer may only refer to.
-    # Words with unseen signs in them are read without.
+    # Words of the question and the preceding text count too, since a claim names in full what the
+    # answer may only refer to. `as_shown` gives words without invisible characters.
     known = _Known.of((answer, as_shown(answer), question or "", before))
     remembered: dict[Hashable, list[Extracted]] = memory("claims", Same(model), form, bounded)
 
@@ -126,7 +136,7 @@ def extract(
 def _read_stretch(
     stretch: str, call: Callable[..., ChatCall], form: ClaimForm, known: _Known
 ) -> Steps[list[Extracted]]:
-    """What the extractor says of one stretch, in one reply or in two."""
+    """Return the claims that the extractor writes for one stretch, in one reply or in two."""
     reply = yield from ask(call(stretch), _FAILING)
     first = _read(reply, form)
     if _usable(first, known):
@@ -146,7 +156,7 @@ def _has_claims(read: Extracted) -> bool:
 
 
 def _bounds(stretch: str, form: ClaimForm) -> dict[str, Any]:
-    # A fact takes three tokens of the answer at least, and its line some twenty of the reply.
+    # A fact takes at least 3 tokens of the answer, and its line takes about 20 of the reply.
     most = max(8, count_tokens(stretch) // 3)
     options: dict[str, Any] = {"max_tokens": min(20 * most, 1024)}
     if form == "triplets":
@@ -192,7 +202,7 @@ def _statement(triplet: Sequence[str]) -> str:
 
 
 def _grounded(claim: Claim, known: _Known) -> bool:
-    """Whether a word of the claim's subject or object stands in what the extractor was shown."""
+    """Return whether a word of the claim's subject or object stands in the extractor's input."""
     parts = (claim.triplet[0], claim.triplet[2]) if claim.triplet else (claim.text,)
     wanted = word_set(" ".join(parts))
     telling = {word for word in wanted if len(word) > 3 or not word.isascii() or word.isdigit()}
@@ -200,7 +210,7 @@ def _grounded(claim: Claim, known: _Known) -> bool:
 
 
 def _example_claims(prompt: Prompt, form: ClaimForm) -> frozenset[str]:
-    """What a small model repeats of its prompt as if it were claims of the answer."""
+    """Return the claims of the prompt's examples, which small models repeat as if of the answer."""
     read = [_parse(example.reply, form) for example in prompt.examples]
     return frozenset(claim.text.casefold() for extracted in read for claim in _claims(extracted))
 

@@ -1,4 +1,4 @@
-"""From findings to judged claims: labels merged over windows, how sure they are, evidence."""
+"""Merge the findings about each claim into a label, a confidence and evidence."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from demur.schema import Claim, ClaimLabel, Evidence
 def judged(
     claims: Sequence[Claim], read: Sequence[tuple[Sequence[Window], Sequence[WindowFinding]]]
 ) -> LabelledClaims:
-    """The claims with their labels merged over the windows, and the evidence for them.
+    """Return the claims with their labels, merged over the windows, and with the evidence for them.
 
     Args:
-        claims: Those that were checked.
-        read: For each claim the windows that it was held against, and what each says of it.
+        claims: The claims that were checked.
+        read: For each claim, the windows that it was checked against and the finding of each
+            window.
     """
     indexed: dict[Window, Index] = {}
     labelled = []
@@ -48,9 +49,10 @@ def judged(
 
 
 def with_quantities(claim: Claim, answer: str, windows: Sequence[Window]) -> Claim:
-    """The claim with its quantities that stand nowhere in what it was held against.
+    """Return the claim with its quantities that stand nowhere in the windows.
 
-    Of a claim that is a piece of the answer behind its question, only the piece counts.
+    For a claim that is a piece of the answer behind its question, only the quantities of that piece
+    count.
     """
     text = claim.text
     if claim.span is not None and not claim.triplet:
@@ -63,7 +65,7 @@ def with_quantities(claim: Claim, answer: str, windows: Sequence[Window]) -> Cla
 def _probabilities(
     findings: Sequence[WindowFinding], label: ClaimLabel | None
 ) -> dict[ClaimLabel, float] | None:
-    """Those of the window that is surest of the claim's label."""
+    """Return the probabilities of the window that is most sure of the claim's label."""
     if label is None:
         return None
     known = [f.probabilities for f in findings if f.label is label and f.probabilities]
@@ -71,11 +73,11 @@ def _probabilities(
 
 
 def _confidence(findings: Sequence[WindowFinding], label: ClaimLabel | None) -> float:
-    """How sure the merged label is, in [0, 1].
+    """Return how sure the merged label is, in [0, 1].
 
-    One window is enough to support a claim. That none does must be sure of every window: the claim
-    is contradicted if one window surely does and the others surely do not support it, and Neutral
-    if each window is.
+    One window is enough to support a claim, so an Entailment is as sure as its surest window. A
+    Neutral is as sure as the least sure window. A Contradiction is sure if one window surely
+    contradicts the claim, and every window surely does not support it.
     """
     if label is None:
         return 0.0
@@ -91,16 +93,16 @@ def _confidence(findings: Sequence[WindowFinding], label: ClaimLabel | None) -> 
 
 
 def counts_of(claims: Sequence[Claim]) -> Mapping[str, int]:
-    """How many claims have each label."""
+    """Count the claims that have each label."""
     return {label.value: sum(claim.label is label for claim in claims) for label in ClaimLabel}
 
 
 def explanation(claims: Sequence[Claim], in_part: bool) -> str:
-    """The labels of the claims in a sentence.
+    """Return the labels of the claims in one sentence.
 
     Args:
-        claims: Those that were checked.
-        in_part: Whether some text was left out that they could have been held against.
+        claims: The claims that were checked.
+        in_part: Whether some text of the references was left out.
     """
     counts = counts_of(claims)
     noun = "claim" if len(claims) == 1 else "claims"

@@ -1,7 +1,7 @@
-"""Read the labels that the checker wrote. Nothing is ever evaluated as code.
+"""Read the labels that the checker wrote, without ever evaluating them as code.
 
-Every function is total: any string gives a result, and a string in a label's place says why there
-is none. Entailment lets a claim pass, so it counts only where it is said plainly.
+Each function returns a result for any string. A string in the place of a label says why there is no
+label. Entailment lets a claim pass, so it counts only if the reply says it plainly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DENIED_AFTER = r"[\"'*_`]{0,4}\s{0,3}[:=]\s{0,3}[\"'*_`]{0,4}(?:no|none|not|nul
 _MENTION = re.compile(
     rf"(?P<negation>(?<!\w)(?:not?|non|never|neither|nor|none|without|cannot|hardly|fails?|failed)"
     rf"(?!\w)|\w{{1,9}}n['’]t(?!\w))"
-    # What follows is said anew: "it does not tell, so Neutral".
+    # A new clause begins: "it does not tell, so Neutral".
     rf"|(?P<bound>[.;:!?\n()—]|,\s{{0,3}}(?:so|thus|hence|therefore)(?!\w))"
     rf"|(?<!\w){_WORD}(?P<denied>{_DENIED_AFTER})?",
     re.IGNORECASE,
@@ -37,7 +37,7 @@ _NUMBERED = re.compile(
     rf"(?<!\w)(?<!\d\.)(?P<tag>(?:claim\s{{0,3}})?#?)(?P<number>\d{{1,4}})[\"'*_`]{{0,4}}"
     rf"(?:,|[)\]]?[\"'*_`]{{0,4}}\s{{0,3}}(?P<mark>is\b|[.:=\-–—>→]{{1,3}})?)"
     rf"\s{{0,9}}[\"'*_`(\[]{{0,6}}{_WORD}"
-    # Not `Neutral: 2`, where the number of the line before would be taken for its own.
+    # Not `Neutral: 2`: the number of the line before would be read as this label's number.
     rf"(?![\"'*_`]{{0,4}}\s{{0,3}}[:=\-–—(\[]\s{{0,3}}[\"'*_`(\[{{]{{0,4}}[\d\]}}])",
     re.IGNORECASE,
 )
@@ -50,10 +50,10 @@ _LIST_NUMBER = re.compile(
 _LABEL_AT_END = re.compile(
     rf"(?:[.:=>→|(\[*\"—–]|(?<!\w)-)\s{{0,3}}[\"'*_`]{{0,4}}{_WORD}\W*$", re.IGNORECASE
 )
-# Of scripts that write without spaces, each sign.
+# In scripts without spaces between words, each character counts as a word.
 _CLAIM_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_]+")
 
-# -- Entailment, said plainly --
+# -- Plain Entailment --
 _ENTAILMENT = re.compile(r"(?<!\w)entail(?:ment|ed|s)?(?!\w)", re.IGNORECASE)
 _OTHER_LABEL = re.compile(r"(?<!\w)(?:neutral|contradict)", re.IGNORECASE)
 # "Entailment, not Neutral" takes nothing back.
@@ -61,7 +61,7 @@ _OTHER_DENIED = re.compile(
     r",?\s{0,3}\(?(?<!\w)not\s(?:an?\s)?(?:neutral|contradict(?:ion|ory|ed))(?!\w)\)?",
     re.IGNORECASE,
 )
-# What the reference says may well be a denial, and the claim the same one.
+# A denial that the reference states may be what the claim says.
 _REPORTED = re.compile(
     r"(?<!\w)(?:says?|states?|stated|implies|confirms?|mentions?|notes?|writes|shows?)\sthat\s"
     r"[^,;:.!?()\n—]{1,300}",
@@ -77,7 +77,7 @@ _REFERENCE = (
 )
 _CLAIM = r"(?:(?:(?:the |this )?(?:claim|statement)|it)(?: \d{1,4})?|\d{1,4})"
 _SURELY = r"(?:(?:fully|clearly|directly|explicitly|strongly|entirely|completely) )?"
-# By its words alone, each with a space behind it, from the beginning of the sentence to the label.
+# Matches the words from the beginning of the sentence to the label, each with a space behind it.
 _LEAD = re.compile(
     rf"(?:(?:so|thus|hence|therefore|yes|overall|based on {_REFERENCE}) )?(?:{_CLAIM} )?"
     rf"(?:(?:(?:the|my|final|overall|correct) )*{_NOUN} (?:(?:of|for) {_CLAIM} )?(?:is )?"
@@ -98,7 +98,8 @@ _REASON = re.compile(
     re.IGNORECASE,
 )
 _NEAR = 300
-"""How far from a label the words are looked for that introduce or explain it."""
+"""The number of characters around a label in which words that introduce or explain it are
+sought."""
 
 NO_LABEL = "the checker gave no label for this claim"
 UNREADABLE = "the checker's reply holds no readable label"
@@ -107,10 +108,10 @@ SEVERAL = "the checker's reply names several labels"
 
 
 def parse_label(reply: str) -> ClaimLabel | str:
-    """Read a reply that should be one label; a string says why it cannot be read.
+    """Read a reply that should be one label; a returned string says why it cannot be read.
 
-    A reply that names several labels, or takes back what it says, counts only if its last line is
-    one label alone.
+    If a reply names several labels, or takes back what it says, it counts only if its last line is
+    a single label.
     """
     mentions = list(_mentions(reply))
     affirmed = {label for label, sure in mentions if sure}
@@ -128,12 +129,13 @@ def parse_label(reply: str) -> ClaimLabel | str:
 def parse_numbered_labels(
     reply: str, numbers: Sequence[int], need_numbers: bool = False
 ) -> dict[int, ClaimLabel | str]:
-    """Read the labels of numbered claims, in any order; a string says why one cannot be read.
+    """Read the labels of numbered claims, in any order; a string says why a label cannot be read.
 
-    Also taken: a JSON object from number to label, and labels without any number if there is just
-    one for every claim (unless `need_numbers`). Of several whole lists the last counts: what comes
-    before may be quoted. Else a claim with two different labels has none. A number that was not
-    asked for voids the whole reply: its list may have begun elsewhere, at 0 for instance.
+    The function also reads a JSON object from number to label. It reads labels without numbers if
+    there is exactly one for each claim, unless `need_numbers` is set. If the reply has several
+    complete lists, the last one counts, since earlier ones may be quotations. Otherwise a claim
+    with two different labels has none. A number that was not asked about makes the whole reply
+    unreadable, since the list may start elsewhere, for instance at 0.
     """
     numbered = _numbered_in(reply)
     seen = {number for number, _ in numbered} | set(_list_numbers(reply))
@@ -154,7 +156,7 @@ def parse_numbered_labels(
     labels: dict[int, ClaimLabel | str] = dict.fromkeys(numbers, NO_LABEL)
     last: dict[int, ClaimLabel | str] = {}
     for number, label in numbered:
-        last = {} if number in last else last  # where numbers come again, another list begins
+        last = {} if number in last else last  # a repeated number begins another list
         last[number] = label
         known = labels[number]
         if known == NO_LABEL:
@@ -166,10 +168,9 @@ def parse_numbered_labels(
 
 
 def _mentions(text: str) -> Iterator[tuple[ClaimLabel, bool]]:
-    """The labels that `text` names, in order, and whether it affirms them.
+    """Yield the labels that `text` names, in order, each with whether the text affirms it.
 
-    It does not where a negation stands before the label in the same clause, or `false` behind it,
-    nor in a question.
+    A label is not affirmed after a negation in the same clause, before `false`, or in a question.
     """
     clause: list[tuple[ClaimLabel, bool]] = []
     negated = False
@@ -189,7 +190,7 @@ def _label(word: str) -> ClaimLabel:
 
 
 def _last_line(reply: str) -> ClaimLabel | None:
-    """The label that stands alone in the last line, if no sentence from above goes on in it."""
+    """Return the label that stands alone in the last line, unless a sentence continues into it."""
     lines = reply.strip().splitlines()
     alone = _ALONE.fullmatch(lines[-1])
     if not alone or TAKEN_BACK.search(lines[-1]):
@@ -202,7 +203,7 @@ def _last_line(reply: str) -> ClaimLabel | None:
 
 
 def _says_entailment(text: str) -> bool:
-    """Whether one Entailment is said plainly, and nothing in the text takes it back."""
+    """Return whether Entailment is said plainly, and nothing in the text takes it back."""
     if _takes_back(text):
         return False
     text = _OTHER_DENIED.sub("", text)
@@ -227,7 +228,7 @@ def _introduces(before: str) -> bool:
 
 
 def _explains(after: str) -> bool:
-    """Whether what follows a label is nothing, a new sentence, or the reason for the label."""
+    """Return whether nothing, a new sentence, or the label's reason follows a label."""
     if match := _OBJECT.match(after):
         after = after[match.end() :]
     signs = _SIGNS.match(after)[0]  # type: ignore[index]  # matches the empty string
@@ -243,7 +244,7 @@ def _explains(after: str) -> bool:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A label for a number, and what a list says around it; lines behind it are added."""
+    """Hold a label, its number, and the text of the list around it; later lines are added."""
 
     number: int
     label: ClaimLabel
@@ -273,7 +274,7 @@ def _numbered_in(reply: str) -> list[tuple[int, ClaimLabel | str]]:
         elif entries:
             entries[-1].after.append(line)
             behind.append(line)
-    # What stands behind a list may be said of any of its claims.
+    # A text behind a list may be about any of its claims.
     taken_back = _takes_back("\n".join(behind))
     return [
         (entry.number, QUALIFIED if taken_back and label is ClaimLabel.ENTAILMENT else label)
@@ -286,7 +287,7 @@ def _entries_in(line: str) -> Iterator[_Entry]:
     affirmed = [label for label, sure in _mentions(line) if sure]
     pairs = list(_pairs_in(line))
     leading = _LEADING_NUMBER.match(line)
-    # A line that names other labels too, or numbers in another order, would be a guess.
+    # To read a line with other labels, or with another number first, would be a guess.
     if [_label(pair[4]) for pair in pairs] == affirmed and (
         not pairs or not leading or int(leading[1]) == int(pairs[0]["number"])
     ):
@@ -298,7 +299,7 @@ def _entries_in(line: str) -> Iterator[_Entry]:
             after = between[at + 1]
             yield _Entry(int(pair["number"]), _label(pair[4]), before, [after])
     elif leading and len(affirmed) == 1 and (last := _LABEL_AT_END.search(line)):
-        # The number, then the claim repeated, then its label. A word or two are no claim.
+        # The number, the repeated claim, and its label. One or two words are not a claim.
         before = line[: last.start(1)]
         words = len(_CLAIM_WORD.findall(before, leading.end()))
         if not 0 < words < 3 or _introduces(before[-_NEAR:]):
@@ -306,7 +307,7 @@ def _entries_in(line: str) -> Iterator[_Entry]:
 
 
 def _pairs_in(line: str) -> Iterator[re.Match[str]]:
-    """The numbers with a label right behind them; group 4 is the label."""
+    """Yield the numbers that a label directly follows; group 4 of each match is the label."""
     end = 0
     for match in _NUMBERED.finditer(line):
         before = line[end : match.start()]
@@ -318,7 +319,7 @@ def _pairs_in(line: str) -> Iterator[re.Match[str]]:
 
 
 def _list_numbers(reply: str) -> Iterator[int]:
-    """The numbers that begin a line as those of a list do, or before any label."""
+    """Yield the numbers at the beginning of lines that look like a list or have a label."""
     for line in reply.splitlines():
         number = _LIST_NUMBER.match(line) or _LEADING_NUMBER.match(line)
         if number and (number.re is _LIST_NUMBER or re.search(_WORD, line, re.IGNORECASE)):
@@ -326,7 +327,7 @@ def _list_numbers(reply: str) -> Iterator[int]:
 
 
 def _bare_labels(reply: str) -> list[ClaimLabel]:
-    """The labels of a reply that holds nothing else but a heading, in order; else none."""
+    """Return a reply's labels in order if it has nothing else but a heading, else none."""
     pieces = [piece for piece in re.split(r"[\n,;]", reply) if re.search(r"\w", piece)]
     if pieces and pieces[0].rstrip().endswith(":"):
         pieces = pieces[1:]

@@ -1,6 +1,7 @@
 """Find where an answer makes a claim, and which sentences of a reference decide it.
 
-Both are lexical: the sentences that share the most of the claim's words, rare words counting more.
+Both searches are lexical: they choose the sentences that share the most words with the claim. Rare
+words count more.
 """
 
 from __future__ import annotations
@@ -15,41 +16,41 @@ from demur.evaluators.refchecker.assertion import content_words
 from demur.evaluators.refchecker.references import Passage
 from demur.schema import ClaimLabel, Evidence, Span
 
-# A word that stands in more sentences than this tells nothing, unless there is no other.
+# A word in more sentences than this is ignored, unless all words are that common.
 _COMMON = 200
-# The weight of a word that stands in one sentence. Whole numbers, since the sum of fractions would
-# depend on a set's order, which differs from process to process.
+# The weight of a word that stands in one sentence. Weights are whole numbers, since the sum of
+# fractions would depend on the order of a set, which differs between processes.
 _WHOLE = math.lcm(*range(1, 25))
-# How many sentences are quoted for a claim, and how much each weighs at least, in tenths of the
-# best. Both were chosen on half of WiCE (docs/results.md, Quotes).
+# The most sentences that are quoted for a claim, and the least weight of each, in tenths of the
+# best one's. Both were chosen on half of WiCE (docs/results.md, Quotes).
 _MOST_QUOTES, _LEAST_TENTHS = 3, 6
-# What a word that only holds a sentence together counts: one part in ten. It decides where nothing
-# else does, such as between "Oslo has one river" and "Oslo is large" for "Oslo has rivers". So much
-# counts a line of one word, too: the name of a page says nothing of it.
+# A word that only holds a sentence together counts a tenth. It decides if nothing else does: for
+# "Oslo has rivers", between "Oslo has one river" and "Oslo is large". A line of one word counts a
+# tenth too, since the name of a page says nothing about the page.
 _LITTLE = 10
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence of an original string, indexed by its words."""
+    """Hold a sentence and its place in the original string."""
 
     context: int | None
-    """Index of the context it stands in, None for an answer or `Sample.reference`."""
+    """The index of the context, or None for an answer or `Sample.reference`."""
     start: int
-    """Where it begins in the original string."""
+    """The sentence's offset in the original string."""
     text: str
 
 
 @dataclass(frozen=True)
 class Index:
-    """Sentences, and for each word those that hold it."""
+    """Hold sentences and, for each word, the numbers of the sentences that contain it."""
 
     sentences: tuple[Sentence, ...]
     by_word: Mapping[str, Sequence[int]]
 
 
 def index(passages: Iterable[Passage]) -> Index:
-    """The sentences of the passages, ready to be searched."""
+    """Index the sentences of the passages for a search."""
     return index_sentences(
         Sentence(passage.context, passage.start + start, passage.text[start:end])
         for passage in passages
@@ -58,7 +59,7 @@ def index(passages: Iterable[Passage]) -> Index:
 
 
 def index_sentences(listed: Iterable[Sentence]) -> Index:
-    """Sentences, ready to be searched."""
+    """Index sentences for a search."""
     indexed = tuple(listed)
     by_word: dict[str, list[int]] = defaultdict(list)
     for at, sentence in enumerate(indexed):
@@ -68,7 +69,7 @@ def index_sentences(listed: Iterable[Sentence]) -> Index:
 
 
 def locate(claim: str, answer: Index) -> Span | None:
-    """Where an answer says `claim`: from its first word to its last in the best sentence.
+    """Return where an answer says `claim`: from its first word to its last in the best sentence.
 
     Returns:
         Offsets into the answer, or None if no sentence shares a word with the claim.
@@ -84,14 +85,14 @@ def locate(claim: str, answer: Index) -> Span | None:
 
 
 def find_evidence(claim: str, references: Index, label: ClaimLabel) -> tuple[Evidence, ...]:
-    """Return the sentences that bear on `claim`, at most three, the best first.
+    """Return the sentences that decide about `claim`, at most three, the best first.
 
-    Each further sentence weighs at least 0.6 of the best, and holds a word of the claim that the
-    sentences before it lack. Words such as "the" and "was" count little, and bring in no further
-    sentence; so do lines of one word, such as titles.
+    Each further sentence has at least 0.6 of the best sentence's weight, and contains a word of the
+    claim that the earlier sentences lack. Words such as "the" and "was" count little, and do not
+    bring in a further sentence. Lines of one word, such as titles, count little too.
 
     Returns:
-        Nothing if no sentence shares a word with the claim.
+        The sentences as evidence; empty if no sentence shares a word with the claim.
     """
     telling = content_words(claim)
     holding = _holding(word_set(claim), references)
@@ -119,7 +120,7 @@ def _quote(sentence: Sentence, label: ClaimLabel) -> Evidence:
 
 
 def _holding(wanted: frozenset[str], indexed: Index) -> Mapping[str, Sequence[int]]:
-    """For each word that tells sentences apart, those that hold it."""
+    """Map each word that distinguishes sentences to the numbers of those that contain it."""
     holding = {word: indexed.by_word[word] for word in wanted if word in indexed.by_word}
     rare = {word: places for word, places in holding.items() if len(places) <= _COMMON}
     return rare or holding
@@ -128,7 +129,7 @@ def _holding(wanted: frozenset[str], indexed: Index) -> Mapping[str, Sequence[in
 def _weights(
     holding: Mapping[str, Sequence[int]], telling: frozenset[str], indexed: Index
 ) -> list[int]:
-    """The weight of each sentence: of its words, those that are not `telling` count little."""
+    """Return the weight of each sentence; words that are not in `telling` count little."""
     weights = [0] * len(indexed.sentences)
     for word, places in holding.items():
         weight = _WHOLE // len(places) // (1 if word in telling else _LITTLE)

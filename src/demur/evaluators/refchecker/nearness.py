@@ -1,7 +1,7 @@
-"""Choose what each claim is held against where the references are longer than what is read.
+"""Choose the passages that each claim is checked against when the references are long.
 
-Each claim is shown the passages nearest to it, by the words they share, wherever they stand.
-docs/results.md compares this nearness with others.
+Each claim is checked against the passages nearest to it, wherever they stand. Nearness is measured
+by shared words; docs/results.md compares it with other measures.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from demur._text import measured_windows
 from demur.evaluators.refchecker.assertion import content_words
 from demur.evaluators.refchecker.references import Passage, Window
 
-# So many tokens are one passage, for nearness to tell where it stands.
+# The most tokens of a passage: short enough for nearness to find the right place.
 _PASSAGE_TOKENS = 180
-# Claims share windows as long as there is room for so many passages of each in a window.
+# Claims share windows as long as a window has room for this many passages of each.
 _LEAST_PASSAGES = 4
-# How much a word of the question counts, and how much nearness a passage has of the one beside it.
+# The weight of a question's word, and the share of nearness that a passage gets from a neighbour.
 _OF_QUESTION, _OF_NEIGHBOUR = 0.5, 0.5
-# Words that begin with the same letters are taken for one: "opened", "opening".
+# Words with the same first letters count as the same word: "opened", "opening".
 _BEGINNING = 6
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A text in passages."""
+    """Hold a text that is cut into passages."""
 
     spans: Sequence[tuple[int, int, int]]
-    """Where each passage begins and ends, and its tokens."""
+    """The start, the end and the number of tokens of each passage."""
     words: Sequence[frozenset[str]]
-    """The beginnings of each passage's words."""
+    """The first letters of each passage's content words."""
 
 
 Cutting = Callable[[str, int], Cut]
-"""From a text, and the most tokens of a passage, to its passages."""
+"""A function from a text, and the most tokens of a passage, to its passages."""
 
 
 def cut(text: str, length: int) -> Cut:
@@ -51,22 +51,22 @@ def cut(text: str, length: int) -> Cut:
 
 @dataclass(frozen=True)
 class Read:
-    """What a claim was held against earlier in a guarded call."""
+    """Hold the windows that a claim was checked against earlier in a guarded call."""
 
     windows: tuple[Window, ...]
-    """Their passages count contexts as they stand now."""
+    """The windows; their passages have the contexts' present indices."""
     texts: frozenset[str]
-    """The references that its windows were chosen from."""
+    """The references that the windows were chosen from."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What claims are held against."""
+    """Hold the windows that claims are checked against."""
 
     windows: Sequence[tuple[Window, ...]]
-    """Those of each claim."""
+    """The windows of each claim."""
     left_out: Sequence[int]
-    """For each claim, how many windows the text would fill that it is not held against."""
+    """For each claim, how many windows the rest of the references would fill."""
 
 
 def nearest(
@@ -81,23 +81,24 @@ def nearest(
 ) -> Chosen:
     """Choose the passages nearest to each claim, in at most `most` windows.
 
-    Passages that share no word with a claim come last, in the order of the references; so a claim
-    in another language is held against the first ones.
+    Passages that share no word with a claim come last, in the order of the references. So a claim
+    in another language is checked against the first passages.
 
     Args:
-        claims: As texts that can be understood alone.
+        claims: The claims, as texts that can be understood alone.
         texts: The different references, each with its context (see `Passage`).
-        size: Of a window, in tokens.
-        most: How many windows a claim is held against.
-        question: The one that was answered; its words count half.
+        size: The size of a window, in tokens.
+        most: The most windows that a claim is checked against.
+        question: The question that was answered; its words count half.
         lone: Whether each passage is a window of its own.
-        cutting: How a text is cut.
-        read: For claims that were held against some of these references before, those windows.
-            Such a claim keeps them, and only passages of other texts are added, as far as they are
-            near enough to be shown if all were chosen anew.
+        cutting: The function that cuts a text into passages.
+        read: The earlier windows of claims that were checked against some of these references
+            before. Such a claim keeps them. Only passages of other references are added, and only
+            those near enough to be chosen if all passages were chosen anew.
 
     Returns:
-        The windows of each claim. Claims that stand together share those that are chosen anew.
+        The windows of each claim. Claims that stand together share the windows that are chosen
+        anew.
     """
     length = size if lone else min(size, _PASSAGE_TOKENS)
     words = [_beginnings(claim) for claim in claims]
@@ -119,7 +120,7 @@ def nearest(
     at_once = 1 if lone else max(1, size // length // _LEAST_PASSAGES)
     for first in range(0, len(open_claims), at_once):
         group = open_claims[first : first + at_once]
-        # No two passages are of one token, so each lone one fills its window.
+        # With a size of 1 token no two passages fit together, so each one fills a window.
         new = _filled([orders[at] for at in group], index, 1 if lone else size, most)
         for at in group:
             windows[at] += new
@@ -129,16 +130,16 @@ def nearest(
 
 @dataclass(frozen=True)
 class _Index:
-    """The passages of all references, by number."""
+    """Hold the passages of all references, by number."""
 
     passages: list[Passage] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
-    """The reference that each stands in."""
+    """The reference that each passage stands in."""
     places: dict[int | None, range] = field(default_factory=dict)
     """The passages of each context."""
     by_word: dict[str, NDArray[np.intp]] = field(default_factory=dict)
-    """Those that hold a word, of the words that are asked for."""
+    """For each word of the claims and the question, the passages that contain it."""
 
 
 def _index(texts: Mapping[str, int | None], cuts: Sequence[Cut], wanted: frozenset[str]) -> _Index:
@@ -162,9 +163,9 @@ def _beginnings(text: str) -> frozenset[str]:
 
 
 def _ranked(weights: Mapping[str, float], index: _Index) -> list[int]:
-    """All passages, those first that hold the most of these words; rare words count more.
+    """Rank all passages by the words that they contain; rare words count more.
 
-    What stands beside a near passage is near too: it may go on with "it" where that has the name.
+    A passage next to a near passage is near too: it may say "it" where its neighbour has the name.
     """
     count = len(index.passages)
     nearness = np.zeros(count)
@@ -181,7 +182,7 @@ def _ranked(weights: Mapping[str, float], index: _Index) -> list[int]:
 
 
 def _fitting(order: Sequence[int], index: _Index, size: int, most: int, lone: bool) -> int:
-    """How many of the first passages fit into the windows of a claim."""
+    """Return how many of the first passages fit into the windows of a claim."""
     if lone:
         return most
     sums = accumulate(index.tokens[at] for at in order)
@@ -189,9 +190,9 @@ def _fitting(order: Sequence[int], index: _Index, size: int, most: int, lone: bo
 
 
 def _filled(orders: Sequence[Sequence[int]], index: _Index, size: int, most: int) -> list[Window]:
-    """The nearest passages of each claim in turn, in the first window the nearest of all.
+    """Fill windows with the nearest passages of each claim in turn, nearest first.
 
-    In a window they stand in their own order.
+    Inside a window, the passages stand in their original order.
     """
     turns = (at for of_rank in zip_longest(*orders) for at in of_rank if at is not None)
     filled: list[list[int]] = [[]]
@@ -208,7 +209,7 @@ def _filled(orders: Sequence[Sequence[int]], index: _Index, size: int, most: int
 
 
 def _left_out(windows: Iterable[Window], index: _Index, size: int, lone: bool) -> int:
-    """How many windows the passages would fill that are in none of these."""
+    """Return how many windows the passages would fill that are in none of these windows."""
     spans: dict[int | None, list[tuple[int, int]]] = defaultdict(list)
     for window in windows:
         for passage in window:
@@ -227,7 +228,7 @@ def _left_out(windows: Iterable[Window], index: _Index, size: int, lone: bool) -
 
 
 def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans, those that overlap made one."""
+    """Return the spans, with overlapping spans joined."""
     joined: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if joined and start <= joined[-1][1]:

@@ -1,7 +1,7 @@
-"""Read what the extractor wrote: triplets or statements. Nothing is ever evaluated as code.
+"""Read triplets and statements that the extractor wrote, without ever evaluating them as code.
 
-Every function is total: any string gives a result, and what could not be read is told apart from
-what was not there.
+Each function returns a result for any string. The result distinguishes claims that could not be
+read from a reply without claims.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ _QUOTED_GROUP = re.compile(rf"[(\[]\s*{_OPENING}")
 _QUOTED_END = re.compile(r"[\"”'’»」]\s*[)\]]")
 _BETWEEN_GROUPS = re.compile(r"[\s,;.)\]]*(?:and\s+)?")
 _GROUP_ENDS = re.compile(r"\s*[)\]][\s,;.)\]]*(?:and\s+)?(?=[(\[]|$)")
-# Followed by another quoted element, or by a bare one that has no quotation mark of its own.
+# An element ends before another quoted element, or before a bare one without quotation marks.
 _ELEMENT_ENDS = {
     sign: re.compile(rf"\s*(?:$|,\s*(?:{_OPENING}|[^{sign},)\]]*(?:[,)\]]|$)))")
     for sign in set(_CLOSING.values())
 }
-# Just what the prompt asks for: nothing in it has to be guessed at.
+# The exact form that the prompt asks for, which can be read without guessing.
 _WELL_FORMED = re.compile(r'\("([^"\\]+)", "([^"\\]+)", "([^"\\]+)"\)')
 _FENCE = re.compile(r"^[^\S\n]*```\w*[^\S\n]*$", re.MULTILINE)
-# What the prompt asks for in place of claims; small models also end a list with it.
+# The reply that the prompt asks for in place of claims; small models also end a list with it.
 _NOTHING_MORE = re.compile(r"\W*no claims\W*", re.IGNORECASE)
-# A line that can be nothing else. "No claims were made by the firm" is a claim.
+# A line that can mean nothing else. "No claims were made by the firm" is a claim.
 _ABSTAINS = re.compile(
     r"""\W*(?:none|n/?a|abstain)\W*
     |\W*(?:there\ (?:are|is)\ |(?:the|this)\ (?:answer|text|response)\ (?:contains|states)\ )?
@@ -50,28 +50,28 @@ _PLACEHOLDERS = ("subject", "predicate", "object")
 
 @dataclass(frozen=True)
 class Extracted:
-    """The claims in a reply of the extractor."""
+    """Hold the claims in a reply of the extractor."""
 
     triplets: tuple[Triplet, ...] = ()
     statements: tuple[str, ...] = ()
     abstained: bool = False
-    """The reply says that there are no claims."""
+    """Whether the reply says that there are no claims."""
     broken: bool = False
-    """A claim was begun and could not be read to its end."""
+    """Whether a claim begins in the reply and cannot be read to its end."""
 
     @property
     def readable(self) -> bool:
-        """Whether all of the reply could be understood."""
+        """Return whether the whole reply could be understood."""
         return not self.broken and bool(self.abstained or self.triplets or self.statements)
 
 
 def parse_triplets(reply: str) -> Extracted:
-    """Read triplets: lines of `("subject", "predicate", "object")`, several a line if need be.
+    """Read triplets from lines of `("subject", "predicate", "object")`, one or more on a line.
 
-    Also taken: brackets for parentheses, single, typographic or no quotes, bullets and numbers
-    before a line, `subject | predicate | object`, a JSON list of lists or of objects with these
-    three keys. Two elements are a triplet without an object; what follows the third belongs to the
-    object. Lines that do not begin like a triplet are taken for remarks.
+    The function also reads these forms: brackets for parentheses; single, typographic or no quotes;
+    bullets and numbers before a line; `subject | predicate | object`; a JSON list of lists, or of
+    objects with these three keys. Two elements are a triplet without an object. Elements after the
+    third belong to the object. A line that does not begin like a triplet counts as a remark.
     """
     text = _FENCE.sub("", as_written(reply))
     parsed: list[Triplet] = []
@@ -97,7 +97,7 @@ def parse_triplets(reply: str) -> Extracted:
 
 
 def parse_statements(reply: str) -> Extracted:
-    """Read statements: one a line behind `- `; without any such mark, every line is one."""
+    """Read statements, one for each line with `- `, or every line if none has such a mark."""
     text = _FENCE.sub("", as_written(reply))
     lines = [line for line in text.splitlines() if line.strip()]
     marked = [line for line in lines if _without_bullet(line) != line.lstrip()]
@@ -106,7 +106,7 @@ def parse_statements(reply: str) -> Extracted:
     if _says_no_claims(text):
         return Extracted(abstained=True)
     if lines and lines[0] not in marked and _BEGINS_TO_ABSTAIN.match(lines[0]):
-        return Extracted()  # and goes on to say something
+        return Extracted()  # it begins like "No claims", and then says something else
     stating = (s for s in statements if re.search(r"\w", s) and not _NOTHING_MORE.fullmatch(s))
     return Extracted(statements=tuple(dict.fromkeys(stating)))
 
@@ -116,7 +116,7 @@ def _without_bullet(line: str) -> str:
 
 
 def _says_no_claims(text: str) -> bool:
-    """Whether every line says that there are no claims."""
+    """Return whether every line says that there are no claims."""
     lines = [_without_bullet(line).strip() for line in text.splitlines() if line.strip()]
     return bool(lines) and all(
         line in ("[]", "()", '""') or _ABSTAINS.fullmatch(line) for line in lines
@@ -151,7 +151,7 @@ def _json_triplets(text: str) -> list[Triplet] | None:
 
 
 def _line_triplets(line: str) -> tuple[list[Triplet], bool]:
-    """The triplets of a line, and whether all that were begun were also ended."""
+    """Return the triplets of a line, and whether all that began in it also ended."""
     if (plain := _WELL_FORMED.fullmatch(line)) and (triplet := _triplet(plain.groups())):
         return [triplet], True
     if line.count("|") == 2 and not re.search(r"-{3}", line) and not _QUOTED_GROUP.match(line):
@@ -182,7 +182,7 @@ def _line_triplets(line: str) -> tuple[list[Triplet], bool]:
 
 
 def _last_quote(line: str) -> int:
-    """Where the quotation mark stands that ends the line's last group; -1 if none does."""
+    """Return the offset of the quotation mark that ends the line's last group; -1 if none does."""
     text = line.rstrip(" \t,;.)]")
     return len(text) - 1 if text[-1:] in _ELEMENT_ENDS and len(text) < len(line) else -1
 
@@ -192,11 +192,12 @@ def _begins_triplet(line: str, at: int) -> bool:
 
 
 def _group(line: str, at: int, last_quote: int) -> tuple[list[str], bool, int] | None:
-    """The elements of the group that opens at `line[at]`, whether any was quoted, where it ends.
+    """Return the elements of the group at `line[at]`, whether any was quoted, and its end.
 
-    None if it is not closed. No elements if they cannot be told apart. Quotes inside a quoted
-    element are taken for text unless they can only end it; in the line's last group, those before
-    `last_quote` that a parenthesis and more text follow are text too (-1 elsewhere).
+    The result is None if the group is not closed. The elements are empty if they cannot be told
+    apart. A quotation mark inside a quoted element counts as text unless it can only end the
+    element. In the line's last group, a mark before `last_quote` that a parenthesis and more text
+    follow is text too; `last_quote` is -1 for other groups.
     """
     elements: list[tuple[str, bool]] = []
     current: list[str] = []

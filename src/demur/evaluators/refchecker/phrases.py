@@ -1,7 +1,7 @@
-"""Closed lists of what states nothing: greetings, ignorance, refusals, silence of the sources.
+"""List the phrases that state nothing: greetings, ignorance, refusals, silence of the sources.
 
-One `Language` each. A language that is not here is checked like any other text. Each pattern has to
-match a whole clause, lower-cased, with plain apostrophes and without contractions.
+Each language has one `Language`. Text in any other language is checked like a statement. Each
+pattern must match a whole clause in lower case, with plain apostrophes and without contractions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Language:
-    """How a language says that nothing is said. To compile all takes 0.1 s: at their first use."""
+    """Hold a language's patterns for clauses that state nothing.
+
+    They are compiled at their first use, since compiling all of them takes 0.1 s.
+    """
 
     clauses: Sequence[str]
     asking: str
@@ -23,17 +26,17 @@ class Language:
 
     @cached_property
     def nothing(self) -> re.Pattern[str]:
-        """A clause that states nothing."""
+        """Return the pattern of a clause that states nothing."""
         return re.compile(rf"(?:{'|'.join(self.clauses)})")
 
     @cached_property
     def question(self) -> re.Pattern[str]:
-        """How a sentence begins, or what it holds, that asks something and has a question mark."""
+        """Return the pattern that marks a sentence with a question mark as a question."""
         return re.compile(self.asking)
 
     @cached_property
     def contrast(self) -> re.Pattern[str]:
-        """A word behind which something else is said."""
+        """Return the pattern of words after which something else is said, such as "but"."""
         edge = r"\b" if self.spaced else ""
         return re.compile(rf"{edge}(?:{self.turning}){edge}")
 
@@ -89,7 +92,7 @@ _PLAIN_TAIL = r"(?: \D*)?"
 
 _ENGLISH = Language(
     [
-        # Greetings, thanks, and what goes with them.
+        # Greetings, thanks, and phrases that go with them.
         r"(?:hi|hello|hey|dear|welcome|greetings|nice to meet you|good (?:morning|afternoon|evening|day|night|luck))"
         r"(?: (?:there|again|everyone|all|to you|user|friend|back))?",
         r"(?:many )?thanks?(?: you)?(?: (?:so|very) much| a lot)?(?: again)?"
@@ -433,4 +436,4 @@ APOLOGY = re.compile(
     r"unfortunately|sadly|regrettably|leider|es tut mir leid|很?抱歉|对不起|죄송합니다만|죄송하지만|"
     r"عذرا|للاسف)\s*"
 )
-"""What may stand before a clause without a comma: "Unfortunately I do not know"."""
+"""The words that may stand before a clause without a comma: "Unfortunately I do not know"."""

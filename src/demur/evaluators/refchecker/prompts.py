@@ -1,4 +1,4 @@
-"""RefChecker's prompts, in our words; `RefChecker(..., prompts=...)` takes others."""
+"""Define RefChecker's own prompts; `RefChecker(..., prompts=...)` replaces them."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ _FOR_SMALL_MODELS = {
 
 
 def for_small_model(prompt: Prompt) -> Prompt:
-    """What a small model is shown in place of our prompt; any other prompt is returned as it is.
+    """Return the variant of demur's own prompt for a small model, or any other prompt unchanged.
 
-    It does better when it has seen a refusal and reads the form last (docs/results.md), which every
-    request would pay for with some hundred tokens.
+    A small model does better if it has seen a refusal and reads the form last (docs/results.md).
+    For other models, these hundred or so tokens in every request would be wasted.
     """
     return _FOR_SMALL_MODELS.get(prompt, prompt)
 
@@ -88,7 +88,7 @@ names: list no fact that only the preceding text states."""
 
 
 def with_preceding(prompt: Prompt) -> Prompt:
-    """An extraction prompt, ours or not, that also shows what stands before the answer."""
+    """Return an extraction prompt that also shows the text before the answer."""
     at = prompt.fields.index("answer")
     return replace(
         prompt,
@@ -107,9 +107,10 @@ No facts: No claims"""
 
 
 def triplet_grammar(most: int) -> str:
-    """A GBNF grammar, for llama.cpp, that keeps a small model to the form.
+    """Return a GBNF grammar for llama.cpp that keeps a small model to the form of triplets.
 
-    It may end after any line and must after `most`: without an end it can repeat a line for good.
+    The reply may end after any line, and must end after `most` lines: without that bound, a model
+    can repeat a line forever.
     """
     return rf"""root ::= "No claims" | triplet ("\n" triplet){{0,{most - 1}}}
 triplet ::= "(" part ", " part ", " part ")"
@@ -148,9 +149,10 @@ def _shot(reference: str, claim: str, label: str) -> Example:
 
 LOGPROBS = Prompt(
     system=_ONE_LABEL,
-    # Without the question, which makes small models find the claim likelier: docs/results.md.
+    # The question is left out: it makes small models find claims more likely (docs/results.md).
     fields=("reference", "claim"),
-    # Every label twice, and none after itself. Two claims give orders: else the model obeys them.
+    # Each label occurs twice, and never twice in a row. Two claims give orders, so that the model
+    # learns not to obey them.
     examples=(
         _shot(
             "The blue bus leaves the market every 20 minutes and stops at the hospital.",
@@ -188,22 +190,24 @@ LOGPROBS = Prompt(
 
 @dataclass(frozen=True)
 class RefCheckerPrompts:
-    """The prompts of one RefChecker.
+    """Hold the prompts of a RefChecker.
 
     Raises:
-        ValueError: A prompt lacks a field that it needs; the message names both.
+        ValueError: A prompt lacks a field that it needs or has an unknown field. The message names
+            the prompt and its fields.
     """
 
     triplets: Prompt = TRIPLETS
-    """Extracts triplets. Fields: answer; question if wanted."""
+    """The prompt that extracts triplets. Fields: answer, and optionally question."""
     statements: Prompt = STATEMENTS
-    """Extracts short statements. Fields: answer; question if wanted."""
+    """The prompt that extracts short statements. Fields: answer, and optionally question."""
     joint: Prompt = JOINT
-    """Labels numbered claims. Fields: reference, claims; question if wanted."""
+    """The prompt that labels numbered claims. Fields: reference, claims, and optionally
+    question."""
     per_claim: Prompt = PER_CLAIM
-    """Labels one claim. Fields: reference, claim; question if wanted."""
+    """The prompt that labels one claim. Fields: reference, claim, and optionally question."""
     logprobs: Prompt = LOGPROBS
-    """Its first token's probabilities label one claim. Fields as for `per_claim`."""
+    """The prompt whose first token's probabilities label one claim. Fields: as for `per_claim`."""
 
     def __post_init__(self) -> None:
         needed = {
@@ -218,7 +222,7 @@ class RefCheckerPrompts:
             if not fields <= present <= fields | {"question"}:
                 raise ValueError(
                     f"prompt {name!r} has the fields {sorted(present)}, "
-                    f"expected {sorted(fields)} and, if wanted, 'question'"
+                    f"expected {sorted(fields)} and optionally 'question'"
                 )
 
 
@@ -248,5 +252,6 @@ CALIBRATION = Calibration(
         (_OSKAR, "Oskar Brandt died in 1955."),
     )
 )
-"""Bland references with as many claims of each label, so that no label should be likelier on the
-whole. Pairs without any content ("N/A") miss most of the bias: docs/results.md has the figures."""
+"""Bland references with the same number of claims for each label, so that no label should be more
+likely overall. Pairs without any content ("N/A") miss most of the bias: docs/results.md has the
+figures."""

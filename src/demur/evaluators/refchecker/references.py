@@ -1,4 +1,4 @@
-"""Cut what an answer is held against into windows that a checker can read at once."""
+"""Cut the references into windows that a checker can read at once."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from demur._text import count_tokens, windows
 
 @dataclass(frozen=True)
 class Passage:
-    """A stretch of one reference."""
+    """Hold a stretch of one reference."""
 
     context: int | None
-    """Index of the context, None for `Sample.reference`."""
+    """The index of the context, or None for `Sample.reference`."""
     start: int
-    """Where it begins in the original string; it goes on for `len(text)` characters."""
+    """The passage's offset in the original string. It is `len(text)` characters long."""
     text: str
 
 
 Window = tuple[Passage, ...]
-"""Passages that a checker reads together."""
+"""The passages that a checker reads together."""
 
 
 def passages(
     contexts: Sequence[Document], reference: str | None, size: int, overlap: int
 ) -> list[Passage]:
-    """All references as passages of at most `size` tokens; blank ones have none."""
+    """Cut all references into passages of at most `size` tokens; a blank reference has none."""
     texts: list[tuple[int | None, str]] = [
         (at, document.page_content) for at, document in enumerate(contexts)
     ]
@@ -45,7 +45,7 @@ def passages(
 def pack(pieces: Sequence[Passage], size: int) -> list[Window]:
     """Put short passages together, in order, into windows of at most `size` tokens."""
     if sum(len(passage.text) for passage in pieces) <= size:
-        return [tuple(pieces)] if pieces else []  # no token is shorter than a sign
+        return [tuple(pieces)] if pieces else []  # each token has at least one character
     packed: list[Window] = []
     current: Window = ()
     total = 0
@@ -61,15 +61,16 @@ def pack(pieces: Sequence[Passage], size: int) -> list[Window]:
 def pack_again(
     pieces: Sequence[Passage], size: int, earlier: Sequence[Sequence[str]]
 ) -> list[Window]:
-    """As `pack`, but passages that were packed together before stay together.
+    """Pack passages as `pack` does, but keep passages together that were packed together before.
 
     Args:
         pieces: The passages.
-        size: Of a window, in tokens.
-        earlier: The texts of earlier windows of this size. One is kept if all of it is there.
+        size: The size of a window, in tokens.
+        earlier: The texts of earlier windows of this size. A window is kept if all its texts are
+            still among the passages.
 
     Returns:
-        The windows that were kept, then those of the other passages.
+        The windows that were kept, then the windows of the other passages.
     """
     by_text: dict[str, deque[Passage]] = defaultdict(deque)
     for passage in pieces:
@@ -83,5 +84,5 @@ def pack_again(
 
 
 def window_text(window: Window) -> str:
-    """The window as one text, its passages apart by a blank line."""
+    """Return the window as one text, with a blank line between its passages."""
     return "\n\n".join(passage.text.strip() for passage in window)

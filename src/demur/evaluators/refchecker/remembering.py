@@ -1,6 +1,7 @@
-"""What was found out within a guarded call is not paid for again.
+"""Remember what was learned within a guarded call, so that no request is paid for twice.
 
-The call's scope (`demur.runtime.scope`) keeps it; outside of a guarded call nothing is kept.
+The call's scope (`demur.runtime.scope`) keeps the memory. Outside of a guarded call, nothing is
+kept.
 """
 
 from __future__ import annotations
@@ -25,14 +26,17 @@ from demur.evaluators.refchecker.references import (
 from demur.runtime import Steps, current_scope, side_by_side
 from demur.schema import ClaimLabel, Sample
 
-# References of so many windows are read whole. Two, so that documents which a second try adds leave
-# those of the first as read.
+# References that fill this many windows are read whole. With two, documents that a second attempt
+# adds do not change how those of the first attempt are read.
 _READ_WHOLE = 2
-_OVERLAP = 8  # neighbouring windows of a text that is read whole share one part in 8
+_OVERLAP = 8  # neighbouring windows of a text that is read whole share an eighth of their size
 
 
 class Same:
-    """A key for one very object. It holds the object, whose `id` no other can get meanwhile."""
+    """Identify one particular object as a key.
+
+    The key holds the object, so that no other object can get its `id` in the meantime.
+    """
 
     def __init__(self, held: object) -> None:
         self._held = held
@@ -45,13 +49,13 @@ class Same:
 
 
 def memory(*key: Hashable) -> dict[Any, Any]:
-    """What this call keeps under a key; outside of a call, a dict that nobody else sees."""
+    """Return what the guarded call keeps under a key, or a new dict outside of a guarded call."""
     scope = current_scope()
     return {} if scope is None else scope.known.setdefault(("refchecker", *key), {})
 
 
 def remembered_cut(text: str, length: int) -> Cut:
-    """As `cut`, but a text is cut once in a guarded call, however often it is read there."""
+    """Cut a text as `cut` does, but only once in a guarded call."""
     known = memory("cuts", length)
     if text not in known:
         known[text] = cut(text, length)
@@ -60,16 +64,16 @@ def remembered_cut(text: str, length: int) -> Cut:
 
 
 def choose(claims: Sequence[str], sample: Sample, size: int, most: int, lone: bool) -> Chosen:
-    """Choose what claims are held against: all of short references, else what is nearest to each.
+    """Choose the windows that claims are checked against: all, or for long references the nearest.
 
-    A claim that was held against windows before in this guarded call keeps them as long as their
-    texts are there.
+    A claim that was checked against windows earlier in this guarded call keeps them as long as
+    their texts are still among the references.
 
     Args:
-        claims: As texts that can be understood alone.
-        sample: With the references.
-        size: Of a window, in tokens.
-        most: How many windows a claim is held against, beside those that it has been.
+        claims: The claims, as texts that can be understood alone.
+        sample: The sample with its references.
+        size: The size of a window, in tokens.
+        most: The most windows that a claim is checked against, besides those that it keeps.
         lone: Whether each passage is a window of its own.
     """
     of_context: dict[int | None, str] = {
@@ -96,14 +100,14 @@ def choose(claims: Sequence[str], sample: Sample, size: int, most: int, lone: bo
 
 
 def _whole(sample: Sample, size: int, most: int, lone: bool) -> tuple[Window, ...] | None:
-    """All of the references, unless they fill more windows than are read whole."""
+    """Return windows of all references, or None if they fill more windows than are read whole."""
     texts = {document.page_content for document in sample.contexts} | {sample.reference or ""}
     limit = max(most, _READ_WHOLE)
     if any(total > limit * size for total in accumulate(map(least_tokens, texts))):
         return None
     pieces = passages(sample.contexts, sample.reference, size, size // _OVERLAP)
     known: dict[tuple[str, ...], None] = memory("windows", size)
-    # A cross-encoder sees a lone passage more clearly.
+    # A cross-encoder judges a single passage better.
     packed = [(piece,) for piece in pieces] if lone else pack_again(pieces, size, list(known))
     if len(set(map(window_text, packed))) > limit:
         return None
@@ -113,16 +117,16 @@ def _whole(sample: Sample, size: int, most: int, lone: bool) -> tuple[Window, ..
 
 @dataclass(frozen=True)
 class _Earlier:
-    """What a claim was held against, at an earlier time."""
+    """Hold the windows that a claim was checked against at an earlier time."""
 
     windows: Sequence[Sequence[tuple[str, Passage]]]
-    """Each passage with the text that it stands in."""
+    """Each passage, with the reference that it stands in."""
     texts: frozenset[str]
-    """The references that there were."""
+    """The references at that time."""
 
 
 def _now(earlier: _Earlier, texts: Mapping[str, int | None]) -> Read | None:
-    """What a claim was held against, where it stands now; None if some of it is not there."""
+    """Return a claim's earlier windows with present indices, or None if a text of them is gone."""
     if any(text not in texts for window in earlier.windows for text, _ in window):
         return None
     windows = [
@@ -134,14 +138,15 @@ def _now(earlier: _Earlier, texts: Mapping[str, int | None]) -> Read | None:
 
 @dataclass(frozen=True)
 class Recalled:
-    """What is known of claims and their windows, and what is not."""
+    """Hold the known findings about claims and windows, and list the missing ones."""
 
     findings: list[dict[str, WindowFinding]]
-    """For each claim, by the window's text."""
+    """For each claim, its findings by the text of the window."""
     lacking: Mapping[tuple[int, ...], list[Window]]
-    """Claims that have to be asked about together, by number, and against which windows."""
+    """Groups of claims that have to be asked about together, as indices, each with the windows to
+    check them against."""
     count: int
-    """How many labels are known."""
+    """The number of labels that are known."""
 
 
 def recall(
@@ -150,17 +155,18 @@ def recall(
     windows: Sequence[Sequence[Window]],
     question: str | None,
 ) -> Recalled:
-    """Return what is known already of claims that are held against windows.
+    """Return the findings that are already known about claims and their windows.
 
-    A claim that is known to be supported by one window needs no other: its findings there are left
-    without label and error.
+    A claim that one window is known to support needs no other window. Its findings there have
+    neither label nor error.
 
     Args:
-        identity: Who is asked, and how: a finding is known only to the same.
-        claims: What is asked.
-        windows: What each claim is held against. Windows of equal text, as of a document that was
-            found twice, are asked about once.
-        question: The one that was answered.
+        identity: A key for the checker and the way it asks. Only findings of the same checker are
+            known.
+        claims: The claims.
+        windows: The windows that each claim is checked against. Windows with equal text, as of a
+            document that was found twice, are asked about once.
+        question: The question that was answered.
     """
     windows_by_text: dict[str, Window] = {}
     lacking_claims: dict[str, list[int]] = defaultdict(list)
@@ -194,18 +200,18 @@ def check_lacking(
     question: str | None,
     recalled: Recalled,
 ) -> Steps[list[list[WindowFinding]]]:
-    """Have checked what is lacking, and remember it.
+    """Check the missing claims and windows, and remember the findings.
 
     Args:
-        check: What to ask.
-        identity: As `recall` was given it, with the next three.
-        claims: What is asked.
-        windows: What each claim is held against.
-        question: The one that was answered.
-        recalled: What `recall` returned.
+        check: The checker.
+        identity: The argument of `recall`, as are the next three.
+        claims: The claims.
+        windows: The windows that each claim is checked against.
+        question: The question that was answered.
+        recalled: The result of `recall`.
 
     Returns:
-        For each claim what each of its windows says of it.
+        For each claim, the finding of each of its windows.
     """
     new = yield from side_by_side(
         [
@@ -227,7 +233,7 @@ def check_lacking(
 
 
 def apart(claims: Sequence[AskedClaim], chosen: Sequence[int]) -> list[AskedClaim]:
-    """Some of the claims; one that has lost the claim before it is asked about as if alone."""
+    """Return some of the claims; a claim without its predecessor is asked about as if alone."""
     return [
         claims[at] if at - 1 in chosen else AskedClaim(claims[at].alone, claims[at].alone)
         for at in chosen

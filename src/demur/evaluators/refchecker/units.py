@@ -1,7 +1,7 @@
-"""What an answer is made of, whatever its form: sentences, items, rows, values, blocks of code.
+"""Split an answer of any form into units: sentences, items, rows, values and blocks of code.
 
-Each unit is a piece that may state something, with its place in the answer. Markup, the keys of
-JSON, heads of tables and citations are no units; what they say of a unit is in its text.
+Each unit is a piece that may state something, with its place in the answer. Markup, JSON keys,
+table heads and citations are not units, but the text of a unit includes its key or head.
 """
 
 from __future__ import annotations
@@ -22,31 +22,34 @@ Kind = Literal["sentence", "item", "heading", "row", "value", "code"]
 
 @dataclass(frozen=True)
 class Unit:
-    """A piece of an answer."""
+    """Hold a piece of an answer that may state something."""
 
     start: int
-    """Where it stands in the answer: `answer[start:end]`."""
+    """The unit's offset in the answer, which has the unit at `answer[start:end]`."""
     end: int
     said: str
-    """Its own words, without markup and citations, and without clauses before them that state
+    """The unit's own words, without markup and citations, and without leading clauses that state
     nothing."""
     text: str
-    """The same as a statement: a value behind its path, a cell behind its head, an item behind the
-    words that announce the list."""
+    """The same words as a statement: a value behind its path, a cell behind its head, an item
+    behind the words that announce the list."""
     kind: Kind = "sentence"
     after: str = ""
-    """The unit before it in running text, which it may refer to; empty where there is none."""
+    """The unit before it in running text, which it may refer to; empty if there is none."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of an answer that stays or goes as a whole. Pieces cover all but white space."""
+    """Hold a part of an answer that is kept or removed as a whole.
+
+    The pieces of an answer cover all of it except white space.
+    """
 
     start: int
     end: int
     kind: Literal["sentence", "item", "heading", "table", "code"]
     begin: int
-    """Where its own words begin, behind the marker of an item."""
+    """The offset of the piece's own words, after the marker of an item."""
 
 
 UnitReader = Callable[[str, int, int], Iterator[Unit]]
@@ -56,23 +59,24 @@ _LINE = re.compile(r"[^\n]*(?:\n|$)")
 _RULE = re.compile(r"[-|: \t]*-[-|: \t]*\n?")
 _MARKER = re.compile(r"(?:[-*+•–>]|#{1,6}|[a-zA-Z]\)|(\d{1,3}[.)]))[ \t]+")
 _LONE_MARKER = re.compile(r"\d{1,3}[.)]|[a-zA-Z]\)")
-# A number is a list's where other lines have one too: "42. That is how many there are."
+# A number belongs to a list if other lines have one too: "42. That is how many there are."
 _NUMBERED = re.compile(r"^[ \t]*\d{1,3}[.)][ \t]+\S", re.MULTILINE)
 _LEAST_NUMBERED = 2
 _END_OF_LINE = re.compile(r"[ \t]*(?:\n|$)")
 _MORE = re.compile(r"[ \t]*[^\s]")
 _EMPHASIS = re.compile(r"\*\*|__")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|[_-]+")
-# A value that is a sentence says itself what it is about.
+# A value that is a sentence needs no path in front of it.
 _SENTENCE = re.compile(r"\S+\s+\S+\s+\S+.*[.!?。！？।]\s*", re.DOTALL)
 
 
-@lru_cache(maxsize=64)  # each part of an evaluation asks for those of its answer
+@lru_cache(maxsize=64)  # each part of an evaluation asks for the units of the same answer
 def units(answer: str) -> tuple[Unit, ...]:
     """Split an answer into its units, in order.
 
-    What has neither letter nor digit is no unit, nor is a title of few words over other units. A
-    line that announces others ("The largest rivers are:") is in the text of each of these instead.
+    Text without a letter or a digit is not a unit, nor is a short title above other units. A line
+    that announces other units ("The largest rivers are:") is not a unit either; the text of each of
+    these units includes it.
     """
     pieces = _json_units(answer, 0)
     if pieces is None:
@@ -81,7 +85,7 @@ def units(answer: str) -> tuple[Unit, ...]:
 
 
 def pieces(answer: str) -> list[Piece]:
-    """Cut an answer that is no JSON into its pieces, in order."""
+    """Cut an answer that is not JSON into its pieces, in order."""
     found: list[Piece] = []
     for start, end, read in _blocks(answer):
         if read is _prose:
@@ -101,7 +105,7 @@ def pieces(answer: str) -> list[Piece]:
 
 
 def piece_at(answer: str, start: int, end: int) -> Piece:
-    """A sentence of an answer as a piece of it: in running text, an item of a list, a heading."""
+    """Return the sentence at these offsets as a piece: a sentence, a list item or a heading."""
     marker = _marker(answer, start, end)
     if marker is None:
         return Piece(start, end, "sentence", start)
@@ -110,7 +114,7 @@ def piece_at(answer: str, start: int, end: int) -> Piece:
 
 
 def _marker(answer: str, start: int, end: int) -> re.Match[str] | None:
-    """The marker that an item or a heading begins with."""
+    """Return the marker at the beginning of an item or a heading."""
     marker = _MARKER.match(answer, start, end)
     return marker if marker and (not marker[1] or _numbers_lines(answer)) else None
 
@@ -122,7 +126,7 @@ def _announced(stated: Iterable[Unit]) -> Iterator[Unit]:
     for at, unit in enumerate(listed):
         following = listed[at + 1] if at + 1 < len(listed) else None
         if following is not None and unit.said.endswith((":", "：")):
-            # One that still waits for what it announces goes on in the next.
+            # An announcement that has no item yet continues in the next one.
             waiting = announcement if begins is not None else ""
             text = "" if states_nothing(unit.said) else unit.said
             announcement = f"{waiting} {text}".strip()
@@ -144,7 +148,7 @@ def _announced(stated: Iterable[Unit]) -> Iterator[Unit]:
 
 
 def _blocks(answer: str) -> Iterator[tuple[int, int, UnitReader]]:
-    """Stretches of prose, tables and fenced code, in order."""
+    """Yield the stretches of prose, tables and fenced code, in order."""
     at = 0
     for opening, closing in _fenced(answer):
         yield from _tables(answer, at, opening.start())
@@ -154,7 +158,7 @@ def _blocks(answer: str) -> Iterator[tuple[int, int, UnitReader]]:
 
 
 def _fenced(answer: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
-    """The fences around each block of code; one that is not closed is read as prose."""
+    """Yield the fences around each block of code; a block that is not closed is read as prose."""
     opening: re.Match[str] | None = None
     for mark in _FENCE.finditer(answer):
         if opening is None:
@@ -165,7 +169,10 @@ def _fenced(answer: str) -> Iterator[tuple[re.Match[str], re.Match[str]]]:
 
 
 def _tables(answer: str, start: int, end: int) -> Iterator[tuple[int, int, UnitReader]]:
-    """Stretches of prose and tables: a line with bars, a rule under it, and further such lines."""
+    """Yield the stretches of prose and tables.
+
+    A table is a line with bars, a rule below it, and further lines with bars.
+    """
     at = start
     lines = [match for match in _LINE.finditer(answer, start, end) if match[0]]
     number = 0
@@ -239,7 +246,7 @@ def _numbers_lines(answer: str) -> bool:
 
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
-    """As `text.sentences`, the number of a list's item with what it numbers."""
+    """Yield sentences as `_text.sentences` does, but keep a list number with its item."""
     begin: int | None = None
     for start, end in sentences(text):
         begin = start if begin is None else begin
@@ -262,7 +269,7 @@ def _clean(text: str) -> str:
 
 
 def _json_units(text: str, offset: int) -> list[Unit] | None:
-    """The values of a JSON object or list with their paths; None where the text is none."""
+    """Return the values of a JSON object or list as units, or None if the text is not JSON."""
     values = places(text)
     if values is None:
         return None

@@ -1,4 +1,4 @@
-"""Words by which a short sentence, a number and a denial are known, in several languages."""
+"""List the words that mark a short sentence, a number and a denial, in several languages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VERBS = _words("""
     must ist sind war waren hat haben hatte wird werden kann
 """)
 CLAUSAL = VERBS | _words("i you he she it we they ich du er sie es wir ihr")
-"""Words that tell a short sentence from a mere phrase."""
+"""The words that distinguish a short sentence from a phrase."""
 
 FUNCTION_WORDS = _words("""
     a an the of in on at to for by with from as and or it its he she they them his her their this
@@ -23,7 +23,7 @@ FUNCTION_WORDS = _words("""
     der die das den dem des ein eine einen einem einer im am zu von mit für auf und oder es er sie
     ihr sein ja nein nicht etwa rund nur auch ist sind war waren hat haben hatte
 """)
-"""Words that hold a sentence together and say nothing by themselves."""
+"""The words that hold a sentence together and say nothing by themselves."""
 
 NUMBER_WORDS = _words("""
     one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty sixty
@@ -38,4 +38,4 @@ DENIAL = re.compile(
     r"|\b(?:لا|لم|لن|ليس|ليست|غير|بدون|دون)\b|(?<!\w)(?:नहीं|न|बिना|मत)(?!\w)",
     re.IGNORECASE,
 )
-"""A word that turns a statement into its opposite."""
+"""The pattern of a word that turns a statement into its opposite."""

@@ -1,6 +1,7 @@
-"""Checks of an answer as a whole, for what claims and references do not show.
+"""Check an answer as a whole, for faults that claims and references do not show.
 
-An answer may be supported in all its claims and beside the question, or rule itself out.
+The references may support all claims of an answer that does not address the question, or that
+contradicts itself.
 """
 
 from demur.evaluators.whole_answer.prompts import AnswerRelevancePrompts, SelfContradictionPrompts

@@ -1,4 +1,4 @@
-"""A question about an answer as a whole, answered with one of two words: asked in one call."""
+"""Ask a model one question about an answer as a whole, to be answered with one of two words."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ By = Literal["auto", "words", "logprobs"]
 
 @dataclass(frozen=True)
 class Check:
-    """What one of the evaluators asks for, and what it makes of the reply."""
+    """Describe what an evaluator asks for, and what it makes of the reply."""
 
     stage: str
     words: Words
     tokens: int
-    """Tokens that a reply by log-probabilities may have."""
+    """The most tokens of a reply that is read by log-probabilities."""
     labels: Mapping[bool | None, str]
-    """By whether the answer passed."""
+    """The labels, by whether the answer passed."""
     failure: Failure
     says: Mapping[bool | None, str]
-    """Explanations by whether the answer passed, with the fields `score` and `quotes`."""
+    """The explanations, by whether the answer passed; they may use `score` and `quotes`."""
 
 
 class WholeAnswerEvaluator(Evaluator):
-    """Base of the evaluators that ask one question about an answer as a whole.
+    """Ask one question about an answer as a whole: the base of such evaluators.
 
-    An answer that states nothing, such as "I don't know", is labelled "Abstain" without a call.
+    An answer that states nothing, such as "I don't know", gets the label "Abstain" without a call.
     """
 
     model: Any
@@ -61,7 +61,7 @@ class WholeAnswerEvaluator(Evaluator):
     _check: ClassVar[Check]
 
     def model_post_init(self, context: Any, /) -> None:
-        """Find the model, so that a mistake shows now and not in a call."""
+        """Resolve the name of the model, so that a wrong name is reported before the first call."""
         super().model_post_init(context)
         self._chat = resolve_model(self.model)
         auto: Literal["words", "logprobs"] = "logprobs" if is_local(self._chat) else "words"
@@ -70,7 +70,7 @@ class WholeAnswerEvaluator(Evaluator):
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What its scores depend on, in texts: the model, how it is read, and the prompts."""
+        """Return what the scores depend on: the model, how its reply is read, and the prompts."""
         return {
             "evaluator": type(self).__qualname__,
             "model": model_fingerprint(self._chat),
@@ -110,7 +110,7 @@ class WholeAnswerEvaluator(Evaluator):
         )
 
     def _ask(self, messages: list[BaseMessage], sample: Sample, replies: list[str]) -> Steps[float]:
-        """The probability of the good word, in [0, 1]; by words it is 1 or 0."""
+        """Return the probability of the good word, in [0, 1]; by words it is 1 or 0."""
         check = self._check
         words = check.words
         if self._mode == "words":
@@ -137,12 +137,12 @@ class WholeAnswerEvaluator(Evaluator):
 
     @abstractmethod
     def _messages(self, sample: Sample) -> list[BaseMessage]:
-        """What is asked.
+        """Return the messages that ask the question.
 
         Raises:
-            UndeterminedError: The sample lacks something.
+            UndeterminedError: The sample lacks something that the question needs.
         """
 
     def _parts(self, reply: str, answer: str) -> tuple[Claim, ...]:
-        """The parts of a failed answer that the reply names."""
+        """Return the parts of a failed answer that the reply names."""
         return ()

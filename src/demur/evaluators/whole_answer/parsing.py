@@ -1,4 +1,4 @@
-"""What a judge wrote -> one of two words, and the two statements that it quotes."""
+"""Read which of two words a judge wrote, and the two statements that it quotes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Words:
-    """The two words of which a judge is to say one."""
+    """Hold the two words between which a judge chooses, both in lower case."""
 
     good: str
-    """The one that lets an answer pass; in lower case, like the other."""
+    """The word that lets an answer pass; `bad` makes it fail."""
     bad: str
 
     @cached_property
     def alone(self) -> re.Pattern[str]:
-        """A line that says one of them and nothing else."""
+        """Return the pattern of a line that has one of the words and nothing else."""
         return re.compile(
             r"\W*(?:(?:the |my |final )*(?:answer|verdict|label|judge?ment)\W+(?:is\W+)?)?"
             rf"({self.good}|{self.bad})[^\w?]*",
@@ -36,17 +36,17 @@ class Words:
 
     @cached_property
     def begins(self) -> re.Pattern[str]:
-        """A line that begins with one of them."""
+        """Return the pattern of a line that begins with one of the words."""
         return re.compile(
             rf"[\s\"'*_`]*({self.good}|{self.bad})[\"'*_`]*\s*[,.;:!\u2013\u2014-]\s*(.*)", re.I
         )
 
     def read(self, reply: str, shown: Sequence[str] = ()) -> bool | None:
-        """Whether a reply says the good word; None where it says neither plainly.
+        """Return whether a reply says the good word, or None if it says neither word plainly.
 
-        The verdict is a word alone in the first or the last line, or the word that begins the first
-        line. The good one lets an answer pass, so it counts only if nothing in the reply limits it
-        or takes it back. What the reply copies from the texts that were `shown` does not count.
+        The verdict is a word that stands alone in the first or the last line, or that begins the
+        first line. The good word lets an answer pass, so it counts only if nothing in the reply
+        limits it or takes it back. Text that the reply copies from `shown` does not count.
         """
         text = without_echo(without_delimiters(reply), shown)
         lines = [line for line in text.splitlines() if any(map(str.isalnum, line))]
@@ -65,7 +65,7 @@ class Words:
             return None
         if said == {self.good}:
             return None if TAKEN_BACK.search("\n".join(rest)) else True
-        # Behind the bad one stand its reasons, or quotes: only its own line can take it back.
+        # Reasons or quotes follow the bad word, so only its own line can take it back.
         return None if begun and self._takes_back(begun[2]) else False
 
     def _takes_back(self, behind: str) -> bool:
@@ -74,14 +74,15 @@ class Words:
 
 
 def _is_shown(line: str, shown: Sequence[str]) -> bool:
-    """Whether a line is copied from what was shown: "Yes, it is open." may be the answer's own."""
+    """Return whether a line is copied: "Yes, it is open." may be the answer's own words."""
     return any(line.strip().casefold() in as_shown(text).casefold() for text in shown)
 
 
 def parse_quotes(reply: str, answer: str) -> tuple[Span, Span] | None:
-    """Where the two statements stand in the answer that a reply quotes behind its verdict.
+    """Return where in the answer the two statements stand that a reply quotes behind its verdict.
 
-    None unless two lines of it stand there, in the same words, and neither within the other.
+    The result is None unless two lines of the reply stand in the answer in the same words, and
+    neither lies within the other.
     """
     lines = without_delimiters(reply).strip().splitlines()[1:]
     found = [span for line in lines if (span := _place(line, answer)) is not None]
@@ -98,7 +99,7 @@ def _place(line: str, answer: str) -> Span | None:
     if not words or len(quote) > len(answer) + 1:
         return None
     pattern = r"(?<!\w)" + r"\W+".join(map(re.escape, words)) + r"(?!\w)"
-    # Scripts without spaces have no edges of words to look for.
+    # Scripts without spaces have no word boundaries.
     match = re.search(pattern, answer, re.I) or (
         None if quote.isascii() else re.search(re.escape(quote), answer)
     )

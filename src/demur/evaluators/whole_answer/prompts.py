@@ -1,4 +1,4 @@
-"""The prompts of the checks of a whole answer, in our words; `prompts` takes others."""
+"""Define the prompts of the whole-answer checks; the argument `prompts` replaces them."""
 
 from __future__ import annotations
 
@@ -99,16 +99,17 @@ answer word for word, one a line. {_DATA}""",
 
 @dataclass(frozen=True)
 class AnswerRelevancePrompts:
-    """All prompts of AnswerRelevance."""
+    """Hold the prompt of AnswerRelevance."""
 
     relevance: Prompt = RELEVANCE
-    """Fields: question, answer. To be answered with yes, if it is addressed, or no."""
+    """The prompt, with the fields question and answer. The reply should be "yes" if the answer
+    addresses the question, else "no"."""
 
 
 @dataclass(frozen=True)
 class SelfContradictionPrompts:
-    """All prompts of SelfContradiction."""
+    """Hold the prompt of SelfContradiction."""
 
     consistency: Prompt = CONSISTENCY
-    """Fields: question (left out where there is none), answer. To be answered with "consistent"; or
-    with "contradictory", and below it two parts of the answer, one a line."""
+    """The prompt, with the fields question (left out if there is none) and answer. The reply should
+    be "consistent"; or "contradictory", followed by two parts of the answer, one on each line."""

@@ -1,4 +1,4 @@
-"""AnswerRelevance: does the answer address the question?"""
+"""Check whether an answer addresses the question."""
 
 from __future__ import annotations
 
@@ -23,34 +23,37 @@ _THRESHOLD = 0.8
 class AnswerRelevance(WholeAnswerEvaluator):
     """Ask a model, in one call, whether the answer addresses the question, be it right or wrong.
 
-    The evaluation's `score` is the probability that it does, in [0, 1]; by words it is 1 or 0. Its
-    `label` is "relevant" or "irrelevant", and `failure` is "irrelevant" for the latter. An answer
-    that states nothing ("I don't know", "The sources do not say", a greeting) is neither: its
-    label is "Abstain", without a call, as RefChecker has it. One that says in other words that the
-    answer is not known addresses the question.
+    The evaluation's `score` is the probability that the answer addresses the question, in [0, 1];
+    by words it is 1 or 0. Its `label` is "relevant" or "irrelevant", and `failure` is "irrelevant"
+    if the answer fails. An answer that states nothing ("I don't know", "The sources do not say", a
+    greeting) gets the label "Abstain" without a call, as with `RefChecker`. An answer that says in
+    other words that this is not known addresses the question.
 
-    It is undetermined (`error` says why) when the sample has no question, the answer is empty, the
-    call failed, or the reply cannot be read. By words, an unreadable reply is asked for once more.
+    The evaluation is undetermined (`error` says why) if the sample has no question, the answer is
+    empty, the call failed, or the reply cannot be read. By words, the model is asked once more
+    after an unreadable reply.
 
-    The irrelevant response of FEWL (v1, appendix A; v2, appendix B); the check itself is ours.
+    FEWL describes irrelevant answers (v1, appendix A; v2, appendix B); the check itself is demur's
+    own.
 
     Args:
-        model: A chat model, or a name for `resolve_model`.
-        by: "words": the model's yes or no is read. "logprobs": the log-probabilities of both are,
-            which makes small local models usable. "auto": "logprobs" for the local model, else
-            "words".
-        threshold: Answers that score less fail, in [0, 1]: a number, or a `Threshold` that was
-            chosen from scores of the same `fingerprints`, or the file that one was saved in. None:
-            nothing is decided. The default is chosen for the local model.
-        prompts: Other prompts in place of ours.
-        name: What traces call it. None: the class's name.
-        call_policy: Retries, time limits and concurrency; None: as fits the model.
+        model: A chat model, or a name such as "openai:gpt-4o-mini" (see `resolve_model`).
+        by: How the model's reply is read. "words": the word yes or no is read. "logprobs": the
+            log-probabilities of both words are read, which makes small local models usable. "auto":
+            "logprobs" for the local model, else "words".
+        threshold: The lowest score with which an answer passes, in [0, 1]. Give a number, a
+            `Threshold` that was chosen from scores with the same `fingerprints`, or the file that
+            it was saved in. None: nothing is decided. The default was chosen for the local model.
+        prompts: Prompts to use in place of demur's.
+        name: The evaluator's name in traces and logs. None: the name of the class.
+        call_policy: The retries, time limits and concurrency of model calls. None: defaults that
+            fit the model.
 
     Raises:
-        ValueError: An argument is out of its range, the model's name has no known form, or a
+        ValueError: An argument is out of its range, the name of the model has no known form, or a
             `Threshold` was chosen from other scores.
-        TypeError: It is no chat model.
-        DemurError: The model is not at hand.
+        TypeError: `model` is not a chat model.
+        DemurError: The model is not available.
     """
 
     threshold: ShareThreshold | None = _THRESHOLD
@@ -79,7 +82,7 @@ class AnswerRelevance(WholeAnswerEvaluator):
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
-        """See the class."""
+        """Make the evaluator; the class describes its arguments."""
         super().__init__(**fields_of(locals()))
 
     def _messages(self, sample: Sample) -> list[BaseMessage]:

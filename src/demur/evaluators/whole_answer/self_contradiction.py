@@ -1,4 +1,4 @@
-"""SelfContradiction: does one part of the answer rule out another?"""
+"""Check whether one part of an answer rules out another."""
 
 from __future__ import annotations
 
@@ -22,35 +22,43 @@ _THRESHOLD = 0.7
 class SelfContradiction(WholeAnswerEvaluator):
     """Ask a model, in one call, whether one part of the answer rules out another.
 
-    Nothing but the answer is read, with its question for understanding it: what it says may be
-    wrong, as long as all of it can be true together. A single sentence can contradict itself too
-    ("Yes, you can, because it is forbidden").
+    The model reads only the answer, and the question in order to understand the answer. The answer
+    may be wrong, as long as all of it can be true together. A single sentence can contradict itself
+    too ("Yes, you can, because it is forbidden").
 
-    The evaluation's `score` is the probability that all of it can be true together, in [0, 1]; by
-    words it is 1 or 0. Its `label` is "consistent" or "self-contradictory", and `failure` is
-    "self_contradiction" for the latter. The two parts that the model quotes are `claims` with the
-    label Contradiction, which here means that the other one contradicts it. They are there only if
-    both stand in the answer; a wrong quote changes no verdict.
+    The evaluation's `score` is the probability that all of the answer can be true together, in [0,
+    1]; by words it is 1 or 0. Its `label` is "consistent" or "self-contradictory", and `failure` is
+    "self_contradiction" if the answer fails. The two parts that the model quotes are the `claims`.
+    Their label is Contradiction, which here means that each contradicts the other. The evaluation
+    has these claims only if both quotes stand in the answer; a wrong quote does not change the
+    verdict.
 
-    An answer that states nothing ("I don't know") is labelled "Abstain" without a call. It is
-    undetermined (`error` says why) when the answer is empty, the call failed, or the reply cannot
-    be read. By words, an unreadable reply is asked for once more.
+    An answer that states nothing ("I don't know") gets the label "Abstain" without a call. The
+    evaluation is undetermined (`error` says why) if the answer is empty, the call failed, or the
+    reply cannot be read. By words, the model is asked once more after an unreadable reply.
 
-    The local model is too small for it: it misses half of the contradictions. Give it a larger one.
+    The local model is too small for this check: it misses half of the contradictions. Use a larger
+    model.
 
-    The self-contradiction of FEWL (v1, appendix A; v2, appendix B); the check itself is ours.
+    FEWL describes self-contradiction (v1, appendix A; v2, appendix B); the check itself is demur's
+    own.
 
     Args:
-        model: A chat model, or a name for `resolve_model`.
-        by: How the model's word is read, as `AnswerRelevance` has it.
-        threshold: Answers that score less fail, as with `AnswerRelevance`. None: nothing is
-            decided. The default is chosen for the local model.
-        prompts: Other prompts in place of ours.
-        name: What traces call it. None: the class's name.
-        call_policy: Retries, time limits and concurrency; None: as fits the model.
+        model: A chat model, or a name such as "openai:gpt-4o-mini" (see `resolve_model`).
+        by: How the model's reply is read, as for `AnswerRelevance`.
+        threshold: The lowest score with which an answer passes, in [0, 1]. Give a number, a
+            `Threshold` that was chosen from scores with the same `fingerprints`, or the file that
+            it was saved in. None: nothing is decided. The default was chosen for the local model.
+        prompts: Prompts to use in place of demur's.
+        name: The evaluator's name in traces and logs. None: the name of the class.
+        call_policy: The retries, time limits and concurrency of model calls. None: defaults that
+            fit the model.
 
     Raises:
-        ValueError, TypeError, DemurError: As `AnswerRelevance` raises them.
+        ValueError: An argument is out of its range, the name of the model has no known form, or a
+            `Threshold` was chosen from other scores.
+        TypeError: `model` is not a chat model.
+        DemurError: The model is not available.
     """
 
     threshold: ShareThreshold | None = _THRESHOLD
@@ -79,7 +87,7 @@ class SelfContradiction(WholeAnswerEvaluator):
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
-        """See the class."""
+        """Make the evaluator; the class describes its arguments."""
         super().__init__(**fields_of(locals()))
 
     def _messages(self, sample: Sample) -> list[BaseMessage]:

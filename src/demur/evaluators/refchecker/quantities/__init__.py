@@ -1,7 +1,7 @@
-"""Which quantities of a claim stand nowhere in its evidence.
+"""Find the quantities of a claim that stand nowhere in its evidence.
 
-Of the libraries, quantulum3 joins neighbours ("3 May 1712 one thousand" is 1,713,000 there),
-text2num reads number words only, and dateparser takes a plain 50 for a date: so this is our own.
+No library reads quantities as needed here: quantulum3 joins neighbours ("3 May 1712 one thousand"
+becomes 1,713,000), text2num reads only number words, and dateparser takes a plain 50 for a date.
 """
 
 from demur.evaluators.refchecker.quantities.missing import missing_quantities as missing_quantities

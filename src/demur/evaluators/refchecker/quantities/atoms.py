@@ -1,4 +1,4 @@
-"""Quantities as values that can be compared."""
+"""Represent quantities as values that can be compared."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 
 class Atom(NamedTuple):
-    """A number of a kind. Evidence holds `value`; a claim asks for one from `low` to `high`."""
+    """Hold a number and its kind.
+
+    Evidence states `value`. A claim accepts evidence from `low` to `high`.
+    """
 
     kind: str
     value: float
@@ -16,38 +19,39 @@ class Atom(NamedTuple):
 
 
 class Quantity(NamedTuple):
-    """What a stretch of a text says."""
+    """Hold the quantity that a stretch of text states."""
 
     start: int
     end: int
     readings: Sequence[Sequence[Atom]]
-    """It is found where all atoms of one reading are. Without readings it is evidence only."""
+    """The ways to read the quantity. It is found if all atoms of one reading are found. Without
+    readings, it only serves as evidence."""
     evidence: Sequence[Atom]
-    """What it says as evidence."""
+    """The atoms that the quantity states as evidence."""
 
 
 def stated(start: int, end: int, readings: Sequence[Sequence[Atom]], *more: Atom) -> Quantity:
-    """Make a quantity that says as evidence what it asks for as a claim, and `more`."""
+    """Make a quantity that states as evidence all atoms of its readings, and `more`."""
     return Quantity(
         start, end, readings, [*more, *(atom for reading in readings for atom in reading)]
     )
 
 
 def exact(kind: str, value: float) -> Atom:
-    """Make an atom that only the same value answers."""
+    """Make an atom that accepts only the same value."""
     return Atom(kind, value, value, value)
 
 
 def number(value: float, step: float = 1, *, kind: str = "", factor: float = 1) -> Atom:
-    """Make an atom that each value answers which would be rounded to it.
+    """Make an atom that accepts every value that rounds to this number.
 
     Args:
-        value: In units.
-        step: What its last digit counts, in units.
-        kind: The dimension; plain numbers have none.
-        factor: What a unit counts.
+        value: The number, in units.
+        step: The place value of the number's last digit, in units.
+        kind: The dimension; empty for plain numbers.
+        factor: What one unit counts.
     """
-    # Less than a half: two and a half are neither two nor three.
+    # Less than 0.5, so that two and a half is neither two nor three.
     slack = step * 0.499
     return Atom(kind, value * factor, (value - slack) * factor, (value + slack) * factor)
 
@@ -58,5 +62,5 @@ def ratio(value: float, step: float = 0.01) -> Atom:
 
 
 def span(kind: str, first: int, last: int) -> Atom:
-    """Make an atom of years that each one from `first` to `last` answers."""
+    """Make an atom that accepts every year from `first` to `last`."""
     return Atom(kind, first, first, last)

@@ -1,4 +1,4 @@
-"""Dates and times of day."""
+"""Read dates and times of day."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REACH = 8
 
 
 def in_words(text: str, token: re.Match[str]) -> Iterator[Quantity]:
-    """Dates whose month is a word. Days, or months, may share what stands beside them."""
+    """Yield dates whose month is a word; several days or months may share a month or a year."""
     form = str(token.lastgroup)
     year = token[f"{form}_year"]
     named = token.group().removesuffix(year or "")
@@ -32,7 +32,10 @@ def in_words(text: str, token: re.Match[str]) -> Iterator[Quantity]:
 
 
 def in_digits(text: str, token: re.Match[str]) -> Iterator[Quantity]:
-    """Dates as 1712-05-03, 3.5.1712 and 5/3/1712: the order of the last two is anybody's guess."""
+    """Yield dates such as 1712-05-03, 3.5.1712 and 5/3/1712.
+
+    The order of day and month is unknown in the last two forms, so both orders are readings.
+    """
     numbers = [int(digits) for digits in _DIGITS.findall(token.group())]
     first, second, third = (*numbers, 0)[:3]
     orders = [(third, second, first), (third, first, second)]
@@ -50,11 +53,11 @@ def in_digits(text: str, token: re.Match[str]) -> Iterator[Quantity]:
 
 
 def _date(token: re.Match[str], year: int, month: int, day: int) -> Quantity:
-    """One date; 0 is what it does not tell."""
+    """Return one date; a part of 0 is unknown."""
     kind, value = ("month and day", month * 100 + day) if day else ("month", month)
     evidence = [exact(kind, value), exact("month", month), *([number(day)] if day else ())]
     if not year:
-        # Evidence without a year may be of any.
+        # A date without a year may be of any year.
         evidence += [exact(f"{kind}, no year", value), exact("month, no year", month)]
         return Quantity(*token.span(), [evidence[:1]], evidence)
     dated = exact(f"{kind}, year", year * 10000 + value)
@@ -64,7 +67,7 @@ def _date(token: re.Match[str], year: int, month: int, day: int) -> Quantity:
 
 
 def on_the_clock(text: str, token: re.Match[str]) -> Iterator[Quantity]:
-    """Times as 15:30 and 3.30 pm, which may be something else of two parts."""
+    """Yield times such as 15:30 and 3.30 pm, which may also be two numbers."""
     numbers = [int(digits) for digits in _DIGITS.findall(token.group())]
     end, times = time_of_day(text, token.end(), numbers)
     parts = [number(value) for value in numbers]
@@ -72,12 +75,12 @@ def on_the_clock(text: str, token: re.Match[str]) -> Iterator[Quantity]:
 
 
 def is_hour(text: str, end: int) -> bool:
-    """Whether what follows makes an hour of a number that ends at `end`."""
+    """Return whether the text after a number that ends at `end` makes it an hour."""
     return bool(_HALF_DAY.match(text, end))
 
 
 def time_of_day(text: str, end: int, numbers: Sequence[int]) -> tuple[int, list[Atom]]:
-    """Where a time of day ends, and its seconds: two where nothing says which half."""
+    """Return the end of a time of day, and its seconds: two values without "am" or "pm"."""
     half = _HALF_DAY.match(text, end)
     hour, minutes, seconds = (*numbers, 0, 0)[:3]
     hours = {hour, (hour + 12) % 24} if hour <= 12 else {hour}

@@ -1,4 +1,4 @@
-"""A claim's quantities held against those of its evidence."""
+"""Compare the quantities of a claim with those of its evidence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import lru_cache
 from demur.evaluators.refchecker.quantities.atoms import Atom
 from demur.evaluators.refchecker.quantities.reading import quantities
 
-# Digits of an answer that are none of what it states: links, citations, numbers of a list.
+# Digits that are not part of an answer's statements: in links, in citations, as list numbers.
 _ASIDE = re.compile(r"https?://\S+|\[\d+(?:[,-] ?\d+)*\]|^[ \t]{0,8}\d{1,2}[.)][ \t]", re.MULTILINE)
 
 
@@ -20,13 +20,13 @@ def missing_quantities(claim: str, evidence: Sequence[str]) -> tuple[str, ...]:
 
     Numbers, number words, shares, dates, times and years are compared by value, whatever their
     form: 1,000 is one thousand, 50 % is half, 3 May 1712 is 1712-05-03, 5 km is 5,000 m. A date in
-    the evidence holds its month and its year too, but a year does not hold a date. In doubt a
-    quantity counts as found. No quantities are: a single "one", "two", "first" or "zero" in words,
-    Roman numerals, and digits within a name (B12, COVID-19).
+    the evidence also states its month and its year, but a year does not state a date. If in doubt,
+    a quantity counts as found. The following are not quantities: a single "one", "two", "first" or
+    "zero" in words, Roman numerals, and digits within a name (B12, COVID-19).
 
     Args:
-        claim: A statement in English. In other languages what is written in digits is read.
-        evidence: The texts that the claim is held against.
+        claim: A statement in English. In other languages, only digits are read.
+        evidence: The texts that the claim is checked against.
     """
     blank = _ASIDE.sub(lambda aside: " " * len(aside.group()), claim)
     stated = [quantity for quantity in quantities(blank) if quantity.readings]
@@ -42,7 +42,7 @@ def missing_quantities(claim: str, evidence: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-@lru_cache(maxsize=256)  # The claims of an answer are held against the same texts.
+@lru_cache(maxsize=256)  # the claims of an answer are checked against the same texts
 def _index(text: str) -> dict[str, list[float]]:
     values: defaultdict[str, set[float]] = defaultdict(set)
     for quantity in quantities(text):

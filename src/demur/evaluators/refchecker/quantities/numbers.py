@@ -1,4 +1,4 @@
-"""Numbers in digits, and what follows a number."""
+"""Read numbers in digits, and the words after a number."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from demur.evaluators.refchecker.quantities.dates import is_hour, time_of_day
 from demur.evaluators.refchecker.quantities.words import LARGE, LETTERS, PERCENT, UNITS
 
 Values = list[tuple[float, float]]
-"""What a number may be, each with what its last digit counts."""
+"""The possible values of a number, each with the place value of its last digit."""
 
 _LONGEST = 15
-"""Digits that a float keeps apart. Longer numbers are compared as they are written."""
+"""The most digits that a float keeps apart. Longer numbers are compared as written."""
 _RUN = re.compile(r"\d+")
 _LETTERS = re.compile(r"[A-Za-z]+")
 _SIGN = "千천万萬만億亿억兆조%"
-# No word that is looked for is longer.
+# No word that follows a number is longer.
 _NEXT = re.compile(rf"[ -]?([{_SIGN}]|[^\W\d_]{{1,20}})")
 _SHARED = re.compile(r" ?(?:-|to|and|or) ?\d[\d.,]{0,20}")
 _PLURAL = re.compile(r"'?s\b")
@@ -45,13 +45,13 @@ _REACH = 24
 
 
 def in_name(text: str, token: re.Match[str]) -> Iterator[Quantity]:
-    """Digits within a name state nothing, but may explain those of a claim."""
+    """Yield the digits within a name: they state nothing, but may explain those of a claim."""
     values = [float(run[:_LONGEST]) for run in _RUN.findall(token.group())]
     yield Quantity(*token.span(), [], [atom for value in values for atom in in_title(value)])
 
 
 def in_fraction(text: str, token: re.Match[str]) -> Iterator[Quantity]:
-    """Fractions as 2/3 and 2 1/2, which may be two numbers."""
+    """Yield fractions such as 2/3 and 2 1/2, which may also be two numbers."""
     *whole, above, below = map(int, _RUN.findall(token.group()))
     parts = [number(value) for value in (*whole, above, below)]
     values: Values = []
@@ -61,7 +61,7 @@ def in_fraction(text: str, token: re.Match[str]) -> Iterator[Quantity]:
 
 
 def in_digits(text: str, token: re.Match[str]) -> Iterator[Quantity]:
-    """Numbers in digits, each in all ways that it can be read."""
+    """Yield numbers in digits, each with all ways to read it."""
     start, end = token.span()
     digits = token.group().lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ$€£¥₹₩ ")
     tail = _LETTERS.match(text, end)
@@ -93,7 +93,7 @@ def in_digits(text: str, token: re.Match[str]) -> Iterator[Quantity]:
 
 
 def _values(digits: str) -> tuple[Values, list[Atom]]:
-    """A number's values; and its parts, where they may be numbers of their own."""
+    """Return a number's possible values, and its parts if they may be numbers of their own."""
     added = 0.0 if digits[-1].isdecimal() else unicodedata.numeric(digits[-1])
     pieces, signs = _RUN.findall(digits), re.findall(r"[.,' ]", digits)
     if not pieces:
@@ -110,11 +110,11 @@ def _values(digits: str) -> tuple[Values, list[Atom]]:
     if grouped and pieces[0].strip("0"):
         values.append((float("".join(pieces)), 1.0))
     apart = between and signs[-1] in ".," and signs[-1] not in signs[:-1]
-    # 4,000 is not four: nobody counts thousandths to end with a zero.
+    # 4,000 is not four: nobody writes thousandths that end with a zero.
     if apart and len({*signs[:-1]}) < 2 and not (grouped and pieces[-1].endswith("0")):
         decimal = f"{''.join(pieces[:-1])}.{pieces[-1]}"
         values.append((float(decimal), 10.0 ** -len(pieces[-1])))
-    # Of 12 300, and of a list without spaces, but not of 12,300.
+    # For 12 300 and a list without spaces, but not for 12,300.
     listed = " " in signs or ("," in signs and not grouped)
     return values, [number(float(piece)) for piece in pieces] if listed else []
 
@@ -124,13 +124,13 @@ def decade(start: int, end: int, value: int) -> Quantity:
     first = value if value > 99 else 1900 + value
     last = first + (9 if first % 100 else 99)
     readings = [[span("era", first, last)], [span("", first, last)]]
-    if value < 100:  # In his thirties.
+    if value < 100:  # as in "in his thirties"
         readings.append([span("", value, value + 9)])
     return Quantity(start, end, readings, [exact("era", first)])
 
 
 def following(text: str, end: int) -> tuple[str, int]:
-    """The next word in small letters, and where it ends; "" where there is none."""
+    """Return the next word in lower case, and its end; an empty word if there is none."""
     word = _NEXT.match(text, end)
     return (word[1].lower(), word.end()) if word else ("", end)
 
@@ -144,15 +144,15 @@ def measured(
     *,
     vague: bool = False,
 ) -> Quantity:
-    """Make the quantity of a number with what follows it: millions, percent, a unit.
+    """Make the quantity of a number with the words after it: millions, percent, a unit.
 
     Args:
-        text: Where it stands.
-        start: Where it begins.
-        end: Where the number ends.
-        values: Of the number.
-        parts: Numbers that it may be instead.
-        vague: Whether it states nothing without a unit.
+        text: The text in which the number stands.
+        start: The offset at which the number begins.
+        end: The offset at which the number ends.
+        values: The possible values of the number.
+        parts: The numbers that it may be instead.
+        vague: Whether the number states nothing without a unit.
     """
     readings = [parts] if parts else []
     word, after = following(text, end)
@@ -183,12 +183,12 @@ def measured(
 
 
 def in_title(value: float) -> list[Atom]:
-    """What the 2 of "Part 2" and of "World War II" says: two, and second."""
+    """Return the atoms of the 2 in "Part 2" and in "World War II": two, and second."""
     return [number(value), exact("nth", value)]
 
 
 def nth(text: str, start: int, end: int, value: float, *, vague: bool) -> Quantity:
-    """Make the quantity of an ordinal number, which may count a century; vague states nothing."""
+    """Make the quantity of an ordinal, which may count a century; a vague one states nothing."""
     readings, atoms = [[exact("nth", value)]], in_title(value)
     word, after = following(text, end)
     if word in ("century", "centuries"):
@@ -199,23 +199,23 @@ def nth(text: str, start: int, end: int, value: float, *, vague: bool) -> Quanti
 
 
 def _scaled(values: Values, size: int) -> Values:
-    """Thousands are said exactly, millions are rounded."""
+    """Scale the values: thousands are taken as exact, millions as rounded."""
     return [(v * size, step * size if size >= 1e6 or step < 1 else 1) for v, step in values]
 
 
 def _hedged(text: str, start: int, readings: list[list[Atom]]) -> list[list[Atom]]:
-    """Let "about 100" be found as 104, and "over 100" as 140: who hedges has rounded."""
+    """Let "about 100" accept 104, and "over 100" accept 140, since a hedged number is rounded."""
     hedge = _HEDGE.search(text[max(0, start - _REACH) : start])
     value = readings[0][0].value
     if not hedge or value % 10:
         return readings
     low, high = (1.0, 2.0) if hedge["over"] else (0.5, 1.0)
     if not hedge["over"] and not hedge["under"]:
-        # What the last digit counts that is no zero.
+        # The place value of the last digit that is not zero.
         step = next(10**power for power in range(_LONGEST, 0, -1) if value % 10**power == 0)
         slack = min(step / 2 / (value or 1), 0.1)
         low, high = 1 - slack, 1 + slack
-    # With a unit, no plain number will do.
+    # If the number has a unit, only numbers with a unit are accepted.
     measures = [atom for atom, *_ in readings if atom.kind] or [atom for atom, *_ in readings]
     wider = [
         [

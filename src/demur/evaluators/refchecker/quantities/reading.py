@@ -1,4 +1,4 @@
-"""The quantities of a text, in one pass."""
+"""Read all quantities of a text in one pass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MONTH = (
     r"(?:(?i:jan(?:uary)?|feb(?:ruary)?|apr(?:il)?|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)|Mar(?:ch)?|MAR(?:CH)?|May|MAY)\b\.?"
 )
-"""March and May without a capital are verbs."""
+"""The names of months. March and May need a capital, since they are also verbs."""
 _DAY = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?(?!\d)"
 _YEAR = r"\d{4}(?![\d%])"
 _TO = r" ?(?:-|to|and|or|&|/) ?"
@@ -58,7 +58,7 @@ _TOKEN = re.compile("|".join(f"(?P<{name}>{form})" for name, (_, form) in _FORMS
 
 
 class _Signs(dict[int, str]):
-    """One plain sign for each sign, so that places stay."""
+    """Map each character to one plain character, so that offsets do not change."""
 
     def __missing__(self, code: int) -> str:
         sign = chr(code)
@@ -79,7 +79,7 @@ _SIGNS = _Signs({ord("’"): "'", ord("٫"): ".", ord("٬"): ",", ord("−"): "-
 
 
 def quantities(text: str) -> Iterator[Quantity]:
-    """The quantities of `text`, with what counts as evidence only."""
+    """Yield the quantities of `text`, including those that only serve as evidence."""
     text = text.translate(_SIGNS)
     at = 0
     while token := _TOKEN.search(text, at):

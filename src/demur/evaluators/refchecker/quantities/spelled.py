@@ -1,4 +1,4 @@
-"""Numbers in words."""
+"""Read numbers in words."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from demur.evaluators.refchecker.quantities.words import (
 _AND_A_HALF = re.compile(r" and a half\b", re.IGNORECASE)
 _OF = re.compile(r" of\b", re.IGNORECASE)
 _VAGUE = (0, 1, 2)
-"""Words for these may count what the evidence names one by one, or nothing at all."""
+"""Words for these numbers may count things that the evidence names one by one, or count nothing."""
 
 
 def in_words(text: str, token: re.Match[str]) -> Iterator[Quantity]:
-    """The quantity that begins with a word, if there is one."""
+    """Yield the quantity that begins with a word, if there is one."""
     start, end = token.span()
     written, word = token.group(), token.group().lower()
     if word in DECADES:
@@ -47,7 +47,7 @@ def in_words(text: str, token: re.Match[str]) -> Iterator[Quantity]:
 
 
 def _with_article(text: str, start: int, end: int, word: str) -> Iterator[Quantity]:
-    """Half a million, a dozen, a third of, half of."""
+    """Yield the quantity of "half a million", "a dozen", "a third of", "half of" and the like."""
     half = word == "half"
     after, stop = following(text, end)
     if half and after in ("a", "an"):
@@ -63,7 +63,7 @@ def _with_article(text: str, start: int, end: int, word: str) -> Iterator[Quanti
 
 
 def _number(text: str, start: int) -> Quantity:
-    """The number whose first word begins at `start`."""
+    """Return the number whose first word begins at `start`."""
     value, step, ordinal, end = _value(text, start)
     if ordinal:
         return nth(text, start, end, value, vague=value == 1)
@@ -77,7 +77,7 @@ def _number(text: str, start: int) -> Quantity:
 
 
 def _value(text: str, end: int) -> tuple[float, float, bool, int]:
-    """A number, what its last word counts, whether it is ordinal, and where it ends."""
+    """Return a number, the place value of its last word, whether it is ordinal, and its end."""
     total, step, ordinal = 0.0, 1.0, False
     current: float | None = None
     word, after = following(text, end)
@@ -107,11 +107,11 @@ def _value(text: str, end: int) -> tuple[float, float, bool, int]:
 
 
 def _joined(current: float | None, value: int) -> float | None:
-    """A number word put behind others; None where it begins another number."""
+    """Join a number word to the words before it; return None if it begins another number."""
     if current is None:
         return value
     units = current % 100 >= 20 and current % 10 == 0 and 0 < value < 10
     if units or (current >= 100 and current % 100 == 0 and 0 < value < 100):
         return current + value
-    # A year: nineteen eighty-four, twenty ten.
+    # For a year: nineteen eighty-four, twenty ten.
     return current * 100 + value if 10 < current < 22 and value >= 10 else None

@@ -1,4 +1,4 @@
-"""The words and signs that quantities are written with, and what they stand for."""
+"""List the words and signs that quantities are written with, and their values."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ ORDINALS = _ODD | {
 LARGE = {word: 10**power for power, words in _POWERS.items() for word in words.split()}
 LARGE["dozen"] = 12
 LETTERS = frozenset("kmb")
-"""Large only right behind digits: a metre is an m too."""
+"""The letters that mean large numbers only directly after digits: an m is also a metre."""
 PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4} | {
     word + plural: value
     for word, value in ORDINALS.items()
@@ -89,7 +89,7 @@ IMPLIED = {
     }.items()
     for word in words.split()
 }
-"""What says a number without stating one: it counts as evidence only."""
+"""Words that imply a number without stating it; they serve as evidence only."""
 ROMAN = {word: at for at, word in enumerate(_ROMAN.split(), 2)}
 MONTHS = {word: at for at, name in enumerate(_MONTHS.split(), 1) for word in (name, name[:3])} | {
     "sept": 9
@@ -101,4 +101,4 @@ UNITS = {
     for words, factor in units.items()
     for word in words.split()
 }
-"""Each unit's dimension, and how many metres, kilograms, seconds or months it is."""
+"""Each unit's dimension, and the unit in metres, kilograms, seconds or months."""
