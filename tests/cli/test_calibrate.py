@@ -201,7 +201,7 @@ def test_of_one_answer_the_last_finding_counts(tmp_path: Path) -> None:
         (lambda raw: raw[:-5], "line 4 is not whole"),
         (lambda raw: raw.replace(b'"evaluation"', b'"elevation"', 1), "line 2 is no finding"),
         (lambda raw: raw.replace(b'"demur_scores": 1', b'"demur_scores": 7', 1), "version (7)"),
-        (lambda raw: b"nothing at all\n", "is no log"),
+        (lambda raw: b"nothing at all\n", "is not a log"),
     ],
 )
 def test_files_that_cannot_be_read_are_told(

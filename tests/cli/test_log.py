@@ -293,8 +293,8 @@ def test_a_log_that_cannot_be_read_ends_with_2(tmp_path: Path, capsys: Any) -> N
     database.close()
     for name, said in (
         ("gone", "cannot read"),
-        ("notes.txt", "is no log: line 1"),
-        ("other.db", "a database of something else"),
+        ("notes.txt", "is not a log: line 1"),
+        ("other.db", "a database of another program"),
         ("", "cannot read"),
     ):
         assert _run("list", tmp_path / name) == 2

@@ -130,7 +130,7 @@ def test_what_cannot_be_read_or_written(log: Path, tmp_path: Path, capsys: Any) 
         ([Path()], "cannot read .: it is a folder"),
         (["x" * 300], "File name too long"),
         ([log, "-o", "x" * 300], "File name too long"),
-        ([garbage], "is no log"),
+        ([garbage], "is not a log"),
         ([log, "-o", tmp_path / "nowhere" / "a.html"], "cannot write"),
         ([log, "--threshold", garbage], "holds no threshold"),
         ([log, "--labels", garbage], "id"),

@@ -91,7 +91,7 @@ def test_what_stands_against_it_is_one_line(
         (url, "has no log: no SQLSink was made for it yet"),
         (wrong, "password authentication failed"),
         (nobody, "Connection refused"),
-        ("mysql://me:hush@host/db", "is no log that demur knows"),
+        ("mysql://me:hush@host/db", "is not a log that demur can use"),
         ("postgresql://me:hush@here@host/db", "expected postgresql://"),
     ):
         for command in (

@@ -259,7 +259,7 @@ def test_empty_texts_stay_empty() -> None:
 
 @pytest.mark.parametrize("wrong", ["mask", "", True, 3, ["remove"]])
 def test_other_values_are_refused(wrong: Any) -> None:
-    with pytest.raises(ValueError, match='redact is None, "remove", "hash" or a function'):
+    with pytest.raises(ValueError, match='redact must be None, "remove", "hash" or a function'):
         redaction(wrong)
 
 

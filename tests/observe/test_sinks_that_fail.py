@@ -237,7 +237,7 @@ def test_what_a_sink_does_not_take_is_in_a_file_and_is_told_once(
     assert (counts.recorded, counts.to_fallback, counts.lost) == (3, 3, 0)
     (line,) = said()
     assert line.startswith("WARNING")
-    assert f"does not take records ({type(moody.error).__name__}" in line
+    assert f"does not accept records ({type(moody.error).__name__}" in line
     assert str(file) in line
     moody.up = True
     assert answered(handler, "4").to_fallback == 3

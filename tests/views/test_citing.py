@@ -254,7 +254,9 @@ def test_what_left_is_shown_and_nothing_else() -> None:
     assert shown(Guarded({"answer": "I do not know."}, refused)).texts("article") == [
         "I do not know."
     ]
-    with pytest.raises(ValueError, match=r"did not pass \(abstained\).* give what with_trace"):
+    with pytest.raises(
+        ValueError, match=r"did not pass \(abstained\).* give the value that with_trace"
+    ):
         cited_html(refused)
     idle = attempt(nothing_to_check(), answer="Hello!")
     assert shown(trace_of(idle, outcome="nothing_to_check")).texts("article") == ["Hello!"]

@@ -1,8 +1,8 @@
-"""Scores out of callbacks: handlers that score in the background, and sinks for what they find.
+"""Score answers in the background of a chain, and write the records to sinks.
 
-A handler of another framework makes a `Finished` run of what it is told, with an `About` and a
-`Said`, and gives it to a `Recorder`, which has it scored and recorded. What evaluators do meanwhile
-(`is_scoring`) is to be left out.
+A handler for another framework makes a `Finished` run of that framework's events, with an `About`
+and a `Said`. It gives the run to a `Recorder`, which has it scored and recorded. The handler must
+ignore events while `is_scoring()` returns True: they come from the evaluators.
 """
 
 from demur._secret_names import is_secret_name as is_secret_name
@@ -22,7 +22,7 @@ from demur.observe.runs import Tally as Tally
 from demur.observe.sinks import JSONLSink, OpenTelemetrySink, Sink, SinkLike, SQLSink
 from demur.observe.spans import current_span_ids as current_span_ids
 
-__all__ = [  # what is not named here serves other rooms, and is not promised
+__all__ = [  # the other names serve other rooms, and are not public
     "JSONLSink",
     "OnFull",
     "OpenTelemetrySink",

@@ -1,4 +1,4 @@
-"""A bounded queue of work, done in the background by a few threads."""
+"""Run jobs in the background, with a bounded queue and a few threads."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ from demur.runtime import in_background
 
 Job = TypeVar("Job")
 OnFull = Literal["drop", "block"]
-"""What a handler does with a run when its queue is full: drop it, or wait until there is room."""
+"""What a handler does with a run when the queue is full: drop it, or wait until there is room."""
 
 _HEARD_SECONDS = 0.5
-"""Waiting is cut into pieces, so that the main thread hears an interrupt (`runtime/pool.py`)."""
+"""The longest single wait, in seconds; the main thread notices an interrupt only between two waits
+(`runtime/pool.py`)."""
 _working: contextvars.ContextVar[bool] = contextvars.ContextVar("working", default=False)
-"""Whether this is the work of a backlog, in the threads too that the work starts."""
+"""Whether the code runs as a job of a backlog, also in threads that the job starts."""
 
 
 def is_scoring() -> bool:
-    """Whether this is the work of a backlog."""
+    """Return whether the calling code runs as a job of a backlog."""
     return _working.get()
 
 
 class Backlog(Generic[Job]):
-    """Jobs that wait or are being done. Safe in threads.
+    """Queue jobs and run them in background threads. Safe in threads.
 
-    It is no `queue.Queue`, since its lock has to be one that a thread can take twice. Python may
-    collect garbage anywhere, in `put` too, and a stream that nobody read to its end then tells of
-    its end, and comes to `put` again.
+    The lock is reentrant, as that of `queue.Queue` is not. Garbage collection can close an
+    abandoned stream at any moment, such as during `put`. The stream then reports its end, and
+    `put` is called again in the same thread.
 
     Args:
-        work: Does a job. It must not raise.
-        limit: How many jobs may wait, at least 1.
-        on_full: What becomes of a job for which there is no room: "drop", it is counted and gone;
-            "block", whoever offers it waits.
-        at_once: How many jobs are done at a time, at least 1.
+        work: A function that does a job. It must not raise.
+        limit: The largest number of jobs that wait, at least 1.
+        on_full: What to do with a job when the queue is full. "drop": it is dropped and counted.
+            "block": `put` waits for room.
+        at_once: The largest number of jobs that are done at a time, at least 1.
     """
 
     def __init__(
@@ -50,9 +51,9 @@ class Backlog(Generic[Job]):
         self._work, self._limit = work, limit
         self._blocks, self._at_once = on_full == "block", at_once
         self.dropped = 0
-        """Jobs that were not done: there was no room, or no time at the end."""
+        """The number of jobs not done: the queue was full, or the time to close ran out."""
         self._begin()
-        renewed(self, Backlog._begin)  # what is under way belongs to the process that was forked
+        renewed(self, Backlog._begin)  # in a forked process, the jobs belong to the parent
 
     def _begin(self) -> None:
         self._changed = threading.Condition()
@@ -60,16 +61,16 @@ class Backlog(Generic[Job]):
         self._count = self._threads = 0
         self._waiting: deque[tuple[int, Job]] = deque()
         self._open: dict[int, None] = {}
-        """Every job that waits or is being done, by number, in order."""
+        """The numbers of all jobs that wait or are being done, in order."""
 
     def __len__(self) -> int:
-        """How many jobs wait."""
+        """Return how many jobs wait."""
         return len(self._waiting)
 
     def put(self, job: Job) -> None:
-        """Take in a job, or drop it."""
+        """Queue a job, or drop it."""
         with self._changed:
-            # Work that makes work would wait for itself.
+            # A job that adds a job would wait for itself.
             if self._blocks and not is_scoring():
                 self._wait_for(lambda: self._closed or len(self._waiting) < self._limit, None)
             elif not self._blocks and len(self._waiting) >= self._limit:
@@ -84,22 +85,22 @@ class Backlog(Generic[Job]):
         self._start()
 
     def flush(self, timeout: float | None) -> bool:
-        """Wait until all is done that was taken in before.
+        """Wait until all jobs that were queued before are done.
 
         Returns:
-            Whether it is; False when `timeout` seconds were not enough.
+            True if they are done, False if `timeout` seconds were not enough.
         """
-        with contextlib.suppress(RuntimeError):  # no thread starts: those at work do the rest
+        with contextlib.suppress(RuntimeError):  # no new thread can start: the others do the rest
             self._start()
         with self._changed:
             last = self._count
             return self._wait_for(lambda: next(iter(self._open), last + 1) > last, timeout)
 
     def close(self, timeout: float | None) -> int:
-        """Take in nothing more, finish what was taken in, and leave what is not done in time.
+        """Accept no more jobs, finish those in the queue, and drop those not done at the timeout.
 
         Returns:
-            How many jobs are left undone; they count as dropped.
+            The number of jobs that are not done. They count as dropped.
         """
         with self._changed:
             self._closed = True
@@ -114,15 +115,15 @@ class Backlog(Generic[Job]):
         return left
 
     def _start(self) -> None:
-        """Have one thread more at work, if there is work for it and it may be."""
+        """Start one more thread, if jobs wait and the number of threads allows it."""
         with self._changed:
             if not self._waiting or self._threads >= self._at_once:
                 return
             self._threads += 1
         try:
-            # In a context of its own: the chain's would make the chain's callbacks the evaluators'.
+            # In a new context, so that evaluators do not inherit the chain's callbacks.
             contextvars.Context().run(in_background, self._serve)
-        except BaseException:  # there are too many threads: the next to come tries again
+        except BaseException:  # the system has too many threads: the next call tries again
             with self._changed:
                 self._threads -= 1
             raise
@@ -143,7 +144,7 @@ class Backlog(Generic[Job]):
                 self._changed.notify_all()
 
     def _wait_for(self, is_so: Callable[[], bool], timeout: float | None) -> bool:
-        """Wait until it is so, with the lock; whether it is."""
+        """Wait, with the lock, until `is_so()` is true; return whether it became true."""
         until = math.inf if timeout is None else time.monotonic() + timeout
         while not is_so():
             left = until - time.monotonic()

@@ -1,7 +1,7 @@
-"""Credentials in texts: known values, and what stands where a credential stands by rule.
+"""Find credentials in texts: known values, and text that has the form of a credential.
 
-The rules are those of form, and know no vendor: assignments, headers, URLs, standard tokens, and
-words that only a machine writes. Each takes time in proportion to the text, whatever that is.
+The rules look at the form and know no vendors: assignments, headers, URLs, standard tokens, and
+words that only a machine writes. Each rule takes time in proportion to the length of the text.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from demur._secret_names import is_secret_name
 
 SECRET = "[secret]"
-"""What stands in a text in the place of a credential."""
+"""The text that replaces a credential."""
 
-# Each with what it cannot do without, in small letters: most texts have none of it.
+# Patterns, by a part in small letters that each match contains: most texts contain none of them.
 _FORMS = {
-    # A private key in PEM; one that was cut off goes to the end.
+    # A private key in PEM; if its end is missing, all text up to the end matches.
     "-----begin": re.compile(
         r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z0-9 ]{0,20}-----.*?"
         r"(?:-----END [A-Z0-9 ]{0,60}-----|\Z)",
@@ -24,12 +24,12 @@ _FORMS = {
     ),
     # A JSON web token.
     "eyj": re.compile(r"(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)*", re.ASCII),
-    # The user's part of a URL.
+    # The user and password of a URL.
     "://": re.compile(r"""(?<=://)[^\s/?#"'<>]+(?=@)"""),
-    # A bearer's token; what is short or has no digit may be prose.
+    # A bearer token; a short word, or a word without a digit, may be prose.
     "bearer ": re.compile(r"(?<=bearer )(?=[a-z.~+/_-]*\d)[\w.~+/-]{16,}=*", re.ASCII | re.I),
 }
-# Behind a short prefix 20 letters of both cases with digits in between: nobody writes so by hand.
+# A short prefix, then 20 letters of both cases with digits between: no person writes such a word.
 _KEY = re.compile(
     r"(?<![\w-])(?=[a-z]{2,8}[-_])[\w-]*(?<![A-Za-z0-9])(?=[A-Z0-9]*[a-z])(?=[a-z0-9]*[A-Z])"
     r"(?=[A-Za-z]*\d+[A-Za-z]+\d)[A-Za-z0-9]{20,}[\w-]*",
@@ -62,17 +62,22 @@ _AFTER_VALUE = ".:!?)]}"
 
 
 def without_secrets(text: str, known: Iterable[str] = (), *, is_id: bool = False) -> str:
-    """The text with `SECRET` in the place of each credential in it.
+    """Return the text with `SECRET` in place of each credential.
 
-    These are: `known`; what is assigned to a name that says secret ("api_key=...", '"password":
-    "..."', headers, parameters of a URL, of which `key`, `sig` and `...signature` say so too); the
-    user's part of a URL; JSON web tokens, private keys in PEM, "Bearer ..." with a digit; and words
-    that look like a key: "sk-" or another short prefix, and 20 letters and digits in a muddle.
+    Credentials are:
+
+    - the values in `known`;
+    - values assigned to a name that says that they are secret, such as "api_key=...", '"password":
+      "..."', headers, and parameters of a URL (there also `key`, `sig` and `...signature`);
+    - user and password in a URL;
+    - JSON web tokens, private keys in PEM, and "Bearer ..." with a digit;
+    - words that look like a key: "sk-" or another short prefix, then 20 or more mixed letters and
+      digits.
 
     Args:
         text: Any text.
         known: Values that are secret wherever they stand.
-        is_id: Whether it is an id. Those may look like a key, and stay if they do.
+        is_id: Whether the text is an id. An id may look like a key, and then stays.
     """
     for value in sorted(known, key=len, reverse=True):
         text = text.replace(value, SECRET)
@@ -95,7 +100,7 @@ def _without_named(text: str) -> str:
 
 
 def _value(text: str, named: re.Match[str]) -> tuple[int, int] | None:
-    """Where the value of a name stands, if that name says secret."""
+    """Return the span of a name's value, if the name says that the value is secret."""
     name, start = named["name"].lower(), named.end()
     before = text[named.start() - 1 : named.start()]
     queried = before in ("?", "&", ";")

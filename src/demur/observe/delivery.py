@@ -1,4 +1,4 @@
-"""The last step of a record's way: to every sink, or to a file where a sink fails."""
+"""Deliver records to every sink, or to a fallback file if a sink fails."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ from demur.runtime import in_own_loop
 _log = logging.getLogger("demur.observe")
 
 _TRIES, _SECONDS = 4, 2.0
-"""How often, and for how long, a record is offered to a sink that works otherwise."""
+"""The most attempts and seconds to write a record to a sink that accepted the last one."""
 
 
 class Delivery:
-    """Gives records to sinks. Safe in threads; a sink is asked by one thread at a time.
+    """Give records to sinks. Safe in threads; one thread at a time writes to a sink.
 
-    A sink that fails is asked again for about a second. Then its records go to a file of JSON
-    lines, and a warning says so; the sink is asked once with each further record, until it takes
-    one. Warnings hold no text of a record, nor what the error says, which may quote one.
+    If a sink fails, the write is retried for about a second. Then the sink's records go to a file
+    of JSON lines, and a warning is logged. Each further record is offered to the sink once, until
+    the sink accepts a record again. Warnings quote neither a record nor an error's message, which
+    may quote a record.
 
     Args:
-        sinks: Where the records go.
-        fallback: The file for what a sink does not take. None: one beside the sink's own file, or
-            in the system's folder for temporary files where the sink has none.
+        sinks: The sinks.
+        fallback: The file for records that a sink does not accept. None: a file beside the sink's
+            own file, or in the system's temporary folder if the sink has no file.
 
     Raises:
-        DemurError: There is no folder for `fallback`, or it is a folder itself.
+        DemurError: The folder of `fallback` does not exist, or `fallback` is a folder.
     """
 
     def __init__(self, sinks: Sequence[Writer], fallback: Path | None) -> None:
@@ -53,35 +54,36 @@ class Delivery:
 
     @property
     def to_fallback(self) -> int:
-        """Records that went to a file instead; once for each sink that did not take it."""
+        """Return the number of records that went to a file instead, once for each failing sink."""
         return sum(route.to_fallback for route in self._routes)
 
     @property
     def lost(self) -> int:
-        """Records that the file did not take either; once for each sink."""
+        """Return the number of records that the file did not accept either, once for each sink."""
         return sum(route.lost for route in self._routes)
 
     def write(self, record: Record) -> None:
-        """Give a record to every sink. It does not raise.
+        """Give a record to every sink; never raise.
 
-        When this returns, each sink has it, or its file has, or it counts as lost.
+        When this returns, each sink or its fallback file has the record, or the record counts as
+        lost.
         """
         for route in self._routes:
             route.write(record)
 
     def flush(self) -> None:
-        """Have every sink send on what it holds. What fails is logged."""
+        """Have every sink send on the records that it holds. Errors are logged."""
         for route in self._routes:
             route.end("flush")
 
     def close(self) -> None:
-        """Close every sink. What fails is logged. A write after it still works."""
+        """Close every sink. Errors are logged. A later `write` still works."""
         for route in self._routes:
             route.end("close")
 
 
 class _Route:
-    """One sink, and the file for what it does not take."""
+    """Hold one sink, and the file for records that it does not accept."""
 
     def __init__(self, sink: Writer, fallback: Path) -> None:
         self._sink, self._fallback = sink, fallback
@@ -93,14 +95,14 @@ class _Route:
         with self._lock:
             try:
                 self._offer(record)
-            except BaseException as error:  # such as a SystemExit, which would end the thread only
+            except BaseException as error:  # SystemExit too, which would only end this thread
                 self._keep(record, error)
                 self._down = True
             else:
                 self._down = False
 
     def end(self, how: str) -> None:
-        """Flush or close the sink, if it can be."""
+        """Flush or close the sink, if it has such a method."""
         if (work := getattr(self._sink, how, None)) is None:
             return
         with self._lock:
@@ -121,14 +123,14 @@ class _Route:
         )(write)
 
     def _keep(self, record: Record, error: BaseException) -> None:
-        """Write a record to the file."""
+        """Write a record to the fallback file."""
         try:
             JSONLSink(self._fallback).write(record)
         except Exception as second:
             self.lost += 1
             if self.lost == 1 or not self._down:
                 _log.error(
-                    "records are lost: %s does not take them (%s), and %s cannot be written (%s)",
+                    "records are lost: %s does not accept them (%s), and %s cannot be written (%s)",
                     *(self._name, without_words(error)),
                     *(self._fallback, without_words(second)),
                 )
@@ -136,19 +138,19 @@ class _Route:
         self.to_fallback += 1
         if not self._down:
             _log.warning(
-                "%s does not take records (%s): until it does, they go to %s",
+                "%s does not accept records (%s): until it does, they go to %s",
                 *(self._name, without_words(error), self._fallback),
             )
 
     @property
     def _name(self) -> str:
-        """What to call the sink: without what a user's own repr may tell."""
+        """Return the sink's name for messages; a user's own `repr` may hold a secret."""
         ours = isinstance(self._sink, Sink) and type(self._sink).__module__.startswith("demur.")
         return repr(self._sink) if ours else type(self._sink).__qualname__
 
 
 def finish(function: Callable[..., object], *arguments: object) -> None:
-    """Call a function, and wait for what it does if it is asynchronous."""
+    """Call a function, and wait for its result if the function is asynchronous."""
     returned = function(*arguments)
     if inspect.isawaitable(returned):
         in_own_loop(partial(_awaited, returned))
@@ -165,7 +167,10 @@ def _beside(sink: Writer) -> Path:
 
 
 def without_words(error: BaseException) -> str:
-    """What an error is and where it came from, without what it says; ours say nothing they hold."""
+    """Describe an error by its type and place, without its message, which may quote a record.
+
+    The message of a `SinkError` is safe, and is returned as it is.
+    """
     if isinstance(error, SinkError):
         return str(error)
     words = type(error).__name__

@@ -1,4 +1,4 @@
-"""A run that is over, whoever told of it: what it was, what it said, and what it cost."""
+"""Describe a finished run of any framework: its identity, its texts and its usage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from demur.schema import Evaluation, Usage
 
 @dataclass(frozen=True)
 class About:
-    """What a record says of a run, whatever was found of its answer: its fields of these names."""
+    """Hold the fields of a `Record` that do not depend on the evaluations."""
 
     id: str
     root: str
@@ -35,43 +35,43 @@ class About:
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that is over, and is to be scored or only to be recorded."""
+    """Hold a run that ended and is now to be scored, or only to be recorded."""
 
     about: About
     said: Said
-    """Of a guard that did not come to its end, what is known."""
+    """The texts of the run; those of a guard that did not finish, as far as they are known."""
     usage: Usage = field(default_factory=Usage)
-    """What answering cost."""
+    """The usage of answering."""
     trace: Trace | None = None
-    """Of a guard's run: it was judged."""
+    """The trace of a guard's run, which has its evaluations already."""
     evaluations: tuple[tuple[int, Evaluation], ...] = ()
-    """Of a guard's run that did not come to its end: what it found, with the attempts' numbers."""
+    """The evaluations of a guard's unfinished run, each with the number of its attempt."""
 
     @property
     def judged(self) -> bool:
-        """Whether there is nothing left to score."""
+        """Return whether the run has its evaluations already, so that nothing must be scored."""
         return self.trace is not None or bool(self.evaluations) or self.said.evaluation is not None
 
 
 def plain(metadata: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """What of a run's metadata is a plain value; LangChain lets users put anything there."""
+    """Return the entries of a run's metadata whose values are plain; LangChain allows any value."""
     return {str(key): value for key, value in metadata.items() if _is_plain(value)}
 
 
 def _is_plain(value: Any) -> bool:
     if isinstance(value, float):
-        return math.isfinite(value)  # JSON can hold no other
+        return math.isfinite(value)  # JSON has no NaN and no infinity
     if isinstance(value, int):
-        return value.bit_length() < 64  # nor can its readers hold more
+        return value.bit_length() < 64  # many readers of JSON hold no larger integers
     return isinstance(value, (str, type(None)))
 
 
 def author_of(response: LLMResult, metadata: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Which model wrote a reply, and the id that its provider gave it.
+    """Return the model that wrote a reply, and the id that the provider gave to the reply.
 
     Args:
         response: The reply.
-        metadata: Of the model's run, which has the model's name where the reply has not.
+        metadata: The metadata of the model's run, which names the model if the reply does not.
     """
     generation = next(
         (generation for several in response.generations for generation in several), None
@@ -83,7 +83,7 @@ def author_of(response: LLMResult, metadata: Mapping[str, Any]) -> tuple[str | N
 
 
 def _given_id(message_id: Any) -> str | None:
-    """A message's id, unless LangChain made it up."""
+    """Return a message's id, or None if LangChain made the id up."""
     made_up = not isinstance(message_id, str) or message_id.startswith(("run-", "lc_"))
     return None if made_up else message_id
 

@@ -1,4 +1,7 @@
-"""Where a log is: a file, or a database on a server. The words for it hold no credential."""
+"""Tell files from databases on servers, by the path or URL of a log.
+
+Messages about them hold no credentials.
+"""
 
 from __future__ import annotations
 
@@ -14,33 +17,31 @@ _POSTGRES = ("postgresql", "postgres", "postgresql+psycopg")
 
 
 def is_server(where: str | Path) -> bool:
-    """Whether this is the URL of a database on a server.
+    """Return whether `where` is the URL of a PostgreSQL database.
 
     Raises:
-        URLError: It is a URL of something else.
+        URLError: It is a URL with another scheme, or a URL that was made a `Path`.
     """
     if not isinstance(where, str):
         if _MANGLED.match(str(where)):
-            raise URLError(
-                "give the URL of a database as a text: a path leaves out one of its slashes"
-            )
+            raise URLError("give the URL of a database as a str: a Path drops one of its slashes")
         return False
     if (url := _URL.match(where)) is None:
         return False
     if url[1].lower() not in _POSTGRES:
-        # Without the rest of it, which may hold a password.
+        # The message leaves out the rest of the URL, which may hold a password.
         raise URLError(
-            f"{url[1]}://... is no log that demur knows: expected a file, or "
+            f"{url[1]}://... is not a log that demur can use: expected a file, or "
             "postgresql://user@host/database"
         )
     return True
 
 
 def database_of(where: str | Path) -> str | None:
-    """The name of a database on a server; None of a file.
+    """Return the name of a database on a server, or None for a file.
 
     Raises:
-        URLError: It is the URL of something else.
+        URLError: As `is_server`.
     """
     if not is_server(where):
         return None
@@ -48,8 +49,8 @@ def database_of(where: str | Path) -> str | None:
 
 
 class URLError(DemurError, ValueError):
-    """A URL is none of a log. What this says does not quote it, since it may hold a password."""
+    """Report that a URL is not that of a log. It may hold a password, so it is not quoted."""
 
 
 class SinkError(DemurError):
-    """A log does not take a record. Its words hold no text of a record, and no credential."""
+    """Report that a log cannot be used. The message quotes no record and no credentials."""

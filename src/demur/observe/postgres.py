@@ -1,4 +1,4 @@
-"""A log in PostgreSQL: in a schema of its own, of a database that an application may have too."""
+"""Keep a log in PostgreSQL, in a schema of its own, beside other schemas of the database."""
 
 from __future__ import annotations
 
@@ -31,31 +31,31 @@ from demur.observe.places import SinkError, URLError
 from demur.observe.tables import VERSION, metadata
 
 SCHEMA = "demur"
-"""Where the tables are."""
+"""The schema that holds the tables."""
 _LOCK = 0x64656D75
-"""The advisory lock under which they are made."""
+"""The advisory lock that is held while the tables are made."""
 _SETTINGS = {
     "application_name": "demur",
     "client_encoding": "utf8",
     "connect_timeout": "5",
-    # A server that is gone without a word: else TCP waits for a quarter of an hour.
+    # In milliseconds. Without it, TCP waits a quarter of an hour for a server that vanished.
     "tcp_user_timeout": "30000",
 }
-"""Of a connection, unless the URL says otherwise."""
+"""The parameters of a connection, unless the URL sets others."""
 _DATA = "22"
-"""The class of PostgreSQL's errors whose words may quote a value."""
+"""The class of PostgreSQL errors whose messages may quote a value."""
 
 _version = Table("demur_log", MetaData(), Column("version", Integer, nullable=False))
 
 
 class Server:
-    """A database on a server, with a few connections that are kept. Safe in threads and forks.
+    """Hold a few connections to a database on a server. Safe in threads and forks.
 
     Args:
         url: `postgresql://user:password@host:port/database`, with the parameters of libpq.
 
     Raises:
-        URLError: It is no such URL.
+        URLError: `url` is not such a URL.
         MissingExtraError: psycopg is not installed.
     """
 
@@ -71,10 +71,10 @@ class Server:
         ]
         learn({"password": self._url.password}, dict(self._url.query))
         self.name = _name(self._url)
-        """What to call it: without user, password and parameters."""
+        """The URL without user, password and parameters, for messages."""
         self._made: Engine | None = None
         self._ready = False
-        _ = self._engine  # so that what is missing is told at once
+        _ = self._engine  # so that a missing package raises at once
         renewed(self, Server._begin_anew)
 
     @property
@@ -92,22 +92,22 @@ class Server:
                 pool_pre_ping=True,
                 hide_parameters=True,
                 execution_options={"schema_translate_map": {None: SCHEMA}},
-                # A pooler between may give each transaction to another connection of its own.
+                # A pooler in between may run each transaction on another connection.
                 connect_args={"prepare_threshold": None},
             )
         except ModuleNotFoundError as error:
             raise MissingExtraError("psycopg", "postgres", "a log in PostgreSQL") from error
 
     def _begin_anew(self) -> None:
-        leave(self._made)  # its connections are the parent's
+        leave(self._made)  # its connections belong to the parent process
         self._made = None
 
     def open(self) -> None:
-        """Make the tables, unless they are there.
+        """Make the tables, unless they exist.
 
         Raises:
-            ValueError: The schema holds another program's tables, or those of another version.
-            SinkError: The server cannot be reached, or does not allow it.
+            ValueError: The schema holds tables of another program or of another version of demur.
+            SinkError: The server cannot be reached, or does not allow this user to make tables.
         """
         with self._in_words("cannot be written"), self._engine.begin() as connection:
             if self.version(connection) is None:
@@ -123,10 +123,10 @@ class Server:
         self._ready = True
 
     def version(self, connection: Connection) -> int | None:
-        """Of the tables that are there; None if the schema is empty, or missing.
+        """Return the version of the tables, or None if the schema is empty or missing.
 
         Raises:
-            ValueError: They are another program's.
+            ValueError: The schema holds tables of another program.
         """
         there = set(
             connection.scalars(
@@ -148,16 +148,16 @@ class Server:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """A connection, whose work the server keeps at the end, or undoes.
+        """Yield a connection; commit its work at the end, or roll it back after an error.
 
         Raises:
-            ValueError: As `open`, where the tables have to be looked for again.
-            SinkError: The server cannot be reached, or does not take it.
+            ValueError: As `open`, if the tables had to be looked for again.
+            SinkError: The server cannot be reached, or reports an error.
         """
         if not self._ready:
             self.open()
         try:
-            with self._in_words("does not take a record"), self._engine.begin() as connection:
+            with self._in_words("does not accept a record"), self._engine.begin() as connection:
                 yield connection
         except BaseException:
             self._ready = False  # the next one may find another server, or an empty database
@@ -165,11 +165,11 @@ class Server:
 
     @contextlib.contextmanager
     def moment(self) -> Iterator[Connection]:
-        """A connection that only reads, and sees what there was at one moment.
+        """Yield a read-only connection that sees the database as it was at one moment.
 
         Raises:
-            ValueError: There is no log, or one of another version.
-            SinkError: The server cannot be reached, or does not allow it.
+            ValueError: The database has no log, or a log of another version of demur.
+            SinkError: The server cannot be reached, or does not allow this user to read.
         """
         options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         with contextlib.ExitStack() as resources:
@@ -187,7 +187,7 @@ class Server:
             yield connection
 
     def close(self) -> None:
-        """Let go of the connections; they are made again when they are needed."""
+        """Close the connections; a later use opens new ones."""
         self._engine.dispose()
 
     @contextlib.contextmanager
@@ -199,12 +199,12 @@ class Server:
 
 
 def told(error: Exception, *secrets: str) -> str:
-    """What went wrong, in PostgreSQL's words: without secrets, and without what a record holds."""
+    """Return PostgreSQL's message for an error, without secrets and without values of a record."""
     original = getattr(error, "orig", None)
     if original is None:
         return type(error).__name__
     state = getattr(original, "sqlstate", None)
-    if state is None:  # no answer of the server, but libpq's own words
+    if state is None:  # a message of libpq, not of the server
         words = str(original)
     elif state.startswith(_DATA):
         words = f"{type(original).__name__} ({state})"
@@ -221,10 +221,11 @@ def _parsed(url: str) -> URL:
         host = parsed.host or ""
     except (ArgumentError, ValueError):
         parsed, host = None, ""
-    # A password with a bare @ or : would be told as a part of the host.
+    # With an unescaped @ or :, a part of the password is read as the host, which messages show.
     if parsed is None or "@" in host or not parsed.database:
         raise URLError(
-            "expected postgresql://user:password@host:port/database, with %40 for @, %3A for :, "
+            "the URL of the database is not valid: expected "
+            "postgresql://user:password@host:port/database, with %40 for @, %3A for :, "
             "%2F for / and %25 for % in the password"
         ) from None
     return parsed.set(drivername="postgresql+psycopg", query={**_SETTINGS, **parsed.query})
@@ -238,9 +239,13 @@ def _name(url: URL) -> str:
 
 def _make(connection: Connection) -> None:
     if connection.scalar(text("show server_encoding")) != "UTF8":
-        raise DemurError("expected a database whose encoding is UTF8, for texts of any language")
+        raise DemurError(
+            "expected a database whose encoding is UTF8, which holds texts of any language: give "
+            "another database"
+        )
     here = text("select 1 from pg_namespace where nspname = :schema")
-    if connection.scalar(here, {"schema": SCHEMA}) is None:  # who may not make one may use one
+    # A user who may not create a schema may still use an existing one.
+    if connection.scalar(here, {"schema": SCHEMA}) is None:
         connection.execute(CreateSchema(SCHEMA))
     metadata.create_all(connection, checkfirst=False)
     _version.create(connection, checkfirst=False)

@@ -1,4 +1,4 @@
-"""What a run that is over says: its question, its answer, and what the answer was given from."""
+"""Read the question, the answer and the contexts from the input and the output of a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from demur.shapes import (
 
 @dataclass(frozen=True)
 class Readers:
-    """Where question, answer and contexts are, as a guard's arguments of these names say it."""
+    """Say where question, answer and contexts are, as the arguments of `Guard` do."""
 
     question: Reader | None = None
     answer: Reader | None = None
@@ -43,27 +43,27 @@ class Readers:
 
 @dataclass(frozen=True)
 class Said:
-    """What was found in a run."""
+    """Hold the texts that were found in a run."""
 
     question: str | None = None
     answer: str = ""
     contexts: tuple[Document, ...] = ()
     evaluation: Evaluation | None = None
-    """Of a run that is itself an evaluation."""
+    """The evaluation, if the run is the call of an evaluator."""
     error: str | None = None
-    """Why there is no answer to judge, though there should be one."""
+    """The reason why no answer was found although the run should have one."""
 
     @property
     def sample(self) -> Sample:
-        """What an evaluator reads."""
+        """Return the sample that evaluators judge."""
         return Sample(question=self.question, answer=self.answer, contexts=self.contexts)
 
 
 def read(input: Any, output: Any, documents: Sequence[Document], readers: Readers) -> Said | None:
-    """What a run says; None where it gave no answer yet, since its model calls tools.
+    """Read the texts of a run; return None if its model only called tools and has not answered yet.
 
-    Of an agent, whose output is messages, the last that the model wrote in this turn is the answer,
-    and what its tools returned are the contexts.
+    If the output is the messages of an agent, the answer is the last message that the model wrote
+    in this turn, and the contexts are what the agent's tools returned.
     """
     if isinstance(output, Evaluation):
         return _read_evaluation(input, output)
@@ -72,9 +72,9 @@ def read(input: Any, output: Any, documents: Sequence[Document], readers: Reader
         messages = _messages_in(output)
         question = find_question(input, readers.question)
         if question is None and readers.question is None:
-            # Of a graph that is resumed, only the state that it ends with has it.
+            # If a graph was resumed, only its final state has the question.
             question = find_question(output if isinstance(output, Mapping) else messages)
-        # What was written before this turn is the answer to another question.
+        # Messages from before this turn answer another question.
         last = last_written(this_turn(messages)) if readers.answer is None else None
         speaks = output if last is None else last
         if isinstance(speaks, AIMessage) and speaks.tool_calls and not str(speaks.text).strip():
@@ -86,12 +86,12 @@ def read(input: Any, output: Any, documents: Sequence[Document], readers: Reader
         if not contexts and readers.contexts is None:
             contexts = sources(messages)
         return Said(question, answer, contexts)
-    except Exception as error:  # a reader of the user's may raise anything
+    except Exception as error:  # a user's function may raise anything
         return Said(question, error=describe(error))
 
 
 def _messages_in(output: Any) -> Sequence[BaseMessage]:
-    """The messages that an agent's output holds."""
+    """Return the messages in an agent's output, or nothing if it has none."""
     messages = output.get("messages") if isinstance(output, Mapping) else output
     if not isinstance(messages, (list, tuple)):
         return ()
@@ -99,7 +99,7 @@ def _messages_in(output: Any) -> Sequence[BaseMessage]:
 
 
 def _check_form(output: Any) -> None:
-    """Of an agent with `response_format`, the call of the last tool is the answer."""
+    """Raise if the agent has a `response_format`: its answer is the last tool call then."""
     if isinstance(output, Mapping) and output.get("structured_response") is not None:
         raise DemurError(
             "no answer can be found: the agent's answer is structured. Give a function that makes "
@@ -111,5 +111,5 @@ def _read_evaluation(input: Any, output: Evaluation) -> Said:
     try:
         sample = as_sample(input)
     except (ValidationError, TypeError, ValueError):
-        return Said(evaluation=output)  # of a chain that makes the sample itself
+        return Said(evaluation=output)  # the chain makes the sample itself
     return Said(sample.question, sample.answer, sample.contexts, evaluation=output)

@@ -1,6 +1,6 @@
-"""Recorder: takes runs that are over, has them scored in the background, and gives out the records.
+"""Score finished runs in the background, and give their records to sinks.
 
-It knows nothing of who tells of the runs; the callback handlers do that for LangChain.
+The recorder does not know where runs come from. For LangChain, the callback handler reports them.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from demur.runtime import JUDGE, drive, within
 _log = logging.getLogger("demur.observe")
 
 _EXIT_SECONDS = 30.0
-"""How long the interpreter's end waits for what is in the queues."""
+"""The time, in seconds, that all recorders together get when the interpreter exits."""
 _SINKS_SECONDS = 1.0
-"""How long sinks may take to send on and to close at least, when no time is left."""
+"""The least time, in seconds, that sinks get to flush or close, even after a timeout."""
 _CONFIG = RunnableConfig(tags=[JUDGE], callbacks=[])
-"""Of the evaluators' runs: no handler that listens to chains is to take them for one."""
+"""The config of the evaluators' runs, so that no handler takes them for runs of a chain."""
 
 
 class Recorder:
-    """Scores and records in the background, within bounds. Safe in threads."""
+    """Score and record runs in the background, with a bounded queue. Safe in threads."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Recorder:
         redact: Redact,
         fallback: str | Path | None,
     ) -> None:
-        """See `demur.ScoreCallbackHandler`."""
+        """Make a recorder; `demur.ScoreCallbackHandler` describes the arguments."""
         if max_queue < 1:
             raise ValueError(f"max_queue must be at least 1, got {max_queue}")
         if max_concurrency < 1:
@@ -69,7 +69,7 @@ class Recorder:
         _open.add(self)
 
     def put(self, finished: Finished) -> None:
-        """Take in a run."""
+        """Queue a run, unless there is nothing to score or record about it."""
         if finished.said.error is not None and self._evaluators and not self._warned:
             self._warned = True
             _log.warning("a run cannot be scored: %s", finished.said.error)
@@ -80,7 +80,7 @@ class Recorder:
         try:
             record, _ = drive(score(finished, self._evaluators), _CONFIG, None)
             self._delivery.write(self._redact(record))
-        except BaseException as error:  # nobody is there to be told
+        except BaseException as error:  # in a background thread, no caller could handle it
             with self._counting:
                 self._failed += 1
             _log.error("demur lost a run: %s", without_words(error))
@@ -89,7 +89,7 @@ class Recorder:
                 self._recorded += 1
 
     def counts(self, tally: Tally) -> RunCounts:
-        """What became of the runs of which these are the tally."""
+        """Return the counts of `tally`, with what happened to the runs after that."""
         return RunCounts(
             **asdict(tally),
             waiting=len(self._backlog),
@@ -100,23 +100,23 @@ class Recorder:
         )
 
     def flush(self, timeout: float | None) -> bool:
-        """Wait until every run that was taken in before is recorded, and sent on; whether it is."""
+        """Wait until all queued runs are recorded and sent on; return whether that was done."""
         left = _left_of(timeout)
         done = self._backlog.flush(timeout)
         return _within(left(), self._delivery.flush) and done
 
     def close(self, timeout: float | None) -> bool:
-        """Take in nothing more, finish what was taken in, and let go of the sinks."""
+        """Accept no more runs, finish the queue, close the sinks; return whether all was done."""
         left = _left_of(timeout)
         undone = self._backlog.close(timeout)
         _open.discard(self)
         if undone:
-            _log.warning("the time was up: %d runs were not scored, and are not recorded", undone)
+            _log.warning("close() timed out: %d runs were not scored and are not recorded", undone)
         return _within(left(), self._delivery.close) and not undone
 
 
 def _left_of(timeout: float | None) -> Callable[[], float | None]:
-    """What tells how many seconds are left of these, from now on, for sinks."""
+    """Return a function that returns the seconds that are left for sinks, counted from now."""
     if timeout is None:
         return lambda: None
     until = time.monotonic() + timeout
@@ -124,12 +124,12 @@ def _left_of(timeout: float | None) -> Callable[[], float | None]:
 
 
 def _within(timeout: float | None, work: Callable[[], None]) -> bool:
-    """Have sinks at work, which may hang; whether they come to an end in time."""
+    """Call `work`, in which sinks may hang; return whether it ended before the timeout."""
     try:
         within(timeout, work)
     except concurrent.futures.TimeoutError:
         return False
-    except RuntimeError:  # no thread starts, as at the end of Python 3.12.1
+    except RuntimeError:  # no thread can start, such as when Python 3.12.1 exits
         work()
     return True
 
@@ -143,30 +143,31 @@ def _close_all() -> None:
     try:
         for recorder in [*_open]:
             recorder.close(max(0.0, until - time.monotonic()))
-    except KeyboardInterrupt:  # nobody wants to wait any more
+    except KeyboardInterrupt:  # the user does not want to wait any longer
         for recorder in [*_open]:
             recorder.close(0)
 
 
 @dataclass(frozen=True)
 class RunCounts:
-    """What became of the runs that a handler saw."""
+    """Count what happened to the runs that a handler saw."""
 
     runs: int
-    """Runs that were wanted: outermost ones, or those named."""
+    """The number of runs to record: the outermost runs, or those that `names` or `tags` choose."""
     unsampled: int
-    """Of these, those that `sample_rate` left out."""
+    """The number of these that `sample_rate` left out."""
     unanswered: int
-    """Of these, those that raised, were stopped or interrupted, or only called tools."""
+    """The number of these that raised, were cancelled or interrupted, or only called tools."""
     given_up: int
-    """Of these, those that never told that they were over, as a stream that nobody closes."""
+    """The number of these that never reported their end, such as a stream that nobody closes."""
     waiting: int
-    """In the queue."""
+    """The number of runs in the queue."""
     dropped: int
-    """Not scored: there was no room in the queue, or no time at the end."""
+    """The number of runs not scored: the queue was full, or the time to close ran out."""
     recorded: int
-    """Given to the sinks, calls of guards included."""
+    """The number of records given to the sinks, guards' calls included."""
     to_fallback: int
-    """Records that a sink did not take, and that went to a file instead; once for each sink."""
+    """The number of records that went to a fallback file instead, once for each sink."""
     lost: int
-    """Records that no file took either, once for each sink; and runs that give no record."""
+    """The number of records that no file accepted either, once for each sink, and of runs that
+    gave no record because of an error."""

@@ -1,4 +1,4 @@
-"""Record: what is kept of one run, its answers and what was found of them."""
+"""Define `Record`, which holds the answers of one run and their evaluations."""
 
 from __future__ import annotations
 
@@ -15,85 +15,85 @@ from demur.schema import Evaluation, Finding, Text, Usage
 
 
 class Record(ShownInNotebooks, BaseModel):
-    """One run of a chain, or one call of a guard inside it, with what was found of its answers.
+    """Hold one run of a chain, or one call of a guard inside it, with its answers' evaluations.
 
-    Frozen, and survives JSON: `Record.model_validate_json(record.as_json())`. It holds no key and
-    no header: see `demur.observe.redaction`.
+    A record is frozen. It survives JSON: `Record.model_validate_json(record.as_json())`. A record
+    that a sink receives holds no keys and no headers (see `demur.observe.redaction`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
-    """The run's id: that of the chain's run, or of the guard's."""
+    """The id of the chain's run, or of the guard's run."""
     root: str
-    """The id of the outermost run that it belongs to; its own if it is that itself."""
+    """The id of the outermost run that this run is part of; equal to `id` if it is that run."""
     time: Time
-    """When the run ended."""
+    """The time at which the run ended."""
     name: Text | None = None
-    """The run's name."""
+    """The name of the run."""
     tags: tuple[Text, ...] = ()
-    """The run's tags."""
+    """The tags of the run."""
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
-    """The run's metadata, without what may be a secret."""
+    """The metadata of the run, without entries that may be secret."""
     model: Text | None = None
-    """The chat model that wrote last in the run, as its provider calls it."""
+    """The chat model that wrote the last reply in the run, by its provider's name for it."""
     response: Text | None = None
-    """The id that the provider gave to what it wrote."""
+    """The id that the provider gave to this last reply."""
     trace_id: str | None = None
-    """Of the OpenTelemetry span in which the run began: 32 hexadecimal digits."""
+    """The trace id of the OpenTelemetry span in which the run began: 32 hexadecimal digits."""
     span_id: str | None = None
-    """Of the same span: 16 hexadecimal digits."""
+    """The id of the same span: 16 hexadecimal digits."""
     attempts: tuple[Attempt, ...] = Field(min_length=1)
-    """The answers with their evaluations, at least one: of a run that was scored one, of a guard's
-    all of its attempts."""
+    """The answers with their evaluations, at least one. A run that a handler scored has one
+    attempt; a guard's call has all of its attempts."""
     outcome: TraceOutcome | None = None
-    """How a guard's call ended; None where no guard was, or where it did not come to its end."""
+    """How a guard's call ended; None if there was no guard, or if its call did not finish."""
     reason: Text | None = None
-    """What ended a guard's call, in a sentence."""
+    """The reason why a guard's call ended, in a sentence."""
     error: Text | None = None
-    """If a model failed to repair an answer, what that said."""
+    """The error of a model that failed to repair an answer, if there was one."""
     limit: Limited | None = None
     """The limit of a guard's budget that ended its call, if one did."""
     usage: Usage = Usage()
-    """What answering and judging cost together."""
+    """The usage of answering and judging together."""
     seconds: float = Field(ge=0, allow_inf_nan=False)
-    """How long the run took, without what was scored after it."""
+    """The duration of the run in seconds, without the scoring after it."""
     redacted: bool = False
-    """Whether texts were changed before they were kept. Offsets are those in the original texts."""
+    """Whether texts were changed before they were stored. Offsets refer to the original texts."""
 
     @property
     def question(self) -> str | None:
-        """The question."""
+        """Return the question of the last attempt."""
         return self.attempts[-1].question
 
     @property
     def answer(self) -> str:
-        """The last answer."""
+        """Return the answer of the last attempt."""
         return self.attempts[-1].answer
 
     @property
     def contexts(self) -> tuple[Document, ...]:
-        """What the last answer was held against."""
+        """Return the contexts that the last answer was judged against."""
         return self.attempts[-1].contexts
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the last answer."""
+        """Return the verdict on the last answer."""
         return self.attempts[-1].verdict
 
     @property
     def evaluations(self) -> tuple[Evaluation, ...]:
-        """What was found of the last answer."""
+        """Return the evaluations of the last answer."""
         return self.attempts[-1].evaluations
 
     def judged(self) -> Iterator[tuple[int, Evaluation]]:
-        """Every evaluation, with the number of its attempt, from 1."""
+        """Yield every evaluation with the number of its attempt, which counts from 1."""
         for number, attempt in enumerate(self.attempts, start=1):
             for evaluation in attempt.evaluations:
                 yield number, evaluation
 
     def as_json(self) -> str:
-        """The record on one line of JSON; what JSON cannot hold (in documents) as a string."""
+        """Return one line of JSON; values in documents that JSON cannot hold become strings."""
         return as_json(self)
 
 
@@ -104,9 +104,9 @@ WORST_FIRST: tuple[Finding, ...] = (
     "scored",
     "nothing_to_check",
 )
-"""Of what an evaluator says of an answer, sentence by sentence, the first one of these counts."""
+"""The findings, worst first. If an evaluator judged sentence by sentence, the worst one counts."""
 
 
 def moment(time: datetime) -> str:
-    """A time as a log holds it: UTC, with microseconds, so that text sorts as time does."""
+    """Return a time as a log stores it: in UTC with microseconds, so that texts sort by time."""
     return time.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

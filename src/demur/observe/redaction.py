@@ -1,4 +1,4 @@
-"""What leaves of a record: never a credential, and texts only as far as the caller lets them."""
+"""Remove credentials from records, and redact their texts as the user asks."""
 
 from __future__ import annotations
 
@@ -25,41 +25,42 @@ from demur.schema import Evaluation
 _log = logging.getLogger("demur.observe")
 
 Redact = Literal["remove", "hash"] | Callable[[str], str] | None
-"""What becomes of texts: they stay, are removed, are hashed, or what a function makes of them."""
+"""What to do with texts: keep them (None), remove them, hash them, or call a function on each."""
 
 HASH_KEY = "DEMUR_HASH_KEY"
-"""The variable of the environment with the key of the hashes."""
+"""The name of the environment variable that holds the key of the hashes."""
 
 
 def redaction(redact: Redact = None) -> Callable[[Record], Record]:
-    """Make the function that every record goes through before it leaves.
+    """Make the function that redacts every record before it leaves.
 
-    Whatever `redact` is, credentials go. In metadata and details an entry whose name says that it
-    is secret is left out. In every text "[secret]" stands in the place of what is known to be
-    secret, which is the values of such entries, keys of models that demur was given, and variables
-    of the environment (`demur._known_secrets`), and of what stands where a credential does
-    (`demur.observe.credentials`).
+    The function removes credentials, whatever `redact` is. In metadata and details, it leaves out
+    entries whose names say that they are secret. In every text, it writes "[secret]" in place of:
 
-    Then texts are redacted, with tags and keys of mappings that are more than a name without
-    spaces. What stays is listed: ids, times, numbers, names, labels, verdicts, fingerprints. A
-    field that is not listed is redacted, so new ones are too. Offsets stay those in the original
-    texts; empty texts stay empty.
+    - values that are known to be secret: those of the entries above, the keys of models that demur
+      was given, and variables of the environment (`demur._known_secrets`);
+    - text in a place where credentials stand (`demur.observe.credentials`).
+
+    With a `redact`, it then changes all other texts. It also changes tags and keys of mappings,
+    unless they look like a name without spaces. A list says which fields stay: ids, times, numbers,
+    names, labels, verdicts and fingerprints. A field that is not on the list is redacted, so new
+    fields are redacted too. Offsets still refer to the original texts. Empty texts stay empty.
 
     Args:
-        redact: None leaves texts as they are. "remove" puts a note with their length in their
-            place. "hash" puts "sha256:" and 64 hexadecimal digits there, the same for the same
-            text. The key of the hashes is in the environment, `DEMUR_HASH_KEY`, when this is
-            called; without one they are plain, and short texts can be guessed from them. A
-            function gets each text and returns what is kept; if it raises, or returns no string,
-            the text is removed, and that is logged once.
+        redact: None keeps the texts. "remove" replaces each text by a note with its length. "hash"
+            replaces it by "sha256:" and 64 hexadecimal digits, which are the same for the same
+            text. The key of the hashes is the value of `DEMUR_HASH_KEY` in the environment when
+            `redaction` is called. Without a key, short texts can be guessed from their hashes. A
+            function gets each text and returns the text to keep. If it raises an error or does not
+            return a string, the text is removed, which is logged once.
 
     Returns:
-        A function from record to record, safe in threads. With a `redact`, what it returns has
-        `redacted` set. It raises DemurError, which does not quote the record, if no valid record
-        can be made.
+        A function from record to record, safe in threads. With a `redact`, the returned record has
+        `redacted` set. The function raises DemurError if no valid record can be made; the message
+        does not quote the record.
 
     Raises:
-        ValueError: `redact` is none of these.
+        ValueError: `redact` is none of these values.
     """
     change = _changing(redact)
 
@@ -70,9 +71,9 @@ def redaction(redact: Redact = None) -> Callable[[Record], Record]:
             if change is None and kept == plain:
                 return record
             return Record.model_validate({**kept, "redacted": change is not None})
-        except Exception as error:  # whose words may quote the record
+        except Exception as error:  # its message may quote the record
             raise DemurError(
-                f"run {record.id} could not be redacted, and is not kept: {_why(error)}"
+                f"run {record.id} could not be redacted, and is not recorded: {_why(error)}"
             ) from None
 
     return redacted
@@ -86,13 +87,13 @@ def _why(error: Exception) -> str:
 
 
 def redacted_evaluation(evaluation: Evaluation) -> dict[str, Any]:
-    """As `redaction()`, of a single evaluation: what leaves of it, in values of JSON."""
+    """Return an evaluation without credentials, as JSON values; texts stay (see `redaction`)."""
     plain = evaluation.model_dump(mode="json")
     kept: dict[str, Any] = _Walk(plain, None).kept(plain, _EVALUATION)
     return kept
 
 
-# --- What becomes of a text ---------------------------------------------------------------------
+# --- How a text is changed ----------------------------------------------------------------------
 
 
 _Change = Callable[[str], str] | None
@@ -109,7 +110,7 @@ def _changing(redact: Redact) -> _Change:
     if callable(redact):
         return _guarded(redact)
     raise ValueError(
-        f'redact is None, "remove", "hash" or a function from text to text, got {redact!r}'
+        f'redact must be None, "remove", "hash" or a function from text to text, got {redact!r}'
     )
 
 
@@ -120,7 +121,7 @@ def _digest(key: bytes, text: bytes) -> str:
 
 
 def _guarded(redact: Callable[[str], str]) -> Callable[[str], str]:
-    """A user's function, so that no text gets past it when it fails."""
+    """Wrap a user's function, so that a text is removed when the function fails."""
     warned = False
 
     def change(text: str) -> str:
@@ -130,13 +131,13 @@ def _guarded(redact: Callable[[str], str]) -> Callable[[str], str]:
             if isinstance(changed, str):
                 return replace_surrogates(changed)
             wrong = f"returned {type(changed).__name__}, not a string"
-        except Exception as error:  # whatever it is, the text must not leave
-            # The error's words may quote the text.
+        except Exception as error:  # the text must not leave, whatever failed
+            # The error's message may quote the text.
             wrong = f"raised {type(error).__name__}"
         if not warned:
             warned = True
             _log.warning(
-                "the function given as redact= %s; texts are removed where it fails (said once)",
+                "the function given as redact= %s; texts are removed where it fails (logged once)",
                 wrong,
             )
         return f"[removed: redact failed, {len(text)} characters]"
@@ -144,16 +145,16 @@ def _guarded(redact: Callable[[str], str]) -> Callable[[str], str]:
     return change
 
 
-# --- What stays ---------------------------------------------------------------------------------
+# --- Which fields stay --------------------------------------------------------------------------
 
 _FIXED = "fixed"
-"""Made by machine or from a closed list: stays to the letter."""
+"""A field that is made by machine or comes from a closed list. It stays unchanged."""
 _ID = "id"
-"""An id, which may look like a key: stays, without other credentials."""
+"""A field with an id, which may look like a key. It stays, without other credentials."""
 _NAME = "name"
-"""A name, or names by their names: stays, without credentials."""
+"""A field with a name, or a mapping of names to names. It stays, without credentials."""
 _TAG = "tag"
-"""A name that may be a text: stays if it looks like a name, without credentials."""
+"""A field with a name or a text. A value that looks like a name stays, without credentials."""
 _Fields = Mapping[str, "str | _Fields"]
 
 
@@ -167,7 +168,7 @@ def _listed(
 _DOCUMENT = _listed(fixed="type", id="id")
 _EVALUATION = _listed(
     fixed="failure usage",
-    # Fingerprints are of models, prompts and options, and compared to the letter.
+    # Fingerprints identify models, prompts and options. They are compared character by character.
     name="name label cause fingerprints",
     claims=_listed(fixed="span label probabilities", evidence=_listed(fixed="span label")),
 )
@@ -189,14 +190,14 @@ _NAMELIKE = re.compile(r"[^\W\d][\w.:/-]{0,63}")
 
 
 class _Walk:
-    """One record on its way: secrets out, texts changed."""
+    """Remove the secrets of one record, and change its texts."""
 
     def __init__(self, plain: Any, change: _Change) -> None:
         self._known = known_secrets() | secrets_in(plain)
         self._change = change
 
     def kept(self, value: Any, listed: str | _Fields | None) -> Any:
-        """What is left of a field, or of a list of such, by what is listed of it."""
+        """Return what stays of a field, or of a list of such fields, by its entry in the list."""
         if value is None or listed == _FIXED:
             return value
         if isinstance(value, list) and listed is not None:
@@ -210,12 +211,12 @@ class _Walk:
         return self._free(value, None if listed == _NAME else self._change)
 
     def _free(self, value: Any, change: _Change) -> Any:
-        """Any value: its strings are changed, and entries that are secret left out."""
+        """Return any value with its strings changed and its secret entries left out."""
         if isinstance(value, str):
             text = without_secrets(value, self._known)
             return change(text) if change and text else text
         if isinstance(value, list):
-            # A pair of a name and a value is how headers are often written.
+            # Headers are often written as pairs of a name and a value.
             secret = len(value) == 2 and isinstance(value[0], str) and is_secret_name(value[0])
             return (
                 [self._free(value[0], change), SECRET]
@@ -225,7 +226,7 @@ class _Walk:
         if not isinstance(value, dict):
             return value
         kept: dict[str, Any] = {}
-        # {"name": "Authorization", "value": ...}, as archives of requests have it.
+        # Archives of requests write headers as {"name": "Authorization", "value": ...}.
         named = is_secret_name(str(value.get("name", value.get("key"))))
         for key, entry in value.items():
             if is_secret_name(key) or (named and key == "value"):

@@ -1,6 +1,6 @@
-"""What callbacks tell of runs, put together: each run that is to be recorded, when it is over.
+"""Follow runs by their callback events, and return each run that is to be recorded when it ends.
 
-State is kept by run id and lives as long as the run. Nothing here waits, and nothing calls a model.
+State is kept by run id, for as long as the run lasts. Nothing here waits or calls a model.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from demur.schema import Evaluation
 from demur.shapes import find_question
 
 _MOST_OPEN = 50_000
-"""Runs under way at a time; of more, the oldest are given up. A stream that nobody reads to its end
-or closes never tells that it is over."""
+"""The most runs that are followed at a time; then the oldest are given up. A stream that nobody
+reads to its end or closes never reports its end."""
 _MOST_OVER = 10_000
-"""Runs that are over and still known, so that what they left behind is no run of its own."""
+"""The most ended runs that are remembered, so that their leftover work is no new run."""
 
 
 @dataclass(eq=False)
 class _Scored:
-    """A run whose answer is wanted, with all that it sets off."""
+    """Hold a run whose answer is wanted, with what is known of the runs inside it."""
 
     run: _Run
     trace_id: str | None
     span_id: str | None
     capture: Capture = field(default_factory=Capture)
     open: set[UUID] = field(default_factory=set)
-    """The runs inside it that are under way."""
+    """The ids of the runs inside it that have not ended."""
     judged: bool = False
-    """Whether a guard inside it has judged an answer."""
+    """Whether a guard inside the run has judged an answer."""
     guarded: bool = False
-    """Whether one has, and has let its answer through: what the run answers comes from it."""
+    """Whether a guard inside the run has returned an output, which becomes the run's answer."""
 
 
 @dataclass(eq=False)
@@ -59,31 +59,31 @@ class _Run:
     input: Any
     started: float
     scored: _Scored | None = None
-    """What it belongs to; None outside of what is wanted."""
+    """The wanted run that this run belongs to; None if there is none."""
     model: str | None = None
     response: str | None = None
     paused: bool = False
-    """Whether something inside it asked for a person, and it ends without an answer."""
+    """Whether a step inside the run was interrupted to ask a person, so that it ends unanswered."""
     trace: Trace | None = None
     evaluations: list[tuple[int, Evaluation]] = field(default_factory=list)
 
 
 @dataclass
 class Tally:
-    """What became of runs before they could be scored."""
+    """Count the runs that began, and those that ended before they could be scored."""
 
     runs: int = 0
-    """Runs that were wanted: outermost ones, or those named."""
+    """The number of runs to record: the outermost runs, or those that `names` or `tags` choose."""
     unsampled: int = 0
-    """Of these, those that `sample_rate` left out."""
+    """The number of these that `sample_rate` left out."""
     unanswered: int = 0
-    """Of these, those that raised, were stopped or interrupted, or only called tools."""
+    """The number of these that raised, were cancelled or interrupted, or only called tools."""
     given_up: int = 0
-    """Of these, those that never told that they were over."""
+    """The number of these that never reported their end."""
 
 
 class Runs:
-    """The runs under way. Safe in threads."""
+    """Follow the runs that have begun and not ended. Safe in threads."""
 
     def __init__(
         self,
@@ -92,13 +92,13 @@ class Runs:
         names: str | Collection[str] = (),
         tags: str | Collection[str] = (),
     ) -> None:
-        """Want the outermost runs; with `names` or `tags`, the outermost of those that have one.
+        """Choose the outermost runs, or the outermost runs that have one of `names` or `tags`.
 
         Args:
-            readers: Where question, answer and contexts are; None to have them found.
-            sample_rate: The share of runs that are wanted, in [0, 1].
-            names: One, or several.
-            tags: One, or several.
+            readers: Where question, answer and contexts are; None to search the usual places.
+            sample_rate: The share of these runs that are recorded, in [0, 1].
+            names: One or more names of runs.
+            tags: One or more tags.
 
         Raises:
             ValueError: `sample_rate` is out of its range.
@@ -110,10 +110,10 @@ class Runs:
         self._sample_rate = sample_rate
         self._names, self._tags = _several(names), _several(tags)
         self._open: dict[UUID, _Run | None] = {}
-        """None for what nothing is wanted of, the runs inside it included."""
+        """The runs by id; None for a run that is ignored, together with the runs inside it."""
         self._over: dict[UUID, None] = {}
-        # Garbage may be collected at any allocation, and an abandoned stream that is closed then
-        # tells of its end: a thread that has the lock may come for it again.
+        # Garbage collection may close an abandoned stream at any moment. The stream then reports
+        # its end in a thread that may hold this lock already, so the lock must be reentrant.
         self._lock = threading.RLock()
         renewed(self, Runs.reset)
 
@@ -134,25 +134,25 @@ class Runs:
         metadata: Mapping[str, Any] | None = None,
         **_: Any,
     ) -> Capture | None:
-        """A run begins.
+        """Record that a run begins.
 
         Args:
-            input: What it was given.
-            run_id: Its id.
-            answers: Whether it is of a kind that gives an answer, as chains and models do.
-            parent_run_id: The run that it is part of.
-            name: Its name.
-            tags: Its tags.
-            metadata: Its metadata.
+            input: The run's input.
+            run_id: The run's id.
+            answers: Whether runs of this kind give an answer, as those of chains and models do.
+            parent_run_id: The id of the run that this run is part of.
+            name: The run's name.
+            tags: The run's tags.
+            metadata: The run's metadata.
 
         Returns:
-            What is to be told of the event, if the run belongs to one that is wanted.
+            The `Capture` that must hear the event, if the run belongs to a wanted run; else None.
         """
         tags = tags or ()
         with self._lock:
-            if run_id in self._open:  # the handler is there twice
+            if run_id in self._open:  # the handler is attached twice
                 return self.capture(run_id)
-            self._over.pop(run_id, None)  # ids that users give may come again
+            self._over.pop(run_id, None)  # users may give the same id again
             if parent_run_id is None:
                 parent_run_id = self._enclosing()
             if parent_run_id in self._over:
@@ -180,9 +180,9 @@ class Runs:
             return None if run.scored is None else run.scored.capture
 
     def _enclosing(self) -> UUID | None:
-        """The open run in which a run begins that names no parent.
+        """Return the open run in which a run without a parent begins, or None.
 
-        As what is in a `RunnableWithFallbacks`, which gives its own callbacks to what it calls.
+        This happens inside a `RunnableWithFallbacks`, which passes its own callbacks on.
         """
         config = var_child_runnable_config.get() or {}
         enclosing: UUID | None = getattr(config.get("callbacks"), "parent_run_id", None)
@@ -194,7 +194,7 @@ class Runs:
         return run.parent is None
 
     def _samples(self, run_id: UUID) -> bool:
-        # By the id, so that handlers, and processes, choose the same runs.
+        # The id decides, so that all handlers and all processes choose the same runs.
         if self._sample_rate >= 1:
             return True
         digest = hashlib.blake2b(run_id.bytes, digest_size=8).digest()
@@ -207,15 +207,15 @@ class Runs:
             if oldest is not None and oldest.scored is not None and oldest.scored.run is oldest:
                 self.tally.given_up += 1
 
-    # --- Meanwhile -----------------------------------------------------------------------------
+    # --- While it runs -------------------------------------------------------------------------
 
     def capture(self, run_id: UUID) -> Capture | None:
-        """What is to be told of an event of a run that began."""
+        """Return the `Capture` that must hear the events of this run, or None."""
         run = self._open.get(run_id)
         return None if run is None or run.scored is None else run.scored.capture
 
     def wrote(self, run_id: UUID, response: LLMResult) -> None:
-        """A model's run has its reply: note who wrote for the runs that it is part of."""
+        """Record which model wrote a reply, for its run and for the runs around it."""
         run = self._open.get(run_id)
         if run is None or run.scored is None:
             return
@@ -226,7 +226,7 @@ class Runs:
             inside = inside.parent
 
     def evaluated(self, run_id: UUID, attempt: int, evaluation: Evaluation) -> None:
-        """A guard's run tells an evaluation of an attempt."""
+        """Record an evaluation that a guard reports of an attempt."""
         run = self._open.get(run_id)
         if run is not None:
             run.evaluations.append((attempt, evaluation))
@@ -234,21 +234,21 @@ class Runs:
     # --- The end -------------------------------------------------------------------------------
 
     def guarded(self, run_id: UUID, trace: Trace) -> None:
-        """A guard's run tells how it went; it is over next."""
+        """Record the trace of a guard's run, which ends next."""
         run = self._open.get(run_id)
         if run is not None:
             run.trace = trace
 
     def end(self, run_id: UUID, output: Any, input: Any = None) -> Finished | None:
-        """A run is over.
+        """Record that a run ended.
 
         Args:
-            run_id: Its id.
-            output: Its output.
-            input: What it was given, where that was not known at its beginning.
+            run_id: The run's id.
+            output: The run's output.
+            input: The run's input, if it was not known when the run began.
 
         Returns:
-            What is to be scored, or recorded, if it is one of those wanted.
+            The run to be scored or recorded; None if it is not wanted or has no answer.
         """
         run = self._close(run_id)
         if run is None or run.scored is None:
@@ -268,13 +268,13 @@ class Runs:
         return Finished(_about(run, run.scored), content, capture.usage)
 
     def fail(self, run_id: UUID, error: BaseException | None = None) -> Finished | None:
-        """A run raised, or was stopped: there is no answer, unless a guard has judged some."""
+        """Record that a run failed or was cancelled; return it if a guard judged its answers."""
         run = self._close(run_id)
         if run is None or run.scored is None:
             return None
         if run.parent is not None and _is_interrupt(error):
-            # The graph around it ends as if all was well, with what it knew before, such as the
-            # answer to the question before this one.
+            # The graph around it ends without an error, and its output is the state before this
+            # step, such as the answer to an earlier question.
             run.parent.paused = True
         judged = _judged_by_guard(run, run.scored, None)
         if judged is None and run.scored.run is run:
@@ -295,7 +295,7 @@ class Runs:
             if run is None or scored is not None:
                 self._forget(run_id)
             if scored is not None and scored.run is run:
-                # Such as a thread that was left behind.
+                # Runs inside it may go on, such as in a thread that was left behind.
                 for inside in [*scored.open]:
                     self._open.pop(inside, None)
                     self._forget(inside)
@@ -307,7 +307,7 @@ class Runs:
             del self._over[next(iter(self._over))]
 
     def reset(self) -> None:
-        """Leave what is under way to the process that this one was forked from."""
+        """Forget the open runs in a forked process: they belong to its parent."""
         self._lock = threading.RLock()
         for run_id in [*self._open]:
             self._forget(run_id)
@@ -315,7 +315,7 @@ class Runs:
 
 
 def _judged_by_guard(run: _Run, scored: _Scored, output: Any) -> Finished | None:
-    """What a guard's run comes to."""
+    """Return a guard's run with its attempts, or None if `run` is not a guard's."""
     if run.trace is None and not run.evaluations:
         return None
     scored.judged = True
@@ -323,7 +323,7 @@ def _judged_by_guard(run: _Run, scored: _Scored, output: Any) -> Finished | None
     about = _about(run, scored)
     if run.trace is not None:
         return Finished(about, Said(), trace=run.trace)
-    # It raised, or nobody read its stream to the end: what left of it is its output.
+    # The guard raised, or its stream was not read to the end: the output is the part that left.
     content = None if output is None else read(run.input, output, (), Readers())
     return Finished(
         about, content or Said(find_question(run.input)), evaluations=tuple(run.evaluations)
@@ -354,12 +354,12 @@ def _several(names: str | Collection[str]) -> frozenset[str]:
 
 
 def _as_given(input: Any) -> Any:
-    """What a run was given, as it is now: a chain may change it."""
+    """Copy the input of a run, since the chain may change it afterwards."""
     if type(input) is dict:
         return {key: [*entry] if type(entry) is list else entry for key, entry in input.items()}
     return [*input] if type(input) is list else input
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Whether it is langgraph's way to ask a person."""
+    """Return whether the error is an interrupt, by which LangGraph asks a person."""
     return any(base.__name__ == "GraphInterrupt" for base in type(error).__mro__)

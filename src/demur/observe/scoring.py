@@ -1,4 +1,4 @@
-"""From a run that is over to its record, by way of the evaluators."""
+"""Turn a finished run into a record, and have the evaluators judge its answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CUT_SHORT = "the guard's call did not come to its end"
 
 
 def score(finished: Finished, evaluators: Sequence[Named]) -> Steps[Record]:
-    """Have the evaluators judge, side by side, unless the run was judged; and make the record."""
+    """Have all evaluators judge at the same time, unless the run was judged; return the record."""
     if finished.trace is not None:
         return _of_trace(finished)
     if finished.evaluations:
@@ -47,7 +47,7 @@ def score(finished: Finished, evaluators: Sequence[Named]) -> Steps[Record]:
 
 @dataclass(frozen=True)
 class _Judging(RunnableCall[Sample, object]):
-    """A call of an evaluator. Whatever it raises is its outcome: nobody is there to be told."""
+    """Call an evaluator; whatever it raises is the outcome, since no caller could handle it."""
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[object]:
         started = time.monotonic()
@@ -60,7 +60,7 @@ class _Judging(RunnableCall[Sample, object]):
 def _evaluation(name: str, outcome: Outcome[object]) -> Evaluation:
     try:
         return as_evaluation(name, outcome)
-    except DemurError as error:  # there is no caller to tell
+    except DemurError as error:  # no caller could handle it
         return _undecided(name, str(error))
 
 
@@ -76,7 +76,7 @@ def _of_trace(finished: Finished) -> Record:
 
 
 def _cut_short(finished: Finished) -> Record:
-    """Of a guard's run that was cut short. Only of the last attempt something may have left."""
+    """Make the record of a guard's unfinished run; only its last attempt may have an answer."""
     numbered = groupby(finished.evaluations, key=lambda pair: pair[0])
     judged = [tuple(evaluation for _, evaluation in group) for _, group in numbered]
     attempts = [_attempt(finished, evaluations, Usage(), "") for evaluations in judged[:-1]]

@@ -1,4 +1,4 @@
-"""The OpenTelemetry span that is current, where anybody uses OpenTelemetry."""
+"""Read the ids of the current OpenTelemetry span, if the process uses OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import sys
 
 
 def current_span_ids() -> tuple[str, str] | tuple[None, None]:
-    """Trace id and span id of the current span, as 32 and 16 hexadecimal digits.
+    """Return the trace id and the span id of the current span, as 32 and 16 hexadecimal digits.
 
-    Nothing is imported: where nobody in this process did, there is no span. Never raises.
+    Without a span, both are None. The function imports nothing: if no code in this process has
+    imported OpenTelemetry, there is no span. It never raises.
     """
     trace = sys.modules.get("opentelemetry.trace")
-    # Another thread may be in the middle of the import.
+    # Another thread may be importing the module right now.
     current = getattr(trace, "get_current_span", None)
     if current is None:
         return None, None
@@ -20,5 +21,5 @@ def current_span_ids() -> tuple[str, str] | tuple[None, None]:
         if not context.is_valid:
             return None, None
         return format(context.trace_id, "032x"), format(context.span_id, "016x")
-    except Exception:  # a span of somebody's own making
+    except Exception:  # a span of an unknown class
         return None, None

@@ -1,4 +1,4 @@
-"""A log in a file of SQLite, to write to: by any number of threads and processes."""
+"""Write a log to a SQLite file, from any number of threads and processes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from demur.observe.places import SinkError
 from demur.observe.tables import VERSION, statements
 
 APPLICATION = 0x64656D75
-"""What tells such a database from others (`pragma application_id`): "demu"."""
+"""The value of `pragma application_id` that marks demur's databases: "demu"."""
 TABLES = "; ".join(statements(dialects.dialect()))
-"""What makes the tables."""
+"""The statements that make the tables."""
 
 _BUSY_SECONDS = 10.0
 
-# Held over a fork: SQLite keeps notes of its locks that a child would inherit without the locks.
+# Held during a fork: a child would inherit SQLite's notes of its locks, but not the locks.
 _writing = threading.Lock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
@@ -38,10 +38,10 @@ if hasattr(os, "register_at_fork"):
 
 
 class File:
-    """A database in a file. It is open during a transaction only.
+    """Write to a database in a file, which is open only during a transaction.
 
     Raises:
-        ValueError: The file holds something else. It is left as it was.
+        ValueError: The file is not a log of this version of demur. It is left unchanged.
         DemurError: The file cannot be made, opened or written.
     """
 
@@ -49,7 +49,7 @@ class File:
         self._path = path
         self._engine = engine_on(partial(_connected, path), "begin immediate")
         if path.exists() and not path.is_file():
-            raise DemurError(f"cannot write {path}: expected a file, and it is none")
+            raise DemurError(f"cannot write {path}: it is not a regular file. Give another path")
         try:
             with _writing, self._engine.connect():
                 pass
@@ -66,11 +66,12 @@ class File:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """A connection, whose work is in the file itself at the end, or undone.
+        """Yield a connection; commit its work at the end, or roll it back after an error.
 
         Raises:
-            SinkError: The database does not take it, or is locked.
-            ValueError, OSError: The file was replaced by another, that holds something else.
+            SinkError: The database reports an error, or is locked.
+            ValueError: The file was replaced by a file that is not a log.
+            OSError: The file was removed and cannot be made again.
         """
         try:
             with _writing, self._engine.begin() as connection:
@@ -83,10 +84,10 @@ class File:
 
 
 def engine_on(connect: Callable[[], sqlite3.Connection], begin: str) -> Engine:
-    """SQLAlchemy's engine over connections that do not begin transactions by themselves.
+    """Return an SQLAlchemy engine for connections that do not begin transactions by themselves.
 
     Args:
-        connect: Opens one, with `isolation_level=None`.
+        connect: A function that opens a connection with `isolation_level=None`.
         begin: The statement that begins a transaction.
     """
     engine = create_engine("sqlite://", creator=connect, poolclass=NullPool, hide_parameters=True)
@@ -95,11 +96,11 @@ def engine_on(connect: Callable[[], sqlite3.Connection], begin: str) -> Engine:
 
 
 def _said(error: SQLAlchemyError) -> str:
-    """What SQLite said, which quotes no value."""
+    """Return SQLite's message, which quotes no value."""
     return str(getattr(error, "orig", None) or type(error).__name__)
 
 
-# To change a file's mode SQLite does not wait for others that do the same.
+# SQLite does not wait for a lock while several processes change the file's journal mode.
 @tenacity.retry(
     retry=tenacity.retry_if_exception_message("database is locked"),
     wait=tenacity.wait_fixed(0.02),
@@ -107,8 +108,8 @@ def _said(error: SQLAlchemyError) -> str:
     reraise=True,
 )
 def _connected(path: Path) -> sqlite3.Connection:
-    # One that is there must be opened by SQLite alone: to close it otherwise gives up the locks
-    # that a reader in this process has. SQLite gives its other files the same mode.
+    # Only SQLite may open an existing file: closing another handle would release the locks of a
+    # reader in this process. SQLite gives its other files the mode of this one.
     with contextlib.suppress(FileExistsError):
         os.close(private.opened(str(path), os.O_CREAT | os.O_EXCL | os.O_RDWR))
     database = sqlite3.connect(path, timeout=_BUSY_SECONDS, isolation_level=None)
@@ -127,7 +128,10 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def kind_of(database: sqlite3.Connection) -> tuple[int, int, int]:
-    """Whose a database is, of which version, and whether it holds anything: 0 if not."""
+    """Return the application id, the tables' version and SQLite's schema version of a database.
+
+    Each is 0 if it was never set. An empty database has three zeros.
+    """
     application, version, schema = (
         database.execute(f"pragma {name}").fetchone()[0]
         for name in ("application_id", "user_version", "schema_version")
@@ -136,17 +140,17 @@ def kind_of(database: sqlite3.Connection) -> tuple[int, int, int]:
 
 
 def _is_new(database: sqlite3.Connection, path: Path) -> bool:
-    """Whether a database is empty; otherwise it is ours."""
+    """Return whether a database is empty; raise if it is neither empty nor demur's."""
     try:
-        database.execute("begin")  # another process may set it up in this moment
+        database.execute("begin")  # another process may be making the tables right now
         application, version, schema = kind_of(database)
         database.execute("commit")
     except sqlite3.DatabaseError as error:
-        if isinstance(error, sqlite3.OperationalError):  # the disk, or a lock
+        if isinstance(error, sqlite3.OperationalError):  # a problem of the disk or of a lock
             raise
         raise ValueError(
-            f"{path} holds no database of SQLite, or a damaged one ({error}): give another file, "
-            "or move this one away"
+            f"{path} is not a SQLite database, or is damaged ({error}): give another file, or "
+            "move this one away"
         ) from error
     if application == APPLICATION and version == VERSION:
         return False

@@ -1,4 +1,4 @@
-"""The tables of a log, the same in SQLite and in PostgreSQL, and how records get into them."""
+"""Define the tables of a log, for SQLite and PostgreSQL alike, and write records into them."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from demur.observe.records import Record, moment
 from demur.schema import Failure, Usage
 
 VERSION = 3
-"""Of these tables."""
+"""The version of these tables."""
 
 _WORD = Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
-"""What is compared and sorted, by code points in both databases; other texts may be searched."""
+"""The type of columns that are compared and sorted: by code points in both databases."""
 
 metadata = MetaData()
 
@@ -70,7 +70,7 @@ runs = Table(
 )
 Index("runs_by_time", runs.c.time, runs.c.id)
 
-# Apart from their columns: SQLite would read over the texts for every sum.
+# In a table of its own: else SQLite would read past the texts for every sum.
 records = Table("records", metadata, _key("id", _WORD), Column("record", Text, nullable=False))
 
 answers = Table(
@@ -116,13 +116,13 @@ claims = Table(
 )
 
 _PARTS = (answers, evaluations, claims)
-"""What there may be several of in a run."""
+"""The tables of which a run may have several rows."""
 COST = ("calls", "cached", "input_tokens", "output_tokens", "call_seconds")
-"""The columns of what something cost."""
+"""The columns that hold a usage."""
 
 
 def statements(dialect: Dialect) -> list[str]:
-    """What makes the tables, where they are not there yet."""
+    """Return the statements that make the tables and indexes that do not exist yet."""
     made: list[ExecutableDDLElement] = []
     made += (CreateTable(table, if_not_exists=True) for table in metadata.sorted_tables)
     made += (CreateIndex(index, if_not_exists=True) for index in runs.indexes)
@@ -130,27 +130,27 @@ def statements(dialect: Dialect) -> list[str]:
 
 
 def put(connection: Connection, some: Iterable[Record]) -> None:
-    """Write records, each in the place of one with the same id. Within the caller's transaction.
+    """Write records within the caller's transaction; a record replaces one with the same id.
 
-    At most some hundreds: of each table all rows go together.
+    Give at most a few hundred records: all rows of a table go to the database together.
     """
     by_id = {in_column(record.id): record for record in some}
     if not by_id:
         return
     rows: dict[Table, list[dict[str, Any]]] = {table: [] for table in metadata.tables.values()}
-    # In order, so that of two writers of the same records one waits, and not both.
+    # Sorted, so that two writers of the same records cannot wait for each other.
     for id, record in sorted(by_id.items(), key=itemgetter(0)):
         rows[records].append({"id": id, "record": record.as_json()})
         rows[runs].append(_run(id, record))
         for number, attempt in enumerate(record.attempts, start=1):
             _add_answer(rows, {"run": id, "attempt": number}, attempt)
-    # First what has the id: another writer of it waits here.
+    # First the tables that have the id as their key: another writer of the same id waits here.
     for table in (runs, records):
         connection.execute(_upsert(table, connection.dialect.name), rows[table])
     gone = [{"id": id} for id in by_id]
     for table in _PARTS:
         if not connection.execute(_delete(table), gone).rowcount:
-            break  # each run has an answer: all of these are new
+            break  # every run has an answer: if none was deleted, all runs are new
     for table in _PARTS:
         if rows[table]:
             connection.execute(_insert(table), rows[table])
@@ -238,7 +238,7 @@ def _spent(usage: Usage) -> dict[str, float]:
 
 
 def _failures(attempt: Attempt) -> str | None:
-    """What is wrong with an answer, in the order of `Failure`, with commas; None if nothing is."""
+    """Return the failures of an answer, in the order of `Failure`, joined by commas; else None."""
     found = {failure for one in attempt.evaluations for failure in one.failures}
     if attempt.verdict == "failed" and not found:  # `on_abstain="fail"`
         found = {Failure.NOTHING}
@@ -246,5 +246,5 @@ def _failures(attempt: Attempt) -> str | None:
 
 
 def in_column(text: Any) -> Any:
-    """A text as columns hold it: PostgreSQL has no NUL, no encoding has lone surrogates."""
+    """Return a text as columns hold it: without NUL (PostgreSQL) and without lone surrogates."""
     return text and replace_surrogates(text).replace("\0", "\u2400")

@@ -1,4 +1,4 @@
-"""A value as JSON, whatever its texts and its documents' metadata hold."""
+"""Write any value as JSON, whatever its texts and its documents' metadata hold."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from demur._text import replace_surrogates
 
 
 def as_json(value: BaseModel) -> str:
-    """A value on one line of JSON, without NaN; what JSON cannot hold is a string.
+    """Return a value as one line of JSON, without NaN; values that JSON cannot hold become strings.
 
-    Lone surrogates and bytes that are no UTF-8, which pydantic refuses, become U+FFFD.
+    Lone surrogates and bytes that are not UTF-8 become U+FFFD, since pydantic refuses them.
     """
     try:
         return value.model_dump_json(fallback=str)
@@ -27,7 +27,7 @@ def as_json(value: BaseModel) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value in what JSON knows."""
+    """Return a value made of the types of JSON."""
     if isinstance(value, Mapping):
         return {_name(key): _plain(held) for key, held in value.items()}
     if isinstance(value, (list, tuple, AbstractSet)):

@@ -1,9 +1,9 @@
-"""An answer with its claims highlighted, or with its sources, as static HTML.
+"""Show answers with highlighted claims, or with their sources, as static HTML.
 
-For notebooks, where `Evaluation`, `Attempt`, `Trace`, `Guarded` and `Record` show themselves, for
-the report, and for web front ends, which show `cited_html` to readers. No script, no style but
-`stylesheet()`, nothing from elsewhere: colours, signs and underlines by CSS alone, and links from a
-claim in the answer to its evidence and back.
+Notebooks use these views to show an `Evaluation`, `Attempt`, `Trace`, `Guarded` or `Record`. The
+report uses them too, and web front ends can show `cited_html` to readers. The HTML has no scripts,
+loads nothing, and needs no style but `stylesheet()`. Links lead from a claim in the answer to its
+evidence and back.
 """
 
 from demur.views.answers import attempt_html
@@ -21,7 +21,7 @@ from demur.views.words import outcome_look as outcome_look
 from demur.views.words import verdict_look as verdict_look
 from demur.views.words import what_the_guard_did as what_the_guard_did
 
-__all__ = [  # what is not named here serves other rooms, and is not promised
+__all__ = [  # the other names serve other rooms, and are not public
     "attempt_html",
     "cited_html",
     "evaluation_html",

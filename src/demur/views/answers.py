@@ -1,4 +1,4 @@
-"""An answer with what evaluators found of it, and what it was held against."""
+"""Show an answer with its evaluations and its references."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from demur.views.words import claim_look
 
 
 class _Judged(NamedTuple):
-    """What one evaluator found; of an answer that was streamed, sentence by sentence."""
+    """Hold the evaluations of one evaluator: several if it judged sentence by sentence."""
 
     evaluations: list[tuple[Evaluation, list[Numbered]]]
     marks: list[Mark]
-    """The claims that have a place in the answer."""
+    """The marks of the claims that have a place in the answer."""
 
 
 def attempt_html(attempt: Attempt) -> Element:
-    """An attempt by itself: question, answer, evaluations, references.
+    """Show an attempt: its question, its answer, its evaluations and its references.
 
-    An answer that passed is shown with its sources too, folded.
+    If the answer passed, a fold shows it with its sources too.
     """
     return element(
         "article",
@@ -47,18 +47,19 @@ def answer_view(
     trusted: int | None = None,
     before: Attempt | None = None,
 ) -> Iterator[Element | None]:
-    """The parts of an attempt's view, in order.
+    """Yield the parts of an attempt's view, in order.
 
     The answer is shown once for each evaluator with claims that have a place in it, followed by
-    what that one found; else once and plain. Numbers of claims count through the attempt.
+    the results of that evaluator. Without such claims, the answer is shown once, without marks. The
+    claims of all evaluators are numbered together.
 
     Args:
-        attempt: What to show.
-        salt: Tells its ids from those of other attempts that are the same.
-        trusted: How much of the answer's begin is as it was judged; offsets behind it are not
-            believed. None: all of it.
-        before: The attempt before: its question is not told again, and references that it had not
-            are called new.
+        attempt: The attempt to show.
+        salt: A text that makes the ids differ from those of an equal attempt.
+        trusted: The length of the answer's unchanged beginning. Claims with offsets behind it are
+            not highlighted. None: the whole answer is unchanged.
+        before: The attempt before. Its question is not repeated, and references that it did not
+            have are marked as new.
     """
     claims = numbered(attempt.evaluations)
     every = list(chain.from_iterable(claims))

@@ -1,4 +1,4 @@
-"""An answer as a reader sees it: with numbered marks, which lead to its sources and back."""
+"""Show an answer to its readers, with numbered marks that lead to its sources and back."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from demur.views.sources import Part, Source, Sourced, sourced
 from demur.views.styling import styled
 
 _LEFT_AS_IT_WAS = ("nothing_to_check", "abstained")
-"""Verdicts on answers that a guard lets through, without citations."""
+"""The verdicts on answers that a guard lets through without citations."""
 
 
 def cited_html(answer: Guarded[Any] | Trace | Attempt, *, style: bool = False) -> Element:
-    """An answer for readers: its text with numbered marks, and below it the sources with quotes.
+    """Show an answer to its readers: the text with numbered marks, and the sources with quotes.
 
-    Each supported sentence has a mark for each document that it rests on. A mark leads to its
-    source, which has the document's title, the quotes, and links back. A title is a link where the
+    Each supported sentence has a mark for each document that supports it. A mark leads to its
+    source, which shows the document's title, the quotes, and links back. The title is a link if the
     document has an http or https address. Texts are escaped, and there is no script. The style is
-    `stylesheet()`, all of it under the class `demur`.
+    `stylesheet()`, whose rules all apply to the class `demur` only.
 
-    What the guard took out of an answer is not shown. Sources are shown whether or not the guard
-    has `on_pass=Cite()`.
+    Sentences that the guard took out of the answer are not shown. Sources are shown whether or not
+    the guard has `on_pass=Cite()`.
 
     Args:
-        answer: What `with_trace()` returned, or a trace: the answer that left. An attempt: its
-            answer, whatever was found of it. Where a refusal or an answer with a note left, its
-            text is shown, without sources.
-        style: Put the style sheet in front of it, in an element of its own. A page that has the
-            style sheet already needs it no more.
+        answer: The value that `with_trace()` returned, or a trace: the view shows the answer that
+            the guard returned. If this was a refusal or an answer with a note, the view shows its
+            text without sources. An attempt: the view shows its answer, whatever the verdict.
+        style: Whether to put the style sheet in front, in an element of its own. A page that
+            already has the style sheet does not need it.
 
     Raises:
-        TypeError: It is none of these.
-        ValueError: A trace by itself, of a call whose answer did not pass: only what
-            `with_trace()` returned holds what left in its place.
+        TypeError: `answer` is none of these.
+        ValueError: `answer` is the trace of a call whose answer did not pass. The trace does not
+            hold the output; the value that `with_trace()` returned does.
         DemurError: The text cannot be found in the output of such a call.
     """
     view = element("article", *_view(_shown(answer)), class_="demur")
@@ -47,7 +47,7 @@ def cited_html(answer: Guarded[Any] | Trace | Attempt, *, style: bool = False) -
 
 
 def reader_view(trace: Trace) -> Element | None:
-    """A guarded call's answer as its reader sees it; None where the guard cites nothing in it."""
+    """Show the answer of a guarded call as readers see it; return None if it has no citations."""
     last = trace.attempts[-1]
     if not trace.citations or last.verdict != "passed":
         return None
@@ -60,9 +60,9 @@ def reader_view(trace: Trace) -> Element | None:
 
 
 def sources_fold(attempt: Attempt, salt: str = "") -> Element | None:
-    """The answer that passed with its sources, to open; None where it did not, or has none.
+    """Make a fold with the answer and its sources; return None if it did not pass or has none.
 
-    Of an attempt by itself nobody knows whether its reader saw them.
+    It is folded because an attempt does not say whether its readers saw the sources.
     """
     shown = sourced(attempt) if attempt.verdict == "passed" else None
     if shown is None or not shown.sources:
@@ -71,7 +71,10 @@ def sources_fold(attempt: Attempt, salt: str = "") -> Element | None:
 
 
 def removed_view(removed: Sequence[str]) -> Element | None:
-    """What was taken out of an answer, for those who run the guard; None where nothing was."""
+    """Show the texts that were taken out of an answer; return None if there are none.
+
+    They are for the developers of the chain; readers of the answer do not see them.
+    """
     if not removed:
         return None
     return element(
@@ -101,18 +104,18 @@ def _shown(answer: Guarded[Any] | Trace | Attempt) -> Sourced:
         text = last.answer
     else:
         raise ValueError(
-            f"the answer did not pass ({trace.outcome}), and a trace does not hold what left in "
-            "its place: give what with_trace() returned"
+            f"the answer did not pass ({trace.outcome}), and a trace does not hold what the guard "
+            "returned instead: give the value that with_trace() returned"
         )
     return Sourced(text)
 
 
 def _view(shown: Sourced, salt: str = "") -> Iterator[Element]:
-    """The text with its marks, and the list of sources.
+    """Yield the text with its marks, and then the list of sources.
 
     Args:
-        shown: The answer.
-        salt: Tells its ids from those of other answers that are the same.
+        shown: The answer with its sources.
+        salt: A text that makes the ids differ from those of an equal answer.
     """
     view = _View(shown, salt)
     yield element("div", *view.text(), class_="demur-text demur-cited", dir="auto")
@@ -121,7 +124,7 @@ def _view(shown: Sourced, salt: str = "") -> Iterator[Element]:
 
 
 class _View:
-    """One answer's ids, links and texts."""
+    """Make the ids, links and texts of one answer's view."""
 
     def __init__(self, shown: Sourced, salt: str) -> None:
         self._shown = shown
@@ -208,7 +211,7 @@ def _title(source: Source) -> Element:
     title = one_line(source.title)
     if source.url is None:
         return element("p", element("cite", title, dir="auto"))
-    # A title may look like another address: so the reader is told where the link leads.
+    # A title may look like another address, so the host shows where the link leads.
     return element(
         "p",
         element(

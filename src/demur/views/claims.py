@@ -1,4 +1,4 @@
-"""The claims of an answer: their numbers, their ids, and the list of them."""
+"""Number the claims of an answer, make their ids, and list them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _MISSING = "These quantities of the claim stand nowhere in what it was held agai
 
 
 class Numbered(NamedTuple):
-    """A claim with its number, from 1, among all that evaluators found in one answer."""
+    """Pair a claim with its number, counted from 1 over all evaluators of an answer."""
 
     number: int
     claim: Claim
 
 
 class Place(NamedTuple):
-    """Where a piece of evidence stands: half-open, in the text of a reference."""
+    """Locate a piece of evidence in the text of a reference, as a half-open span."""
 
     context: int
     start: int
@@ -32,47 +32,47 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class View:
-    """What the parts of one answer's view must know of each other."""
+    """Hold what the parts of one answer's view share: ids, names and places."""
 
     prefix: str
-    """Of its ids."""
+    """The prefix of all ids."""
     names: Sequence[str] = ()
-    """Of the references."""
+    """The names of the references."""
     marked: Container[int] = frozenset()
     """The numbers of the claims that are highlighted in the answer."""
     places: Mapping[tuple[int, int], Place] = field(default_factory=dict)
-    """Where each claim's pieces of evidence are marked in the references."""
+    """The places of evidence in the references, by the claim's number and the evidence's index."""
 
     def in_answer(self, number: int) -> str:
-        """The id of a claim's place in the answer."""
+        """Return the id of a claim's place in the answer."""
         return f"{self.prefix}-a{number}"
 
     def in_list(self, number: int) -> str:
-        """The id of a claim in the list."""
+        """Return the id of a claim in the list."""
         return f"{self.prefix}-c{number}"
 
     def evidence(self, number: int, at: int) -> str:
-        """The id of a claim's evidence in a reference."""
+        """Return the id of a claim's evidence in a reference."""
         return f"{self.prefix}-e{number}-{at}"
 
     def is_placed(self, number: int, at: int) -> bool:
-        """Whether a claim's evidence is marked in a reference."""
+        """Return whether a claim's evidence is marked in a reference."""
         return (number, at) in self.places
 
     def target(self, item: Numbered) -> str:
-        """Where a click on a claim in the answer leads: its evidence, or its place in the list."""
+        """Return the id that a claim in the answer links to: its evidence, else its list entry."""
         for at in range(len(item.claim.evidence)):
             if self.is_placed(item.number, at):
                 return self.evidence(item.number, at)
         return self.in_list(item.number)
 
     def shown(self, claim: Claim) -> ShownClaim:
-        """What is shown of a claim."""
+        """Return the texts to show for a claim."""
         return describe_claim(claim, self.names)
 
 
 def numbered(evaluations: Iterable[Evaluation]) -> list[list[Numbered]]:
-    """The claims of each evaluation, counted through."""
+    """Return the claims of each evaluation, numbered over all evaluations."""
     numbered_claims: list[list[Numbered]] = []
     count = 0
     for evaluation in evaluations:
@@ -84,7 +84,7 @@ def numbered(evaluations: Iterable[Evaluation]) -> list[list[Numbered]]:
 
 
 def tooltip(item: Numbered, view: View) -> str:
-    """What hovering over a claim in the answer tells."""
+    """Return the tooltip of a claim in the answer."""
     shown = view.shown(item.claim)
     lines = [f"{item.number}. {shown.label}: {one_line(shown.text)}"]
     lines += [one_line(line) for line in (shown.error, shown.missing) if line is not None]
@@ -93,7 +93,7 @@ def tooltip(item: Numbered, view: View) -> str:
 
 
 def claim_list(claims: Sequence[Numbered], view: View) -> Element | None:
-    """Each claim with its label and evidence; None where there are none."""
+    """List each claim with its label and evidence; return None if there are no claims."""
     if not claims:
         return None
     return element(
@@ -137,7 +137,7 @@ def _item(numbered_claim: Numbered, view: View) -> Element:
 
 
 def label_mark(shown: ShownClaim) -> Element:
-    """The label's sign and word."""
+    """Make an element of the label's sign and word."""
     sign = element("span", shown.look.sign, class_="demur-sign", aria_hidden="true")
     return joined(sign, " ", shown.label)
 

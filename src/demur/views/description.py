@@ -1,6 +1,6 @@
-"""What is shown of a claim, an evaluation, an attempt and a run: HTML and terminal render the same.
+"""Describe claims, evaluations, attempts and runs, for HTML and the terminal alike.
 
-Texts are as they were kept: whoever renders them makes them harmless.
+Texts are passed on as they were stored. The code that renders them must make them harmless.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ REDACTED = (
 )
 
 _SECRET = "[secret]"
-"""What redaction leaves of a credential: offsets behind it are others then."""
+"""The text that replaces a credential; offsets behind it no longer fit."""
 
 
 @dataclass(frozen=True)
 class Quote:
-    """A piece of evidence."""
+    """Hold a piece of evidence to show."""
 
     reference: str
-    """What the text that it stands in is called; empty where there is but one."""
+    """The name of the reference; empty if there is only one reference."""
     text: str
     label: ClaimLabel | None
-    """What it says of the claim, where that is not the claim's label."""
+    """The label of the evidence, if it differs from the claim's label."""
 
 
 @dataclass(frozen=True)
 class ShownClaim:
-    """A claim, its label and what decided it."""
+    """Hold a claim to show, with its label and the evidence for the label."""
 
     text: str
     look: Look
     label: str
-    """The label's word, with its probability where there is one."""
+    """The label's word, with the label's probability if it is known."""
     error: str | None
-    """Why there is no label."""
+    """The reason why there is no label."""
     missing: str | None
-    """Which quantities of the claim are not in the references."""
+    """A text that names the quantities of the claim that are not in the references."""
     quotes: tuple[Quote, ...]
 
 
@@ -61,8 +61,8 @@ def describe_claim(claim: Claim, names: Sequence[str] = ()) -> ShownClaim:
 
     Args:
         claim: The claim.
-        names: What to call each reference: `reference 1` and so on where there is none, and nothing
-            where it is empty.
+        names: The name of each reference. A reference without a name here is called `reference 1`
+            and so on; a reference whose name is empty is not named at all.
     """
     look = claim_look(claim)
     share = None if claim.label is None else (claim.probabilities or {}).get(claim.label)
@@ -92,7 +92,7 @@ def _name(evidence: Evidence, names: Sequence[str]) -> str:
 
 
 def reference_names(contexts: Sequence[Document]) -> list[str]:
-    """What to call the references: by their number, and their source where it is known."""
+    """Return a name for each reference: its number, with its source if it is known."""
     sources = [_source(document) for document in contexts]
     return [
         f"reference {at} · {source}" if source else f"reference {at}"
@@ -110,11 +110,11 @@ def _source(document: Document) -> str | None:
 
 @dataclass(frozen=True)
 class ShownEvaluation:
-    """What one evaluator found, without the claims."""
+    """Hold an evaluation to show, without its claims."""
 
     look: Look
     label: str | None
-    """The answer's label; None where the look says all of it."""
+    """The answer's label; None if the look says the same."""
     score: str | None
     error: str | None
     explanation: str | None
@@ -128,7 +128,7 @@ def describe_evaluation(evaluation: Evaluation) -> ShownEvaluation:
         label=None if evaluation.nothing_to_check else evaluation.label,
         score=None if evaluation.score is None else f"score {evaluation.score:.2f}",
         error=evaluation.error,
-        # Where nothing was decided, both say why.
+        # In an undetermined evaluation, both give the same reason.
         explanation=None if evaluation.explanation == evaluation.error else evaluation.explanation,
         cost=usage_line(evaluation.usage),
     )
@@ -136,51 +136,51 @@ def describe_evaluation(evaluation: Evaluation) -> ShownEvaluation:
 
 @dataclass(frozen=True)
 class ShownAttempt:
-    """One answer of a run: how it came about, and whether it was let through."""
+    """Hold an attempt to show: how the answer was made, and its verdict."""
 
     attempt: Attempt
     title: str
-    """Which of the run's answers it is."""
+    """A title such as "Answer 1 of 2"."""
     look: Look
     came: str | None
-    """What the guard did before it, in a sentence; None of a first answer."""
+    """A sentence on what the guard did before this answer; None for the first answer."""
     cost: str
     removed: tuple[str, ...]
-    """What the guard took out for it, in order."""
+    """The texts that the guard took out to make this answer, in order."""
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a guard's call ended."""
+    """Describe how a guard's call ended."""
 
     look: Look
     why: tuple[str, ...]
-    """The reason, the limit that was reached, the error of a repair: those that there are."""
+    """The reason, the limit that was reached and the error of a repair, as far as they exist."""
 
 
 @dataclass(frozen=True)
 class ShownRun:
-    """A run, or a guard's call."""
+    """Hold a run, or a guard's call, to show."""
 
     attempts: tuple[ShownAttempt, ...]
     ending: Ending | None
-    """None where no guard had a say."""
+    """How the guard's call ended; None if there was no guard."""
     cost: str
     about: tuple[str, ...] = ()
-    """Its name and its model, where they are known."""
+    """The name and the model of the run, if they are known."""
     facts: tuple[tuple[str, str], ...] = ()
-    """What else is known of it, each under its name."""
+    """Other facts about the run, as pairs of a name and a value."""
 
 
 def describe_trace(trace: Trace) -> ShownRun:
-    """Describe a guard's call."""
+    """Describe a guard's call by its trace."""
     return ShownRun(
         tuple(_attempts(trace.attempts)), _ending(trace), _cost(trace.usage, trace.seconds)
     )
 
 
 def describe_record(record: Record) -> ShownRun:
-    """Describe a run."""
+    """Describe a run by its record."""
     guarded = record.outcome is not None or record.reason is not None or len(record.attempts) > 1
     facts: list[tuple[str, str | None]] = [
         ("run", record.id),
@@ -209,7 +209,7 @@ def _attempts(attempts: Sequence[Attempt]) -> Iterator[ShownAttempt]:
             look=verdict_look(attempt.verdict),
             came=what_the_guard_did(attempt) if number > 1 else None,
             cost=usage_line(attempt.usage),
-            # An answer that was made of one before has what was taken out of that one too.
+            # An answer that was made of an earlier answer lists that answer's removed texts first.
             removed=removed[len(before) :] if removed[: len(before)] == before else removed,
         )
         before = removed
@@ -222,11 +222,12 @@ def _ending(call: Trace | Record) -> Ending:
 
 
 def trusted(attempt: Attempt, redacted: bool | None) -> int | None:
-    """How much of an answer's begin is as it was judged; None for all of it.
+    """Return the length of an answer's unchanged beginning, where offsets still fit; None for all.
 
     Args:
-        attempt: The answer.
-        redacted: Of the record that it is in; None where no text was changed.
+        attempt: The attempt with the answer.
+        redacted: `Record.redacted` of the attempt's record; None if the attempt is not from a
+            record, so that no text was changed.
     """
     if redacted is None:
         return None
@@ -235,9 +236,10 @@ def trusted(attempt: Attempt, redacted: bool | None) -> int | None:
 
 
 def cited_of(record: Record) -> Attempt | None:
-    """The answer that left a guard, to be shown with its sources.
+    """Return the attempt that left a guard with a passed answer, to show it with its sources.
 
-    None where no guard was, and where the places of claims are those in another text.
+    Return None if there was no guard, if the answer did not pass, or if the answer was redacted so
+    that offsets do not fit.
     """
     last = record.attempts[-1]
     guarded = record.outcome is not None and trusted(last, record.redacted) is None
@@ -245,7 +247,7 @@ def cited_of(record: Record) -> Attempt | None:
 
 
 def usage_line(usage: Usage) -> str:
-    """What it cost: calls, tokens, seconds."""
+    """Return a line with the calls, tokens and seconds of a usage."""
     cached = f" ({usage.cached:,} more answered from a cache)" if usage.cached else ""
     calls = "1 call" if usage.calls == 1 else f"{usage.calls:,} calls"
     return (

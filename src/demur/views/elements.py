@@ -1,4 +1,4 @@
-"""HTML elements: the one place where text becomes HTML."""
+"""Make HTML elements; text becomes HTML nowhere else."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from demur._text import harmless
 
 
 class Element(Markup):
-    """HTML that was made here.
+    """Mark HTML that this module made.
 
-    `Markup` alone would not do: a text of somebody else's can be one, and would not be escaped.
+    `Markup` alone is not enough: a text from elsewhere may be a `Markup`, and would not be escaped.
     """
 
     __slots__ = ()
@@ -24,11 +24,12 @@ def element(name: str, /, *content: str | None, **attributes: str | None) -> Ele
     """Make one element.
 
     Args:
-        name: Of the element; ours, as are the attributes' names.
-        content: Elements and texts in order; None is left out. Whatever is no `Element` is text: it
-            is escaped, and its control characters are made visible.
-        attributes: Escaped likewise; None is left out. `class_` is `class`, `data_claim` is
-            `data-claim`.
+        name: The name of the element. It is not escaped, so it must be a constant, as must the
+            names of attributes.
+        content: Elements and texts in order; None is left out. A value that is not an `Element` is
+            a text: it is escaped, and its control characters are made visible.
+        attributes: The attributes, whose values are escaped in the same way; None is left out.
+            `class_` stands for `class`, and `data_claim` for `data-claim`.
     """
     opened = chain.from_iterable(
         (" ", key.rstrip("_").replace("_", "-"), '="', _shown(value), '"')
@@ -39,12 +40,12 @@ def element(name: str, /, *content: str | None, **attributes: str | None) -> Ele
 
 
 def joined(*content: str | None) -> Element:
-    """Elements and texts one after the other."""
+    """Join elements and texts."""
     return Element("".join(_shown(part) for part in content if part is not None))
 
 
 def separated(content: Iterable[str | None], by: str) -> Element:
-    """Elements and texts with a text between them; None and empty ones are left out."""
+    """Join elements and texts with a text between them; None and empty parts are left out."""
     parts = [part for part in content if part]
     return joined(
         *chain.from_iterable((by, part) if at else (part,) for at, part in enumerate(parts))
@@ -54,12 +55,12 @@ def separated(content: Iterable[str | None], by: str) -> Element:
 def _shown(text: str) -> str:
     if isinstance(text, Element):
         return str.__str__(text)
-    # A plain string, whatever class of string it was.
+    # A plain str: a subclass may have methods of its own.
     return str.__str__(escape(harmless(str.__str__(text))))
 
 
 def prefix_of(parts: Iterable[str | None]) -> str:
-    """What the ids of a view begin with: another one for other content, the same in each run."""
+    """Return a prefix for the ids of a view: the same for the same content, else another one."""
     digest = hashlib.sha256()
     for part in parts:
         text = b"-" if part is None else b"+" + part.encode("utf-8", "surrogatepass")

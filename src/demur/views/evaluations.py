@@ -1,4 +1,4 @@
-"""What one evaluator found."""
+"""Show one evaluation."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from demur.views.words import Look
 
 
 def evaluation_html(evaluation: Evaluation) -> Element:
-    """An evaluation by itself: verdict, score, explanation, the claims with their evidence, cost.
+    """Show an evaluation: finding, score, explanation, claims with their evidence, and cost.
 
-    It knows neither the answer nor the references, so that nothing is highlighted in them.
+    An evaluation holds neither the answer nor the references, so nothing is highlighted in them.
     """
     view = View(prefix_of(("evaluation", repr(evaluation))))
     (claims,) = numbered((evaluation,))
@@ -24,13 +24,13 @@ def evaluation_html(evaluation: Evaluation) -> Element:
 def evaluation_block(
     evaluation: Evaluation, claims: Sequence[Numbered], view: View, which: str = ""
 ) -> Element:
-    """An evaluation as part of a view.
+    """Show an evaluation as a part of a view.
 
     Args:
-        evaluation: What was found.
+        evaluation: The evaluation.
         claims: Its claims with their numbers.
-        view: Of the answer.
-        which: Tells it from others by the same evaluator, such as "1 of 3".
+        view: The ids and names of the answer's view.
+        which: A text such as "1 of 3", if the evaluator has several evaluations.
     """
     shown = describe_evaluation(evaluation)
     return element(
@@ -52,7 +52,7 @@ def evaluation_block(
 
 
 def pill(look: Look) -> Element:
-    """A verdict as a sign and a word."""
+    """Show a verdict as a sign and a word."""
     sign = element("span", look.sign, class_="demur-sign", aria_hidden="true")
     return element("span", joined(sign, " ", look.word), class_=f"demur-label {look.css}")
 

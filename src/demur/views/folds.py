@@ -1,22 +1,22 @@
-"""Long texts: whole, with what nobody asks for at once folded."""
+"""Fold the parts of long texts that are not needed at first sight."""
 
 from __future__ import annotations
 
 from demur.views.elements import Element, element
 
 _LONGEST = 600
-"""Characters up to which a text is never folded."""
+"""The number of characters up to which a text is never folded."""
 _KEPT = 240
-"""Characters that are shown beside a fold."""
+"""The number of characters that are shown beside a fold."""
 
 
 def folded(text: str, *, head: bool = True, tail: bool = False) -> list[str]:
-    """The text and, where it is long, a fold in it, to open by a click.
+    """Return the text in parts; a long text has a fold, which opens by a click.
 
     Args:
-        text: What to show.
-        head: Show how it begins.
-        tail: Show how it ends.
+        text: The text to show.
+        head: Whether to show the beginning in front of the fold.
+        tail: Whether to show the end behind the fold.
     """
     if len(text) <= _LONGEST:
         return [text]
@@ -26,13 +26,13 @@ def folded(text: str, *, head: bool = True, tail: bool = False) -> list[str]:
 
 
 def fold(summary: str, *content: str) -> Element:
-    """Something to open by a click."""
+    """Make a fold, which opens by a click on its summary."""
     head = element("summary", summary)
     return element("details", head, *content, class_="demur-fold")
 
 
 def shortened(text: str, longest: int = 300) -> str:
-    """For a tooltip: its begin and end."""
+    """Shorten a text for a tooltip to its beginning and its end."""
     if len(text) <= longest:
         return text
     half = longest // 2
@@ -40,7 +40,7 @@ def shortened(text: str, longest: int = 300) -> str:
 
 
 def _after_word(text: str, at: int) -> int:
-    """The first place after white space from `at` on, unless it is far away."""
+    """Return the first offset from `at` on that follows white space, or `at` if none is near."""
     for place in range(at, at + _KEPT // 2):
         if text[place].isspace():
             return place + 1
@@ -48,7 +48,7 @@ def _after_word(text: str, at: int) -> int:
 
 
 def _before_word(text: str, at: int) -> int:
-    """The last place before white space down from `at`, unless it is far away."""
+    """Return the last offset up to `at` that has white space, or `at` if none is near."""
     for place in range(at, at - _KEPT // 2, -1):
         if text[place].isspace():
             return place

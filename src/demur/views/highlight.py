@@ -1,4 +1,4 @@
-"""A text cut into pieces, so that spans which overlap can each be shown."""
+"""Cut a text into pieces, so that overlapping spans can be shown."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ from unicodedata import category
 
 _JOINER = "\u200d"
 _LONGEST_SIGN = 32
-"""Characters; a text of accents alone is no sign."""
+"""The most characters of a sign; a longer run of accents is not taken for a sign."""
 
 
 class Segment(NamedTuple):
-    """A piece of a text."""
+    """Hold a piece of a text, and the spans that cover it."""
 
     text: str
-    """Not empty."""
+    """The text of the piece, not empty."""
     members: tuple[int, ...]
-    """The spans that cover it, in ascending order, each once."""
+    """The members whose spans cover the piece, in ascending order, each once."""
 
 
 def segments(text: str, spans: Sequence[tuple[int, int, int]]) -> list[Segment]:
-    """Cut `text` where one of `spans` begins or ends.
+    """Cut `text` at every place where a span begins or ends.
 
     Args:
-        text: What is cut.
-        spans: `(start, end, member)`, half-open, in any order; they may overlap and nest, and a
-            member may have several. One that is empty, or that is not in the text, is left out
-            whole: its offsets are those of another text, so no part of it can be right. One that
-            begins or ends within a letter and its accents, or within an emoji, gets all of it.
+        text: The text to cut.
+        spans: Tuples `(start, end, member)`, half-open, in any order. Spans may overlap and nest,
+            and a member may have several. A span that is empty or reaches beyond the text is left
+            out: its offsets belong to another text. A span that begins or ends inside a letter with
+            accents, or inside an emoji, is extended to cover it completely.
 
     Returns:
-        The pieces in order; together they are the text, and no two neighbours have equal members.
+        The pieces in order. Joined, they are the text. Neighbours have different members.
     """
     begin: dict[int, list[int]] = {}
     finish: dict[int, list[int]] = {}
@@ -58,7 +58,7 @@ def segments(text: str, spans: Sequence[tuple[int, int, int]]) -> list[Segment]:
 
 
 def _whole(text: str, at: int, step: int) -> int:
-    """`at`, moved out of a sign that several characters make: apart, they are shown otherwise."""
+    """Move `at` out of a sign that consists of several characters, which must stay together."""
     for _ in range(_LONGEST_SIGN):
         if not 0 < at < len(text) or not _belongs(text[at - 1], text[at]):
             break
@@ -70,6 +70,6 @@ def _belongs(before: str, after: str) -> bool:
     return (
         category(after).startswith("M")
         or _JOINER in (before, after)
-        or "\U0001f3fb" <= after <= "\U0001f3ff"  # the colour of a skin
+        or "\U0001f3fb" <= after <= "\U0001f3ff"  # the skin tone of an emoji
         or (before, after) == ("\r", "\n")
     )

@@ -1,4 +1,4 @@
-"""A text with marks in it: claims in an answer, evidence in a reference."""
+"""Mark places in a text: claims in an answer, evidence in a reference."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ _MOST_TIPS = 8
 
 
 class Mark(NamedTuple):
-    """One place to highlight."""
+    """Describe one place to highlight."""
 
     start: int
     end: int
-    """Half-open, in the text."""
+    """The end of the half-open span in the text."""
     number: int
-    """Of the claim."""
+    """The number of the claim."""
     look: Look
     id: str
     note: str
-    """The id that the number behind the place leads to: the claim in the list."""
+    """The id of the claim in the list, which the number behind the place links to."""
     target: str | None = None
-    """The id that the place itself leads to."""
+    """The id that the place itself links to."""
     tip: str | None = None
-    """What hovering tells."""
+    """The tooltip of the place."""
 
 
 def marked(text: str, marks: Sequence[Mark], *, fold: bool = False) -> list[str]:
-    """The text with its marks, in elements and plain strings.
+    """Return the text with its marks, as elements and plain strings.
 
-    Where marks overlap, a piece looks and leads as the worst of them; behind the end of each is its
-    number, which leads to its claim, so that all can be reached. The tab key stops once at each
-    mark and at each number.
+    Where marks overlap, a piece has the look and the link of the worst mark. The number of each
+    claim follows the end of its mark and links to the claim, so that all claims can be reached. The
+    tab key stops once at each mark and at each number.
 
     Args:
-        text: What is marked. A mark that is not in it is left out.
-        marks: In any order.
-        fold: Fold what is long and not marked.
+        text: The text. A mark outside it is left out.
+        marks: The marks, in any order.
+        fold: Whether to fold long parts that have no marks.
     """
     marks = sorted(marks)
     pieces = segments(text, [(mark.start, mark.end, at) for at, mark in enumerate(marks)])
@@ -51,7 +51,7 @@ def marked(text: str, marks: Sequence[Mark], *, fold: bool = False) -> list[str]
     shown: list[str] = []
     for at, (part, members) in enumerate(pieces):
         if not members:
-            # Beside a mark it is shown, and the begin of a text without any.
+            # The text beside a mark stays visible, as does the beginning of a text without marks.
             alone, final = len(pieces) == 1, at == len(pieces) - 1
             shown += folded(part, head=at > 0 or alone, tail=not final) if fold else [part]
             continue
@@ -85,7 +85,7 @@ def _piece(
 
 
 def _tips(over: Sequence[Mark]) -> str | None:
-    """What hovering tells of the claims over a piece: of many the first, else it would be huge."""
+    """Return the tooltip of the claims over a piece; of many claims, it shows only the first."""
     tips = [mark.tip for mark in over if mark.tip]
     more = len(tips) - _MOST_TIPS
     return "\n".join([*tips[:_MOST_TIPS], *([f"and {more:,} more"] if more > 0 else [])]) or None

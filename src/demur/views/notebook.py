@@ -1,4 +1,4 @@
-"""What a notebook is given: the style sheet, and then the view."""
+"""Make the HTML that a notebook shows: the style sheet, and then the view."""
 
 from __future__ import annotations
 
@@ -18,12 +18,15 @@ from demur.views.traces import record_html, trace_html
 
 @singledispatch
 def notebook_html(value: object) -> str:
-    """How a notebook shows a value, by itself.
+    """Return the HTML that a notebook shows for a value.
 
     Raises:
-        TypeError: There is no view of such a value.
+        TypeError: There is no view for a value of this type.
     """
-    raise TypeError(f"there is no view of a {type(value).__name__}")
+    raise TypeError(
+        "expected an Evaluation, Attempt, Trace, Record or Guarded to show, got "
+        f"{type(value).__name__}"
+    )
 
 
 @notebook_html.register
@@ -48,10 +51,10 @@ def _(value: Record) -> str:
 
 @notebook_html.register(Guarded)
 def _(value: Guarded[object]) -> str:
-    # The trace, and the output where it is none of its answers.
+    # The trace, and the output if it differs from the last answer.
     try:
         output = find_answer(value.output).text
-    except DemurError:  # found by a reader of the guard's own; the trace has the answer
+    except DemurError:  # only the guard's `answer` argument finds it; the trace has the answer
         output = None
     return _alone(trace_html(value.trace, output))
 

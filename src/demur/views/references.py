@@ -1,4 +1,4 @@
-"""The references of an answer, with the evidence marked."""
+"""Show the references of an answer, with the evidence marked."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from demur.views.words import label_look
 def places_of(
     claims: Sequence[Numbered], contexts: Sequence[Document]
 ) -> dict[tuple[int, int], Place]:
-    """Where each claim's pieces of evidence stand, by the claim's number and the evidence's index.
+    """Return the places of evidence in the references, by claim number and index of the evidence.
 
-    Left out is what does not stand there: evidence from `Sample.reference`, which attempts do not
-    keep, and texts that were changed before they were kept (offsets are those in the originals).
+    Evidence that is not in the references is left out. It may come from `Sample.reference`, which
+    attempts do not keep, or from a text that was redacted before it was stored.
     """
     texts = [context.page_content for context in contexts]
     places: dict[tuple[int, int], Place] = {}
@@ -28,7 +28,7 @@ def places_of(
                 continue
             text, start = texts[evidence.context], evidence.span.start
             if text[start : evidence.span.end] != evidence.text:
-                # A credential taken out before it has moved it.
+                # A credential in front of it, which was replaced, may have moved it.
                 start = text.find(evidence.text)
                 if start < 0 or text.find(evidence.text, start + 1) >= 0:
                     continue
@@ -43,13 +43,13 @@ def reference_list(
     view: View,
     new: Container[int] = (),
 ) -> Element | None:
-    """Each reference; what of it is long and no evidence is folded. None where there are none.
+    """Show each reference, with long parts folded that are not evidence; return None without any.
 
     Args:
         contexts: The references.
         claims: All claims of the answer.
-        view: Of the answer.
-        new: Indices of the references that an earlier attempt had not.
+        view: The ids and names of the answer's view.
+        new: The indices of the references that the attempt before did not have.
     """
     if not contexts:
         return None

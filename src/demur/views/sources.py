@@ -1,6 +1,6 @@
-"""What a reader is shown of an answer's sources: HTML and terminal render the same.
+"""Describe an answer's sources for its readers, for HTML and the terminal alike.
 
-Nothing of it is kept in a trace or a record: it follows from the attempt.
+The description follows from an attempt, so traces and records do not store it.
 """
 
 from __future__ import annotations
@@ -15,49 +15,49 @@ from demur.edits import Citation, Place, cited, places_of
 from demur.guard import Attempt
 
 _NAMES = {"code": "block of code"}
-"""What parts of an answer are called, where their kind is no name."""
+"""The names of the kinds of parts, if the kind itself is not a good name."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of an answer that rests on sources."""
+    """Describe a part of an answer that has sources."""
 
     at: int
-    """Where its marks go."""
+    """The offset in the text where the marks go."""
     name: str
-    """What it is called in the answer: "sentence 1", or the path of a value."""
+    """The name of the part: "sentence 1", or the path of a value."""
     quotes: Mapping[int, Sequence[str]]
-    """The passages that it rests on, by the number of the source."""
+    """The passages that support the part, by the number of the source."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A document that an answer rests on."""
+    """Describe a document that supports an answer."""
 
     number: int
     title: str
     url: str | None
-    """An http or https address; None where the document has none."""
+    """The document's http or https address; None if it has none."""
     quotes: Sequence[str]
-    """The passages, each once, in the order in which the answer needs them."""
+    """The passages, each once, in the order in which the answer uses them."""
     paths: Sequence[str] = ()
-    """The values of a structured answer that rest on it; empty in prose."""
+    """The paths of the values that it supports in a structured answer; empty for prose."""
 
 
 @dataclass(frozen=True)
 class Sourced:
-    """An answer with its sources."""
+    """Hold an answer with its sources."""
 
     text: str
-    """Without the citations that the answer had of its own, for which nobody vouches."""
+    """The answer without the chain's own citations, which may be wrong."""
     parts: Sequence[Part] = ()
-    """Those with a source, in order."""
+    """The parts that have a source, in order."""
     sources: Sequence[Source] = ()
-    """By number; a document that nothing rests on is none."""
+    """The sources, sorted by number; a document that supports nothing is not a source."""
 
 
 def sourced(attempt: Attempt) -> Sourced:
-    """The answer of an attempt with the documents that its sentences rest on."""
+    """Return the answer of an attempt with the documents that support its sentences."""
     answer = attempt.answer
     left = cited(answer, places_of(answer), attempt.evaluations, attempt.contexts, "list")
     if not left.citations:
@@ -70,7 +70,7 @@ def sourced(attempt: Attempt) -> Sourced:
 
 
 def marked(attempt: Attempt) -> str:
-    """The same text with marks such as [1]; of a structured answer without."""
+    """Return the answer of an attempt with marks such as [1]; a structured answer gets no marks."""
     answer = attempt.answer
     parts = places_of(answer)
     return cited(answer, parts, attempt.evaluations, attempt.contexts, "numbers").text
@@ -117,7 +117,7 @@ def _names(known: Sequence[Place]) -> Iterator[str]:
 
 
 def _behind(text: str, end: int, is_code: bool) -> int:
-    """Where marks go: behind what encloses a value or a block of code."""
+    """Return the offset for marks: behind the quotes of a value, or behind a block of code."""
     if is_code:
         closing = text.find("\n", end) + 1
         behind = text.find("\n", closing) if closing else end

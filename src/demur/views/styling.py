@@ -1,4 +1,4 @@
-"""The style sheet of the views."""
+"""Load the style sheet of the views."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from demur.views.elements import Element, element, joined
 
 @cache
 def stylesheet() -> str:
-    """The CSS of every view: all of it under the class `demur`, so that it styles nothing else.
+    """Return the CSS of all views. Its rules apply to the class `demur` only.
 
-    A page needs it once. The class `demur-colors` alone sets the colours, as custom properties.
+    A page needs it once. The class `demur-colors` sets only the colours, as custom properties.
     """
     return resources.files("demur.views").joinpath("style.css").read_text(encoding="utf-8")
 
 
 def styled(view: Element) -> Element:
-    """A view with the style sheet in front of it, for a page that knows nothing of demur."""
-    # Ours, and without "</": an element of style has no escapes.
+    """Put the style sheet in front of a view, for a page that does not have it."""
+    # The style sheet is demur's own, and has no "</": a style element cannot escape it.
     return joined(element("style", Element(stylesheet())), view)

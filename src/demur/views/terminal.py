@@ -1,7 +1,7 @@
-"""How an evaluation and a run look on a terminal, and in a pipe.
+"""Print evaluations and runs to a terminal or a pipe.
 
-The text of answers, references and models is anybody's: nothing of it reaches the terminal as
-markup or as a control character.
+Texts of answers, references and models may hold anything. None of them reaches the terminal as
+markup or as control characters.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from demur.views.words import Look
 
 _LONGEST_QUOTE = 320
 _COLOURS = {"good": "green", "doubt": "yellow", "bad": "red", "open": "magenta"}
-"""By the kind of a look."""
+"""The colours by `Look.kind`."""
 
 
 def colour(look: Look) -> str:
-    """The terminal's colour of a look."""
+    """Return the name of the terminal colour for a look."""
     return _COLOURS[look.kind]
 
 
@@ -46,10 +46,10 @@ def show(console: Console, evaluation: Evaluation, names: Sequence[str] = ()) ->
     """Print claims, verdict and usage: a table on a terminal, whole lines in a pipe.
 
     Args:
-        console: Where to.
-        evaluation: What was found.
-        names: What to call each reference: `reference 1` and so on where there is none, and nothing
-            where it is empty.
+        console: The console to print to.
+        evaluation: The evaluation.
+        names: The name of each reference. A reference without a name here is called `reference 1`
+            and so on; a reference whose name is empty is not named at all.
     """
     claims = [describe_claim(claim, names) for claim in evaluation.claims]
     if not console.is_terminal:
@@ -86,7 +86,7 @@ def _table(claims: Sequence[ShownClaim]) -> Table:
 
 
 def _evidence(claim: ShownClaim, longest: int | None = None) -> Iterator[str]:
-    """What decided a claim, or why nothing did; then the quantities that are missing."""
+    """Yield the evidence of a claim, or why it has no label; then the missing quantities."""
     if claim.error is not None:
         yield one_line(claim.error)
     for quote in claim.quotes:
@@ -104,7 +104,7 @@ def _quoted(quote: Quote, longest: int | None) -> str:
 
 
 def show_run(console: Console, record: Record) -> None:
-    """Print all that is known of a run."""
+    """Print a run with all its attempts and facts."""
     shown = describe_record(record)
     _head(console, record)
     for name, value in shown.facts[1:]:  # the first is the run's id
@@ -135,7 +135,7 @@ def show_run(console: Console, record: Record) -> None:
 
 
 def show_sources(console: Console, attempt: Attempt) -> None:
-    """Print the sources of an answer that passed, each with its quotes; nothing if it has none."""
+    """Print the sources of an answer, each with its quotes; nothing if the answer did not pass."""
     if attempt.verdict == "passed":
         for source in sourced(attempt).sources:
             _source(console, source)
@@ -151,7 +151,7 @@ def _source(console: Console, source: Source) -> None:
 
 
 def show_worst(console: Console, record: Record, evaluator: str | None) -> None:
-    """Print a run's first answer, with the claims against it, as one evaluator or all found."""
+    """Print a run's first answer, and the unsupported claims that one evaluator, or all, found."""
     attempt = record.attempts[0]
     _head(console, record)
     _answer(console, attempt)
@@ -163,7 +163,7 @@ def show_worst(console: Console, record: Record, evaluator: str | None) -> None:
 
 
 def _against(evaluation: Evaluation) -> Evaluation:
-    """The evaluation with the claims that do not hold, the refuted ones first."""
+    """Return the evaluation with only its unsupported claims, the contradicted ones first."""
     order = (ClaimLabel.CONTRADICTION, ClaimLabel.NEUTRAL)
     claims = [claim for label in order for claim in evaluation.claims if claim.label is label]
     return evaluation.model_copy(update={"claims": tuple(claims)})
@@ -189,7 +189,7 @@ def _evaluations(console: Console, attempt: Attempt, evaluations: Sequence[Evalu
 
 
 def _block(console: Console, head: str, text: str) -> None:
-    """A text of several lines."""
+    """Print a text that may have several lines."""
     first, *rest = harmless(text).split("\n")
     say(console, head, first, style="dim")
     for more in rest:
@@ -201,7 +201,7 @@ def _say(console: Console, head: str, tail: str = "", style: str = "") -> None:
 
 
 def say(console: Console, head: str, tail: str = "", *, style: str = "") -> None:
-    """Print a line of harmless text, `head` in a style. In a pipe it is never wrapped."""
+    """Print a line of harmless text with a styled `head`; in a pipe, it is never wrapped."""
     line = Text(head, style=style)
     if tail:
         line = Text.assemble(line, "  ", tail)

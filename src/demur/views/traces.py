@@ -1,4 +1,4 @@
-"""What a guard did, attempt by attempt, and what was kept of a run."""
+"""Show the trace of a guarded call, attempt by attempt, and the record of a run."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from demur.views.folds import fold
 
 
 def trace_html(trace: Trace, output: str | None = None) -> Element:
-    """A guarded call: how it ended and why, its attempts in order, what it cost.
+    """Show a guarded call: how it ended and why, its attempts in order, and its cost.
 
-    Where the guard shows what the answer rests on, the answer is shown as a reader sees it first.
+    If the guard cites sources, the view shows the answer as readers see it before the attempts.
 
     Args:
-        trace: What the guard did.
-        output: What it returned, where that is known; shown if it is not the last answer.
+        trace: The trace of the call.
+        output: The text that the guard returned, if it is known. It is shown if it differs from the
+            last answer.
     """
     shown = describe_trace(trace)
     reader = reader_view(trace)
@@ -48,12 +49,11 @@ def trace_html(trace: Trace, output: str | None = None) -> Element:
 
 
 def record_html(record: Record) -> Element:
-    """A run: what it was, and its attempts as in `trace_html`.
+    """Show a run: its facts, and its attempts as `trace_html` shows them.
 
-    A guard's answer that passed is shown with its sources too, folded.
-
-    Of a record whose texts were changed before they were kept, claims are not highlighted in the
-    answer: offsets are those in the originals.
+    If a guard's answer passed, a fold shows it with its sources too. If the texts of the record
+    were redacted, claims are not highlighted in the answer, since offsets refer to the original
+    texts.
     """
     shown = describe_record(record)
     cited = cited_of(record)
@@ -85,7 +85,7 @@ def _ending(ending: Ending | None) -> Element | None:
 def _attempts(
     attempts: Sequence[ShownAttempt], salt: str, redacted: bool | None = None
 ) -> Iterator[Element]:
-    """`redacted`: of a record; None where no text was changed."""
+    """Yield the views of attempts; `redacted` is `Record.redacted`, or None for a trace."""
     before: Attempt | None = None
     for number, shown in enumerate(attempts, 1):
         attempt = shown.attempt
@@ -109,7 +109,7 @@ def _attempts(
 
 
 def _came(shown: ShownAttempt, feedback: Feedback | None) -> Element:
-    """What the guard did before a later answer."""
+    """Show what the guard did before a later answer."""
     return element(
         "div",
         element("p", shown.came),
@@ -136,7 +136,7 @@ def _titled(title: str, text: str) -> Element:
 
 
 def _time(time: datetime) -> Element:
-    # Not by %Z, which fails where the zone's name is no plain text.
+    # `%Z` fails if the name of the time zone has characters that cannot be encoded.
     shown = f"{time:%Y-%m-%d %H:%M:%S} {time.tzname()}"
     return element("time", shown, datetime=time.isoformat())
 

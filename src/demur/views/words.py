@@ -1,4 +1,4 @@
-"""What labels, verdicts and endings are called, and how they look: a word, a sign, a colour."""
+"""Give labels, verdicts and outcomes their look: a word, a sign and a colour."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from demur.schema import Category, Claim, ClaimLabel, Failure, Finding
 
 
 class Look(NamedTuple):
-    """How something is told at a glance; no part of it stands alone."""
+    """Describe a look. Its parts are always shown together, so that no colour has to be seen."""
 
     word: str
     sign: str
@@ -19,7 +19,7 @@ class Look(NamedTuple):
 
     @property
     def css(self) -> str:
-        """The class of CSS."""
+        """Return the CSS class of the look."""
         return f"demur-{self.kind}"
 
 
@@ -82,41 +82,41 @@ _CATEGORIES = {
 
 
 def failure_words(failure: Failure) -> str:
-    """What is wrong with an answer, in words."""
+    """Return what a failure says is wrong with an answer, in words."""
     return _FAILURES[failure]
 
 
 def category_words(category: Category) -> str:
-    """What a category of hallucinations is called."""
+    """Return the words for a category of hallucination."""
     return _CATEGORIES[category]
 
 
 def claim_look(claim: Claim) -> Look:
-    """By the claim's label."""
+    """Return the look of a claim, by its label."""
     return _UNLABELLED if claim.label is None else _LABELS[claim.label]
 
 
 def label_look(label: str) -> Look:
-    """By the label."""
+    """Return the look of a label."""
     return _LABELS[label]
 
 
 def severity(look: Look) -> int:
-    """0 for what a reader has to see before all else."""
+    """Return the rank of a look by urgency: 0 is the look that readers must see first."""
     return _WORST_FIRST.index(look.kind)
 
 
 def verdict_look(verdict: Verdict | Finding) -> Look:
-    """By the verdict on an answer, or what an evaluator found of it."""
+    """Return the look of a verdict or of an evaluator's finding."""
     return _VERDICTS[verdict]
 
 
 def outcome_look(outcome: str | None) -> Look:
-    """By how a guard's call ended; None where it did not come to its end."""
+    """Return the look of an outcome; None stands for a call that did not finish."""
     return _CUT_SHORT if outcome is None else _OUTCOMES[outcome]
 
 
 def what_the_guard_did(attempt: Attempt) -> str:
-    """How a later answer came about, in a sentence."""
+    """Return a sentence that says how a later answer came about."""
     did = _RECOVERIES.get(attempt.recovery or "regenerate", f"recovered by {attempt.recovery}")
     return f"The guard {did}; {_ORIGINS[attempt.origin]}."

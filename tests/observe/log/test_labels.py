@@ -99,7 +99,7 @@ def test_an_exported_table_with_one_more_column(tmp_path: Path) -> None:
         ("id,hallucinated\na,maybe\n", "line 2: hallucinated is 'maybe', which is neither true"),
         ("id,hallucinated\n,true\n", "line 2: its id is ''"),
         ("id,hallucinated\na,true\na,false\n", "line 3: hallucinated of 'a' is False here and Tr"),
-        ('{"id": "a", "hallucinated": true}\nnonsense\n', "line 2: it is 'nonsense'"),
+        ('{"id": "a", "hallucinated": true}\nnonsense\n', "line 2: the row is 'nonsense'"),
         ('{"id": "a", "hallucinated": 2}', "line 1: hallucinated is 2"),
         ('{"id": true, "hallucinated": true}', "line 1: its id is True"),
         ('{"id": ["a"], "hallucinated": true}', "line 1: its id is"),
@@ -138,5 +138,5 @@ def test_a_long_answer_in_the_table(tmp_path: Path) -> None:
 
 def test_json_too_deep_to_be_read(tmp_path: Path) -> None:
     deep = "[" * 100_000 + "]" * 100_000
-    with pytest.raises(LogError, match="line 1: it is"):
+    with pytest.raises(LogError, match="line 1: the row is"):
         read_labels(_file(tmp_path, f'{{"id": {deep}, "hallucinated": true}}\n'))

@@ -93,7 +93,7 @@ def test_whatever_is_cut_off_all_whole_lines_are_there(
     whole_lines = sum(size > sum(ends[: at + 1]) + at for at in range(3))
     torn = size - sum(ends[:expected]) - whole_lines > 0
     if torn and not expected:
-        with pytest.raises(LogError, match="is no log: line 1"):
+        with pytest.raises(LogError, match="is not a log: line 1"):
             open_log(path)
         return
     with open_log(path) as log:
@@ -116,11 +116,11 @@ def test_what_is_asked_need_not_be_read_to_its_end(form: str, tmp_path: Path, re
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"one line\nof text\n", "is no log: line 1"),
-        (b'{"key": "x", "evaluation": {}}\n', "is no log: line 1"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "is no log"),
-        (b"\x1f\x8b\x08 gzip\n", "is no log"),
-        (b"x\n" * 1000, "is no log: line 1"),
+        (b"one line\nof text\n", "is not a log: line 1"),
+        (b'{"key": "x", "evaluation": {}}\n', "is not a log: line 1"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "is not a log"),
+        (b"\x1f\x8b\x08 gzip\n", "is not a log"),
+        (b"x\n" * 1000, "is not a log: line 1"),
         (b"SQLite format 3\0" + b"\1" * 4080, "cannot be read"),
         (b"SQLite format 3\0", "cannot be read"),
     ],
@@ -145,8 +145,8 @@ def test_a_folder_and_a_missing_file_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pragmas", "said"),
     [
-        ("", "something else"),
-        (f"pragma application_id = {APPLICATION + 1}; pragma user_version = 1", "else"),
+        ("", "another program"),
+        (f"pragma application_id = {APPLICATION + 1}; pragma user_version = 1", "another program"),
         (f"pragma application_id = {APPLICATION}; pragma user_version = 9", "version 9"),
     ],
 )

@@ -101,7 +101,7 @@ def test_a_damaged_trace_is_left_out_and_told(tmp_path: Path) -> None:
 def test_nothing_but_damaged_traces_is_an_error(tmp_path: Path) -> None:
     value = json.loads(JSON[0])
     del value["time"]
-    with pytest.raises(LogError, match=r"is no log: trace 1: time: Field required"):
+    with pytest.raises(LogError, match=r"is not a log: trace 1: time: Field required"):
         _of_which(json.dumps([value]), tmp_path)
 
 
@@ -116,7 +116,7 @@ def test_nothing_but_damaged_traces_is_an_error(tmp_path: Path) -> None:
 def test_other_json_is_no_log(tmp_path: Path, text: str) -> None:
     path = tmp_path / "other.json"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(LogError, match="is no log: line 1"):
+    with pytest.raises(LogError, match="is not a log: line 1"):
         open_log(path)
 
 
@@ -124,5 +124,5 @@ def test_a_log_of_damaged_records_is_not_taken_for_traces(tmp_path: Path) -> Non
     record = json.loads(guarded().as_json())
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps({**record, "more": 1}) + "\n", encoding="utf-8")
-    with pytest.raises(LogError, match=r"is no log: line 1: more"):
+    with pytest.raises(LogError, match=r"is not a log: line 1: more"):
         open_log(path)

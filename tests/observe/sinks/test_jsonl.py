@@ -84,7 +84,7 @@ def test_the_folder_is_the_one_that_the_process_began_in(
 def test_what_cannot_be_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(DemurError, match=r"No such file or directory.* in a folder that exists"):
         JSONLSink(tmp_path / "missing" / "scores.jsonl")
-    with pytest.raises(DemurError, match="expected a file, and it is none"):
+    with pytest.raises(DemurError, match="it is not a regular file"):
         JSONLSink(tmp_path)
     assert not [*tmp_path.iterdir()]
 

@@ -82,7 +82,7 @@ def test_while_the_server_is_away_records_go_to_a_file_and_then_to_it_again(
     assert len(held(url)) == 4
     (warning,) = [one for one in caplog.records if one.name == "demur.observe"]
     assert f"SQLSink('postgresql://127.0.0.1:{own.port}/" in warning.getMessage()
-    assert "does not take records" in warning.getMessage()
+    assert "does not accept records" in warning.getMessage()
     assert str(file) in warning.getMessage()
     said = caplog.text + file.name
     assert PASSWORD not in said
@@ -108,7 +108,7 @@ def test_a_database_that_was_emptied_has_its_tables_again(
 ) -> None:
     sink = SQLSink(url)
     postgres.ask("drop schema demur cascade", url)
-    with pytest.raises(DemurError, match=r"does not take a record: relation .* does not exist"):
+    with pytest.raises(DemurError, match=r"does not accept a record: relation .* does not exist"):
         sink.write(scored(id="1"))
     sink.write(scored(id="2"))
     assert held(url) == ["2"]
@@ -207,7 +207,7 @@ def test_a_url_as_a_path_is_told_without_its_password() -> None:
     mangled = Path("postgresql://me:hush@host/db")
     for do in (SQLSink, open_log, partial(ScoreCallbackHandler, echo)):
         given: Any = {"sink": mangled} if isinstance(do, partial) else {"where": mangled}
-        with pytest.raises((DemurError, ValueError), match="as a text") as error:
+        with pytest.raises((DemurError, ValueError), match="as a str") as error:
             do(**given)
         assert "hush" not in str(error.value)
 

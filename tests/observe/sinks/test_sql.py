@@ -282,6 +282,8 @@ def test_a_write_after_the_end_opens_it_anew(database: Database) -> None:
 @pytest.mark.parametrize("url", ["mysql://me:hush@host/db", "sqlite:///a.db", "HTTP://x/y"])
 def test_a_database_of_another_kind_is_refused(url: str) -> None:
     for do in (SQLSink, open_log):
-        with pytest.raises((ValueError, DemurError), match="is no log that demur knows") as error:
+        with pytest.raises(
+            (ValueError, DemurError), match="is not a log that demur can use"
+        ) as error:
             do(url)
         assert "hush" not in str(error.value)

@@ -80,7 +80,7 @@ def test_the_folder_is_the_one_that_the_process_began_in(
 def test_what_cannot_be_is_told_at_once(tmp_path: Path) -> None:
     with pytest.raises(DemurError, match=r"No such file or directory.* in a folder that exists"):
         SQLSink(tmp_path / "missing" / "scores.sqlite")
-    with pytest.raises(DemurError, match="expected a file, and it is none"):
+    with pytest.raises(DemurError, match="it is not a regular file"):
         SQLSink(tmp_path)
     assert not [*tmp_path.iterdir()]
 
@@ -116,7 +116,7 @@ def test_a_later_version_is_left_as_it_was(path: Path) -> None:
 )
 def test_a_file_that_is_no_database_is_left_as_it_was(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    refused(path, "no database of SQLite, or a damaged one")
+    refused(path, "is not a SQLite database, or is damaged")
 
 
 def refused(path: Path, why: str) -> None:
@@ -191,7 +191,7 @@ def test_another_file_in_its_place_is_an_error(path: Path) -> None:
     sink.close()
     path.unlink()
     path.write_bytes(b"no database" * 100)
-    with pytest.raises(ValueError, match="no database of SQLite"):
+    with pytest.raises(ValueError, match="is not a SQLite database"):
         sink.write(records.scored())
 
 

@@ -1,6 +1,6 @@
-"""What a log holds: opened, selected, summed up and exported. SQL may ask it the same.
+"""Open a log, select its runs, sum them up and export them.
 
-The tables are in `demur.observe.tables`.
+SQL can ask the same of the tables, which `demur.observe.tables` defines.
 """
 
 from demur.observe.log.answers import JudgedAnswer, LoggedAnswer, answered, judged
@@ -14,7 +14,7 @@ from demur.observe.log.selection import find, records, worst
 from demur.observe.log.totals import Group, Totals, summarise
 from demur.observe.places import database_of as database_of
 
-__all__ = [  # what is not named here serves other rooms, and is not promised
+__all__ = [  # the other names serve other rooms, and are not public
     "EVERY",
     "LABEL",
     "By",

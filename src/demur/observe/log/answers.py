@@ -1,4 +1,4 @@
-"""First answers: what evaluators say of them, and what people say."""
+"""Pair first answers with the evaluators' results and with people's labels."""
 
 from __future__ import annotations
 
@@ -17,49 +17,52 @@ from demur.schema import Evaluation, Finding
 
 @dataclass(frozen=True)
 class JudgedAnswer:
-    """What one evaluator says of one answer."""
+    """Hold the result of one evaluator for one answer."""
 
     parts: tuple[Evaluation, ...]
-    """One evaluation; several where it judged sentence by sentence, as the answer was streamed, or
-    where several evaluators have its name."""
+    """The evaluations, at least one. There are several if the evaluator judged a streamed answer
+    sentence by sentence, or if several evaluators have the same name."""
 
     @property
     def name(self) -> str:
-        """The evaluator's."""
+        """Return the evaluator's name."""
         return self.parts[0].name
 
     @property
     def finding(self) -> Finding:
-        """The worst."""
+        """Return the worst finding."""
         return min((part.finding for part in self.parts), key=WORST_FIRST.index)
 
     @property
     def score(self) -> float | None:
-        """The lowest."""
+        """Return the lowest score, or None if there is no score."""
         return min((part.score for part in self.parts if part.score is not None), default=None)
 
     @property
     def fingerprints(self) -> Mapping[str, str]:
-        """What the score depends on, see `Evaluation.fingerprints`."""
+        """Return the texts that identify what the score depends on (`Evaluation.fingerprints`)."""
         return next((part.fingerprints for part in self.parts if part.fingerprints), {})
 
     @property
     def namesakes(self) -> bool:
-        """Whether several evaluators of this name judged it: their scores cannot be told apart."""
+        """Return whether different evaluators with this name judged the answer.
+
+        Their scores cannot be told apart.
+        """
         own = self.fingerprints
-        # Of a fault there are none.
+        # An evaluation that failed with an error may have no fingerprints.
         return any(part.fingerprints not in ({}, own) for part in self.parts)
 
 
 @dataclass(frozen=True)
 class LoggedAnswer:
-    """A run, and what is said of its first answer: what the chain answers by itself."""
+    """Hold a run with the results for its first answer, which is the chain's own."""
 
     record: Record
     judged: tuple[JudgedAnswer, ...]
-    """One for each evaluator, in their order."""
+    """The result of each evaluator, in the evaluators' order."""
     hallucinated: bool | None
-    """What people say; None if nobody did."""
+    """Whether people labelled the answer as hallucinated; None without a label."""
 
 
 def answered(
@@ -68,14 +71,14 @@ def answered(
     last: int | None = None,
     labels: Mapping[str, bool] | None = None,
 ) -> Iterator[LoggedAnswer | Damaged]:
-    """The runs of a log with what is said of their first answers, oldest first.
+    """Yield the runs of a log with the results for their first answers, oldest run first.
 
     Args:
         log: The log.
-        filters: Which runs.
-        last: The newest so many only.
-        labels: By the runs' ids, whether the first answer is hallucinated. For runs that are not
-            there the metadata "hallucinated" counts, where it is true or false.
+        filters: Which runs to yield.
+        last: Yield only this number of newest runs; None yields all.
+        labels: Whether the first answer is hallucinated, by run id. For a run without a label here,
+            the run's metadata "hallucinated" counts, if it is true or false.
 
     Raises:
         LogError: The log is damaged.
@@ -90,7 +93,7 @@ def answered(
 
 
 def judged(attempt: Attempt) -> tuple[JudgedAnswer, ...]:
-    """What each evaluator says of an answer."""
+    """Group the evaluations of an attempt by evaluator."""
     by_name: dict[str, list[Evaluation]] = {}
     for evaluation in attempt.evaluations:
         by_name.setdefault(evaluation.name, []).append(evaluation)

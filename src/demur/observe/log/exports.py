@@ -1,4 +1,4 @@
-"""The evaluations of a log as a table for spreadsheets."""
+"""Export the evaluations of a log as a table for spreadsheets."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ COLUMNS = (
     *("evaluator", "finding", "score", "label", "failures", "explanation", "error"),
     *("calls", "cached", "input_tokens", "output_tokens", "call_seconds"),
 )
-"""Of a CSV file: those of the run, of one of its answers, and of one evaluation of that."""
+"""The columns of a CSV file: of the run, of one of its answers, and of one of its evaluations."""
 
 
 def export_csv(log: Log, out: Path, filters: Filters = EVERY) -> tuple[int, tuple[Damaged, ...]]:
-    """Write a row for each evaluation, oldest run first.
+    """Write a CSV file with a row for each evaluation, oldest run first.
 
-    An answer that nobody judged has a row too. What begins like a formula has ' before it.
+    An answer without an evaluation has a row too. A cell that begins like a formula gets a ' in
+    front of it.
 
     Returns:
-        How many rows there are, and which records were left out.
+        The number of rows, and the records that were left out.
 
     Raises:
-        FileExistsError: The file is there already.
+        FileExistsError: The file exists already.
         OSError: The file cannot be written.
         LogError: The log is damaged.
     """
@@ -42,7 +43,7 @@ def export_csv(log: Log, out: Path, filters: Filters = EVERY) -> tuple[int, tupl
         try:
             return _write(log, csv.writer(lines), filters)
         except BaseException:
-            out.unlink()  # a part of it is not what was asked for
+            out.unlink()  # a file that is cut off would look like a whole one
             raise
 
 
@@ -82,5 +83,5 @@ def _columns_of(evaluation: Evaluation | None) -> tuple[Any, ...]:
 def _cell(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    text = value.replace("\0", "\u2400")  # the csv module of Python 3.10 writes and reads none
+    text = value.replace("\0", "\u2400")  # the csv module of Python 3.10 cannot write or read NUL
     return f"'{text}" if text.startswith(_FORMULAS) else text

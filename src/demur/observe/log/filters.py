@@ -1,4 +1,4 @@
-"""Which runs of a log are meant."""
+"""Describe which runs of a log to read."""
 
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ from typing import Literal, get_args
 from demur.schema import Finding
 
 By = Literal["evaluator", "model", "day"]
-"""What sums may be told apart by."""
+"""What a summary can be grouped by."""
 
 
 @dataclass(frozen=True)
 class Filters:
-    """Which runs of a log. Without any, all.
+    """Select runs of a log; without any filter, all runs.
 
-    `evaluator` and `finding` are about what one evaluator says of one answer of the run, of a
-    guard's any attempt; where it judged sentence by sentence, about the worst finding.
+    `evaluator` and `finding` must hold for the result of one evaluator on one answer of the run. In
+    a guard's call, this may be the answer of any attempt. If the evaluator judged sentence by
+    sentence, its worst finding counts.
 
     Raises:
-        ValueError: A value is none of those expected.
+        ValueError: `finding` is unknown, or a time has no time zone.
     """
 
     evaluator: str | None = None
-    """The name of an evaluator that judged it."""
+    """The name of an evaluator that judged an answer of the run."""
     finding: Finding | None = None
-    """What an evaluator says."""
+    """The finding of an evaluator."""
     model: str | None = None
     """The chat model that answered."""
     since: datetime | None = None
-    """The earliest end of the run."""
+    """The run ended at this time or later."""
     until: datetime | None = None
-    """The run ended before."""
+    """The run ended before this time."""
     text: str | None = None
-    """Stands in the question or the last answer, in letters of either case. Which letters have two
-    is known to Unicode, and in PostgreSQL to the database's collation."""
+    """A text that the question or the last answer contains, in upper or lower case. Letters are
+    compared by the rules of Unicode; in PostgreSQL, by those of the database's collation."""
 
     def __post_init__(self) -> None:
         if self.finding is not None and self.finding not in get_args(Finding):
@@ -48,4 +49,4 @@ class Filters:
 
 
 EVERY = Filters()
-"""Matches every run."""
+"""The filter that matches every run."""

@@ -1,4 +1,4 @@
-"""What people say of answers: a file with a run's id, and whether its first answer is made up."""
+"""Read people's labels: a file of run ids, and whether each first answer is hallucinated."""
 
 from __future__ import annotations
 
@@ -12,24 +12,29 @@ from typing import Any
 from demur.observe.log.reading import LogError
 
 LABEL = "hallucinated"
-"""The field, or column, or a run's metadata, that says so."""
+"""The name of the field, column or metadata entry that holds the label."""
 _IDS = ("id", "run")
-"""What the run's id may be called; where a file has both, the first is read."""
+"""The names of the field with the run's id; if a file has both, the first is read."""
 _YES, _NO = ("true", "yes", "1"), ("false", "no", "0")
 _EXPECTED = f"expected CSV or JSON lines with the fields `id` (or `run`) and `{LABEL}`"
 
 
 def read_labels(path: Path) -> dict[str, bool]:
-    """Whether answers are hallucinated, by the ids of their runs.
+    """Read a file that says whether answers are hallucinated, by the ids of their runs.
 
-    The file is CSV with a line of heads, its cells between commas, semicolons or tabs; or JSON
-    lines. It has the fields `id` and `hallucinated`: true or false, yes or no, 1 or 0; where that
-    is empty or null, the row says nothing. So a table that `demur log export` wrote can get one
-    more column: the id may be called `run` as it is there (where both are there, `id` counts), and
-    rows with another `attempt` than 1 are not read.
+    The file is CSV with a header line, separated by commas, semicolons or tabs; or JSON lines. Its
+    fields are `id` and `hallucinated`. The value of `hallucinated` is true or false, yes or no, 1
+    or 0. A row with an empty value or null is skipped.
+
+    You can also add the column `hallucinated` to a table that `demur log export` wrote. Its field
+    `run` is read as the id, unless there is also an `id`. Rows whose `attempt` is not 1 are
+    skipped.
+
+    Returns:
+        A mapping from the run's id to True for a hallucinated answer, else False.
 
     Raises:
-        LogError: The file cannot be read, a row cannot, or two contradict each other.
+        LogError: The file or a row cannot be read, or two rows contradict each other.
     """
     try:
         text = path.read_bytes().decode("utf-8-sig")
@@ -54,9 +59,9 @@ def read_labels(path: Path) -> dict[str, bool]:
 
 
 def _read(row: Any) -> tuple[str, bool] | None:
-    """What a row says, if it says anything of a first answer."""
+    """Return the id and the label in a row, or None if the row labels no first answer."""
     if not isinstance(row, Mapping):
-        raise ValueError(f"it is {row!r:.80}")
+        raise ValueError(f"the row is {row!r:.80}")
     named = next((field for field in _IDS if field in row), None)
     if named is None or LABEL not in row:
         known = ", ".join(map(repr, row)) or "none"
@@ -73,10 +78,10 @@ def _read(row: Any) -> tuple[str, bool] | None:
 
 
 def truth(value: Any) -> bool | None:
-    """What a label says: true or false, yes or no, 1 or 0; None where it is null or empty.
+    """Return the truth value of a label: true or false, yes or no, 1 or 0; None if it is empty.
 
     Raises:
-        ValueError: It is something else.
+        ValueError: The label is another value.
     """
     word = str(value).strip().lower()
     if value is None or word == "":
@@ -87,7 +92,7 @@ def truth(value: Any) -> bool | None:
 
 
 def _json_lines(text: str) -> Iterator[tuple[int, Any]]:
-    # Not `splitlines`, which cuts at characters that JSON may hold as they are.
+    # `splitlines` would also cut at characters that JSON texts may contain.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
@@ -98,14 +103,15 @@ def _json_lines(text: str) -> Iterator[tuple[int, Any]]:
 
 def _table(text: str) -> list[tuple[int, Any]]:
     head = text.partition("\n")[0]
-    delimiter = max(",;\t", key=head.count)  # a spreadsheet writes what its country writes
-    readable = text.replace("\0", "\u2400")  # the csv module of Python 3.10 reads none
+    delimiter = max(",;\t", key=head.count)  # spreadsheets of some countries write semicolons
+    readable = text.replace("\0", "\u2400")  # the csv module of Python 3.10 cannot read NUL
     reader = csv.DictReader(io.StringIO(readable, newline=""), delimiter=delimiter)
     rows: list[tuple[int, Any]] = []
-    # Longer answers are in the table than the csv module would read by itself.
+    # Answers may be longer than the csv module's limit for a cell.
     longest = csv.field_size_limit(len(text) + 1)
     try:
-        rows.append((1, dict.fromkeys(reader.fieldnames or ())))  # also if there is nothing else
+        # The header is a row too, so that its names are checked in a file without other rows.
+        rows.append((1, dict.fromkeys(reader.fieldnames or ())))
         for row in reader:
             cells = {name: value for name, value in row.items() if name is not None}
             rows.append((reader.line_num, cells))

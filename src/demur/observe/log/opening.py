@@ -1,4 +1,4 @@
-"""A log of runs, opened for reading: a file, or a database on a server, that a sink wrote."""
+"""Open a log for reading: a file, or a database on a server, that a sink wrote."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Executable
 
 _MAGIC = b"SQLite format 3\0"
-_KINDS = "expected a file of SQLite or of JSON lines that demur's sinks wrote, or saved traces"
-# The second where a damaged name stands in the message of the first.
+_KINDS = "expected a SQLite file or a file of JSON lines that a sink wrote, or saved traces"
+# The second is raised if the message of the first holds a damaged name.
 _DAMAGE = (sqlite3.DatabaseError, UnicodeDecodeError)
 _ENOUGH = 100
-"""Lines that are no records, before the first that is one: the file is something else."""
+"""The number of unreadable lines before any record after which the file is not taken for a log."""
 _TOGETHER = 200
-"""Lines that are put into the tables together, and rows that a server sends together."""
+"""The number of lines that are written together, and of rows that a server sends together."""
 
 
 class Log:
-    """The runs in a file or on a server, in the tables of `demur.observe.tables`. For one thread.
+    """Read the runs in a file or on a server, from the tables of `demur.observe.tables`.
 
-    What is read is of one moment.
+    All queries see the log as it was at one moment. Use a log in one thread only.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class Log:
         resources: contextlib.ExitStack,
         path: Path | None,
     ) -> None:
-        """Use `open_log`."""
+        """Make a log from an open connection; call `open_log` instead."""
         self.name = name
-        """What to call it: the file, or the server's URL without user and password."""
+        """The file, or the server's URL without user and password, for messages."""
         self.path = path
-        """The file; None on a server."""
+        """The file; None for a server."""
         self.damaged: list[Damaged] = []
-        """Lines that were left out, in order."""
+        """The lines that cannot be read and were left out, in order."""
         self.connection = connection
         self._resources = resources
 
@@ -63,7 +63,7 @@ class Log:
         self.close()
 
     def __len__(self) -> int:
-        """How many records there are, those that cannot be read included."""
+        """Return the number of records, including those in a database that cannot be read."""
         from demur.observe.log.queries import number_of_runs
 
         ((count,),) = self.rows(number_of_runs())
@@ -71,15 +71,15 @@ class Log:
 
     @property
     def dialect(self) -> str:
-        """Of which database it is: "sqlite" or "postgresql"."""
+        """Return the kind of the database: "sqlite" or "postgresql"."""
         return self.connection.dialect.name
 
     def rows(self, query: Executable, stream: bool = False) -> Iterator[tuple[Any, ...]]:
-        """What a query gives, row by row.
+        """Yield the rows of a query.
 
         Args:
             query: The query.
-            stream: Whether there may be more rows than fit into memory.
+            stream: Whether the result may be too large for the memory.
 
         Raises:
             LogError: The database is damaged, or the server is gone.
@@ -102,24 +102,24 @@ class Log:
         return _unreadable(self.path, getattr(error, "orig", None) or error)
 
     def close(self) -> None:
-        """Let go of the file, or of the server."""
+        """Close the file, or the connection to the server."""
         self._resources.close()
 
 
 def open_log(where: str | Path) -> Log:
-    """Open a log. A file of JSON lines is read to its end for that.
+    """Open a log for reading.
 
-    A damaged line is left out, and is among the log's `damaged`; so is a last one that is still
-    being written, or whose writer was killed. Of records with the same id the last one counts.
-    Saved traces of guards are a log too, see `demur.observe.log.reading.read_traces`.
+    A file of JSON lines is read to its end at once. Lines that cannot be read are left out and
+    listed in the log's `damaged`. The last line can be such a line if its writer was killed or is
+    still at work. Of several records with the same id, the last one counts. A file of saved traces
+    is a log too, see `demur.observe.log.reading.read_traces`.
 
     Args:
-        where: A file, or `postgresql://user:password@host:port/database`, of which nothing is
-            changed.
+        where: A file, or `postgresql://user:password@host:port/database`. It is not changed.
 
     Raises:
-        LogError: It cannot be read, or is no log.
-        MissingExtraError: psycopg is not installed, for PostgreSQL.
+        LogError: The log cannot be read, or `where` is not a log.
+        MissingExtraError: psycopg is not installed, which PostgreSQL needs.
     """
     try:
         if is_server(where):
@@ -129,8 +129,8 @@ def open_log(where: str | Path) -> Log:
     path = Path(where)
     try:
         size = path.stat().st_size if path.is_file() else None
-        # Of a file that is there SQLite has the first look: to close it otherwise would give up the
-        # locks that a sink in this process has. One of a byte is an empty database to it.
+        # SQLite must be the first to open the file: closing another handle would release the locks
+        # of a sink in this process. SQLite takes a file of one byte for an empty database.
         if size is not None and size >= len(_MAGIC):
             log = _database(path)
             if log is not None:
@@ -171,12 +171,12 @@ def _lines(path: Path, file: IO[bytes]) -> Log:
         if log.damaged and not len(log):
             log.close()
             first = log.damaged[0]
-            raise LogError(f"{path} is no log: {first.place}: {first.why}; {_KINDS}")
+            raise LogError(f"{path} is not a log: {first.place}: {first.why}; {_KINDS}")
     return log
 
 
 def _held(path: Path, entries: Iterable[Record | Damaged]) -> Log:
-    """A log of these, in a database that goes to the disk by itself as it grows."""
+    """Make a log of these records, in a temporary database that moves to the disk as it grows."""
     from demur.observe.sqlite import TABLES
     from demur.observe.tables import put
 
@@ -208,10 +208,10 @@ def _read_lines(file: IO[bytes]) -> Iterator[Record | Damaged]:
 
 
 def _log(path: Path, database: sqlite3.Connection) -> Log:
-    """A log over a connection."""
+    """Make a log that reads a SQLite connection."""
     from demur.observe.sqlite import engine_on
 
-    # `holds(text, part)`: SQLite's own `like` knows the two cases of ASCII letters only.
+    # `holds(text, part)`: SQLite's own `like` ignores the case of ASCII letters only.
     database.create_function("holds", 2, _holds, deterministic=True)
     database.text_factory = _text
     resources = contextlib.ExitStack()
@@ -220,13 +220,13 @@ def _log(path: Path, database: sqlite3.Connection) -> Log:
 
 
 def _database(path: Path) -> Log | None:
-    """A log that is a database; None if it is none."""
+    """Open a SQLite file as a log; return None if it is not a SQLite file."""
     try:
         try:
             return _connected(path, "mode=ro")
         except sqlite3.OperationalError:
-            # SQLite wants to put files beside a database in WAL mode, even to read it. Without a
-            # `-wal` nobody has it open, and all is in the database itself.
+            # SQLite makes files beside a database in WAL mode even to read it, and here it may not.
+            # If there is no `-wal` file, no process has the database open, and it is complete.
             if path.with_name(f"{path.name}-wal").exists():
                 raise
             return _connected(path, "mode=ro&immutable=1")
@@ -244,11 +244,11 @@ def _connected(path: Path, how: str) -> Log:
     database = sqlite3.connect(f"{path.resolve().as_uri()}?{how}", uri=True, isolation_level=None)
     try:
         application, version, schema = kind_of(database)
-        if not (application or version or schema):  # its writer has only begun
+        if not (application or version or schema):  # its writer has not made the tables yet
             database.close()
             return _held(path, ())
         if application != APPLICATION:
-            raise LogError(f"{path} is a database of something else; {_KINDS}")
+            raise LogError(f"{path} is a database of another program; {_KINDS}")
         if version != VERSION:
             raise LogError(
                 f"{path} has tables of version {version}, and this demur reads version {VERSION}: "
@@ -265,7 +265,7 @@ def _holds(text: str | None, part: str) -> bool:
 
 
 def _text(raw: bytes) -> str:
-    """A text of a database, also where it is no UTF-8."""
+    """Decode a text of a database, even if it is not valid UTF-8."""
     return raw.decode(errors="replace")
 
 

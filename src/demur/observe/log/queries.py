@@ -1,4 +1,7 @@
-"""What is asked of a log's tables: the same for SQLite and PostgreSQL, but for letters' cases."""
+"""Build the queries on a log's tables, for SQLite and PostgreSQL.
+
+They are the same for both, except the search that ignores the case of letters.
+"""
 
 from __future__ import annotations
 
@@ -25,19 +28,19 @@ from demur.observe.tables import COST, answers, evaluations, in_column, records,
 _worst = func.min(
     case({finding: at for at, finding in enumerate(WORST_FIRST)}, value=evaluations.c.finding)
 )
-"""The place in `WORST_FIRST` of what some evaluations say together: of sentence after sentence."""
+"""The worst finding of a group of evaluations, as an index of `WORST_FIRST`."""
 _DAY = func.substr(runs.c.time, literal_column("1"), literal_column("10"))
 _FIRST = evaluations.c.attempt == 1
 _ALL = func.count().label("number")
 
 
 def number_of_runs() -> Select[Any]:
-    """How many there are."""
+    """Return the query for the number of runs."""
     return select(func.count()).select_from(runs)
 
 
 def whole_records(filters: Filters, last: int | None, dialect: str) -> Select[Any]:
-    """Ids and records, oldest first. A record that a damaged database has lost is null."""
+    """Return the query for ids and records, oldest first; a lost record is null."""
     chosen = _chosen(filters, last, dialect).subquery()
     return (
         select(chosen.c.id, records.c.record)
@@ -47,19 +50,19 @@ def whole_records(filters: Filters, last: int | None, dialect: str) -> Select[An
 
 
 def record_of(id: str) -> Select[Any]:
-    """One record."""
+    """Return the query for one record."""
     return select(records.c.record).where(records.c.id == id)
 
 
 def beginning_with(id: str) -> Select[Any]:
-    """Ids that begin like this, and their records; up to four."""
+    """Return the query for up to four records whose ids begin with `id`."""
     begins = in_column(id)
     here = (records.c.id >= begins, records.c.id < f"{begins}\U0010ffff")
     return select(records).where(*here).order_by(records.c.id).limit(4)
 
 
 def worst_runs(filters: Filters, most: int, dialect: str) -> Select[Any]:
-    """The ids of runs whose first answer failed, and then of those with the lowest scores."""
+    """Return the query for the ids of runs whose first answer failed, then of the lowest scores."""
     failed = func.max(case((evaluations.c.finding == "failed", 1), else_=0))
     score = func.min(evaluations.c.score)
     return (
@@ -77,13 +80,13 @@ def worst_runs(filters: Filters, most: int, dialect: str) -> Select[Any]:
 
 
 class Sums:
-    """What some runs come to, each time in a few rows.
+    """Build the queries that sum up runs in a few rows.
 
     Args:
-        filters: Which runs.
-        last: The newest so many only.
-        by: What to tell apart besides evaluators.
-        dialect: Of which database.
+        filters: Which runs to sum up.
+        last: Sum up only this number of newest runs; None sums up all.
+        by: What to group by, besides evaluators.
+        dialect: The kind of the database, "sqlite" or "postgresql".
     """
 
     def __init__(
@@ -94,33 +97,34 @@ class Sums:
             self._conditions = [runs.c.id.in_(_chosen(filters, last, dialect, only_id=True))]
         apart = {"day": _DAY, "model": runs.c.model}
         self.keys = [key for key in apart if key in by]
-        """What is told apart, besides evaluators, in order."""
+        """The columns to group by besides evaluators, in order."""
         self._keys = [apart[key].label(key) for key in self.keys]
 
     def of_runs(self) -> Select[Any]:
-        """By verdict on the first answer and by outcome: how many, first and last time, cost."""
+        """Return the query for counts, times and costs, by first verdict and outcome."""
         kinds = (runs.c.first_verdict, runs.c.outcome)
         times = (func.min(runs.c.time), func.max(runs.c.time))
         sums = select(*kinds, _ALL, *times, *_cost(runs))
         return sums.where(*self._conditions).group_by(*kinds)
 
     def of_failures(self) -> Select[Any]:
-        """By what is wrong with the first answer: how many."""
+        """Return the query for the number of first answers, by their failures."""
         failed = select(answers.c.failures, _ALL).where(
             answers.c.attempt == 1, answers.c.failures.is_not(None), *self._are(answers)
         )
         return failed.group_by(answers.c.failures)
 
     def of_groups(self) -> Select[Any]:
-        """By what is told apart and evaluator: the cost of evaluations."""
+        """Return the query for the cost of evaluations, by `keys` and evaluator."""
         kinds = (*self._keys, evaluations.c.evaluator)
         sums = select(*kinds, *_cost(evaluations)).select_from(self._joined(evaluations))
         return sums.where(*self._are(evaluations)).group_by(*kinds)
 
     def of_findings(self) -> Select[Any]:
-        """By what is told apart, evaluator and worst finding: how many first answers.
+        """Return the query for first answers, by `keys`, evaluator and worst finding.
 
-        With the number of scores, and their sum; of several for an answer, the lowest.
+        Each row has the number of answers, the number of scores, and the sum of the scores. If an
+        answer has several scores, the lowest counts.
         """
         judged = (
             select(
@@ -138,18 +142,18 @@ class Sums:
         return select(*kinds, _ALL, *scores).select_from(self._joined(judged)).group_by(*kinds)
 
     def _joined(self, judged: Any) -> Any:
-        """With the runs, where these are asked for what is told apart."""
+        """Join the runs, if the query groups by one of their columns."""
         return judged.join(runs, runs.c.id == judged.c.run) if self._keys else judged
 
     def _are(self, table: Any) -> list[ColumnElement[bool]]:
-        """That it is of these runs."""
+        """Return the conditions that a row belongs to the chosen runs."""
         if not self._conditions:
             return []
         return [table.c.run.in_(select(runs.c.id).where(*self._conditions))]
 
 
 def _cost(table: Any) -> list[ColumnElement[Any]]:
-    # As floats, which no sum is too large for.
+    # As floats, since a sum of integers may be too large.
     return [func.sum(cast(table.c[name], Double)) for name in COST]
 
 
@@ -169,7 +173,7 @@ def _of(evaluator: str | None) -> list[ColumnElement[bool]]:
 
 
 def _conditions(filters: Filters, dialect: str) -> list[ColumnElement[bool]]:
-    """The filters, as conditions on runs."""
+    """Return the filters as conditions on runs."""
     parts: list[ColumnElement[bool]] = []
     if filters.since is not None:
         parts.append(runs.c.time >= moment(filters.since))
@@ -192,7 +196,7 @@ def _conditions(filters: Filters, dialect: str) -> list[ColumnElement[bool]]:
 
 
 def _holds(text: Any, part: str, dialect: str) -> ColumnElement[bool]:
-    """Whether a part stands in a text, in letters of either case."""
+    """Return the condition that a text contains a part, in upper or lower case."""
     if dialect == "postgresql":
         return func.strpos(func.lower(text), func.lower(part)) > 0
-    return func.holds(text, part.casefold()) == 1  # ours: SQLite knows the cases of ASCII only
+    return func.holds(text, part.casefold()) == 1  # demur's own function

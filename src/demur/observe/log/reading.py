@@ -1,4 +1,4 @@
-"""One text, read as a record or as a saved trace, or told why it is none: nothing raises here."""
+"""Read a text as a record or as saved traces, and report damage without raising."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ _LONGEST = 300
 
 
 class LogError(DemurError):
-    """A log cannot be read, or what was asked of it is not there."""
+    """Report that a log cannot be read, or does not hold the requested run."""
 
 
 @dataclass(frozen=True)
 class Damaged:
-    """A record that cannot be read, and is left out."""
+    """Describe a record that cannot be read and is left out."""
 
     place: str
-    """The line, or the run's id."""
+    """The line, or the id of the run."""
     why: str
-    """What is wrong with it."""
+    """The reason why the record cannot be read."""
 
 
 def read_record(text: Any, place: str) -> Record | Damaged:
-    """The record that a text is, or why it is none."""
+    """Return the record in a text, or the reason why it cannot be read."""
     return _read(lambda: Record.model_validate_json(text), place)
 
 
 def read_traces(raw: bytes) -> list[Record | Damaged] | None:
-    """The records that saved traces of guards stand for; None if there is no trace.
+    """Return the saved traces of guards as records, or None if there is no trace.
 
-    A file of these has one trace, a list of them, or one on each line, as
-    `trace.model_dump_json()` and `demur demo` write them; a trace may stand in an object under
-    "trace". Traces have no id, so they are called by their number: "trace-1" and so on.
+    The file holds one trace, a list of traces, or a trace on each line. `trace.model_dump_json()`
+    and `demur demo` write such files. A trace may also be the value of "trace" in an object. Traces
+    have no ids, so the ids are their numbers: "trace-1" and so on.
     """
     whole = _read(lambda: json.loads(raw), "line 1")
     if isinstance(whole, Damaged):
@@ -63,7 +63,7 @@ def _json(line: bytes, place: str) -> Any:
 def _is_trace(value: Any) -> bool:
     if isinstance(value, Mapping) and "trace" in value:
         value = value["trace"]
-    # A record, which may be damaged, has an id.
+    # A record has an id, even a damaged one.
     return isinstance(value, Mapping) and "attempts" in value and "id" not in value
 
 
@@ -77,17 +77,17 @@ def _read_trace(value: Any, number: int) -> Record | Damaged:
     def validated() -> Record:
         trace = Trace.model_validate(value.get("trace", value))
         fields = dict(trace)
-        del fields["citations"]  # they follow from the attempts; a record has all other fields
+        del fields["citations"]  # the only field that records do not have
         return Record(id=id, root=id, **fields)
 
     return _read(validated, f"trace {number}")
 
 
 def _read(make: Callable[[], T], place: str) -> T | Damaged:
-    """What `make` gives, or why it gives nothing: the one place where a log's content may fail.
+    """Return the result of `make`, or the reason why it failed.
 
-    What is read is anybody's, and validating it runs the constructors of others (LangChain's
-    documents), so that no list of errors would be the whole of them.
+    Every error is caught, since a log may hold anything, and validation runs constructors of other
+    libraries, such as those of LangChain's documents.
     """
     try:
         return make()

@@ -1,4 +1,4 @@
-"""Runs out of a log: which ones, and the worst of them."""
+"""Select runs of a log: by filters, the worst, or by id."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from demur.observe.records import Record
 def records(
     log: Log, filters: Filters = EVERY, last: int | None = None
 ) -> Iterator[Record | Damaged]:
-    """Runs of a log, oldest first.
+    """Yield the runs of a log, oldest first.
 
     Args:
         log: The log.
-        filters: Which runs.
-        last: The newest so many only.
+        filters: Which runs to yield.
+        last: Yield only this number of newest runs; None yields all.
 
     Raises:
         LogError: The log is damaged, or its server is gone.
@@ -30,11 +30,11 @@ def records(
 
 
 def worst(log: Log, filters: Filters, most: int) -> Iterator[Record | Damaged]:
-    """The runs whose first answer is the worst: those that failed, then the lowest scores.
+    """Yield up to `most` runs with the worst first answers: failed ones, then the lowest scores.
 
-    Where several evaluators judged an answer, it failed if one says so, and the lowest score
-    counts; with `filters.evaluator` only that one's. Left out are answers of which nothing was
-    found.
+    If several evaluators judged an answer, it failed if one evaluator found so, and the lowest
+    score counts. With `filters.evaluator`, only this evaluator counts. Answers that neither failed
+    nor have a score are left out.
 
     Raises:
         LogError: The log is damaged, or its server is gone.
@@ -47,10 +47,10 @@ def worst(log: Log, filters: Filters, most: int) -> Iterator[Record | Damaged]:
 
 
 def find(log: Log, id: str) -> Record:
-    """The run of an id, or of the only id that begins like this.
+    """Return the run with this id, or the only run whose id begins with it.
 
     Raises:
-        LogError: There is none, or there are several, or it cannot be read.
+        LogError: No id begins so, several ids do, or the run cannot be read.
     """
     from demur.observe.log import queries
 
@@ -59,7 +59,10 @@ def find(log: Log, id: str) -> Record:
         raise LogError(f"{log.name} has no run whose id begins with {id!r}")
     if len(rows) > 1 and rows[0][0] != id:
         ids = ", ".join(known for known, _ in rows[:3])
-        raise LogError(f"several ids begin with {id!r}: {ids}{' and more' * (len(rows) > 3)}")
+        raise LogError(
+            f"several ids begin with {id!r}: {ids}{' and more' * (len(rows) > 3)}. Give more "
+            "characters of the id"
+        )
     record = read_record(rows[0][1], rows[0][0])
     if isinstance(record, Damaged):
         raise LogError(f"the run {record.place} in {log.name} cannot be read: {record.why}")

@@ -1,4 +1,4 @@
-"""What a log comes to: how often answers fail, by evaluator, model and day, and at what cost."""
+"""Sum up a log: how often answers fail and what they cost, by evaluator, model and day."""
 
 from __future__ import annotations
 
@@ -22,78 +22,79 @@ if TYPE_CHECKING:
     from demur.observe.log.queries import Sums
 
 _Key = tuple[str | None, ...]
-"""What is told apart, in the order of `Sums.keys`, and an evaluator."""
+"""The values of the columns in `Sums.keys`, and then the evaluator."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """What one evaluator found of first answers: what the chain answers by itself."""
+    """Sum up the results of one evaluator for first answers, which are the chain's own."""
 
     evaluator: str
+    """The evaluator's name."""
     model: str | None
-    """The chat model that answered; None where it is not known, or not asked for."""
+    """The chat model that answered; None if it is not known, or if `by` leaves it out."""
     day: str | None
-    """In UTC, as YYYY-MM-DD; None if not asked for."""
+    """The day in UTC, as YYYY-MM-DD; None if `by` leaves it out."""
     findings: Mapping[Finding, int]
-    """How many answers have which finding. Where an answer was judged sentence by sentence it has
-    one: failed if any failed; else undetermined, if any is; else passed, scored, nothing
-    to check."""
+    """The number of answers with each finding. If an answer was judged sentence by sentence, it has
+    the worst finding: failed, then undetermined, passed, scored, nothing to check."""
     mean: float | None
-    """The mean score, of an answer judged by sentences the lowest one; None if there is none, or
-    the sum is beyond all numbers."""
+    """The mean score; None if there are no scores, or if their sum is not finite. If an answer was
+    judged sentence by sentence, its lowest score counts."""
     usage: Usage
-    """What judging cost, later attempts of guards included."""
+    """The usage of judging, including later attempts of guards."""
 
     @property
     def judged(self) -> int:
-        """How many first answers."""
+        """Return the number of first answers."""
         return sum(self.findings.values())
 
     @property
     def failure(self) -> Share:
-        """Failed of all that passed or failed."""
+        """Return the share of failed answers among those that passed or failed."""
         failed = self.findings["failed"]
         return Share(failed, failed + self.findings["passed"])
 
 
 @dataclass(frozen=True)
 class Totals:
-    """What the runs come to."""
+    """Sum up the runs of a log."""
 
     runs: int
+    """The number of runs."""
     first: datetime | None
-    """When the first run ended, in UTC; None of no runs."""
+    """The time at which the first run ended, in UTC; None if there are no runs."""
     last: datetime | None
-    """When the last run ended."""
+    """The time at which the last run ended, in UTC; None if there are no runs."""
     verdicts: Mapping[Verdict, int]
-    """How many first answers have which verdict."""
+    """The number of first answers with each verdict."""
     outcomes: Mapping[TraceOutcome, int]
-    """How many calls of guards ended in which way."""
+    """The number of guards' calls with each outcome."""
     failures: Mapping[Failure, int]
-    """How many first answers fail in each way; one answer may fail in several."""
+    """The number of first answers with each failure; an answer may have several failures."""
     categories: Mapping[Category, int]
-    """How many first answers are hallucinated in each way, as far as the failures tell."""
+    """The number of first answers in each category of hallucination that their failures have."""
     groups: tuple[Group, ...]
-    """By day, evaluator and model."""
+    """The results by day, evaluator and model."""
     answering: Usage
-    """What answering cost, later attempts included."""
+    """The usage of answering, including later attempts."""
     judging: Usage
-    """What judging cost, of all evaluators."""
+    """The usage of judging by all evaluators."""
 
 
 def summarise(
     log: Log, filters: Filters = EVERY, by: Collection[By] = (), last: int | None = None
 ) -> Totals:
-    """What the runs of a log come to, summed up by the database. It reads no record.
+    """Sum up the runs of a log. The database does the work, and no record is read.
 
     Args:
         log: The log.
-        filters: Which runs; with `evaluator`, the groups are of that one only.
-        by: What to tell apart besides evaluators, which always are: "model", "day".
-        last: The newest so many runs only.
+        filters: Which runs to sum up. With `evaluator`, there are groups for this evaluator only.
+        by: What to group by besides evaluators: "model" and "day".
+        last: Sum up only this number of newest runs; None sums up all.
 
     Raises:
-        ValueError: `by` has something else.
+        ValueError: `by` has an unknown value.
         LogError: The log is damaged, or its server is gone.
     """
     if unknown := [part for part in by if part not in get_args(By)]:
@@ -101,7 +102,7 @@ def summarise(
         raise ValueError(f"by: expected some of {known}, got {', '.join(map(repr, unknown))}")
     try:
         return _summed(log, filters, last, by)
-    except (TypeError, ValueError) as error:  # a value that no sink wrote
+    except (TypeError, ValueError) as error:  # the log holds a value that no sink wrote
         raise LogError(f"{log.name} is damaged: {' '.join(str(error).split())[:200]}") from error
 
 
@@ -144,13 +145,13 @@ def _summed(log: Log, filters: Filters, last: int | None, by: Collection[By]) ->
 
 
 def _groups(log: Log, sums: Sums) -> list[Group]:
-    """By what is told apart, and by evaluator: of all evaluators."""
+    """Return the groups by `sums.keys` and evaluator, for all evaluators."""
     findings = defaultdict[_Key, Counter[Finding]](Counter)
     scores, total = Counter[_Key](), defaultdict[_Key, float](float)
     width = len(sums.keys) + 1
     for row in log.rows(sums.of_findings()):
         key, (worst, number, scored, score) = row[:width], row[width:]
-        # What no sink wrote says nothing.
+        # An unknown finding, which no sink wrote, counts as nothing to check.
         findings[key][WORST_FIRST[-1 if worst is None else worst]] += number
         scores[key] += scored
         total[key] += score or 0.0
@@ -183,7 +184,7 @@ def _usage(cost: Sequence[float | None]) -> Usage:
 
 
 def _ordered(counts: Counter[Any]) -> dict[Any, int]:
-    """The most frequent first."""
+    """Return the counts, the most frequent first."""
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -194,5 +195,5 @@ def _time(text: str | None) -> datetime | None:
 
 
 def _less(whole: Usage, part: Usage) -> Usage:
-    """What is left; seconds are floats, so a difference may be a little less than nothing."""
+    """Subtract a usage; the seconds are floats, whose difference may fall just below 0."""
     return Usage(**{name: max(0, value - getattr(part, name)) for name, value in whole})

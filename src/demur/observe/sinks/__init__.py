@@ -1,4 +1,4 @@
-"""Sinks: where records go."""
+"""Keep or send records: to files, databases, OpenTelemetry or functions."""
 
 from demur.observe.sinks.base import Sink, Writer
 from demur.observe.sinks.choosing import SinkLike, as_sinks

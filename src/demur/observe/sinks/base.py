@@ -1,4 +1,4 @@
-"""Sink: where records go."""
+"""Define `Sink`, the base class of the places that records go to."""
 
 from __future__ import annotations
 
@@ -10,54 +10,55 @@ from demur.observe.records import Record
 
 
 class Writer(Protocol):
-    """Something with `write`. Its `flush` and `close` are called if it has them."""
+    """Match any object with a `write` method; its `flush` and `close` are called if it has them."""
 
     def write(self, record: Record, /) -> object:
-        """Keep a record, or raise. It may be `async`."""
+        """Keep a record, or raise an error. The method may be `async`."""
         ...
 
 
 class Sink(ABC):
-    """Where records go. One that fails is asked again; what it does not take goes to a file.
+    """Receive the records of handlers. Subclass it to send records to a place of your own.
 
-    A handler asks a sink by one thread at a time. One that several handlers have is asked by as
-    many. It has to be ready for processes that fork. Each method may be `async`; all of these run
-    in one event loop of demur's own.
+    If `write` raises, the handler tries again, and then writes the record to a fallback file. A
+    handler calls a sink from one thread at a time. Several handlers that share a sink can call it
+    at the same time. A sink must also work after the process has forked. Each method may be
+    `async`; all `async` methods run in one event loop of demur's own.
     """
 
     @abstractmethod
     def write(self, record: Record) -> object:
-        """Keep a record. When this returns, `kill -9` must not lose it any more.
+        """Keep a record. After this returns, `kill -9` must not lose the record.
 
-        A record that comes again, with the same id, takes the place of the first, if it can.
+        If a record with the same id comes again, it should replace the first one.
 
         Raises:
-            Exception: It could not be kept.
+            Exception: The record could not be kept.
         """
 
-    def flush(self) -> object:  # noqa: B027  # most have nothing to do
-        """Send on, or put on the disk, what was written so far."""
+    def flush(self) -> object:  # noqa: B027  # most sinks have nothing to do
+        """Send the records that were written so far, or put them on the disk."""
 
-    def close(self) -> object:  # noqa: B027  # most have nothing to do
-        """Let go of files and connections. A write after it opens them anew."""
+    def close(self) -> object:  # noqa: B027  # most sinks have nothing to do
+        """Close files and connections. A later `write` opens them again."""
 
 
 class FunctionSink(Sink):
-    """Calls a function with each record.
+    """Call a function with each record.
 
     Args:
-        function: Takes a record, or raises. It may be `async`.
+        function: A function that takes a record, or raises an error. It may be `async`.
     """
 
     def __init__(self, function: Callable[[Record], object]) -> None:
         self._function = function
 
     def __repr__(self) -> str:
-        # Without what a partial or an instance holds, which may be a key.
+        # The `repr` of a partial or an instance may show a key.
         function = self._function
         name = getattr(function, "__qualname__", None)
         return f"FunctionSink({name if isinstance(name, str) else type(function).__qualname__})"
 
     def write(self, record: Record) -> object:
-        """Call the function."""
+        """Call the function with a record."""
         return self._function(record)

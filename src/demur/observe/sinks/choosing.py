@@ -1,4 +1,4 @@
-"""The sinks that a user means."""
+"""Make sinks of the values that users give: paths, URLs, functions and objects."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from demur.observe.sinks.sql import SQLSink
 
 _One: TypeAlias = Union[str, Path, Sink, Writer, Callable[[Record], object]]  # noqa: UP007  # of Python 3.10
 SinkLike: TypeAlias = Union[_One, Sequence[_One]]  # noqa: UP007  # of Python 3.10
-"""What a sink is made of: a path that ends in ".sqlite", ".sqlite3" or ".db", or in ".jsonl" or
+"""A value that a sink is made of: a path that ends in ".sqlite", ".sqlite3", ".db", ".jsonl" or
 ".ndjson"; a URL, "postgresql://..."; a `Sink`, or an object with `write(record)`; a function that
-takes a `Record`; or several of these. The function and `write` may be `async`."""
+takes a `Record`; or a list of these. The function and `write` may be `async`."""
 
 _FILES: dict[str, Callable[[Path], Sink]] = {
     **dict.fromkeys((".jsonl", ".ndjson"), JSONLSink),
     **dict.fromkeys((".sqlite", ".sqlite3", ".db"), SQLSink),
 }
-"""What a file holds, by the end of its name."""
+"""The sinks for files, by the suffix of the path."""
 
 
 def as_sinks(sink: SinkLike) -> tuple[Writer, ...]:
-    """The sinks that a user means.
+    """Return the sinks that a value stands for.
 
     Args:
-        sink: See `SinkLike`.
+        sink: A value that `SinkLike` describes.
 
     Raises:
-        TypeError: It is something else.
-        ValueError: The path has another suffix, or there is no sink; or as the sinks' classes do.
-        DemurError: As the sinks' classes do.
+        TypeError: `sink` is another value.
+        ValueError: The path has another suffix, the list is empty, or a sink's class raises it.
+        DemurError: A sink's class raises it.
     """
     if isinstance(sink, (list, tuple)):
         if not sink:
@@ -53,9 +53,9 @@ def _as_sink(sink: object) -> Writer:
         if make := _FILES.get(path.suffix.lower()):
             return make(path)
         raise ValueError(
-            f"cannot tell from its name what {str(sink)!r} is to hold: expected a file that ends "
-            f"in .sqlite, .sqlite3 or .db (SQLite), or in .jsonl or .ndjson (JSON lines), or "
-            "postgresql://user@host/database. For another name give JSONLSink(path) or "
+            f"cannot tell the file format from the name {str(sink)!r}: expected a file "
+            "that ends in .sqlite, .sqlite3 or .db (SQLite), or in .jsonl or .ndjson (JSON lines), "
+            "or postgresql://user@host/database. For another name give JSONLSink(path) or "
             "SQLSink(path)"
         )
     if isinstance(sink, type):
@@ -63,7 +63,7 @@ def _as_sink(sink: object) -> Writer:
             f"a sink cannot be the class {sink.__name__} itself: give an instance of it, "
             f"{sink.__name__}(...)"
         )
-    if isinstance(sink, io.IOBase):  # its `write` takes texts
+    if isinstance(sink, io.IOBase):  # its `write` takes texts, not records
         raise TypeError(
             "a sink cannot be an open file, since several threads and processes may write: give "
             "its path"

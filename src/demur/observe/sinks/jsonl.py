@@ -1,4 +1,4 @@
-"""JSONLSink: records as lines of JSON, appended to a file by any number of processes."""
+"""Append records to a file as lines of JSON, from any number of processes."""
 
 from __future__ import annotations
 
@@ -18,31 +18,34 @@ except ImportError:  # Windows
 
 
 class JSONLSink(Sink):
-    """Appends each record to a file, as a line of JSON (`Record.as_json`), whole or not at all.
+    """Append each record to a file as a line of JSON (`Record.as_json`), completely or not at all.
 
-    Threads and processes, forked ones too, may append to the same file: each write opens it, locks
-    it (`flock`), and closes it. So a file that is renamed or deleted (logrotate) is begun anew by
-    the next write. On Windows there is no such lock: a file belongs to one process there.
+    Threads and processes, including forked ones, may append to the same file: each write opens the
+    file, locks it (`flock`), and closes it. After a file was renamed or deleted, as logrotate does,
+    the next write makes a new file. Windows has no such lock, so only one process may write to a
+    file there.
 
-    A record that was written outlives the process, also `kill -9`. A power cut may take what was
-    written since the last `flush`. A line that was torn in one is left as it is; the next record
-    begins a new line. A record that comes again is appended again.
+    A written record survives the end of the process, even by `kill -9`. A power cut may lose the
+    records written since the last `flush`. If it leaves a line incomplete, the line stays, and the
+    next record begins a new line. A record that comes again is appended again.
 
-    A file that is made can be read by its owner only (mode 0600).
+    The sink makes files that only their owner can read (mode 0600).
 
     Args:
-        path: The file. It is made at once, so that what stands against it is known at once.
+        path: The file. The sink makes it at once, so that problems show at once.
 
     Raises:
         DemurError: The file cannot be made or opened.
     """
 
     def __init__(self, path: str | Path) -> None:
-        # The process may go to another folder.
+        # The process may change its working folder later.
         self.path = Path(path).absolute()
         """The file."""
         if self.path.exists() and not self.path.is_file():
-            raise DemurError(f"cannot write {self.path}: expected a file, and it is none")
+            raise DemurError(
+                f"cannot write {self.path}: it is not a regular file. Give another path"
+            )
         try:
             with open(self.path, "ab", opener=private.opened):
                 pass
@@ -59,7 +62,7 @@ class JSONLSink(Sink):
         """Append a record.
 
         Raises:
-            OSError: It could not be written; the file is as it was before.
+            OSError: The record could not be written. The file is unchanged.
         """
         line = record.as_json().encode() + b"\n"
         with open(self.path, "a+b", buffering=0, opener=private.opened) as file:
@@ -71,7 +74,7 @@ class JSONLSink(Sink):
                 line = line if file.read(1) == b"\n" else b"\n" + line
             try:
                 left = memoryview(line)
-                while left:  # a disk that is all but full takes a part
+                while left:  # on an almost full disk, a write may take only a part
                     left = left[file.write(left) :]
             except BaseException:
                 with contextlib.suppress(OSError):
@@ -79,15 +82,15 @@ class JSONLSink(Sink):
                 raise
 
     def flush(self) -> None:
-        """Put on the disk what was written so far.
+        """Put the records that were written so far on the disk.
 
         Raises:
-            OSError: It could not be put there.
+            OSError: The disk reports an error.
         """
-        # One that was taken away is not ours any more.
+        # A file that was renamed or deleted is no longer this sink's file.
         with contextlib.suppress(FileNotFoundError), open(self.path, "r+b") as file:
             os.fsync(file.fileno())
 
     def close(self) -> None:
-        """As `flush`. No file stays open between writes."""
+        """Flush the file. No file stays open between writes."""
         self.flush()

@@ -1,4 +1,4 @@
-"""OpenTelemetrySink: scores as events and metrics, beside the spans of the runs they are about."""
+"""Send scores through OpenTelemetry, as events and metrics beside the spans of their runs."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 _log = logging.getLogger("demur.observe")
 
 EVENT = "gen_ai.evaluation.result"
-"""The name of the event that stands for an evaluation, as the semantic conventions have it."""
+"""The name of the event for an evaluation, from OpenTelemetry's semantic conventions."""
 
-# Spelt out here, since the conventions' Python constants are deprecated.
+# Written out here, since the Python constants of the conventions are deprecated.
 _EVALUATOR = "gen_ai.evaluation.name"
 _SCORE = "gen_ai.evaluation.score.value"
 _LABEL = "gen_ai.evaluation.score.label"
@@ -40,24 +40,28 @@ _RUN = "demur.run.id"
 _ROOT = "demur.run.root_id"
 _RUN_NAME = "demur.run.name"
 
-# Most scores are in [0, 1]; FEWL's may be above.
+# Most scores are in [0, 1]; FEWL's scores may be higher.
 _SCORES = (*(tenth / 10 for tenth in range(11)), 2.0)
 _FLUSH_MILLISECONDS = 10_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class OpenTelemetrySink(Sink):
-    """Sends every evaluation as an event, and counts, through OpenTelemetry.
+    """Send every evaluation as an OpenTelemetry event, and count evaluations in metrics.
 
-    The event is a log record named `gen_ai.evaluation.result`, at the time at which the run ended,
-    in the run's span where the record has one. It has the conventions' attributes: name, score,
-    label (the finding, where the evaluator has no labels), explanation (or why it is
-    undetermined), id and model of the response, `error.type`; and `demur.run.id`,
-    `demur.run.root_id`, `demur.run.name`, `demur.attempt` (from 1), `demur.finding`,
-    `demur.verdict` (on the attempt) and `demur.outcome` (of a guard's call). What is not known is
-    left out. The response's id is only with the last attempt, which it belongs to.
+    The event is a log record named `gen_ai.evaluation.result`. Its time is the end of the run, and
+    its span is the run's span if the record has one. Its attributes are:
 
-    The metrics, with no id and no text among their attributes:
+    - those of the semantic conventions: name, score, label (the finding, if the evaluator has no
+      labels), explanation (or the reason why it is undetermined), id and model of the response, and
+      `error.type`;
+    - `demur.run.id`, `demur.run.root_id` and `demur.run.name`;
+    - `demur.attempt` (counted from 1) and `demur.verdict` of the attempt;
+    - `demur.finding`, and `demur.outcome` of a guard's call.
+
+    Unknown attributes are left out. Only events of the last attempt have the id of the response.
+
+    The attributes of the metrics hold no ids and no texts:
 
     | name | unit | by |
     |---|---|---|
@@ -66,10 +70,10 @@ class OpenTelemetrySink(Sink):
     | `demur.evaluation.score` | 1 | evaluator; a histogram takes no scores below 0 |
     | `demur.judge.tokens` | {token} | evaluator, `gen_ai.token.type`: input or output |
 
-    The SDK holds events and metrics for some seconds before it exports them, and drops what the
-    collector does not take; `kill -9` loses what it holds. `flush` has it export at once. Give a
-    sink with a file too where nothing may be lost. A record that comes again is sent and counted
-    again.
+    The SDK holds events and metrics for some seconds before it exports them. It drops what the
+    collector does not accept, and `kill -9` loses what it holds. `flush` makes it export at once.
+    If no record may be lost, add a sink that writes to a file. A record that comes again is sent
+    and counted again.
 
     Raises:
         MissingExtraError: OpenTelemetry is not installed.
@@ -81,17 +85,17 @@ class OpenTelemetrySink(Sink):
         logger_provider: LoggerProvider | None = None,
         meter_provider: MeterProvider | None = None,
     ) -> None:
-        """Name the providers.
+        """Choose the providers.
 
         Args:
-            logger_provider: Where events go; by default the global one, looked up when the first
-                record is written.
-            meter_provider: Where metrics go; likewise.
+            logger_provider: The provider that gets the events. None: the global provider at the
+                time of the first record.
+            meter_provider: The provider that gets the metrics. None: the same rule.
         """
         try:
-            # The API of logs has no public name yet: imported in this file alone, as are its users.
+            # The logs API has no public name yet, so only this file imports it.
             import opentelemetry._logs
-            import opentelemetry.metrics  # noqa: F401  # whether it is there
+            import opentelemetry.metrics  # noqa: F401  # checks that it is installed
         except ImportError as error:
             raise MissingExtraError("opentelemetry", "otel", "OpenTelemetrySink") from error
         self._logger_provider = logger_provider
@@ -102,10 +106,10 @@ class OpenTelemetrySink(Sink):
         return "OpenTelemetrySink()"
 
     def write(self, record: Record) -> None:
-        """Hand the record's evaluations to the SDK.
+        """Give the evaluations of a record to the SDK.
 
         Raises:
-            Exception: The providers' own.
+            Exception: A provider raised it.
         """
         if self._emitter is None:
             providers = self._providers()
@@ -119,23 +123,23 @@ class OpenTelemetrySink(Sink):
         self._emitter.emit(record)
 
     def flush(self) -> None:
-        """Have the SDK export what it holds; waits for up to ten seconds for events, and metrics.
+        """Make the SDK export what it holds; wait up to ten seconds each for events and metrics.
 
         Raises:
-            DemurError: It did not export all of it in that time.
+            DemurError: The SDK did not export everything in that time.
             Exception: A reader of metrics failed.
         """
         for provider in self._providers():
-            # The API's own providers, which do nothing, have no such method.
+            # The providers of the API alone, which do nothing, have no such method.
             force_flush = getattr(provider, "force_flush", None)
             if force_flush and force_flush(timeout_millis=_FLUSH_MILLISECONDS) is False:
                 raise DemurError(
                     f"{type(provider).__name__} did not export everything within "
-                    f"{_FLUSH_MILLISECONDS // 1000} seconds: see whether the collector answers"
+                    f"{_FLUSH_MILLISECONDS // 1000} seconds: check that the collector answers"
                 )
 
     def close(self) -> None:
-        """Flush. The providers are the caller's, and stay open."""
+        """Flush the providers. They stay open, since they belong to the caller."""
         self.flush()
 
     def _providers(self) -> tuple[LoggerProvider, MeterProvider]:
@@ -149,12 +153,12 @@ class OpenTelemetrySink(Sink):
 
 
 class _Emitter:
-    """A logger and instruments."""
+    """Hold the logger and the instruments of the metrics."""
 
     def __init__(self, logs: LoggerProvider, metrics: MeterProvider) -> None:
         try:
             of_demur = version("demur")
-        except PackageNotFoundError:  # run from a folder
+        except PackageNotFoundError:  # demur is not installed, but run from a folder
             of_demur = ""
         self._logger = logs.get_logger("demur", of_demur)
         meter = metrics.get_meter("demur", of_demur)
@@ -173,9 +177,9 @@ class _Emitter:
         self._runs = meter.create_counter("demur.runs", "{run}", "Runs, by verdict.")
 
     def emit(self, record: Record) -> None:
-        """Send one record's events, and count it."""
+        """Send the events of a record, and count the record."""
         context = _context(record)
-        # All are made before the first is sent, so that one that cannot be made sends none.
+        # All events are made before the first is sent: if one cannot be made, none is sent.
         for event in list(_events(record, context)):
             self._logger.emit(event)
         for _, evaluation in record.judged():
@@ -224,13 +228,13 @@ def _events(record: Record, context: Context) -> Iterator[LogRecord]:
 
 
 def _context(record: Record) -> Context:
-    """The span that the record is about; none, rather than the current one, where it has none."""
+    """Return a context with the record's span; without one, the context has no span at all."""
     from opentelemetry import trace
     from opentelemetry.context import Context
 
     span: trace.Span = trace.INVALID_SPAN
     if record.trace_id and record.span_id:
-        # Not remote: the run was in this process. Sampled, since what is scored is worth keeping.
+        # Not remote: the run was in this process. Sampled, so that a scored run is kept.
         of_run = trace.SpanContext(
             trace_id=int(record.trace_id, 16),
             span_id=int(record.span_id, 16),

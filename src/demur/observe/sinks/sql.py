@@ -1,4 +1,4 @@
-"""SQLSink: records in a database, of SQLite or of PostgreSQL."""
+"""Write records to a database of SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ if TYPE_CHECKING:
     from demur.observe.sqlite import File
 
 _TOGETHER = 200
-"""Records whose rows are sent together."""
+"""The number of records whose rows are sent together."""
 
 
 class SQLSink(Sink):
-    """Writes records to a database, which `demur log` reads, and which SQL can ask.
+    """Write records to a database, which `demur log` and SQL can read.
 
-    A record is written in one transaction. One that was written outlives the process, also
-    `kill -9`. A record that comes again, with the same id, takes the place of the first. Threads
-    and processes, forked ones too, may write to the same database.
+    Each record is written in one transaction. A written record survives the end of the process,
+    even by `kill -9`. A record with the same id as an earlier one replaces it. Threads and
+    processes, including forked ones, may write to the same database.
 
-    - **A file of SQLite** (WAL mode), for the processes of one machine, on a local disk. Each write
-      opens it and closes it; whoever finds it locked waits for up to ten seconds. It is to be moved
-      while nobody writes to it. One that is made can be read by its owner only (mode 0600).
-    - **PostgreSQL**, for the processes of many machines: in the schema `demur` of a database in
-      UTF-8, which is made unless it is there. The sink keeps a few connections. A server that
-      was away is used again when it is back.
+    - **A SQLite file** (WAL mode) is for the processes of one machine, on a local disk. Each write
+      opens the file and closes it, and waits up to ten seconds for a lock. Move the file only while
+      no process writes to it. The sink makes files that only their owner can read (mode 0600).
+    - **PostgreSQL** is for the processes of many machines. The tables are in the schema `demur` of
+      a database in UTF-8; the sink makes the schema if it does not exist. The sink keeps a few
+      connections. If a server was away, the sink uses it again when it is back.
 
     Args:
-        where: A file, or `postgresql://user:password@host:port/database`. It is opened at once, so
-            that what stands against it is known at once. A password may also come from
-            `PGPASSWORD` or `~/.pgpass`; it is shown nowhere.
+        where: A file, or `postgresql://user:password@host:port/database`. The sink opens it at
+            once, so that problems show at once. The password may also come from `PGPASSWORD` or
+            `~/.pgpass`. No message shows it.
 
     Raises:
-        ValueError: There is something else: no database, another program's tables, those of another
-            version of demur, or a URL of something else. It is left as it was.
-        DemurError: The file cannot be made, opened or written; the server cannot be reached, or
-            does not let this user make tables.
+        ValueError: The file is not a database; the tables belong to another program or to another
+            version of demur; or the URL has another scheme. Nothing is changed then.
+        DemurError: The file cannot be made, opened or written; or the server cannot be reached, or
+            does not allow this user to make tables.
         MissingExtraError: psycopg is not installed (`demur[postgres]`).
     """
 
     def __init__(self, where: str | Path) -> None:
-        # Both bring SQLAlchemy, which nobody else needs.
+        # Imported here, since only these two modules need SQLAlchemy.
         self.path: Path | None = None
         """The file; None for PostgreSQL."""
         self._database: File | Server
@@ -57,11 +57,11 @@ class SQLSink(Sink):
             self._database = server = Server(str(where))
             server.open()
             self.name = server.name
-            """What to call it: the file, or the URL without user and password."""
+            """The file, or the URL without user and password, for messages."""
         else:
             from demur.observe.sqlite import File
 
-            self.path = Path(where).absolute()  # the process may go to another folder
+            self.path = Path(where).absolute()  # the process may change its working folder
             self._database = File(self.path)
             self.name = str(self.path)
 
@@ -69,20 +69,22 @@ class SQLSink(Sink):
         return f"SQLSink({self.name!r})"
 
     def write(self, record: Record) -> None:
-        """Keep a record, in the place of one with the same id.
+        """Write a record; it replaces a record with the same id.
 
         Raises:
-            DemurError: It could not be written; the database is as it was.
-            ValueError, OSError: There is something else by now.
+            DemurError: The record could not be written. The database is unchanged.
+            ValueError, OSError: The file or the schema was replaced meanwhile, and is not a log.
         """
         self.write_all([record])
 
     def write_all(self, records: Iterable[Record]) -> None:
-        """Keep records in one transaction, all or none: much faster, for those of another log.
+        """Write records in one transaction, all or none.
+
+        This is much faster than `write` for each record, such as those of another log.
 
         Raises:
-            DemurError: They could not be written; the database is as it was.
-            ValueError, OSError: There is something else by now.
+            DemurError: The records could not be written. The database is unchanged.
+            ValueError, OSError: The file or the schema was replaced meanwhile, and is not a log.
         """
         from demur.observe.tables import put
 
@@ -91,7 +93,7 @@ class SQLSink(Sink):
                 put(connection, some)
 
     def close(self) -> None:
-        """Let go of connections. A write after it makes them anew."""
+        """Close the connections. A later `write` opens new ones."""
         self._database.close()
 
 
