@@ -242,7 +242,7 @@ def test_the_same_command_goes_on_and_another_is_refused(
     ("options", "said"),
     [
         (["--matcher", "guess"], "unknown matcher 'guess': expected one of exact, published_qg"),
-        (["--matcher", "published_em"], "reads replies of variant='em', and this is 'qg'"),
+        (["--matcher", "published_em"], "reads replies of variant='em', but the variant is 'qg'"),
         (["--config", "ml"], "unknown config 'ml'"),
         (["--threshold", "1.5"], "less than or equal to 1"),
         (["--threshold", "nan"], "expected a finite number, or a file that demur calibrate wrote"),

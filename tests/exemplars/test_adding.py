@@ -108,7 +108,7 @@ async def test_without_a_scorer_scores_are_enough(mode: str) -> None:
     kept = store.get("q")
     assert (await add_many(mode, store, [(" q", ["a"], [1])], source="again")).done == 1
     assert store.get("q") == kept  # its source, too
-    with pytest.raises(DemurError, match=r"nothing to score answers to 'r' with: give scores, or"):
+    with pytest.raises(DemurError, match=r"no scorer for the answers to 'r': give scores, or"):
         await add_many(mode, store, [("p", ["a"], [1]), ("r", ["a"])])
     assert len(store) == 1
 

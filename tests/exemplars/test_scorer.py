@@ -76,7 +76,7 @@ def test_scores_that_come_with_answers_are_taken() -> None:
 
 def test_without_a_scorer_scores_have_to_be_given() -> None:
     nobody = Scorer(None)
-    with pytest.raises(DemurError, match=r"nothing to score answers to 'q' with: give scores, or"):
+    with pytest.raises(DemurError, match=r"no scorer for the answers to 'q': give scores, or"):
         drive(nobody.score(read_offer(("q", ["a"]), None, "add")), {}, None)
     assert nobody.name == "given"
 

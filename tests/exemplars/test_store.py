@@ -168,7 +168,7 @@ async def test_what_cannot_be_kept_is_refused_and_nothing_written(
     ]:
         with pytest.raises(ValueError, match=f"^a?add: {message}"):
             await add(mode, store, *offer)
-    with pytest.raises(DemurError, match="there is nothing to score answers to 'q' with"):
+    with pytest.raises(DemurError, match="there is no scorer for the answers to 'q'"):
         await add(mode, store, "q", ["a"])
     assert (len(store), list(store.entries())) == (0, [])
 

@@ -1,4 +1,4 @@
-"""Few-shot exemplars and training data, chosen by FEWL's scores instead of by gold answers."""
+"""Choose few-shot exemplars and training data by FEWL's scores, without gold answers."""
 
 from demur.exemplars.entries import Candidate, Entry
 from demur.exemplars.finetuning import Exported, export_finetuning

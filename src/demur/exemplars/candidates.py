@@ -1,4 +1,4 @@
-"""The candidates in Chroma: which are kept, whose scores count, and which are near."""
+"""Keep candidates in Chroma, know whose scores count, and find near questions."""
 
 from __future__ import annotations
 
@@ -32,30 +32,32 @@ from demur.exemplars.selection import Exemplar
 from demur.storage import Questions, parts, question_id
 
 _PER_QUESTION = 3
-"""Candidates that a search expects of each question: it goes on where there are more."""
+"""The number of candidates that a search expects for each question; it goes on if there are more.
+"""
 _SPARE = 8
-"""Questions asked for beyond the number wanted, where some may not do."""
+"""The number of extra questions that a search with limits requests, since some may not fit."""
 _COUNTS, _SCORER = "scorer", "scorer-"
-"""Under this key the collection says whose scores count; under keys that begin so, who that is."""
+"""The keys of the collection's metadata: `_COUNTS` names the scorer whose scores count, and keys
+that begin with `_SCORER` describe each scorer."""
 
 Kept = tuple[str, Candidate]
-"""A candidate with its question."""
+"""A question and one of its candidates."""
 
 
 class Candidates:
-    """What a store of exemplars keeps; it knows its scorer's name, and never asks it."""
+    """Keep the candidates of a store; the scorer's name is used, but no answer is scored here."""
 
     def __init__(self, questions: Questions, scorer: Scorer) -> None:
-        """Stand on a collection."""
+        """Use a collection of questions for the candidates."""
         self.questions, self._scorer = questions, scorer
         self._counts: str | None = questions.metadata().get(_COUNTS)
         self._others: list[str] = []
-        """Scorers whose scores do not count any more."""
+        """The scorers whose scores do not count any more."""
 
     # --- Keeping ----------------------------------------------------------------------------------
 
     def beside_known(self, offers: Sequence[Offer]) -> list[Offer]:
-        """Of each offer the answers that are new, or have another score."""
+        """Return each offer with only the answers that are new or have another score."""
         known = self.questions.read(
             [self._id(one, answer) for one in offers for answer in one.answers]
         )
@@ -79,7 +81,7 @@ class Candidates:
         ]
 
     def keep(self, kept: Iterable[Kept]) -> None:
-        """Write candidates; each takes the place of the same answer's with another's score."""
+        """Write candidates; each replaces the candidate of another scorer with the same answer."""
         rows, questions, replaced = {}, {}, []
         for question, candidate in kept:
             id_ = candidate_id(question, candidate.answer, candidate.scorer)
@@ -90,13 +92,13 @@ class Candidates:
         self.questions.delete(replaced)
 
     def offered(self, offer: Offer) -> Entry:
-        """The answers that were offered, as they are kept."""
+        """Return the offered answers as they are kept."""
         rows = self.questions.read([self._id(offer, answer) for answer in offer.answers])
         kept = [self._candidate(row)[1] for row in rows.values()]
         return entry_of(offer.question, kept, self._scorer.name)
 
     def remove(self, question: str, answer: str | None = None) -> int:
-        """Take an answer of a question away, or all of them; how many records that was.
+        """Remove an answer of a question, or all its answers, and return how many records that was.
 
         Raises:
             DemurError: Chroma failed.
@@ -117,9 +119,9 @@ class Candidates:
     # --- Whose scores count -----------------------------------------------------------------------
 
     def scorers(self) -> dict[str, Mapping[str, str]]:
-        """What the names in `Candidate.scorer` stand for: references, prompts, similarity, formula.
+        """Return what each name in `Candidate.scorer` stands for: texts that describe the scorer.
 
-        Each of these in words that tell it from others, see `FEWL.fingerprints`.
+        The texts are those of `FEWL.fingerprints`: references, prompts, similarity and formula.
         """
         return {
             key.removeprefix(_SCORER): json.loads(basis)
@@ -128,7 +130,7 @@ class Candidates:
         }
 
     def header(self) -> dict[str, str]:
-        """Whose scores count, and who that is and was, read anew."""
+        """Return whose scores count and the descriptions of all scorers, read again."""
         return self._noted(self.questions.metadata())
 
     def _noted(self, known: Mapping[str, str]) -> dict[str, str]:
@@ -140,12 +142,12 @@ class Candidates:
         return {_COUNTS: self._scorer.name, f"{_SCORER}{self._scorer.name}": self._scorer.basis}
 
     def claim(self) -> None:
-        """Say that this scorer's scores count, if nobody said so before.
+        """Declare that this scorer's scores count, unless another scorer was declared before.
 
         Raises:
-            DemurError: Another scorer's do.
+            DemurError: Another scorer's scores count.
         """
-        # Asked each time: another process may have had all scored anew.
+        # It is read each time, since another process may have called `rescore`.
         header = self._noted(self.questions.claim(self._own_header()))
         if self._counts != self._scorer.name:
             raise self._refusal(header)
@@ -153,15 +155,15 @@ class Candidates:
         self._others = [key.removeprefix(_SCORER) for key in header if key not in (_COUNTS, own)]
 
     def take_over(self) -> list[str]:
-        """Have this scorer's scores count from now on, and tell the questions that lack some."""
+        """Make this scorer's scores count from now on, and return the questions that lack some."""
         self.questions.say(self._own_header())
         return [entry.question for entry in self.entries() if entry.stale]
 
     def adopt(self, header: Mapping[str, str]) -> None:
-        """Take in what a file says of its scorers.
+        """Adopt the scorers that a file describes.
 
         Raises:
-            DemurError: Other scores count there than here.
+            DemurError: Another scorer's scores count in the file than here.
         """
         here = self.header()
         if len({here.get(_COUNTS), header.get(_COUNTS)} - {None}) == 2:
@@ -173,14 +175,14 @@ class Candidates:
         self.header()
 
     def _reading(self) -> str:
-        """Whose scores are read: those that count.
+        """Return the name of the scorer whose scores are read, which are those that count.
 
         Raises:
-            DemurError: The store has a scorer, and its scores do not count.
+            DemurError: The store has a scorer whose scores do not count.
         """
         own = self._scorer.name
         if self._scorer.fewl and self._counts not in (None, own):
-            header = self.header()  # another process may have had all scored anew
+            header = self.header()  # another process may have called `rescore`
             if self._counts not in (None, own):
                 raise self._refusal(header)
         return self._counts or own
@@ -200,17 +202,17 @@ class Candidates:
     # --- Reading ----------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        """How many questions there are; the ids of all candidates are read."""
+        """Return the number of questions; this reads the ids of all candidates."""
         return len({_group(id_) for id_ in self.questions.all_ids()})
 
     def get(self, question: str) -> Entry | None:
-        """What is kept of this very question; None if nothing is."""
+        """Return the entry of exactly this question, or None."""
         self.header()
         rows = self.questions.where({"group": group_of(question)})
         return next(iter(self._entries(rows)), None)
 
     def entries(self) -> Iterator[Entry]:
-        """All questions with their candidates, in an order that stays the same, read in parts."""
+        """Yield all questions with their candidates, always in the same order, read in parts."""
         self.header()
         groups = [list(ids) for _, ids in groupby(self.questions.all_ids(), _group)]
         for some in parts(groups):
@@ -224,7 +226,7 @@ class Candidates:
         min_score: float | None,
         vectors: bool,
     ) -> list[Exemplar]:
-        """See `ExampleStore.nearest`."""
+        """Return the most similar questions; `ExampleStore.nearest` describes the arguments."""
         own = question_id(question)
         vector = self.questions.new_vectors({own: question})[own]
         picky = max_similarity is not None or min_score is not None
@@ -246,12 +248,12 @@ class Candidates:
                 wide *= 4
             elif self.header().get(_COUNTS, scorer) == scorer:
                 return fitting
-            # Otherwise all was scored anew meanwhile, by another process.
+            # Otherwise, another process called `rescore` meanwhile, and the search is repeated.
 
     def _search(
         self, vector: NDArray[np.float32], wide: int, scorer: str, vectors: bool
     ) -> tuple[list[Exemplar], bool]:
-        """The best of each question in the `wide` nearest candidates, and whether these are all."""
+        """Return each question's best of the `wide` nearest candidates, and if these are all."""
         include = ["metadatas", "distances", *(["embeddings"] if vectors else [])]
         reply = self.questions.chroma.search(
             partial(
@@ -264,12 +266,12 @@ class Candidates:
         metadatas, distances = reply["metadatas"][0], reply["distances"][0]
         found = reply["embeddings"][0] if vectors else [None] * len(distances)
         is_all = len(distances) < wide
-        # Of the last question there may be more: it waits for the next search.
+        # The last question may have more candidates, so it waits for the next search.
         edge = math.inf if is_all else max(distances)
         best: dict[str, Exemplar] = {}
         for metadata, distance, its_vector in zip(metadatas, distances, found, strict=True):
             if metadata is None or distance >= edge:
-                continue  # of the first kind: it was removed meanwhile
+                continue  # without metadata, it was removed meanwhile
             with self._readable(metadata):
                 kept, group = json.loads(metadata["kept"]), metadata["group"]
                 answer, score, known = kept["answer"], kept["score"], best.get(group)
@@ -281,7 +283,7 @@ class Candidates:
         return ranked, is_all
 
     def _entries(self, rows: Mapping[str, Mapping[str, Any]]) -> Iterator[Entry]:
-        """The entries of candidates' records, of which each question has all."""
+        """Yield the entries of records that contain all candidates of each question."""
         for _, ids in groupby(sorted(rows), _group):
             kept = [self._candidate(rows[id_]) for id_ in ids]
             candidates = (candidate for _, candidate in kept)
@@ -303,5 +305,5 @@ class Candidates:
 
 
 def _group(id_: str) -> str:
-    """The question's part of a candidate's id."""
+    """Return the part of a candidate's id that identifies its question."""
     return id_.partition("-")[0]

@@ -1,4 +1,7 @@
-"""What a judge of two answers wrote -> the letter that it chose. No model, no network."""
+"""Read the letter that a judge of two answers chose.
+
+No model is called, and the network is not used.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from typing import Literal
 from demur.prompting import without_delimiters, without_echo
 
 Choice = Literal["A", "B", "C"]
-"""The answer shown first, the one shown second, or not sure."""
+"""A: the answer shown first, B: the answer shown second, C: not sure."""
 
 _LABEL = r"(?:answer|option|choice|response|assistant|letter|verdict)"
 _ALONE = re.compile(rf"[\W_]*(?:{_LABEL}[\W_]+)?([abc])[\W_]*", re.I)
-# Standing by itself, unlike the "A" of "A's", of "vitamin-A" and of "U.S.A.".
+# The letter is a word of its own, unlike the "A" of "A's", of "vitamin-A" and of "U.S.A.".
 _LETTER = re.compile(
     r"(?<![^\W_])(?<![^\W_][.'\u2019-])(?P<letter>[ABC])(?![^\W_])(?!['\u2019-][^\W_])"
 )
@@ -32,17 +35,17 @@ _ARTICLE = re.compile(r" +[a-z]")
 _NEGATION = re.compile(r"\b(?:not?|never|neither|nor|cannot)\b|n['\u2019]t\b", re.I)
 _SENTENCE = re.compile(r"[.!?;\n]")
 _REACH = 120
-"""Characters on either side of a letter that tell what it stands for."""
+"""The number of characters on either side of a letter that show its meaning."""
 
 
 def parse_choice(reply: str, shown: Sequence[str] = ()) -> Choice | None:
-    """The letter that a reply chooses: A, B, or C for not sure.
+    """Return the letter that a reply chooses (A, B, or C for not sure), or None.
 
-    Read are a letter that begins a sentence and is set off from it, one that is said to be the
-    choice ("**B**.", "Answer: A", "I choose B", "A is better"), and words such as "not sure". None
-    if there is none of these, or letters that differ, or if the letter stands elsewhere, such as
-    behind "not". An "A" before a small letter may be the article, and does not count; nor does
-    what the reply copies from the texts that were `shown`.
+    A letter counts if it begins a sentence and is set off from it, or if the reply says that it is
+    the choice ("**B**.", "Answer: A", "I choose B", "A is better"). Words such as "not sure" count
+    as C. The result is None if there is no such letter, if letters differ, or if a letter is
+    elsewhere, such as after "not". An "A" before a small letter may be the article and does not
+    count. Text that the reply copies from the texts that were `shown` does not count either.
     """
     text = without_echo(without_delimiters(reply), shown).strip()
     alone = _ALONE.fullmatch(text)

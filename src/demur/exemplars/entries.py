@@ -1,4 +1,4 @@
-"""What is kept of a question: candidate answers, each with its score and where that came from."""
+"""Define what is kept of a question: candidate answers with their scores and origins."""
 
 from __future__ import annotations
 
@@ -17,31 +17,32 @@ from demur._text import replace_surrogates
 from demur.storage import question_id
 
 KIND = "exemplars-2"
-"""Changes when candidates take another form."""
+"""The version of the candidates' form; it changes when the form changes."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """An answer that competes to be the question's exemplar.
+    """Hold an answer that competes to be the exemplar of its question.
 
     Raises:
-        ValueError: A field is not what it is said to be.
+        ValueError: A field has a wrong type or value.
     """
 
     answer: str
     score: float
-    """Finite; more is better. Only scores of one scorer can be compared."""
+    """A finite number, higher is better. Only scores of the same scorer can be compared."""
     scorer: str
-    """Whose score it is: a key of `ExampleStore.scorers()`, which tells models and prompts."""
+    """The scorer of the score: a key of `ExampleStore.scorers()`, which describes its models and
+    prompts."""
     scored_at: str
-    """When it was scored, or given: ISO 8601, UTC."""
+    """The time when the answer was scored, or its score was given: ISO 8601, UTC."""
     source: str | None = None
-    """Where the answer came from, as the caller named it: a run, a model, a file."""
+    """Where the answer came from, in the caller's words: a run, a model, a file."""
     parts: Mapping[str, Any] = field(default_factory=dict)
-    """What the score is made of, FEWL's `details` in numbers; empty for a score that was given."""
+    """The numbers that the score is made of, from FEWL's `details`; empty for a given score."""
 
     def __post_init__(self) -> None:
-        # A file or a collection may hold anything.
+        # The values may come from a file or a collection, which may contain anything.
         texts = {"answer": self.answer, "scorer": self.scorer, "scored_at": self.scored_at}
         for name, text in texts.items():
             if not is_text(text):
@@ -58,27 +59,27 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Entry:
-    """A question with its candidates, best first."""
+    """Hold a question with its candidates, best first."""
 
     question: str
     candidates: tuple[Candidate, ...]
-    """Those of the scorer whose scores count, best first; equal ones in an order that stays."""
+    """The candidates of the scorer whose scores count, best first; ties have a fixed order."""
     stale: tuple[Candidate, ...] = ()
-    """Scored by another scorer: they do not compete until `rescore`."""
+    """The candidates of other scorers; they do not compete until `rescore`."""
 
     @property
     def all(self) -> tuple[Candidate, ...]:
-        """All candidates, the stale ones too."""
+        """Return all candidates, including the stale ones."""
         return (*self.candidates, *self.stale)
 
     @property
     def best(self) -> Candidate | None:
-        """The one with the highest score; None where all are stale."""
+        """Return the candidate with the highest score, or None if all are stale."""
         return self.candidates[0] if self.candidates else None
 
 
 def entry_of(question: str, candidates: Iterable[Candidate], scorer: str) -> Entry:
-    """The entry of a question, for the scorer whose scores count."""
+    """Return the entry of a question, for the scorer whose scores count."""
     ranked = sorted(candidates, key=lambda candidate: (-candidate.score, candidate.answer))
     return Entry(
         question,
@@ -88,12 +89,12 @@ def entry_of(question: str, candidates: Iterable[Candidate], scorer: str) -> Ent
 
 
 def is_text(text: object) -> bool:
-    """Whether it is a text that says something."""
+    """Return whether the value is a text that is not blank."""
     return isinstance(text, str) and bool(text.strip())
 
 
 def is_score(score: object) -> bool:
-    """Whether it is a finite number: of numpy too, but neither a text nor True."""
+    """Return whether the value is a finite number, numpy's included, but not a text or a bool."""
     if isinstance(score, str | bool | np.bool_) or not hasattr(score, "__float__"):
         return False
     try:
@@ -103,33 +104,33 @@ def is_score(score: object) -> bool:
 
 
 # --- As a record of Chroma's ----------------------------------------------------------------------
-# One for each candidate, with the question's vector. Its metadata are two texts, since a search
-# takes time by the number of values that it brings: of 42 records with six each it took 4.6 ms,
-# with two 2.5 ms.
+# There is one record for each candidate, with the question's vector. The metadata of a record are
+# two texts, since the time of a search depends on the number of values that it returns: 42 records
+# took 4.6 ms with six values each, and 2.5 ms with two.
 
 
 def candidate_id(question: str, answer: str, scorer: str) -> str:
-    """The id of a candidate's record: it begins with its question's part."""
+    """Return the id of a candidate's record, which begins with the part of its question."""
     text = "\0".join((replace_surrogates(answer), scorer))
     return f"{group_of(question)}-{hashlib.sha256(text.encode()).hexdigest()[:32]}"
 
 
 def group_of(question: str) -> str:
-    """What the ids of all candidates of a question begin with, and what they have as "group"."""
+    """Return the beginning of the ids of a question's candidates, which is also their "group"."""
     return question_id(question)[:32]
 
 
 def to_metadata(question: str, candidate: Candidate) -> dict[str, str]:
-    """A candidate as Chroma's metadata."""
+    """Return a candidate as Chroma's metadata."""
     kept = {"question": question, **asdict(candidate)}
     return {"group": group_of(question), "kept": replace_surrogates(as_json(kept))}
 
 
 def from_metadata(metadata: Mapping[str, Any]) -> tuple[str, Candidate]:
-    """The question and the candidate that Chroma's metadata hold.
+    """Return the question and the candidate that Chroma's metadata contain.
 
     Raises:
-        KeyError, TypeError, ValueError: They hold none.
+        KeyError, TypeError, ValueError: The metadata contain no candidate.
     """
     fields = json.loads(metadata["kept"])
     return fields.pop("question"), Candidate(**fields)
@@ -139,15 +140,15 @@ def from_metadata(metadata: Mapping[str, Any]) -> tuple[str, Candidate]:
 
 
 def as_line(entry: Entry) -> dict[str, Any]:
-    """The entry as a JSON object."""
+    """Return the entry as a JSON object."""
     return {"question": entry.question, "candidates": [asdict(one) for one in entry.all]}
 
 
 def from_line(line: Any) -> list[tuple[str, Candidate]]:
-    """The candidates in `as_line`'s object, each with the question.
+    """Return the candidates in an object of `as_line`, each with the question.
 
     Raises:
-        ValueError: There are none.
+        ValueError: The object has no question or no candidates, or a candidate is not valid.
     """
     try:
         question, rows = line["question"], line["candidates"]

@@ -1,4 +1,4 @@
-"""Best answers as training data: the files that TRL's SFTTrainer reads, split by question."""
+"""Write best answers as training data: the files that TRL's SFTTrainer reads."""
 
 from __future__ import annotations
 
@@ -17,41 +17,42 @@ from demur._text import replace_surrogates, words
 from demur.exemplars.entries import Entry, is_text
 
 Form = Literal["prompt-completion", "messages", "text-prompt-completion"]
-"""What a line holds, in TRL's terms: a conversation cut before the answer, a whole conversation, or
-plain text cut before the answer."""
+"""What a line has, in TRL's terms: a conversation that is split before the answer, a whole
+conversation, or plain text that is split before the answer."""
 
 _TRAIN, _TEST = "train.jsonl", "test.jsonl"
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What `export_finetuning` wrote, and what it left out."""
+    """Describe what `export_finetuning` wrote, and what it left out."""
 
     train: int
-    """Questions in train.jsonl, one a line."""
+    """The number of questions in train.jsonl, one a line."""
     test: int
-    """Questions in test.jsonl."""
+    """The number of questions in test.jsonl, one a line."""
     unscored: int
-    """Questions left out, since none of their answers has a score of the store's scorer: `rescore`
-    gives them one."""
+    """The number of questions left out because none of their answers has a score of the store's
+    scorer. `rescore` gives them one."""
     below: int
-    """Questions left out, since their best answer scores below `min_score`."""
+    """The number of questions left out because their best answer scores below `min_score`."""
     single: int
-    """Of those written, questions with one scored answer: nothing was chosen there."""
+    """The number of written questions with only one scored answer, so that there was no choice."""
     tied: int
-    """Of those written, questions whose two best answers have the same score: which of them was
-    taken says nothing."""
+    """The number of written questions whose two best answers have the same score, so that the
+    choice between them means nothing."""
     lowest: float
-    """Of the scores of the answers written."""
+    """The lowest of the scores of the answers written; `mean` and `highest` are of these too."""
     mean: float
     highest: float
     margin: float | None
-    """The mean of best score less second best, at least 0, over the questions written with two
-    scored answers or more; None when there are none of them."""
+    """The mean difference of best and second-best score, at least 0, over the written questions
+    with two or more scored answers; None if there are none."""
     characters: int
-    """Of all answers written."""
+    """The number of characters of all answers written."""
     longest: int
-    """Characters of the longest answer written: a trainer cuts what is over its limit of tokens."""
+    """The number of characters of the longest answer written. A trainer cuts texts over its limit
+    of tokens."""
 
 
 def export_finetuning(
@@ -65,37 +66,38 @@ def export_finetuning(
 ) -> Exported:
     r"""Write each question's best answer to `folder`/train.jsonl or `folder`/test.jsonl.
 
-    Label-free fine-tuning (version 1, section 5.2 and D.6; version 2, section 5.2 and D.12): a
-    model is trained on the answers that score best, without a gold answer, and 20 % of the
-    questions are kept for the test. On which side a question falls depends on its words alone, see
-    `in_test`.
+    The files are for label-free fine-tuning (version 1, section 5.2 and D.6; version 2, section 5.2
+    and D.12). A model is trained on the answers that score best, without a gold answer, and 20 % of
+    the questions are kept for the test. The words of a question alone decide to which file it goes
+    (`in_test`).
 
-    The forms, per line:
+    A line has one of these forms:
 
     - "prompt-completion", for a model with a chat template:
-      {"prompt": [{"role": "user", ...}], "completion": [{"role": "assistant", ...}]}. The loss is
-      that of the answer, with any template.
-    - "messages", the same as {"messages": [...]}: TRL counts the question's loss too, unless it is
-      told otherwise and knows the template.
+      {"prompt": [{"role": "user", ...}], "completion": [{"role": "assistant", ...}]}. With any
+      template, only the answer counts for the loss.
+    - "messages", the same as {"messages": [...]}. In TRL, the question counts for the loss too,
+      unless you configure it otherwise and it knows the template.
     - "text-prompt-completion", for a model without a template:
       {"prompt": "Question: ...\nAnswer:", "completion": " ..."}.
 
-    Entries are read once and none is kept. Both files are put into place at the end, together; the
-    same entries in the same order give the same bytes. Texts stay as they are, but for lone
-    surrogates.
+    Entries are read once and are not kept in memory. Both files are put into place together at the
+    end. The same entries in the same order give the same bytes. Texts stay as they are, except for
+    lone surrogates.
 
     Args:
-        entries: Such as `store.entries()`; all scored by one scorer.
-        folder: Made if it is not there. Files of an earlier export are replaced.
-        form: What a line holds.
-        test_share: The share of questions for test.jsonl, in (0, 1): in expectation.
-        min_score: The least score of an answer to be written; None: any.
-        system: A system message before each question; in plain text, a paragraph.
+        entries: The entries, such as `store.entries()`; all scored by the same scorer.
+        folder: The folder, which is made if it does not exist. Files of an earlier export are
+            replaced.
+        form: The form of a line.
+        test_share: The expected share of questions in test.jsonl, in (0, 1).
+        min_score: The least score of an answer to be written. None: any score.
+        system: A system message before each question. In plain text, it is a paragraph.
 
     Raises:
-        ValueError: An argument is out of range; an entry is without a question, or not best first;
-            entries are of several scorers; or a file would be empty, of which loaders make an error
-            without words. What stood in the folder is then still there.
+        ValueError: An argument is out of its range; an entry has no question, or its candidates are
+            not best first; the entries are of several scorers; or a file would be empty, for which
+            loaders raise an error without an explanation. The files of an earlier export then stay.
         OSError: The files cannot be written.
     """
     if form not in _LINES:
@@ -127,19 +129,19 @@ def export_finetuning(
 
 
 def in_test(question: str, test_share: float = 0.2) -> bool:
-    """Whether a question falls to the test side of the split.
+    """Return whether a question belongs to the test file.
 
-    That depends on the hash of its words and on nothing else: not on other questions, on the order
-    or on the answers. Case, punctuation, white space and Unicode's ways to write one letter do not
-    count, so variants of a question fall on one side; paraphrases need not. What is for the test
-    with one share is so with every larger one.
+    This depends only on the hash of the question's words, and not on other questions, the order or
+    the answers. Case, punctuation, white space and Unicode's variants of the same letter do not
+    count. So variants of a question are in the same file, but paraphrases need not be. A question
+    that is in the test file with one share is also there with every larger share.
 
     Raises:
         ValueError: `test_share` is not in (0, 1).
     """
     _check_share(test_share)
     folded = unicodedata.normalize("NFKC", question.casefold())
-    # A question without words, of signs alone, is known by its signs.
+    # A question that has only signs is identified by its signs.
     key = " ".join(word for word, _, _ in words(folded)) or "".join(folded.split())
     digest = hashlib.sha256(replace_surrogates(key).encode()).digest()
     return int.from_bytes(digest[:8], "big") < test_share * 2**64
@@ -165,7 +167,7 @@ def _messages(question: str, answer: str, system: str | None) -> dict[str, Any]:
 
 def _text_prompt_completion(question: str, answer: str, system: str | None) -> dict[str, Any]:
     before = "" if system is None else f"{system}\n\n"
-    # The space belongs to the completion, since in most vocabularies it is part of a word's token.
+    # The space belongs to the completion, since most vocabularies have it in the word's token.
     return {"prompt": f"{before}Question: {question}\nAnswer:", "completion": f" {answer}"}
 
 
@@ -190,18 +192,18 @@ _LINES: Mapping[str, Callable[[str, str, str | None], dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class _Written:
-    """What is counted of a question that was written."""
+    """Hold the figures of a question that was written."""
 
     held_out: bool
     scorer: str
     score: float
     margin: float | None
-    """Best score less second best; None where there is one only."""
+    """The difference of best and second-best score; None if there is only one score."""
     characters: int
 
     @classmethod
     def of(cls, entry: Entry, held_out: bool) -> _Written:
-        """Of an entry with a best answer."""
+        """Return the figures of an entry that has a best answer."""
         best, *others = entry.candidates
         margin = float(best.score) - float(others[0].score) if others else None
         return cls(held_out, best.scorer, float(best.score), margin, len(best.answer))
@@ -223,7 +225,7 @@ def _exported(
     min_score: float | None,
     test_share: float,
 ) -> Exported:
-    """The figures.
+    """Return the figures of all written questions.
 
     Raises:
         ValueError: A file would be empty.
@@ -260,7 +262,7 @@ def _exported(
 
 
 def _check(entry: Entry) -> None:
-    """Refuse an entry that was not made by a store, and has no best answer or no question."""
+    """Raise ValueError for an entry without a question, or not sorted best first."""
     if not is_text(entry.question):
         raise ValueError(f"entries: expected a question, got {entry.question!r}")
     scores = [candidate.score for candidate in entry.candidates]

@@ -1,7 +1,7 @@
-"""PairwiseJudge: which of two answers is better, asked in both orders.
+"""Ask a model which of two answers is better, in both orders.
 
-Version 1, appendix D.6 (version 2, D.12). The same judge compares two prompts, two sets of
-exemplars or two models: the answers are all that it sees of them.
+The method is that of FEWL, version 1, appendix D.6 (version 2, D.12). The same judge compares two
+prompts, two sets of exemplars or two models, since it sees only the answers.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _REPLY_TOKENS = 16
 
 
 class Comparison(BaseModel):
-    """Two answers to a question."""
+    """Hold two answers to a question."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     question: Text
-    """What was asked; not empty."""
+    """The question, not empty."""
     first: Text
-    """An answer to it."""
+    """An answer to the question."""
     second: Text
-    """Another one."""
+    """Another answer to the question."""
 
     @field_validator("question")
     @classmethod
@@ -56,23 +56,23 @@ class Comparison(BaseModel):
 
 
 class PairwiseVerdict(BaseModel):
-    """What a judge says of two answers, asked in both orders."""
+    """Describe what a judge says of two answers, asked in both orders."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     winner: Literal["first", "second"] | None
     """The better answer; None unless the reason is "consistent"."""
     reason: Reason
-    """"consistent": both orders have the same winner. "inconsistent": each has another one.
-    "unsure": the judge was not sure in at least one order. "same": the answers are the same, and
-    nothing was asked. "undetermined": a call failed, a reply cannot be read, or an answer is empty.
-    """
+    """The reason for the verdict. "consistent": both orders have the same winner. "inconsistent":
+    each order has another winner. "unsure": the judge was not sure in at least one order. "same":
+    the answers are the same, and no model was asked. "undetermined": a call failed, a reply cannot
+    be read, or an answer is empty."""
     choices: tuple[Choice | None, Choice | None] = (None, None)
-    """The two replies as read: with `first` shown as A, then with `second` shown as A."""
+    """The choices in the two replies: with `first` shown as A, then with `second` shown as A."""
     usage: Usage = Usage()
-    """What it cost."""
+    """The usage of the calls."""
     error: Text | None = None
-    """Why it is undetermined; None if it is not."""
+    """Why the verdict is undetermined; None if it is not."""
 
     @model_validator(mode="after")
     def _is_sound(self) -> PairwiseVerdict:
@@ -92,23 +92,25 @@ class PairwiseVerdict(BaseModel):
 class PairwiseJudge(Stepwise[Comparison | Mapping[str, Any], PairwiseVerdict]):
     """Ask a model which of two answers is better, once in each order.
 
-    The two calls are made side by side. A winner is the answer that is better in both orders; a
-    verdict of any other reason has none. Answers that differ in nothing that a model is shown, but
-    for spacing, are "same" and cost no call. An answer that is empty is undetermined without a
-    call, since the model would see only the other one.
+    The two calls are made at the same time. An answer wins if it is better in both orders; any
+    other verdict has no winner. Answers that look the same to a model, apart from spacing, are
+    "same" and cost no call. If an answer is empty, the verdict is undetermined without a call,
+    since the model would see only the other answer.
 
-    The judge of FEWL's win rates: version 1, appendix D.6; version 2, D.12.
+    This is the judge of FEWL's win rates: version 1, appendix D.6; version 2, D.12.
 
     Args:
         model: A chat model, or a name for `resolve_model`.
-        prompt: In place of ours; fields question, a, b. To be answered with A, B or C.
-        name: What traces call it. None: the class's name.
-        call_policy: Retries, time limits and concurrency; None: as fits the model.
+        prompt: A prompt that replaces demur's own, with the fields question, a and b. It must ask
+            for A, B or C.
+        name: The name in traces. None: the name of the class.
+        call_policy: Retries, time limits and concurrency of the calls. None: the defaults for the
+            model.
 
     Raises:
         ValueError: The model's name has no known form, or the prompt has other fields.
-        TypeError: It is no chat model.
-        DemurError: The model is not at hand.
+        TypeError: `model` is not a chat model.
+        DemurError: The model is not available.
     """
 
     model: Any
@@ -124,7 +126,7 @@ class PairwiseJudge(Stepwise[Comparison | Mapping[str, Any], PairwiseVerdict]):
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
-        """See the class."""
+        """Make a judge; the class describes the arguments."""
         super().__init__(**fields_of(locals()))
 
     @field_validator("prompt")
@@ -137,7 +139,7 @@ class PairwiseJudge(Stepwise[Comparison | Mapping[str, Any], PairwiseVerdict]):
         return prompt
 
     def model_post_init(self, context: Any, /) -> None:
-        """Find the model, so that a mistake shows now and not in a call."""
+        """Resolve the model, so that a mistake shows before the first call."""
         super().model_post_init(context)
         self._chat = resolve_model(self.model)
 
@@ -162,12 +164,15 @@ class PairwiseJudge(Stepwise[Comparison | Mapping[str, Any], PairwiseVerdict]):
 
 
 def _is_empty(text: str) -> bool:
-    """Whether a judge would see nothing of it."""
+    """Return whether a judge would see nothing of the text."""
     return not as_shown(text).strip()
 
 
 def _verdict(outcomes: Sequence[Outcome[Reply]], shown: Sequence[str]) -> PairwiseVerdict:
-    """What two outcomes say: undetermined before unsure, and that before inconsistent."""
+    """Return the verdict of the two outcomes.
+
+    Undetermined takes precedence over unsure, and unsure over inconsistent.
+    """
     there, back = (
         None if outcome.error is not None else parse_choice(outcome.value.text, shown)
         for outcome in outcomes

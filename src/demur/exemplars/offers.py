@@ -1,4 +1,4 @@
-"""What is offered to a store of exemplars: questions with answers, some with scores."""
+"""Check what is offered to a store of exemplars: questions with answers, some with scores."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ from demur.storage import question_id
 Offered = (
     tuple[str, Sequence[str]]
     | tuple[str, Sequence[str], Sequence[float] | None]
-    | Sequence[Any]  # a pair or a triple all the same, as JSON has them
+    | Sequence[Any]  # a pair or a triple too, as a list from JSON
 )
-"""A question and its answers; perhaps their scores."""
+"""A question and its answers, optionally with their scores."""
 
 
 @dataclass(frozen=True)
 class Offer:
-    """Answers to a question."""
+    """Hold the answers that are offered to a question."""
 
     question: str
     answers: Mapping[str, str | None]
-    """Each with where it comes from."""
+    """The source of each answer, by the answer."""
     scores: Mapping[str, float] | None = None
-    """By the answer; None: the scorer is to be asked."""
+    """The score of each answer, by the answer; None: the scorer must score them."""
 
 
 def read_offer(offered: Offered, source: str | None, place: str) -> Offer:
-    """A question with answers, checked; equal answers count once, with the last one's score.
+    """Return a checked offer; equal answers count once, with the score of the last one.
 
     Args:
-        offered: As a caller gave it.
+        offered: The question, the answers and perhaps the scores, as a caller gave them.
         source: Where the answers come from.
-        place: Where, in an error's words.
+        place: Where the offer is, for the error message.
 
     Raises:
-        ValueError: It is no question with answers, something is blank, or the numbers do not fit.
+        ValueError: The value is not a question with answers, a text is blank, or there is not one
+            finite score for each answer.
     """
     ordered = not isinstance(offered, str | bytes) and isinstance(offered, Sequence)
     if not ordered or len(offered) not in (2, 3):
@@ -70,10 +71,10 @@ def read_offer(offered: Offered, source: str | None, place: str) -> Offer:
 
 
 def read_offers(offered: Iterable[Offered], source: str | None) -> tuple[list[Offer], list[Offer]]:
-    """Those with scores and those without, each question once in each.
+    """Return the offers with scores and the offers without; each question is once in each list.
 
     Raises:
-        ValueError: As `read_offer`.
+        ValueError: `offered` is not a list of offers, or an offer does not fit.
     """
     if not hasattr(offered, "__iter__") or isinstance(offered, str | Mapping):
         raise ValueError(f"expected a list of (question, answers), got {offered!r}")
@@ -90,6 +91,6 @@ def read_offers(offered: Iterable[Offered], source: str | None) -> tuple[list[Of
 
 
 def _listed(values: Any) -> Any:
-    """Values in their order as a list; what is a text, or has keys or no order, as it is."""
+    """Return ordered values as a list; a text, a mapping, a set or a single value is unchanged."""
     unfit = isinstance(values, str | bytes | Mapping | AbstractSet)
     return values if unfit or not isinstance(values, Iterable) else list(values)

@@ -1,4 +1,4 @@
-"""Whose scores a store of exemplars holds, and how a candidate comes by one."""
+"""Score candidates with the scorer of a store of exemplars."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from demur.runtime import RunnableCall, Steps, ask_all
 from demur.schema import Sample, Usage
 
 GIVEN = "given"
-"""The scorer of scores that come from outside."""
+"""The name of the scorer of scores that the caller gives."""
 
 _PARTS = ("weights", "similarities", "penalties", "expertise", "pairs_used", "neighbors_used")
-"""Of FEWL's details, what the score is worked out from."""
+"""The keys of FEWL's details from which a score can be worked out."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """Candidates, and what became of the answers that are none."""
+    """Hold the candidates, and the reasons why other answers have no score."""
 
     candidates: Sequence[Candidate]
     failed: tuple[str, ...] = ()
-    """Of each answer without a score, which and why."""
+    """For each answer without a score, which answer it is and why."""
     usage: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True)
 class Scorer:
-    """FEWL, or nobody: then scores are given.
+    """Score answers by FEWL, or take the scores that the caller gives if `fewl` is None.
 
     Raises:
-        TypeError: It is neither.
+        TypeError: `fewl` is neither a FEWL nor None.
     """
 
     fewl: FEWL | None
@@ -52,28 +52,28 @@ class Scorer:
 
     @cached_property
     def basis(self) -> str:
-        """In JSON, all that the scores depend on."""
+        """Return everything that the scores depend on, as JSON."""
         return as_json(self.fewl.fingerprints if self.fewl else {GIVEN: "by the caller"})
 
     @cached_property
     def name(self) -> str:
-        """What tells it from other scorers."""
+        """Return a short text that distinguishes this scorer from others."""
         return hashlib.sha256(self.basis.encode()).hexdigest()[:12] if self.fewl else GIVEN
 
     def check(self, offer: Offer) -> None:
-        """Refuse answers that nobody scored and nobody can.
+        """Refuse answers that have no scores if there is no scorer.
 
         Raises:
-            DemurError: There is nobody to ask.
+            DemurError: There is no scorer for answers without scores.
         """
         if self.fewl is None and offer.scores is None and offer.answers:
             raise DemurError(
-                f"there is nothing to score answers to {offer.question!r} with: give scores, or "
-                "open the store with a scorer, ExampleStore(..., scorer=FEWL(...))"
+                f"there is no scorer for the answers to {offer.question!r}: give scores, or open "
+                "the store with a scorer, ExampleStore(..., scorer=FEWL(...))"
             )
 
     def given(self, offer: Offer) -> list[Candidate]:
-        """Candidates with the scores that are offered with them."""
+        """Return candidates with the scores that are offered with them."""
         now, scores = _now(), offer.scores or {}
         return [
             Candidate(answer, scores[answer], self.name, now, source)
@@ -81,12 +81,12 @@ class Scorer:
         ]
 
     def score(self, offer: Offer) -> Steps[Scored]:
-        """Have answers to a question scored, unless they come with scores.
+        """Score the answers to a question, unless they have scores.
 
-        They are scored side by side; the references are asked once for all of them.
+        They are scored at the same time. The references are asked once for all of them.
 
         Raises:
-            DemurError: There is nobody to ask.
+            DemurError: There is no scorer for answers without scores.
         """
         self.check(offer)
         if self.fewl is None or offer.scores is not None or not offer.answers:

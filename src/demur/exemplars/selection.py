@@ -1,4 +1,4 @@
-"""Which of the questions that were found become the examples of a prompt."""
+"""Choose the examples of a prompt among the questions that a search returned."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from demur.exemplars.entries import is_score
 
 @dataclass(frozen=True)
 class Exemplar:
-    """A question near the one that was asked, with its best answer."""
+    """Hold a question near the user's question, with its best answer."""
 
     id: str
     question: str
     answer: str
     score: float
     similarity: float
-    """The cosine of the two questions' vectors."""
+    """The cosine of the vectors of the two questions."""
     vector: NDArray[np.float32] | None = field(default=None, repr=False, compare=False)
-    """The question's vector, where it was asked for."""
+    """The vector of the question, if it was requested."""
 
     def fits(self, max_similarity: float | None, min_score: float | None) -> bool:
-        """Whether the similarity is below its ceiling, and the score not below its floor."""
+        """Return whether the similarity is below its ceiling and the score reaches its floor."""
         near = max_similarity is None or self.similarity < max_similarity
         return near and (min_score is None or self.score >= min_score)
 
 
 def check_limits(k: int, max_similarity: float | None, min_score: float | None) -> None:
-    """Refuse what no search can keep to.
+    """Refuse limits that are out of their range.
 
     Raises:
-        ValueError: `k` is no integer of at least 1, `max_similarity` no cosine above -1, or
-            `min_score` no finite number.
+        ValueError: `k` is not an integer of at least 1, `max_similarity` is not a cosine above -1,
+            or `min_score` is not a finite number.
     """
     if not isinstance(k, Integral) or k < 1:
         raise ValueError(f"k must be an integer, at least 1, got {k!r}")
@@ -53,22 +53,23 @@ def choose(
     diversity: float = 0.0,
     vectors: NDArray[np.float32] | None = None,
 ) -> list[Exemplar]:
-    """The `k` to be shown, the most relevant first.
+    """Return at most `k` exemplars to show, with the most relevant first.
 
-    Relevance is nearness mixed with the score's place among those found, since a score has no scale
-    of its own that fits a cosine. With diversity they are drawn one by one, each by its relevance
-    less its likeness to the nearest of those that are drawn already: maximal marginal relevance
-    (Carbonell and Goldstein, 1998).
+    Relevance mixes nearness with the rank of the score among these exemplars, since a score has no
+    scale that fits a cosine. With diversity, exemplars are chosen one by one. Each is chosen by its
+    relevance minus its similarity to the most similar exemplar that is chosen already: maximal
+    marginal relevance (Carbonell and Goldstein, 1998).
 
     Args:
-        exemplars: Any number of them.
-        k: How many to choose, at most.
+        exemplars: Any number of exemplars.
+        k: The largest number to choose.
         score_weight: The share of the score in the relevance, in [0, 1].
-        diversity: The share of the likeness that is taken off, in [0, 1].
-        vectors: Of shape (found, dimensions), of any length but 0; needed for diversity only.
+        diversity: The share of the similarity that is subtracted, in [0, 1].
+        vectors: The vectors of the exemplars, of shape (exemplars, dimensions) and any length but
+            0; needed for diversity only.
 
     Returns:
-        The same for the same `exemplars` in any order.
+        The chosen exemplars. They do not depend on the order of `exemplars`.
     """
     order = sorted(
         range(len(exemplars)), key=lambda at: (-exemplars[at].similarity, exemplars[at].id)
@@ -84,7 +85,7 @@ def choose(
 def _relevance(exemplars: Sequence[Exemplar], score_weight: float) -> NDArray[np.float64]:
     nearness = np.array([exemplar.similarity for exemplar in exemplars], np.float64)
     scores = np.array([exemplar.score for exemplar in exemplars], np.float64)
-    # The share of the others that score less, and half of those that score the same.
+    # The rank is the share of the others that score less, plus half of those that score the same.
     equal = (scores[:, None] == scores).sum(axis=1) - 1
     less = (scores[:, None] > scores).sum(axis=1)
     places = (less + equal / 2) / max(1, len(exemplars) - 1)
@@ -100,7 +101,7 @@ def _drawn(
     while len(drawn) < min(k, len(relevance)):
         worth = (1 - diversity) * relevance - diversity * alike
         worth[drawn] = -np.inf
-        best = int(worth.argmax())  # the first of equal ones: the nearest
+        best = int(worth.argmax())  # argmax takes the first of equal values: the nearest
         alike = np.maximum(alike, cosines[best]) if drawn else cosines[best]
         drawn.append(best)
     return drawn

@@ -1,4 +1,4 @@
-"""FEWLExampleSelector: the past questions nearest to a prompt's, with their best-scored answers."""
+"""Select the past questions nearest to a prompt's question, with their best-scored answers."""
 
 from __future__ import annotations
 
@@ -22,42 +22,46 @@ _BRACES = str.maketrans({"{": "{{", "}": "}}"})
 
 @dataclass(frozen=True)
 class FEWLExampleSelector(BaseExampleSelector):
-    """Selects few-shot examples from a store: near questions with their best answers.
+    """Select few-shot examples from a store: near questions with their best answers.
 
-    v1, section 5.1: of the five questions nearest to the new one, the answers with the highest
-    score. An example is `{"question": ..., "answer": ...}`; the most relevant comes first. The
-    question itself is never an example. For `FewShotChatMessagePromptTemplate` and
-    `FewShotPromptTemplate`, and anything else that takes a `BaseExampleSelector`.
+    The paper shows the best-scored answers of the five questions nearest to the new one (v1,
+    section 5.1). An example is `{"question": ..., "answer": ...}`, and the most relevant example
+    comes first. The question itself is never an example. The selector works with
+    `FewShotChatMessagePromptTemplate`, `FewShotPromptTemplate`, and anything else that takes a
+    `BaseExampleSelector`.
 
     Examples:
         >>> selector = FEWLExampleSelector(store, k=5, max_similarity=0.95)
         >>> selector.select_examples({"question": "Who painted Las Meninas?"})
 
     Args:
-        store: Where the examples are.
-        k: How many to select; fewer where the store has no more that fit.
-        min_score: Only questions whose best answer reaches it, in the scorer's own scale.
+        store: The store of the examples.
+        k: How many examples to select. There are fewer if the store has no more that fit.
+        min_score: The least score of an example's answer, on the scorer's own scale. None: no
+            floor.
         score_weight: The share of the score in an example's relevance, in [0, 1], beside its
-            nearness: of the `fetch_k` nearest, by its place among their scores.
-        diversity: What an example's likeness to one that is selected already takes off, in [0, 1]:
-            maximal marginal relevance over the `fetch_k` nearest. 0: nearness (and score) alone.
-        fetch_k: How many of the nearest are looked at, with `score_weight` or `diversity`. At
-            least `k`.
-        max_similarity: Only questions whose vectors have a cosine below it, so that paraphrases of
-            the question do not give its answer away. None: no ceiling.
-        escape_braces: Double the braces in questions and answers. `FewShotPromptTemplate` formats
-            its examples twice, and fails on answers that hold braces, or fills them in; the chat
-            one formats them once, and would show braces doubled. For f-strings only: with
-            `template_format="jinja2"` the plain prompt runs what answers hold as a template,
-            escaped or not; use the chat one.
-        on_empty: What to do when there is nothing to select: "raise", or "none" for a prompt
-            without examples.
-        question_key: Under which key the prompt's input holds the question. None: "question",
-            "input" or "query", or the only text there is.
+            nearness. The score counts by its rank among the `fetch_k` nearest questions.
+        diversity: How much the relevance of an example is reduced by its similarity to an example
+            that is already selected, in [0, 1] (maximal marginal relevance over the `fetch_k`
+            nearest questions). 0: only nearness and score count.
+        fetch_k: How many of the nearest questions are considered if `score_weight` or `diversity`
+            is used. At least `k`.
+        max_similarity: Only questions whose vectors have a cosine below it count, so that
+            paraphrases of the question do not reveal its answer. None: no ceiling.
+        escape_braces: Whether to double the braces in questions and answers.
+            `FewShotPromptTemplate` formats its examples twice, and braces in answers make it fail
+            or are filled in, so use it there. The chat template formats its examples once, and
+            would show doubled braces. This is for f-strings only. With `template_format="jinja2"`,
+            the plain template runs answers as templates, escaped or not; use the chat template
+            instead.
+        on_empty: What to do if there is nothing to select. "raise": raise an error. "none": make a
+            prompt without examples.
+        question_key: The key of the question in the prompt's input. None: "question", "input" or
+            "query", or else the only text in the input.
 
     Raises:
         ValueError: An argument is out of its range.
-        TypeError: `store` is no `ExampleStore`.
+        TypeError: `store` is not an `ExampleStore`.
     """
 
     store: ExampleStore
@@ -88,12 +92,12 @@ class FEWLExampleSelector(BaseExampleSelector):
             raise ValueError(f"on_empty is 'raise' or 'none', got {self.on_empty!r}")
 
     def select_examples(self, input_variables: Mapping[str, Any]) -> list[dict[str, str]]:
-        """The examples for a prompt's input, the most relevant first.
+        """Return the examples for a prompt's input, with the most relevant first.
 
         Raises:
-            ValueError: The input holds no question.
-            DemurError: There is nothing to select; another scorer's scores count in the store
-                (`rescore`); or Chroma failed.
+            ValueError: The input has no question.
+            DemurError: There is nothing to select; another scorer's scores count in the store (call
+                `rescore`); or Chroma failed.
         """
         question = self._question(input_variables)
         exemplars = self.store.nearest(
@@ -112,7 +116,7 @@ class FEWLExampleSelector(BaseExampleSelector):
         return [self._example(exemplar) for exemplar in chosen]
 
     async def aselect_examples(self, input_variables: Mapping[str, Any]) -> list[dict[str, str]]:
-        """As `select_examples`, in a thread of the loop's."""
+        """Do the same as `select_examples`, in a thread."""
         return await asyncio.to_thread(self.select_examples, input_variables)
 
     def add_example(self, example: Mapping[str, Any]) -> None:
@@ -120,7 +124,7 @@ class FEWLExampleSelector(BaseExampleSelector):
         self.store.add(*_offer(example))
 
     async def aadd_example(self, example: Mapping[str, Any]) -> None:
-        """As `add_example`, natively asynchronous."""
+        """Do the same as `add_example`, asynchronously."""
         await self.store.aadd(*_offer(example))
 
     @property

@@ -1,4 +1,4 @@
-"""ExampleStore: past questions in Chroma, with candidate answers that compete by their scores."""
+"""Keep past questions in Chroma, with candidate answers that compete by their scores."""
 
 from __future__ import annotations
 
@@ -35,19 +35,20 @@ Progress = Callable[[Fitted], None]
 
 
 class ExampleStore:
-    """Past questions with candidate answers, of which the best-scored one is the exemplar.
+    """Keep past questions with candidate answers, of which the best-scored one is the exemplar.
 
-    Each candidate is a record of its own in Chroma, with its score, what that is made of, whose it
-    is, when and where it came from. It is known by question, answer and scorer: to add what is
-    there changes nothing, and a new answer to a known question competes with those that are there.
-    The best one is found when a question is read.
+    Each candidate is a record of its own in Chroma, with its score, the parts of the score, its
+    scorer, its time and its source. A candidate is identified by question, answer and scorer.
+    Adding an answer again changes nothing, and a new answer to a known question competes with the
+    others. The best answer is found when a question is read.
 
     Scores of different scorers (other reference models, prompts, similarity or formula) cannot be
-    compared. The first who adds decides whose scores count; opened with another scorer, a store
-    adds nothing and finds nothing near until `rescore`.
+    compared. The first caller that adds an answer decides whose scores count. If you open a store
+    with another scorer, adding and `nearest` raise an error until you call `rescore`.
 
-    Safe in threads. A folder belongs to one process at a time, until `close` or its end. Several
-    processes share a server, and lose nothing by adding at once.
+    The store is safe to use from several threads. Only one process at a time can use a folder,
+    until it calls `close` or ends. Several processes can share a server, and lose nothing by adding
+    at the same time.
 
     Examples:
         >>> store = ExampleStore("exemplars", scorer=FEWL("openai:gpt-4o-mini"))
@@ -55,8 +56,8 @@ class ExampleStore:
 
     Raises:
         MissingExtraError: Chroma is not installed.
-        TypeError: `scorer` is no FEWL.
-        ValueError: The collection was made with another embedding model, or for something else.
+        TypeError: `scorer` is not a FEWL.
+        ValueError: The collection was made with another embedding model or for another purpose.
         DemurError: The folder or the server cannot be used.
     """
 
@@ -69,17 +70,18 @@ class ExampleStore:
         embedding: Embeddings | None = None,
         scorer: FEWL | None = None,
     ) -> None:
-        """Open or make a store.
+        """Open a store, or make it if it does not exist.
 
         Args:
-            path: A folder, or the URL of a Chroma server ("http://host:port"). Without it, and
-                without a client, the store is in memory and its own, and is gone with it.
-            collection: The collection's name, where several share a place.
-            client: A Chroma client that you have, instead of a path.
-            embedding: What computes the questions' vectors: all-MiniLM-L6-v2 in this process by
-                default.
-            scorer: What scores answers that are added without scores. None: all scores are given,
-                and whoever gives them vouches that they can be compared.
+            path: A folder, or the URL of a Chroma server ("http://host:port"). Without a path and a
+                client, the store is in memory, is not shared, and ends with this object.
+            collection: The name of the collection, since several collections can share a folder or
+                a server.
+            client: Your own Chroma client, instead of a path.
+            embedding: The model that computes the vectors of questions. By default, this is
+                all-MiniLM-L6-v2 in this process.
+            scorer: The FEWL that scores answers which are added without scores. None: all scores
+                are given, and the callers are responsible for giving scores that can be compared.
         """
         self._scorer = Scorer(scorer)  # before anything is opened
         self._questions = Questions(
@@ -95,7 +97,7 @@ class ExampleStore:
         return self._questions.again(ExampleStore, scorer=self._scorer.fewl)
 
     def close(self) -> None:
-        """Let go of the folder, so that another process can open it; the store is then done."""
+        """Release the folder, so that another process can open it; the store is unusable then."""
         self._questions.chroma.close()
 
     # --- Adding -----------------------------------------------------------------------------------
@@ -108,22 +110,24 @@ class ExampleStore:
         *,
         source: str | None = None,
     ) -> Entry:
-        """Have answers compete to be a question's exemplar.
+        """Have answers compete to be the exemplar of a question.
 
         Args:
             question: The question.
-            answers: One or more; those that are known already are not scored again.
-            scores: One finite number per answer, more is better; they replace those of known
-                answers. Without them the scorer is asked.
-            source: Where the answers come from, as you name it: a run, a model, a file.
+            answers: One or more answers. Known answers are not scored again.
+            scores: One finite number for each answer, higher is better. The scores replace those of
+                known answers. Without scores, the scorer is asked.
+            source: Where the answers come from, in your words: a run, a model, a file.
 
         Returns:
-            These answers as they are kept, best first; `get` tells all of the question's.
+            The entry with these answers as they are kept, best first. `get` returns all answers of
+            the question.
 
         Raises:
-            ValueError: Something is blank, or the numbers do not fit.
-            DemurError: Another scorer's scores count here; there is no scorer; an answer could not
-                be scored (the others are kept); or Chroma failed.
+            ValueError: The question or an answer is blank, the source is not a text, or there is
+                not one finite score for each answer.
+            DemurError: Another scorer's scores count in this store; there is no scorer; an answer
+                could not be scored (the others are kept); or Chroma failed.
         """
         offer = read_offer((question, answers, scores), source, "add")
         return self._kept(offer, self._add(offer))
@@ -136,7 +140,7 @@ class ExampleStore:
         *,
         source: str | None = None,
     ) -> Entry:
-        """As `add`, natively asynchronous."""
+        """Do the same as `add`, asynchronously."""
         offer = read_offer((question, answers, scores), source, "aadd")
         scored = await self._aadd(offer)
         return await asyncio.to_thread(self._kept, offer, scored)
@@ -149,25 +153,28 @@ class ExampleStore:
         at_once: int = _AT_ONCE,
         progress: Progress | None = None,
     ) -> Fitted:
-        """Add many questions; what is known is not scored again, also after an interrupt or a kill.
+        """Add many questions.
+
+        Known answers are not scored again, even after an interrupt or a kill.
 
         Args:
-            offers: (question, answers) or (question, answers, scores), as `add` takes them. Of a
-                question that comes several times all answers compete.
-            source: As `add`.
-            at_once: How many questions are scored at a time; the policy's limit on calls holds
-                beside it.
-            progress: Told after each question that is scored. Those with scores come first, and
-                are told of together.
+            offers: Pairs (question, answers) or triples (question, answers, scores), as `add` takes
+                them. If a question is repeated, all its answers compete.
+            source: Where the answers come from, as in `add`.
+            at_once: How many questions are scored at the same time. The call policy's own limit
+                applies too.
+            progress: A function that is called at the start and after each question that is scored.
+                The first call reports all questions that came with scores.
 
         Returns:
-            How many questions are kept now, of which ones an answer could not be scored and why,
-            and what it cost. What could be scored is kept.
+            How many questions are kept now, which of them have an answer that could not be scored
+            and why, and the usage. The answers that could be scored are kept.
 
         Raises:
-            ValueError: As `add`, and then nothing is added.
-            DemurError: Another scorer's scores count here; answers come without scores, and there
-                is no scorer; or Chroma failed.
+            ValueError: An offer does not fit, as in `add`, or `at_once` is less than 1. Then
+                nothing is added.
+            DemurError: Another scorer's scores count in this store; answers have no scores, and
+                there is no scorer; or Chroma failed.
         """
         given, open_ = read_offers(offers, source)
         begun = self._begin(given, open_, at_once)
@@ -183,7 +190,7 @@ class ExampleStore:
         at_once: int = _AT_ONCE,
         progress: Progress | None = None,
     ) -> Fitted:
-        """As `add_many`, natively asynchronous."""
+        """Do the same as `add_many`, asynchronously."""
         given, open_ = read_offers(offers, source)
         begun = await asyncio.to_thread(self._begin, given, open_, at_once)
         find = {offer.question: offer for offer in open_}.__getitem__
@@ -191,18 +198,18 @@ class ExampleStore:
         return beside(await afit(learn, map(_question, open_), at_once, _told(progress, beside)))
 
     def rescore(self, *, at_once: int = _AT_ONCE, progress: Progress | None = None) -> Fitted:
-        """Have the scorer score what another one scored: from now on its scores count.
+        """Score other scorers' answers again by this store's scorer, whose scores then count.
 
         Answers that are not scored yet do not compete in the meantime, so that scores are never
-        mixed. After an interrupt or a kill call it again: it goes on where it was.
+        mixed. After an interrupt or a kill, call `rescore` again: it continues where it stopped.
 
         Args:
-            at_once: How many questions are scored at a time.
-            progress: Told after each question.
+            at_once: How many questions are scored at the same time.
+            progress: A function that is called at the start and after each question.
 
         Returns:
-            Of how many questions all answers were scored, which ones could not be and why, and
-            what it cost.
+            The number of questions whose answers were all scored, which questions failed and why,
+            and the usage.
 
         Raises:
             ValueError: `at_once` is less than 1.
@@ -213,7 +220,7 @@ class ExampleStore:
     async def arescore(
         self, *, at_once: int = _AT_ONCE, progress: Progress | None = None
     ) -> Fitted:
-        """As `rescore`, natively asynchronous."""
+        """Do the same as `rescore`, asynchronously."""
         questions = await asyncio.to_thread(self._take_over)
         return await afit(partial(self._alearn, self._stale), questions, at_once, progress)
 
@@ -230,7 +237,7 @@ class ExampleStore:
         return scored
 
     def _begin(self, given: Sequence[Offer], open_: Sequence[Offer], at_once: int) -> Fitted:
-        """Keep what has scores, and tell of how many questions that is all that was offered."""
+        """Keep the answers with scores, and return the progress that this makes."""
         if at_once < 1:
             raise ValueError(f"at_once must be at least 1, got {at_once}")
         self._candidates.claim()
@@ -245,7 +252,7 @@ class ExampleStore:
         return Fitted(done, done)
 
     def _learn(self, find: Callable[[str], Offer], question: str) -> Learned:
-        """One of many questions: what fails is told and stops none of the others."""
+        """Score one of many questions; a failure is returned and does not stop the others."""
         try:
             return _learned(question, self._add(find(question)))
         except DemurError as error:
@@ -258,14 +265,14 @@ class ExampleStore:
             return question, str(error), Costs()
 
     def _new(self, offer: Offer) -> Offer:
-        """What of an offer changes what is kept."""
+        """Return the part of an offer that changes what is kept."""
         self._candidates.claim()
         (new,) = self._candidates.beside_known([offer])
         self._scorer.check(new)
         return new
 
     def _kept(self, offer: Offer, scored: Scored) -> Entry:
-        """The answers that were offered, as they are kept.
+        """Return the offered answers as they are kept.
 
         Raises:
             DemurError: An answer could not be scored.
@@ -275,7 +282,7 @@ class ExampleStore:
         return self._candidates.offered(offer)
 
     def _take_over(self) -> list[str]:
-        """Have this scorer's scores count, and tell the questions that lack some.
+        """Make this scorer's scores count, and return the questions that lack some of them.
 
         Raises:
             DemurError: There is no scorer, or Chroma failed.
@@ -285,7 +292,10 @@ class ExampleStore:
         return self._candidates.take_over()
 
     def _stale(self, question: str) -> Offer:
-        """The stale answers of a question, offered anew; none where it was removed meanwhile."""
+        """Return the stale answers of a question as a new offer.
+
+        The offer is empty if the question was removed in the meantime.
+        """
         entry = self.get(question)
         stale = {one.answer: one.source for one in entry.stale} if entry else {}
         return Offer(question, stale)
@@ -293,21 +303,21 @@ class ExampleStore:
     # --- Reading ----------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        """How many questions there are; the ids of all candidates are read."""
+        """Return the number of questions; this reads the ids of all candidates."""
         return len(self._candidates)
 
     def get(self, question: str) -> Entry | None:
-        """What is kept of this very question; None if nothing is."""
+        """Return the entry of exactly this question, or None."""
         return self._candidates.get(question)
 
     def entries(self) -> Iterator[Entry]:
-        """All questions with their candidates, in an order that stays the same, read in parts."""
+        """Yield all questions with their candidates, always in the same order, read in parts."""
         return self._candidates.entries()
 
     def scorers(self) -> dict[str, Mapping[str, str]]:
-        """What the names in `Candidate.scorer` stand for: references, prompts, similarity, formula.
+        """Return what each name in `Candidate.scorer` stands for: texts that describe the scorer.
 
-        Each of these in words that tell it from others, see `FEWL.fingerprints`.
+        The texts are those of `FEWL.fingerprints`: references, prompts, similarity and formula.
         """
         return self._candidates.scorers()
 
@@ -320,22 +330,24 @@ class ExampleStore:
         min_score: float | None = None,
         vectors: bool = False,
     ) -> list[Exemplar]:
-        """The questions that are most alike, each with its best answer.
+        """Return the most similar questions, each with its best answer.
 
         Args:
-            question: The question, which is not told itself, nor what differs from it or from
-                another one found in case and marks only.
-            k: How many to find, at least 1; fewer are told if there are no more.
-            max_similarity: Only questions whose vectors have a cosine below it count.
-            min_score: Only questions whose best answer reaches it count.
-            vectors: Whether each is to have its `vector`.
+            question: The question. It is never returned itself, nor is a question that differs from
+                it, or from another result, only in case and punctuation.
+            k: How many questions to find, at least 1. There may be fewer.
+            max_similarity: A ceiling: only questions whose vectors have a cosine below it count.
+            min_score: A floor: only questions whose best answer has at least this score count.
+            vectors: Whether each exemplar has its `vector`.
 
         Returns:
-            The nearest first. They are found by Chroma's index, which now and then misses one.
+            The nearest question first. Chroma's index is approximate and occasionally misses a
+            question.
 
         Raises:
             ValueError: The question is blank, or a limit is out of its range.
-            DemurError: Another scorer's scores count here (`rescore`), or Chroma failed.
+            DemurError: Another scorer's scores count in this store (call `rescore`), or Chroma
+                failed.
         """
         if not is_text(question):
             raise ValueError(f"expected a question, got {question!r}")
@@ -343,7 +355,7 @@ class ExampleStore:
         return self._candidates.nearest(question, k, max_similarity, min_score, vectors)
 
     def remove(self, question: str, answer: str | None = None) -> int:
-        """Take an answer of a question away, or all of them; how many records that was.
+        """Remove an answer of a question, or all its answers, and return how many records that was.
 
         Raises:
             DemurError: Chroma failed.
@@ -353,19 +365,21 @@ class ExampleStore:
     # --- Files ------------------------------------------------------------------------------------
 
     def export(self, path: str | Path) -> None:
-        """Write all that is kept to a file, without vectors: JSON lines, whole or not at all.
+        """Write all entries to a file of JSON lines, without vectors.
 
-        Compressed where the name ends in ".gz".
+        The file is written completely or not at all. It is compressed if its name ends in ".gz".
         """
         header = {"kind": KIND, **self._candidates.header()}
         write_lines(Path(path), chain([header], map(as_line, self.entries())))
 
     def load(self, path: str | Path) -> int:
-        """Add what `export` wrote, with its scores, and tell how many lines that are.
+        """Add the entries of a file that `export` wrote, and return how many there are.
+
+        The answers keep their scores.
 
         Raises:
-            ValueError: The file is another, or damaged: then nothing of it is added.
-            DemurError: Other scores count in it than here.
+            ValueError: The file is of another kind, or it is damaged; nothing of it is added.
+            DemurError: Another scorer's scores count in the file than in this store.
             OSError: The file cannot be read.
         """
         lines = read_lines(Path(path))
@@ -402,5 +416,5 @@ def _both(begun: Fitted, now: Fitted) -> Fitted:
 
 
 def _told(progress: Progress | None, beside: Callable[[Fitted], Fitted]) -> Progress | None:
-    """Progress that tells of what was done before, too."""
+    """Return a progress function that includes the questions that were done before."""
     return None if progress is None else lambda now: progress(beside(now))

@@ -1,9 +1,10 @@
-"""How alike two texts are: from a name, a model or a function to scores of pairs.
+"""Score how alike two texts are, by a similarity given as a name, a model or a function.
 
-What the room promises to the others: each pair is scored once, in batches, for all threads
-together; a score is a number in [0, 1], or an error says which pair had none; a `Similarity` has a
-fingerprint that tells its scores from those of others; torch is imported when a scorer that needs
-it is first used, and a missing package is an error with the extra's name.
+The room promises four things to other rooms. Each pair is scored once, in batches, for all threads
+together. A score is a number in [0, 1], or an error says which pair has none. A `Similarity` has a
+fingerprint, which distinguishes its scores from those of other similarities. torch is imported only
+when a scorer that needs it is first used, and a missing package raises an error with the name of
+the extra.
 """
 
 from demur.similarity.encoders import weights_fingerprint as weights_fingerprint
@@ -13,7 +14,7 @@ from demur.similarity.resolving import COSINE as COSINE
 from demur.similarity.resolving import SimilarityLike, resolve_similarity
 from demur.similarity.scorers import Pair
 
-__all__ = [  # what is not named here serves other rooms, and is not promised
+__all__ = [  # other names serve other rooms, and are not public
     "NLI",
     "Pair",
     "Similarity",

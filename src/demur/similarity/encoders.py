@@ -1,4 +1,4 @@
-"""Classifiers of pairs of texts, on torch: loaded once per process, or refused with the reason."""
+"""Load classifiers of pairs of texts, on torch: once for each process, or with a clear error."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 from demur.errors import DemurError, MissingExtraError
 
 HHEM = "vectara/hallucination_evaluation_model"
-# Commits and not tags: the first of them brings code, which is run.
+# These are commits, not tags: the first one contains code, which is run.
 HHEM_2_1 = "8e4a2e6e96c708cc76c2344f7e4757df2515292c"
-"""HHEM-2.1-Open, its last commit of October 2025."""
+"""The last commit of HHEM-2.1-Open, of October 2025."""
 HHEM_1_0 = "58383384656cbaec2949a75a41f20e891e90a73b"
-"""HHEM-1.0-Open, a cross-encoder: what the branch `hhem-1.0-open` holds."""
+"""The commit of the branch `hhem-1.0-open`, which holds HHEM-1.0-Open, a cross-encoder."""
 
 _SMALL = 10_000
-"""Numbers in a parameter that is read for a fingerprint: biases, norms, most heads."""
+"""The largest parameter that is read for a fingerprint, in numbers: biases, norms, most heads."""
 
 
 @cache
 def load_cross_encoder(name: str, revision: str | None = None) -> Any:
-    """A `sentence_transformers.CrossEncoder`, by its name on the Hugging Face hub or its folder.
+    """Load a `sentence_transformers.CrossEncoder` by its name on the Hugging Face hub or folder.
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.
-        DemurError: The model cannot be had.
-        ValueError: It is no cross-encoder.
+        DemurError: The model is not available.
+        ValueError: The model is not a cross-encoder.
     """
     try:
         from sentence_transformers import CrossEncoder
@@ -40,11 +40,11 @@ def load_cross_encoder(name: str, revision: str | None = None) -> Any:
         raise _unavailable(f"the cross-encoder {name!r}", revision, error) from error
     architectures = encoder.model.config.architectures or []
     if not any("SequenceClassification" in architecture for architecture in architectures):
-        # The library would give it a last layer of random numbers, and say so in a log only.
+        # The library would add a last layer of random numbers, and only log a warning.
         raise ValueError(
-            f"{name!r} is no cross-encoder: its weights are those of "
+            f"{name!r} is not a cross-encoder: its weights are those of "
             f"{', '.join(architectures) or 'nothing'}"
-            ", which have no classifier. For the cosine of a bi-encoder's embeddings give the "
+            ", which have no classifier. For the cosine of a bi-encoder's embeddings, give the "
             f"model itself: SentenceTransformer({name!r})"
         )
     return encoder
@@ -52,13 +52,15 @@ def load_cross_encoder(name: str, revision: str | None = None) -> Any:
 
 @cache
 def load_hhem(name: str = HHEM, revision: str | None = HHEM_2_1) -> Any:
-    """HHEM-2.1-Open, or another model whose own code has a `predict(pairs)`. That code is run.
+    """Load HHEM-2.1-Open, or another model whose own code has a `predict(pairs)`; that code is run.
 
-    Of `google/flan-t5-base`, which HHEM's code asks for, only shape and tokenizer are fetched.
+    HHEM's code asks for `google/flan-t5-base`, of which only the configuration and the tokenizer
+    are fetched.
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.
-        DemurError: The model cannot be had, or this transformers does not read its weights.
+        DemurError: The model is not available, or this version of transformers cannot read its
+            weights.
     """
     try:
         from transformers import AutoConfig
@@ -80,19 +82,20 @@ def load_hhem(name: str = HHEM, revision: str | None = HHEM_2_1) -> Any:
         raise _unavailable(f"the model {name!r}", revision, error) from error
     if loading["missing_keys"] or loading["mismatched_keys"]:
         raise DemurError(
-            f"the weights of {name!r} do not fit what this version of transformers makes of its "
-            f"code: {sorted(map(str, loading['missing_keys'])) or loading['mismatched_keys']} "
-            "would be random numbers. An older transformers may read them: "
+            f"this version of transformers cannot read all weights of {name!r}: "
+            f"{sorted(map(str, loading['missing_keys'])) or loading['mismatched_keys']} "
+            "would be random numbers. An older version may read them: "
             "pip install 'transformers<5'"
         )
     return model.eval()
 
 
 def _finished(model_class: Any) -> Any:
-    """The class, whose constructor then ends as transformers 5 asks for, and HHEM's does not.
+    """Return the class with a constructor that ends with `post_init()`, as transformers 5 requires.
 
-    Without it loading fails. Only to add the attribute whose absence is complained about would be
-    worse: the embeddings are then not tied, stay random, and scores come out that mean nothing.
+    HHEM's own constructor does not call it, and loading then fails. Adding only the missing
+    attribute that the error names would be worse: the embeddings would not be tied and would stay
+    random, and the scores would mean nothing.
     """
 
     def construct(self: Any, config: Any) -> None:
@@ -111,16 +114,16 @@ def _unavailable(what: str, revision: str | None, error: OSError) -> DemurError:
         "Give a folder that holds the model, or a name on the Hugging Face hub and a connection "
         "to it."
         if revision is None
-        else "It is fetched once, over a connection to the Hugging Face hub; without one a copy of "
-        "another machine's cache serves (HF_HOME), with HF_HUB_OFFLINE=1."
+        else "It is fetched once from the Hugging Face hub. Without a connection, copy the cache "
+        "of another machine (HF_HOME), and set HF_HUB_OFFLINE=1."
     )
     return DemurError(f"{what} cannot be loaded: {str(error).rstrip('.')}. {advice}")
 
 
 def weights_fingerprint(model: Any) -> str:
-    """A hash of a torch model's shape and of its small parameters, which training changes too.
+    """Return a hash of a torch model's shapes and small parameters, which training changes too.
 
-    Cheap beside a hash of all weights, the same in every process, and needs no file.
+    It is cheap beside a hash of all weights, is the same in every process, and needs no file.
     """
     hashed = hashlib.sha256()
     for name, parameter in sorted(model.named_parameters()):

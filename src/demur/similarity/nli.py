@@ -1,4 +1,4 @@
-"""Three-way NLI by a sentence-transformers cross-encoder."""
+"""Predict the three classes of NLI with a sentence-transformers cross-encoder."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _STEMS = {
 
 
 class NLI:
-    """A cross-encoder whose classes are entailment, neutral and contradiction.
+    """Predict entailment, neutral or contradiction for pairs of texts with a cross-encoder.
 
     Raises:
-        ValueError: The model's classes are others; the message lists them.
+        ValueError: The model has other classes; the message lists them.
     """
 
     def __init__(self, encoder: Any, batch_size: int = 32) -> None:
@@ -33,10 +33,11 @@ class NLI:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What tells its probabilities from those of other models: a hash of the weights.
+        """Return a text that distinguishes its probabilities from those of other models.
 
-        Of an encoder that is not made of torch's parameters it is its own `fingerprint`, if that is
-        a text, else its class and its labels in their order, by which not all can be told apart.
+        It is a hash of the weights. For an encoder without torch's parameters, it is the encoder's
+        own `fingerprint` if that is a text. Otherwise, it is the class and the labels in their
+        order, which do not distinguish all models.
         """
         if hasattr(self.encoder, "named_parameters"):
             return weights_fingerprint(self.encoder)
@@ -46,10 +47,10 @@ class NLI:
         return " ".join([type(self.encoder).__qualname__, *map(str, self.labels)])
 
     def predict(self, pairs: Sequence[tuple[str, str]]) -> list[dict[ClaimLabel, float]]:
-        """The probability of each label for each (premise, hypothesis)."""
+        """Return the probability of each label for each (premise, hypothesis)."""
         import torch
 
-        # Equal pairs are scored once; sorted by length, a batch is padded least.
+        # Equal pairs are scored once. Pairs are sorted by length, so that there is little padding.
         unique = sorted(dict.fromkeys(pairs), key=lambda pair: len(pair[0]) + len(pair[1]))
         with self._lock:
             scores = self.encoder.predict(
@@ -67,12 +68,12 @@ class NLI:
 
 @cache
 def load_nli(name: str) -> NLI:
-    """Load a cross-encoder by its Hugging Face name or folder; once per process.
+    """Load a cross-encoder by its Hugging Face name or folder, once for each process.
 
     Raises:
         MissingExtraError: sentence-transformers is not installed.
-        DemurError: The model cannot be had.
-        ValueError: It is no cross-encoder, or no three-way NLI model.
+        DemurError: The model is not available.
+        ValueError: The model is not a cross-encoder, or not a three-way NLI model.
     """
     return NLI(load_cross_encoder(name))
 

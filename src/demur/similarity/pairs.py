@@ -1,4 +1,4 @@
-"""Pairs of texts are scored once: in a call, for a while across calls, and for threads together."""
+"""Score pairs of texts once: within a call, across calls for a while, and for all threads."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from demur.errors import DemurError
 from demur.similarity.scorers import Pair, PairScorer
 
 _BLOCK = 8192
-"""Pairs that are looked at together, of one caller or of several."""
+"""The number of pairs that are processed together, from one caller or several."""
 _SLACK = 1e-6
-"""How far outside [0, 1] a score may lie: as far as rounding takes it."""
+"""How far outside [0, 1] a score may lie because of rounding."""
 
 
 @dataclass(eq=False)
 class _Request:
-    """Pairs that a thread waits for."""
+    """Hold the pairs that a thread waits for."""
 
     pairs: list[Pair]
     scores: list[float] = field(default_factory=list)
@@ -35,19 +35,21 @@ class _Request:
 
 
 class Similarity:
-    """Scores of pairs of texts by one scorer. Safe in threads, of which one at a time scores.
+    """Score pairs of texts with one scorer.
 
-    What callers ask for while others are served is put together, so that batches are full. An error
-    reaches those callers whose pairs were in the batch that failed, and no others. Scores of a
-    neural model may differ in the seventh digit with the company in which a pair is scored.
+    A similarity is safe to use from several threads; one thread at a time scores. Pairs that
+    callers ask for while others are served are put together, so that batches are full. An error
+    reaches only the callers whose pairs were in the batch that failed. Scores of a neural model may
+    differ in the seventh digit, depending on the other pairs in the batch.
 
     Args:
-        score: From some pairs to as many numbers in [0, 1].
-        name: What users call it.
-        fingerprint: Which model in which version, so that scores from another can be told apart.
-        batch_size: Pairs that `score` is given at most.
-        kept: Scores that are remembered, those that were asked for last.
-        symmetric: Whether (a, b) and (b, a) have one score.
+        score: A function from a list of pairs to as many numbers in [0, 1].
+        name: The name that users give it.
+        fingerprint: A text that identifies the model and its version, to distinguish its scores
+            from those of another similarity.
+        batch_size: The largest number of pairs that `score` gets at once.
+        kept: The number of scores that are remembered. The least recently used are dropped.
+        symmetric: Whether (a, b) and (b, a) have the same score.
 
     Raises:
         ValueError: `batch_size` or `kept` is too small.
@@ -62,7 +64,7 @@ class Similarity:
         kept: int = 1 << 17,
         symmetric: bool = False,
     ) -> None:
-        """See the class."""
+        """Make a similarity; the class describes the arguments."""
         if batch_size < 1 or kept < 0:
             raise ValueError(
                 "expected a batch_size of at least 1 and kept of at least 0, "
@@ -71,12 +73,12 @@ class Similarity:
         self.name = name
         self.fingerprint = fingerprint
         self.asked = 0
-        """Pairs asked for so far."""
+        """The number of pairs that callers asked for so far."""
         self.evaluated = 0
-        """Pairs that the scorer has scored so far."""
+        """The number of pairs that the scorer has scored so far."""
         self.given = score, name, fingerprint, batch_size, kept, symmetric
-        """What it was made from."""
-        # By hash, so that what is remembered takes the same room however long the texts are.
+        """The arguments that it was made from."""
+        # Scores are kept by hash, so that each takes the same memory, however long its texts are.
         self._kept: Recent[float] = Recent(kept)
         self._turn = threading.Condition()
         self._waiting: dict[_Request, None] = {}
@@ -84,22 +86,22 @@ class Similarity:
         renewed(self, Similarity._forked)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle without what is remembered."""
+        """Pickle without the remembered scores."""
         return Similarity, self.given
 
     def _forked(self) -> None:
-        """Wait for no thread of the parent process."""
+        """Forget the waiting threads of the parent process."""
         self._turn = threading.Condition()
         self._waiting.clear()
         self._leader = None
 
     def scores(self, pairs: Sequence[Pair]) -> NDArray[np.float64]:
-        """The score of each (premise, hypothesis), in [0, 1].
+        """Return the score of each (premise, hypothesis), in [0, 1].
 
         Raises:
-            TypeError: One of them is no pair of texts.
-            DemurError: The scorer returned something else than one number in [0, 1] for each.
-            Exception: Whatever the scorer raised.
+            TypeError: An item is not a pair of texts.
+            DemurError: The scorer did not return one number in [0, 1] for each pair.
+            Exception: Any exception that the scorer raised.
         """
         scores = np.empty(len(pairs))
         first: dict[Pair, int] = {}
@@ -127,7 +129,7 @@ class Similarity:
         return premise, hypothesis
 
     def _request(self, pairs: list[Pair]) -> list[float]:
-        """Wait until another thread has scored the pairs, or do it and what others wait for."""
+        """Wait until another thread has scored the pairs, or score them and others' pairs."""
         request = _Request(pairs)
         try:
             with self._turn:
@@ -139,7 +141,7 @@ class Similarity:
             if not request.done:
                 self._settle(company)
         finally:
-            # After an interrupt as well: the others' requests still wait, and one of them leads.
+            # This runs after an interrupt too: other requests still wait, and one has to lead.
             with self._turn:
                 self._waiting.pop(request, None)
                 if self._leader is request:
@@ -150,7 +152,7 @@ class Similarity:
         return request.scores
 
     def _company(self, request: _Request) -> list[_Request]:
-        """A request and the others that wait, as long as they fit into a block with it."""
+        """Return the request and other waiting requests, as long as they fit into a block."""
         company, size = [request], len(request.pairs)
         for waiting in self._waiting:
             if waiting is not request and not waiting.done and size + len(waiting.pairs) <= _BLOCK:
@@ -159,13 +161,13 @@ class Similarity:
         return company
 
     def _settle(self, requests: list[_Request]) -> None:
-        """Give each request its scores, or the error of the first batch that failed it."""
+        """Give each request its scores, or the error of the first of its batches that failed."""
         score, _, _, batch_size, kept, _ = self.given
         pairs = dict.fromkeys(chain.from_iterable(request.pairs for request in requests))
         keys = {pair: _key(pair) for pair in pairs} if kept else {}
         remembered = self._kept.get(keys.values())
         known = {pair: remembered[key] for pair, key in keys.items() if key in remembered}
-        # Neighbours in length are scored together, so that little is spent on padding.
+        # Pairs of similar length are scored together, so that there is little padding.
         new = [pair for pair in pairs if pair not in known]
         new.sort(key=lambda pair: len(pair[0]) + len(pair[1]))
         while new:
@@ -176,7 +178,7 @@ class Similarity:
                 for request in requests:
                     if request.error is None and not set(batch).isdisjoint(request.pairs):
                         request.error = error
-                # A model that is away is not asked again for those who will get an error anyway.
+                # The scorer is not asked again for requests that get an error anyway.
                 wanted = {
                     pair for request in requests if request.error is None for pair in request.pairs
                 }
@@ -199,9 +201,9 @@ def _key(pair: Pair) -> str:
 
 
 def _validated(returned: Any, pairs: list[Pair]) -> list[float]:
-    """What a scorer returned, as numbers in [0, 1]: one for each pair."""
+    """Return a scorer's result as numbers in [0, 1], one for each pair."""
     if hasattr(returned, "detach"):
-        returned = returned.detach().cpu()  # a tensor, perhaps of another device
+        returned = returned.detach().cpu()  # a tensor, perhaps on another device
     try:
         scores = np.asarray(returned, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -214,7 +216,7 @@ def _validated(returned: Any, pairs: list[Pair]) -> list[float]:
             f"the similarity returned an array of shape {scores.shape} for {len(pairs)} pairs; "
             "expected one number in [0, 1] for each"
         )
-    outside = ~((scores >= -_SLACK) & (scores <= 1 + _SLACK))  # so written, it holds NaN too
+    outside = ~((scores >= -_SLACK) & (scores <= 1 + _SLACK))  # true for NaN too
     if outside.any():
         at = int(np.argmax(outside))
         raise DemurError(

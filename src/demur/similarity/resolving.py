@@ -1,4 +1,4 @@
-"""How alike two texts are: the similarity that a name, a model or a function stands for."""
+"""Find the similarity that a name, a model or a function stands for."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ COSINE = "cosine"
 
 
 class Predicts(Protocol):
-    """A model that scores pairs, such as a sentence-transformers `CrossEncoder`."""
+    """Describe a model that scores pairs, such as a sentence-transformers `CrossEncoder`."""
 
     def predict(self, *args: Any, **kwargs: Any) -> Any:
-        """The scores of pairs."""
+        """Return the scores of pairs."""
 
 
 class Encodes(Protocol):
-    """A model of vectors, such as a sentence-transformers `SentenceTransformer`."""
+    """Describe a model that computes vectors, such as a `SentenceTransformer`."""
 
     def encode(self, *args: Any, **kwargs: Any) -> Any:
-        """The vectors of texts."""
+        """Return the vectors of texts."""
 
 
 SimilarityLike: TypeAlias = (
@@ -57,11 +57,11 @@ SimilarityLike: TypeAlias = (
     | Encodes
     | Callable[[list[Pair]], Sequence[float]]
 )
-"""What `resolve_similarity` takes."""
+"""The types that `resolve_similarity` takes."""
 
 
 class _Named(Similarity):
-    """A similarity made from a name, and found by it again where it is unpickled."""
+    """Represent a similarity made from a name, by which it is found again when unpickled."""
 
     def __reduce__(self) -> tuple[object, ...]:
         return resolve_similarity, (self.name,)
@@ -69,33 +69,41 @@ class _Named(Similarity):
 
 _lock = lock()
 _named: dict[str, _Named] = {}
-"""Those made from a name, once per process: who asks for the same one shares what it remembers."""
+"""The similarities made from a name. There is one for each name and process, so that its users
+share the scores that it remembers."""
 
 
 def resolve_similarity(similarity: SimilarityLike) -> Similarity:
-    """The similarity that a name, a model or a function stands for.
+    """Return the similarity that a name, a model or a function stands for.
+
+    A name is one of these texts:
+
+    - "cosine": the cosine of embeddings by the embedded MiniLM.
+    - "hhem": HHEM-2.1-Open. It runs code from a pinned commit of the model.
+    - "hhem-1.0": HHEM-1.0-Open.
+    - "rouge": ROUGE-L.
+    - "bleu": BLEU.
+    - "org/name" or a folder: a cross-encoder with one output, or with the three classes of NLI, of
+      which the score is the probability of entailment.
 
     Args:
-        similarity: "cosine" (of the embedded MiniLM), "hhem" (HHEM-2.1-Open), "hhem-1.0", "rouge"
-            (ROUGE-L), "bleu"; "org/name" or a folder: a cross-encoder with one output, or with the
-            three classes of NLI (the probability of entailment). Or an object: a sentence-
-            transformers `CrossEncoder` or `SentenceTransformer`, LangChain `Embeddings` (cosine),
-            a torch model with a `predict` for pairs (as HHEM's), an `NLI`, a `Similarity`, or a
-            function from a list of (premise, hypothesis) to as many numbers in [0, 1]. "hhem" runs
-            code that the pinned commit brings.
+        similarity: A name, or an object: a sentence-transformers `CrossEncoder` or
+            `SentenceTransformer`, LangChain `Embeddings` (cosine), a torch model with a `predict`
+            for pairs (such as HHEM's), an `NLI`, a `Similarity`, or a function from a list of
+            (premise, hypothesis) to as many numbers in [0, 1].
 
     Raises:
-        ValueError: The name is unknown, or the model is none that scores pairs.
-        TypeError: It is nothing of the kind.
+        ValueError: The name is unknown, or the model cannot score pairs.
+        TypeError: The object is none of these.
         MissingExtraError: A package is not installed.
-        DemurError: A model cannot be had.
+        DemurError: A model is not available.
     """
     if isinstance(similarity, Similarity):
         return similarity
     if not isinstance(similarity, (str, os.PathLike)):
         return _from_object(similarity)
     name = os.fspath(similarity)
-    with _lock:  # else threads that come first would each load the model
+    with _lock:  # otherwise, several threads would each load the model
         if name not in _BY_NAME and os.path.isdir(name):
             name = str(Path(name).resolve())
         if name not in _named:
@@ -114,7 +122,7 @@ def _from_name(name: str) -> Similarity:
         )
     encoder = load_cross_encoder(name)
     if encoder.num_labels == 3:
-        return _from_nli(load_nli(name), name)  # which checkers share, and its lock
+        return _from_nli(load_nli(name), name)  # checkers share the model and its lock
     return _from_cross_encoder(encoder, name)
 
 
@@ -143,7 +151,7 @@ def _from_embeddings(embeddings: Embeddings) -> Similarity:
 
 
 def _cosine(embed: Callable[[list[str]], Any], identity: str) -> Similarity:
-    # Without a memory of pairs: once the texts are embedded, a product costs less than a look-up.
+    # Scores are not kept: with embedded texts, a product costs less than a look-up.
     return Similarity(
         Cosine(embed), COSINE, f"cosine:{identity}", batch_size=2048, kept=0, symmetric=True
     )
@@ -158,7 +166,7 @@ def _from_cross_encoder(encoder: Any, name: str) -> Similarity:
         return _from_nli(NLI(encoder), name)
     raise ValueError(
         f"the cross-encoder {name!r} has {classes} classes; expected one output, or the three "
-        "classes of NLI. Of another give a function from pairs to numbers in [0, 1]"
+        "classes of NLI. For another, give a function from pairs to numbers in [0, 1]"
     )
 
 
@@ -172,7 +180,7 @@ def _from_object(model: Any) -> Similarity:
         return _from_nli(model, "nli")
     if isinstance(model, Embeddings):
         return _from_embeddings(model)
-    # Who has such an object has imported its library, which takes seconds.
+    # The import takes seconds. If the user has such an object, the library is imported already.
     library = sys.modules.get("sentence_transformers")
     if library is not None and isinstance(model, library.CrossEncoder):
         return _from_cross_encoder(model, "cross-encoder")

@@ -1,7 +1,7 @@
-"""Ways to score pairs of texts: each takes some pairs and returns a number in [0, 1] for each.
+"""Define ways to score pairs of texts: each takes pairs and returns a number in [0, 1] for each.
 
-What they all need (each pair once, batches, checks, threads) is in `pairs.py`, which calls a
-scorer from one thread at a time.
+`pairs.py` does the work that they share: it scores each pair once, makes batches, checks the
+results, and calls a scorer from one thread at a time.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ from demur.schema import ClaimLabel
 from demur.similarity.nli import NLI
 
 Pair = tuple[str, str]
-"""Premise and hypothesis, in that order."""
+"""A premise and a hypothesis, in that order."""
 PairScorer = Callable[[list[Pair]], ArrayLike]
 
 
 class Cosine:
-    """Cosines of embeddings, those below 0 counted as 0. A text is embedded once while it is kept.
+    """Compute cosines of embeddings; a cosine below 0 counts as 0.
+
+    A text is embedded once, as long as its vector is kept.
 
     Args:
-        embed: The vectors of some texts, of any length but 0.
-        room: Bytes of vectors that are kept, those of the texts that were asked for last.
-        at_once: Texts that are given to `embed` together.
+        embed: A function from texts to their vectors, of any length but 0.
+        room: The number of bytes of vectors that are kept. The least recently used are dropped.
+        at_once: The number of texts that `embed` gets at once.
     """
 
     def __init__(
@@ -40,7 +42,7 @@ class Cosine:
         room: int = 256 << 20,
         at_once: int = 256,
     ) -> None:
-        """See the class."""
+        """Make a scorer; the class describes the arguments."""
         self._given = embed, room, at_once
         self._kept: Recent[NDArray[np.float32]] = Recent(room)
 
@@ -49,7 +51,7 @@ class Cosine:
         return Cosine, self._given
 
     def __call__(self, pairs: list[Pair]) -> NDArray[np.float64]:
-        """The cosine of each pair."""
+        """Return the cosine of each pair."""
         rows = {text: at for at, text in enumerate(dict.fromkeys(chain.from_iterable(pairs)))}
         vectors = np.stack(self._vectors(list(rows)))
         left = vectors[[rows[premise] for premise, _ in pairs]]
@@ -61,7 +63,7 @@ class Cosine:
         keys = [hashlib.blake2b(text.encode(), digest_size=16).hexdigest() for text in texts]
         kept = self._kept.get(keys)
         vectors = {at: kept[key] for at, key in enumerate(keys) if key in kept}
-        # Neighbours in length are embedded together, so that little is spent on padding.
+        # Texts of similar length are embedded together, so that there is little padding.
         new = sorted(
             (at for at in range(len(texts)) if at not in vectors), key=lambda at: len(texts[at])
         )
@@ -69,7 +71,7 @@ class Cosine:
         for start in range(0, len(new), at_once):
             some = new[start : start + at_once]
             for at, vector in zip(some, self._embed([texts[at] for at in some]), strict=True):
-                vectors[at] = vector.copy()  # else it would keep the whole batch
+                vectors[at] = vector.copy()  # a view would keep the whole batch
                 self._kept.put(keys[at], vectors[at], weight=vector.nbytes)
         return [vectors[at] for at in range(len(texts))]
 
@@ -92,14 +94,14 @@ class Cosine:
 
 
 class CrossEncoder:
-    """The single output of a `sentence_transformers.CrossEncoder`, brought into [0, 1]."""
+    """Score by the single output of a `sentence_transformers.CrossEncoder`, mapped to [0, 1]."""
 
     def __init__(self, encoder: Any, batch_size: int = 32) -> None:
         """Wrap an encoder, which is not changed."""
         self.encoder, self.batch_size = encoder, batch_size
 
     def __call__(self, pairs: list[Pair]) -> ArrayLike:
-        """Its own activation where it has one, else the sigmoid."""
+        """Return the scores by the encoder's own activation, or by the sigmoid if it has none."""
         import torch
 
         own = self.encoder.activation_fn
@@ -113,23 +115,27 @@ class CrossEncoder:
 
 
 class Entailment:
-    """The probability by NLI that the premise entails the hypothesis."""
+    """Score by the probability that the premise entails the hypothesis, by an NLI model."""
 
     def __init__(self, nli: NLI) -> None:
-        """See the class."""
+        """Wrap an NLI model."""
         self.nli = nli
 
     def __call__(self, pairs: list[Pair]) -> list[float]:
-        """The probability for each pair."""
+        """Return the probability for each pair."""
         return [probabilities[ClaimLabel.ENTAILMENT] for probabilities in self.nli.predict(pairs)]
 
 
 def load_rouge() -> PairScorer:
-    """ROUGE-L: the F1 of the longest common subsequence of words, which knows no direction.
+    """Return a scorer for ROUGE-L: the F1 of the longest common subsequence of words.
 
-    That is the normalised Indel similarity of the two lists of words, to the last digit, and
-    rapidfuzz computes it thirty times as fast as the `rouge-score` package, with wheels for every
-    Python. Words are case-folded, not stemmed, and not only those in ASCII.
+    The score is symmetric. It equals the normalised Indel similarity of the two lists of words, to
+    the last digit. rapidfuzz computes that thirty times as fast as the `rouge-score` package, and
+    has wheels for every Python. Words are case-folded and not stemmed, and are not limited to
+    ASCII.
+
+    Raises:
+        MissingExtraError: rapidfuzz is not installed.
     """
     try:
         from rapidfuzz.distance import Indel
@@ -145,16 +151,20 @@ def load_rouge() -> PairScorer:
 
     def _f1(premise: Sequence[str], hypothesis: Sequence[str]) -> float:
         if not premise or not hypothesis:
-            return 0.0  # where the library says that two empty lists are alike
+            return 0.0  # the library would return 1 for two empty lists
         return float(Indel.normalized_similarity(premise, hypothesis))
 
     return score
 
 
 def load_bleu() -> PairScorer:
-    """BLEU of the hypothesis as a sentence, with the premise as its one reference, over 100.
+    """Return a scorer for the sentence BLEU of the hypothesis, with the premise as reference.
 
-    As sacrebleu has it: smoothed, and over the n-grams that so short a text can have.
+    The score is that of sacrebleu, divided by 100. It is smoothed, and uses only the n-grams that
+    so short a text can have.
+
+    Raises:
+        MissingExtraError: sacrebleu is not installed.
     """
     try:
         from sacrebleu.metrics import BLEU

@@ -256,7 +256,7 @@ def test_an_agreement_that_cannot_be_read_is_told() -> None:
     given = fewl(model(agreement="Well..."), similarity=table, expertise="agreement")
     found = given.invoke(SAMPLE)
     (warning,) = found.details["warnings"]
-    assert "cannot be told" in warning
+    assert "is unknown" in warning
     assert found.details["pairs_used"] == 0
 
 

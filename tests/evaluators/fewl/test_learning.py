@@ -97,7 +97,7 @@ def test_agreement_costs_a_call_of_each_reference_answer_more() -> None:
     for sample, calls in ((SAMPLE, 2 + 2), (OTHER, 0)):  # what cannot be read is asked for once
         found = given.invoke(sample)  # most lines are missing
         assert found.usage.calls == calls
-        assert "agree cannot be told" in str(found.details["warnings"])
+        assert "agree with is unknown" in str(found.details["warnings"])
     full = model(agreement="\n".join(f"{at}. yes" for at in range(1, 7)))
     given = fewl(full, expertise="agreement")
     assert given.invoke(SAMPLE).usage.calls == 2 + 2
@@ -223,7 +223,7 @@ def test_a_store_that_cannot_be_read_or_written_is_told(monkeypatch: pytest.Monk
     near = store()
     given = fewl(neighbors=near, penalty=True)
     monkeypatch.setattr(near, "nearest", full)
-    assert "neighbouring questions cannot be had" in (given.invoke(SAMPLE).error or "")
+    assert "neighbouring questions cannot be found" in (given.invoke(SAMPLE).error or "")
 
 
 # --- Many at a time ------------------------------------------------------------------------------

@@ -368,7 +368,7 @@ def test_an_entry_that_is_not_ours_is_told() -> None:
     client.get_collection("not-ours").upsert(
         ["x"], embeddings=[[1, 0]], metadatas=[{"said": "hello"}]
     )
-    with pytest.raises(DemurError, match=r"keeps under x cannot be read: .* Delete that"):
+    with pytest.raises(DemurError, match=r"the entry x of .* cannot be read: .* Delete that"):
         store.nearest("0 1 | q", 1, 0.8)
 
 

@@ -61,7 +61,7 @@ def test_the_best_alone_decides() -> None:
     assert scored.truthfulness == pytest.approx(0.6)
     assert scored.laziness == pytest.approx(0.15)
     assert scored.value == pytest.approx((np.tanh(0.6) - np.tanh(0.15)) / 2)
-    with pytest.raises(ValueError, match="cannot be told without expertise"):
+    with pytest.raises(ValueError, match="cannot be found without expertise"):
         terms.score(found, None, best=True)
 
 

@@ -189,7 +189,7 @@ def test_an_entity_that_nobody_spoke_of_is_not_taken() -> None:
 
     chat = model(construction=f"Entity: Skye\n{QUESTION}")
     found = ReverseValidation(chat).invoke(sample(entity=None))
-    assert "'Skye', stands neither in the question nor in the answer" in str(found.error)
+    assert "'Skye', is neither in the question nor in the answer" in str(found.error)
 
 
 @pytest.mark.parametrize("entity", [7, "", "  ", "?!", ["Hoy"]])

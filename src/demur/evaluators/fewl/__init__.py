@@ -1,4 +1,4 @@
-"""FEWL: answers scored without gold answers, by weighted references (arXiv 2402.10412)."""
+"""Score answers without gold answers, by weighted references (FEWL, arXiv 2402.10412)."""
 
 from demur.evaluators.fewl.evaluator import FEWL
 from demur.evaluators.fewl.fitting import Fitted

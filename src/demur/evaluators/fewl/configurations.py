@@ -1,7 +1,7 @@
-"""Every row of the papers' tables, as arguments of `FEWL`.
+"""Define every row of the papers' tables, as arguments of `FEWL`.
 
-A name is a row's, and behind it what differs from the papers' first choice. On the right the
-tables that have the row:
+Each line has the name of a row, how the row differs from the papers' first choice, and the tables
+that contain the row:
 
     single                  one reference answer, no penalty       v1 1, 3; v2 1, 2, 7, 8, 10, 14
     single-penalty          with the laziness penalty              the same
@@ -16,11 +16,12 @@ tables that have the row:
     ...-random              random in place of near questions      v1 9; v2 11
     ...-mean-one            weights of mean one                    none
 
-What `FEWL` takes by default is multi-weighted-mean-one under cosine, and fewl-mean-one under any
-other similarity: see `default`.
+By default, `FEWL` is multi-weighted-mean-one under cosine, and fewl-mean-one under any other
+similarity (`default_configuration`).
 
-The tables' reference models are the caller's to give, and so is the similarity: "hhem" for v2's
-main tables, "hhem-1.0" for v1's and for v2's tables 7 (second rows), 8 and 10 to 16.
+You choose the reference models and the similarity. The tables use the similarity "hhem" for v2's
+main tables. They use "hhem-1.0" for v1's tables, and for v2's tables 7 (second rows), 8 and 10 to
+16.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ def _all() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
         if neighbors[0] and not options["penalty"]:
             continue
         if normalization[0] and options["weighting"] in ("first", "best"):
-            continue  # of one reference the weight is 1 either way
+            continue  # a single reference has the weight 1 either way
         name = f"{base}{divergence[0]}{neighbors[0]}{normalization[0]}"
         parts = (neighbors[1], divergence[1], normalization[1])
         merged = {**options, **{key: value for _, more in parts for key, value in more.items()}}
@@ -96,12 +97,12 @@ def _all() -> Iterator[tuple[str, str, Mapping[str, Any]]]:
 CONFIGURATIONS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {name: MappingProxyType(dict(options)) for name, _, options in _all()}
 )
-"""From the names to arguments of `FEWL`."""
+"""The arguments of `FEWL`, by the name of the configuration."""
 
 DESCRIPTIONS: Mapping[str, str] = MappingProxyType({name: text for name, text, _ in _all()})
-"""From the names to what they mean, in a few words."""
+"""A description in a few words, by the name of the configuration."""
 
 
 def default_configuration(similarity: Similarity) -> str:
-    """The name of what `FEWL` takes by default with a similarity."""
+    """Return the name of the configuration that `FEWL` uses by default with a similarity."""
     return "multi-weighted-mean-one" if similarity.name == COSINE else "fewl-mean-one"

@@ -1,4 +1,4 @@
-"""What some references said of a question that others could not answer: kept until those do."""
+"""Keep replies of some references, until the other references have answered the question too."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ _KIND = "fewl-drafts-1"
 _ANSWERS = TypeAdapter(tuple[str, ...])
 _PAIRS = TypeAdapter(Pairs)
 _ANY = np.ones(1, np.float32)
-"""Chroma wants a vector; drafts are found by their id alone."""
+"""Chroma requires a vector, although drafts are found by their id only."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """The replies that came."""
+    """Hold the replies that have arrived."""
 
     answers: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """By the place of the reference model: one of each of several, or all of a lone one."""
+    """The answers, by the place of the reference model: one answer of each of several models, or
+    all answers of a single model."""
     pairs: Pairs | None = None
 
 
 class Drafts:
-    """Drafts by question, in a collection of their own, where no search finds them."""
+    """Keep drafts by question, in a collection of their own that no search reads."""
 
     def __init__(self, chroma: Chroma, name: str) -> None:
-        """Open or make the collection of that name."""
+        """Open or make the collection with this name."""
         self._chroma = chroma
         self._collection = chroma.collection(name, _KIND, "none")
 
     def get(self, question: str) -> Draft:
-        """What is kept of a question; an empty draft if nothing is."""
+        """Return the draft of a question; it is empty if nothing is kept."""
         with self._chroma.use():
             rows = self._collection.get(ids=[question_id(question)], include=["metadatas"])
         if not rows["metadatas"]:
@@ -50,15 +51,15 @@ class Drafts:
         )
 
     def keep(self, question: str, draft: Draft) -> None:
-        """Keep replies, beside those that are kept of the question."""
+        """Keep replies, together with the replies that are already kept of the question."""
         row = {str(place): as_json(answers) for place, answers in draft.answers.items()}
         if draft.pairs is not None:
             row["pairs"] = as_json(asdict(draft.pairs))
         with self._chroma.use():
-            # An update leaves the keys that it does not give.
+            # An update leaves the keys unchanged that it does not contain.
             self._collection.upsert([question_id(question)], embeddings=[_ANY], metadatas=[row])
 
     def drop(self, question: str) -> None:
-        """Forget a question: all of it is known."""
+        """Delete the draft of a question, since everything about it is known."""
         with self._chroma.use():
             self._collection.delete([question_id(question)])

@@ -1,4 +1,4 @@
-"""What is kept of a question: its id, and its form in Chroma and in a file."""
+"""Define what is kept of a question, and its form in Chroma and in a file."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ from demur._jsonl import as_json, read_lines, write_lines
 from demur.evaluators.fewl.parsing import Pairs
 
 KIND = "fewl-neighbors-1"
-"""Changes when entries take another form."""
+"""The version of the entries' form; it changes when the form changes."""
 
 
 @dataclass(frozen=True)
 class KnownQuestion:
-    """What is kept of a question.
+    """Hold what the store knows of a question.
 
     Raises:
-        ValueError: The question is blank, there is no answer, or the numbers do not fit.
+        ValueError: The question is blank, there is no answer, or there are not as many finite
+            numbers as answers.
     """
 
     question: str
     answers: tuple[str, ...]
-    """One per reference, in their order."""
+    """The answers of the references, in the order of the references."""
     pairs: Pairs | None = None
-    """Wrong and corrected answers, where they were asked for."""
+    """The wrong and corrected answers; None if they were not asked for."""
     agreement: tuple[float, ...] | None = None
-    """One number per reference: its expertise, where it was asked for by agreement. Empty where the
-    replies could not be read."""
+    """The expertise of each reference answer by agreement; None if it was not asked for, empty if
+    the replies could not be read."""
 
     def __post_init__(self) -> None:
         if not self.question.strip():
@@ -58,15 +59,15 @@ _ENTRY = TypeAdapter(KnownQuestion)
 
 
 def as_kept(known: KnownQuestion) -> KnownQuestion:
-    """The entry as it is read again: no encoding carries lone surrogates."""
+    """Return the entry as it will be read again: lone surrogates cannot be encoded."""
     return _ENTRY.validate_json(as_json(asdict(known)))
 
 
 def to_metadata(known: KnownQuestion) -> dict[str, str]:
-    """An entry as Chroma's metadata.
+    """Return an entry as Chroma's metadata.
 
-    An update leaves as they are the keys that it does not give. So pairs and agreement say which
-    answers they were given with.
+    An update in Chroma leaves the keys unchanged that it does not contain. So pairs and agreement
+    are stored with a hash of the answers that they were given with.
     """
     fields = asdict(known)
     metadata = {"said": as_json({key: fields[key] for key in ("question", "answers")})}
@@ -77,7 +78,7 @@ def to_metadata(known: KnownQuestion) -> dict[str, str]:
 
 
 def from_metadata(metadata: Mapping[str, Any]) -> KnownQuestion:
-    """The entry that Chroma's metadata hold."""
+    """Return the entry that Chroma's metadata contain."""
     fields = json.loads(metadata["said"])
     for key in ("pairs", "agreement"):
         if key in metadata:
@@ -88,19 +89,20 @@ def from_metadata(metadata: Mapping[str, Any]) -> KnownQuestion:
 
 
 def write_entries(path: Path, binding: Mapping[str, str], entries: Iterable[KnownQuestion]) -> None:
-    """Write a file, whole or not at all: a JSON object a line, the first with the binding.
+    """Write the binding and the entries to a file of JSON lines, completely or not at all.
 
-    Where the name ends in ".gz" it is compressed. The same content gives the same bytes.
+    The first line has the binding. The file is compressed if its name ends in ".gz". The same
+    content gives the same bytes.
     """
     write_lines(path, chain([{"kind": KIND, **binding}], map(asdict, entries)))
 
 
 def read_entries(path: Path) -> tuple[dict[str, str], Iterator[KnownQuestion]]:
-    """The binding in a file of `write_entries`, and its entries as they are read.
+    """Return the binding of a file that `write_entries` wrote, and an iterator over its entries.
 
     Raises:
-        ValueError: The file is another, or a line of it is damaged; the message names the line.
-        OSError: It cannot be read.
+        ValueError: The file is of another kind, or a line is damaged; the message names the line.
+        OSError: The file cannot be read.
     """
     lines = read_lines(path)
     head = next(lines, (0, None))[1]

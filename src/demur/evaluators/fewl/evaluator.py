@@ -1,4 +1,4 @@
-"""FEWL: an answer scored without a gold answer, by weighted references (arXiv 2402.10412)."""
+"""Score an answer without a gold answer, by weighted reference models (FEWL, arXiv 2402.10412)."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ NeighborChoice = Literal["nearest", "random"]
 _N_ANSWERS, _N_WRONG, _K_NEIGHBORS, _CEILING = 5, 25, 25, 0.8
 
 _UNIFORM = (
-    "%s has too few usable pairs of wrong and corrected answers for some questions, and weighs the "
-    "references alike there (details['warnings'] says where): another generator may write better "
-    "ones"
+    "%s has too few usable pairs of wrong and corrected answers for some questions, and gives the "
+    "references the same weight there (details['warnings'] says where): another generator may "
+    "write better pairs"
 )
 _PROMPTS = FEWLPrompts()
 
@@ -58,22 +58,39 @@ _FORMULA = (
 
 
 class FEWL(Evaluator):
-    """Score an answer by reference models, weighted by expertise, less a laziness penalty.
+    """Score an answer by how much it resembles the answers of reference models.
 
-    No gold answer is needed, but one of the references at least must know (v1, section 6). What the
-    references said of a question is kept in `neighbors`, where later questions find it: a question
-    costs a call of each reference model and one of the generator the first time, and none later.
+    The references are weighted by their expertise. A laziness penalty lowers the score of an answer
+    that resembles what the references say of other questions. "v1" and "v2" below are the versions
+    of the paper (arXiv 2402.10412).
 
-    The evaluation's `score` is equation 4's: higher is better, within (-0.5, 0.5) for total
-    variation. Scores of other models, similarities or options are not comparable. With a
-    `threshold`, `label` is "factual" or "non-factual". With the penalty in force, `failure` is
-    "vague" for a rejected answer that resembles what the references say of other questions at least
-    as much as what they say of this one. `details` holds every term, so that the score can be
-    worked out by hand: `weights`, `similarities`, `penalty` (whether it was in force), `penalties`
-    (one per reference answer, in their order; None without penalty), `expertise`, `answers`,
-    `pairs_used`, `pairs_dropped`, `neighbors_used`, `neighbors`, `warnings`. Undetermined (`error`
-    says why): no question, an empty answer, a reference that failed; with "ideal" no labelled
-    answers; with "best" no expertise; with a threshold and the penalty no neighbouring question.
+    No gold answer is needed, but at least one reference must know the right answer (v1, section 6).
+    The references' answers are kept in `neighbors`, where the penalty finds them for later
+    questions. A new question costs one call of each reference model and one call of the generator.
+    Every further answer to it costs no call.
+
+    The evaluation's `score` is that of equation 4. Higher is better; with total variation, it lies
+    within (-0.5, 0.5). Scores of other models, similarities or options are not comparable. With a
+    `threshold`, `label` is "factual" or "non-factual". A rejected answer has the `failure` "vague"
+    if the penalty is in force and the answer resembles what the references say of other questions
+    at least as much as what they say of this question. Otherwise the failure is "other".
+
+    `details` holds every term, so that you can work out the score by hand:
+
+    - `answers`: the reference answers; `counted`: the positions of those that count.
+    - `weights`, `similarities`, `expertise`, `penalties`: one number for each reference answer, in
+      their order. `penalties` is None without the penalty, and `expertise` is None if it is
+      unknown.
+    - `penalty`: whether the penalty was in force.
+    - `pairs_used`, `pairs_dropped`: how many pairs of wrong and corrected answers decided the
+      weights, and how many were dropped for which reason.
+    - `neighbors_used`, `neighbors`: how many neighbouring questions the penalty looked at, and
+      which.
+    - `warnings`: what makes the score weaker than it should be.
+
+    The evaluation is undetermined, and `error` says why, if there is no question, if the answer is
+    empty, or if a reference failed. It is also undetermined with "ideal" and no labelled answers,
+    with "best" and no expertise, and with a threshold and the penalty but no neighbouring question.
 
     Examples:
         >>> fewl = FEWL("openai:gpt-4o-mini", neighbors=NeighborStore("neighbors"))
@@ -81,47 +98,54 @@ class FEWL(Evaluator):
 
     Args:
         reference_models: One chat model, which gives several diversified answers in one call, or a
-            list of them, which give one each. Models or names for `resolve_model`.
-        generator: Who writes the wrong and corrected answers. None: the first reference.
+            list of models, which give one answer each. Each is a chat model or a name for
+            `resolve_model`.
+        generator: The model that writes the wrong and corrected answers. None: the first reference.
         similarity: A name, model or callable for `resolve_similarity`: "cosine", "hhem", ...
-        n_answers: How many answers a lone reference gives (the papers: 5).
-        n_wrong: How many pairs of wrong and corrected answers are asked for (the papers: 25).
+        n_answers: How many answers a single reference model gives (the papers: 5).
+        n_wrong: How many pairs of wrong and corrected answers the generator writes (the papers:
+            25).
         k_neighbors: How many other questions the penalty looks at (the papers: 25).
-        max_neighbor_similarity: Questions as alike as this, or more, are paraphrases and do not
-            count (v1, section D.4).
-        weighting: "expertise": Algorithm 1. "uniform". "best": the reference with the highest
-            expertise alone (v2, section D.10). "ideal": expertise by labelled answers, in
-            `Sample.metadata["correct"]` and `["incorrect"]`, for tables only (v1, table 2).
-            "first": the first reference answer alone, the "single" of the papers' tables.
-        penalty: Whether the laziness penalty is subtracted. "auto": not where the similarity is the
-            cosine of embeddings, under which it preferred wrong answers on CHALE.
-        divergence: "tv", "js" or "kl" (v2, section D.11).
-        normalization: "paper": weights sum to 1. "mean_one": N times that, so that truthfulness
-            keeps its scale beside the penalty.
-        temperature: Of the softmax over expertise.
-        neighbors: What the references said of other questions. None: a store in this process's
-            memory, which is empty at first, and again where the evaluator is unpickled.
-        threshold: Answers that score less fail: a number, or a `Threshold` that was chosen from
-            scores of the same `fingerprints`, or the file that one was saved in. None: nothing is
-            decided.
-        expertise: "similarity": equation 2. "agreement": each reference is asked with which wrong
-            and corrected answers it agrees, a call for each reference answer more (v1, section 2.1
-            and figure 4).
-        neighbor_choice: "nearest" questions, or "random" ones (v1 table 9, v2 table 11).
-        min_pairs: With fewer usable pairs the weights are uniform, with a warning in the details
-            and at most once a minute in the log, and with "best" nothing is determined.
-        premise: Which text of a pair comes first for the similarity, as the premise. "answer": the
-            answer that is judged, as in the papers; what it adds to the reference is missed.
-            "reference": what it leaves out is missed.
-        prompts: Other prompts in place of ours.
-        name: What traces call it. None: the class's name.
-        call_policy: Retries, time limits and concurrency; None: as fits the model.
+        max_neighbor_similarity: The cosine from which on another question counts as a paraphrase
+            and is no neighbour (v1, section D.4).
+        weighting: How the references are weighted. "expertise": by Algorithm 1. "uniform": all the
+            same. "best": only the reference with the highest expertise counts (v2, section D.10).
+            "ideal": by expertise on labelled answers in `Sample.metadata["correct"]` and
+            `["incorrect"]`, for tables only (v1, table 2). "first": only the first reference answer
+            counts, which is the "single" of the papers' tables.
+        penalty: Whether the laziness penalty is subtracted. "auto": unless the similarity is the
+            cosine of embeddings, under which the penalty preferred wrong answers on CHALE.
+        divergence: "tv" (total variation), "js" (Jensen-Shannon) or "kl" (v2, section D.11).
+        normalization: "paper": the weights sum to 1. "mean_one": the weights are N times as large
+            for N reference answers, so that truthfulness keeps its scale beside the penalty.
+        temperature: The temperature of the softmax over expertise, greater than 0.
+        neighbors: The store of what the references said of other questions. None: a store in the
+            memory of this process. It is empty at first, and again when the evaluator is unpickled.
+        threshold: The least score of an answer that passes: a number, a `Threshold` that was chosen
+            from scores with the same `fingerprints`, or the file that a `Threshold` was saved in.
+            None: no answer passes or fails.
+        expertise: "similarity": by equation 2. "agreement": each reference is asked with which
+            wrong and corrected answers it agrees, which costs one more call for each reference
+            answer (v1, section 2.1 and figure 4).
+        neighbor_choice: "nearest" or "random": which other questions the penalty looks at (v1,
+            table 9; v2, table 11).
+        min_pairs: The least number of usable pairs that tell the references apart. With fewer, the
+            weights are uniform: `details["warnings"]` says so, and the log does at most once a
+            minute. With "best", the evaluation is then undetermined.
+        premise: The text that comes first for the similarity, as the premise. "answer": the answer
+            that is judged, as in the papers; the similarity then misses what the answer adds to the
+            reference. "reference": the reference; the similarity then misses what the answer leaves
+            out.
+        prompts: Prompts that replace demur's own.
+        name: The name in traces. None: the name of the class.
+        call_policy: Retries, time limits and concurrency of the calls. None: the defaults for each
+            model.
 
     Raises:
-        ValueError: An argument is out of its range, `neighbors` holds what other references said,
-            or was asked otherwise, or a `Threshold` was chosen from other scores.
-        TypeError: A reference is no chat model, or `similarity` nothing that scores pairs.
-        DemurError: A model or a package is not at hand.
+        ValueError: An argument is out of its range, `neighbors` holds answers of other references
+            or to other prompts, or a `Threshold` was chosen from other scores.
+        TypeError: A reference is not a chat model, or `similarity` cannot score pairs.
+        DemurError: A model or a package is not available.
     """
 
     reference_models: Any
@@ -173,7 +197,7 @@ class FEWL(Evaluator):
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
-        """See the class."""
+        """Make an evaluator; the class describes the arguments."""
         super().__init__(**fields_of(locals()))
 
     @field_validator("reference_models")
@@ -186,7 +210,7 @@ class FEWL(Evaluator):
         return value
 
     def model_post_init(self, context: Any, /) -> None:
-        """Find the parts that the fields name, so that a mistake shows now and not in a call."""
+        """Resolve the models and the similarity, so that a mistake shows before the first call."""
         super().model_post_init(context)
         several = isinstance(self.reference_models, tuple)
         models = tuple(
@@ -215,7 +239,7 @@ class FEWL(Evaluator):
         near: Sequence[Neighbor] = ()
         if self.needs_neighbors:
             finding = LocalCall(partial(self._neighbors, question), "neighbors")
-            near = yield from ask(finding, "neighbouring questions cannot be had")
+            near = yield from ask(finding, "neighbouring questions cannot be found")
             if not near and self.threshold is not None:
                 raise UndeterminedError(refusals.NO_NEIGHBOR)
         texts = self._texts(sample, known, near)
@@ -231,22 +255,29 @@ class FEWL(Evaluator):
         at_once: int = _AT_ONCE,
         progress: Callable[[Fitted], None] | None = None,
     ) -> Fitted:
-        """Have the references answer questions, so that later ones have neighbours.
+        """Have the references answer questions now, so that later questions have neighbours.
 
-        Without the penalty it only spares the calls when the same questions are scored later.
+        Without the penalty, `fit` only saves the calls that scoring the same questions later would
+        make.
 
-        What is known is not asked again, also after an interrupt or a kill. A question is kept as
-        soon as all its calls have ended; if some failed, the replies of the others are kept.
+        Questions whose answers are known are not asked again, even after an interrupt or a kill. A
+        question is kept as soon as all its calls have ended. If some calls failed, the replies of
+        the others are kept.
 
         Args:
-            questions: Any questions; repeated ones count once.
-            pairs: Whether to ask for wrong and corrected answers as well, which the questions need
-                when they are scored themselves.
-            at_once: How many are asked at a time; the policy's limit holds beside it.
-            progress: Told after each question.
+            questions: Any questions; repeated questions count once.
+            pairs: Whether to ask for wrong and corrected answers too. Questions that are scored
+                themselves need them.
+            at_once: How many questions are asked at the same time. The call policy's own limit
+                applies too.
+            progress: A function that is called at the start and after each question.
 
         Returns:
-            How many are known now, which could not be learned and why, and what it cost.
+            How many questions are known now, which of them failed and why, and the usage.
+
+        Raises:
+            TypeError: `questions` is a single text.
+            ValueError: A question is blank, or `at_once` is less than 1.
         """
         learn = partial(self._fit_one, with_pairs=pairs and self.needs_pairs)
         return fit(learn, questions, at_once, progress)
@@ -259,7 +290,7 @@ class FEWL(Evaluator):
         at_once: int = _AT_ONCE,
         progress: Callable[[Fitted], None] | None = None,
     ) -> Fitted:
-        """As `fit`, natively asynchronous."""
+        """Do the same as `fit`, asynchronously."""
         learn = partial(self._afit_one, with_pairs=pairs and self.needs_pairs)
         return await afit(learn, questions, at_once, progress)
 
@@ -275,11 +306,11 @@ class FEWL(Evaluator):
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What its scores depend on, in texts: scores of other ones cannot be compared with them.
+        """Return texts that say what the scores depend on: scores with other texts do not compare.
 
-        `reference_models`, who writes the `pairs`, the `prompts`, `similarity`, and `formula`: the
-        options that decide which terms make the score. Which questions the store holds is no part
-        of them, though a penalty is of those.
+        The keys are `reference_models`, `pairs` (the model that writes them), `prompts`,
+        `similarity`, and `formula` (the options that decide which terms make the score). The
+        questions in the store are not included, although the penalty depends on them.
         """
         asks = self._learner.asks
         formula = {name: getattr(self, name) for name in _FORMULA}
@@ -294,12 +325,12 @@ class FEWL(Evaluator):
 
     @property
     def needs_pairs(self) -> bool:
-        """Whether wrong and corrected answers decide the weights."""
+        """Return whether the weights depend on wrong and corrected answers."""
         return self.weighting in ("expertise", "best")
 
     @property
     def needs_neighbors(self) -> bool:
-        """Whether the laziness penalty is in force, which is of neighbouring questions."""
+        """Return whether the laziness penalty is in force, which needs neighbouring questions."""
         return self._alike.name != COSINE if self.penalty == "auto" else self.penalty
 
     def _neighbors(self, question: str) -> list[Neighbor]:
@@ -363,7 +394,7 @@ class FEWL(Evaluator):
         )
 
     def _warnings(self, known: KnownQuestion, skilled: bool, near: int) -> list[JsonValue]:
-        """In what the score is less than it was asked to be."""
+        """Return a text for each thing that makes the score weaker than it should be."""
         notes: list[JsonValue] = []
         if self.needs_pairs and not skilled:
             warn(_log, self.get_name(), _UNIFORM, self.get_name())

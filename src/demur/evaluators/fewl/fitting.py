@@ -1,4 +1,4 @@
-"""Asking the references many questions beforehand, so that later ones have neighbours."""
+"""Ask the references many questions beforehand, so that later questions have neighbours."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from demur.storage import question_id
 
 @dataclass(frozen=True)
 class Fitted:
-    """How far the asking is, or what came of it."""
+    """Describe the progress of `fit`, or its result."""
 
     questions: int
-    """How many there are, each counted once."""
+    """The number of questions; repeated questions count once."""
     done: int = 0
-    """Of how many the store holds what the references say."""
+    """The number of questions for which the store holds what the references say."""
     failed: tuple[tuple[str, str], ...] = ()
-    """Questions without an answer, and why. They are tried again by the next `fit`."""
+    """The questions that failed, each with the reason. The next `fit` tries them again."""
     usage: Usage = field(default_factory=Usage)
-    """What it cost this time."""
+    """The usage of this call of `fit`."""
 
 
 Learned: TypeAlias = tuple[str, str | None, Costs]
-"""A question, why it could not be learned, and what it cost."""
+"""A question, the reason why it could not be learned (or None), and the costs."""
 Report: TypeAlias = Callable[[Fitted], None]
 
 
 def fit(
     learn: Callable[[str], Learned], questions: Iterable[str], at_once: int, report: Report | None
 ) -> Fitted:
-    """Learn each question in threads; what was learned is kept if the rest is interrupted."""
+    """Learn each question in threads; what was learned stays even if the rest is interrupted."""
     wanted, report = _checked(questions, at_once), report or _silent
     now = Fitted(len(wanted))
     report(now)
@@ -50,7 +50,7 @@ async def afit(
     at_once: int,
     report: Report | None,
 ) -> Fitted:
-    """As `fit`, in tasks of the running loop."""
+    """Do the same as `fit`, in tasks of the running event loop."""
     wanted, progress = _checked(questions, at_once), report or _silent
     now = Fitted(len(wanted))
     progress(now)
@@ -59,7 +59,7 @@ async def afit(
     async def work() -> None:
         nonlocal now
         for question in waiting:
-            learned = await learn(question)  # of which others have gone on by then
+            learned = await learn(question)  # other workers change `now` meanwhile
             now = _after(now, learned)
             progress(now)
 
@@ -73,7 +73,7 @@ async def afit(
 
 
 def _checked(questions: Iterable[Any], at_once: int) -> Sequence[str]:
-    """The questions, each once."""
+    """Return the questions without repetitions."""
     if isinstance(questions, str):
         raise TypeError(f"expected a list of questions, got one text: {questions!r}")
     if at_once < 1:

@@ -1,9 +1,9 @@
-"""FEWL's arithmetic, in the paper's names: r_i, lambda_i, the laziness penalty, f* and g*.
+"""Compute FEWL's formulas under the paper's names: r_i, lambda_i, the laziness penalty, f* and g*.
 
-Equations and Algorithm 1 are numbered as in version 1 of the paper (arXiv 2402.10412); its
-equation 4, the score, is version 2's equation 1. N is the number of reference answers h_i(x), R of
-wrong (IW) and corrected (CO) answers, K of neighbours. Similarities are in [0, 1]; answers to be
-scored run along any leading axes.
+The numbers of equations and Algorithm 1 are those of version 1 of the paper (arXiv 2402.10412). Its
+equation 4, the score, is equation 1 of version 2. N is the number of reference answers h_i(x), R
+the number of wrong (IW) and corrected (CO) answers, and K the number of neighbours. Similarities
+are in [0, 1]. Arrays may have leading axes, one for each set of answers to be scored.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ Floats = NDArray[np.float64]
 DivergenceName = Literal["tv", "js", "kl"]
 Normalization = Literal["paper", "mean_one"]
 
-_TOLERANCE = 1e-9  # what rounding may put beyond [0, 1]
+_TOLERANCE = 1e-9  # how far outside its range rounding may put a value
 
 
 @dataclass(frozen=True)
 class Divergence:
-    """The two functions by which an f-divergence joins truthfulness and penalty (equation 8)."""
+    """Hold the functions by which an f-divergence joins truthfulness and penalty (equation 8)."""
 
     g_star: Callable[[ArrayLike], Floats]
-    """From the real numbers into the domain of f*, increasing."""
+    """An increasing function from the real numbers into the domain of f*."""
     f_star: Callable[[ArrayLike], Floats]
-    """The Fenchel dual of f, on its domain, increasing."""
+    """The Fenchel dual of f, an increasing function on its domain."""
 
 
 def _tv_f_star(u: ArrayLike) -> Floats:
@@ -64,7 +64,7 @@ DIVERGENCES: Mapping[DivergenceName, Divergence] = MappingProxyType(
 
 
 def expertise(corrected: ArrayLike, wrong: ArrayLike) -> Floats:
-    """How much better each reference agrees with corrected than with wrong answers.
+    """Return how much better each reference agrees with corrected answers than with wrong answers.
 
     r_i = max_k Sim(h_i, CO_k) - max_k Sim(h_i, IW_k): equation 2, Algorithm 1 step 2.
 
@@ -91,22 +91,25 @@ def expertise(corrected: ArrayLike, wrong: ArrayLike) -> Floats:
 def weights(
     expertise: ArrayLike, temperature: float = 1.0, normalization: Normalization = "paper"
 ) -> Floats:
-    """The references' weights lambda_i: a softmax over their expertise (Algorithm 1, step 2).
+    """Return the weights lambda_i, a softmax over the expertise (Algorithm 1, step 2).
 
     Equal expertise gives uniform weights.
 
     Args:
         expertise: r_i, of shape (N,).
-        temperature: Divides r_i; 1 in Algorithm 1, "temperatured" in version 2, section D.5. A
-            small one leaves the best reference alone, a large one makes the weights uniform.
-        normalization: "paper": the weights sum to 1, so that N references divide the truthfulness
-            by N, but not the penalty. "mean_one": N times that, so that both keep their scale.
+        temperature: The number by which r_i is divided: 1 in Algorithm 1, "temperatured" in version
+            2, section D.5. A small temperature gives nearly all the weight to the best reference,
+            and a large one makes the weights uniform.
+        normalization: "paper": the weights sum to 1. N references then divide the truthfulness by
+            N, but not the penalty. "mean_one": N times these weights, so that both keep their
+            scale.
 
     Returns:
         lambda_i, of shape (N,).
 
     Raises:
-        ValueError: There is no reference, or the temperature is not a positive number.
+        ValueError: There is no reference, the temperature is not a positive number, or the
+            normalization is unknown.
     """
     scores = _one_per_reference(expertise)
     if not (np.isfinite(temperature) and temperature > 0):
@@ -120,22 +123,26 @@ def weights(
 
 
 def single_best(expertise: ArrayLike) -> int:
-    """The reference with the highest expertise, the first of equals (version 2, section D.10).
+    """Return the index of the reference with the highest expertise (version 2, section D.10).
 
-    It is then scored as the only one: N = 1 and lambda = 1, whatever the normalization.
+    Of equal references, the first counts. It is then scored as if it were alone: N = 1 and lambda =
+    1, whatever the normalization.
     """
     return int(np.argmax(_one_per_reference(expertise)))
 
 
 def truthfulness(similarities: ArrayLike, weights: ArrayLike) -> Floats:
-    """Each reference's term lambda_i Sim(y, h_i(x)), whose sum is equation 1.
+    """Return each reference's term lambda_i Sim(y, h_i(x)); the sum of the terms is equation 1.
 
     Args:
         similarities: Sim(y, h_i(x)), of shape (..., N).
-        weights: lambda_i, of shape (N,).
+        weights: lambda_i, of shape (N,), none below 0.
 
     Returns:
         The terms, of shape (..., N).
+
+    Raises:
+        ValueError: Shapes or values do not fit.
     """
     known = _similarities(similarities, "similarities", axes=("references",))
     shares = _finite(weights, "weights")
@@ -150,7 +157,7 @@ def truthfulness(similarities: ArrayLike, weights: ArrayLike) -> Floats:
 
 
 def laziness(neighbours: ArrayLike) -> Floats:
-    """How much the answer resembles what each reference says of other questions (equation 3).
+    """Return how much the answer resembles a reference's answers to other questions (equation 3).
 
     Args:
         neighbours: Sim(y, h_i(x_KNN-k)), of shape (..., N, K) with K of at least 1.
@@ -159,7 +166,7 @@ def laziness(neighbours: ArrayLike) -> Floats:
         The mean over the neighbours, in [0, 1], of shape (..., N).
 
     Raises:
-        ValueError: There is no neighbour (then there is no penalty), or values do not fit.
+        ValueError: There is no neighbour, so that there is no penalty, or values do not fit.
     """
     return np.asarray(
         _similarities(neighbours, "neighbours", axes=("references", "neighbours")).mean(axis=-1)
@@ -172,17 +179,17 @@ def fewl(
     penalties: ArrayLike | None,
     divergence: DivergenceName = "tv",
 ) -> Floats:
-    """The score of equation 4: the mean over i of g*(lambda_i Sim_i) - f*(g*(penalty_i)).
+    """Return the score of equation 4: the mean over i of g*(lambda_i Sim_i) - f*(g*(penalty_i)).
 
-    Higher is better. The range depends on divergence and weights; with total variation it lies
-    within (-1/2, 1/2).
+    Higher is better. The range depends on the divergence and the weights. With total variation, it
+    is within (-1/2, 1/2).
 
     Args:
         similarities: Sim(y, h_i(x)), of shape (..., N).
-        weights: lambda_i, of shape (N,), see `weights`.
-        penalties: See `laziness`, of the shape of the similarities. None drops the f* term; to
-            pass zeros would not, since f*(g*(0)) is 1/e with KL.
-        divergence: Which f* and g*: "tv", "js" or "kl".
+        weights: lambda_i, of shape (N,); see `weights`.
+        penalties: The result of `laziness`, of the same shape as the similarities. None drops the
+            f* term. Zeros would not drop it, since f*(g*(0)) is 1/e with KL.
+        divergence: The pair of f* and g*: "tv", "js" or "kl".
 
     Returns:
         The scores, of shape (...).
@@ -217,7 +224,7 @@ def _one_per_reference(expertise: ArrayLike) -> Floats:
 
 
 def _similarities(values: ArrayLike, name: str, axes: tuple[str, ...]) -> Floats:
-    """As an array with values in [0, 1] whose last axes are these, none of them empty."""
+    """Return an array of values in [0, 1] whose last axes are `axes`, none of them empty."""
     numbers = _within(_finite(values, name), name, 0, 1)
     if numbers.ndim < len(axes) or 0 in numbers.shape[-len(axes) :]:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""What the references say of a question: known already, or asked for once and then kept."""
+"""Learn what the references say of a question, from the store or by asking them once."""
 
 from __future__ import annotations
 
@@ -38,51 +38,50 @@ from demur.storage import question_id
 
 @dataclass(frozen=True)
 class Learner:
-    """Asks the references what the store does not hold, and keeps there what they say."""
+    """Ask the references for what the store does not hold, and keep their replies there."""
 
     asks: ReferenceModels
     store: NeighborStore
     by_agreement: bool
-    """Whether the references are also asked with which of the wrong and corrected answers they
-    agree."""
+    """Whether the references are also asked with which wrong and corrected answers they agree."""
     min_pairs: int
 
     def learn(self, question: str, with_pairs: bool) -> Steps[KnownQuestion]:
-        """What the references say of a question; they are asked only what is not known yet.
+        """Learn what the references say of a question; they are asked only what is not known yet.
 
-        Who asks for the same at the same time waits for the same replies: else one who comes
-        between two replies would pay for the first again.
+        Callers that need the same at the same time wait for the same replies. Otherwise, a caller
+        that arrives between two replies would pay for the first one again.
 
         Args:
             question: The question.
-            with_pairs: Whether wrong and corrected answers are wanted too.
+            with_pairs: Whether wrong and corrected answers are needed too.
 
         Returns:
-            What is then kept in the store.
+            The entry that the store then holds.
 
         Raises:
-            UndeterminedError: It cannot be had.
+            UndeterminedError: The references did not answer, or the store failed.
         """
         learned, costs = yield from ask(_Learning(self, question, with_pairs))
         yield Spent(costs)
         return learned.value
 
     def steps(self, question: str, with_pairs: bool) -> Steps[KnownQuestion]:
-        """As `learn`, by itself."""
+        """Do the same as `learn`, without sharing the replies with other callers."""
         recall = LocalCall(partial(self._recall, question), "known")
-        known, had = yield from ask(recall, "what is known cannot be read")
+        known, had = yield from ask(recall, "the store cannot be read")
         wanted = len(self.asks.models)
         if known and self.asks.diversified is None and len(known.answers) != wanted:
             raise UndeterminedError(
-                f"the store holds {len(known.answers)} answers to this question, and expected is "
-                f"one of each of the {wanted} reference models: add them again"
+                f"the store holds {len(known.answers)} answers to this question; expected one "
+                f"answer of each of the {wanted} reference models: add them again"
             )
         has, failure = yield from self._fill(question, had, with_pairs)
-        # What was paid for is kept, even if the rest cannot be had.
+        # Replies that were paid for are kept, even if others failed.
         if len(has.answers) < wanted:
             if has != had:
                 keep = LocalCall(partial(self.store.drafts.keep, question, has), "keeping")
-                yield from ask(keep, f"{failure}; and what came beside it cannot be kept")
+                yield from ask(keep, f"{failure}; and the other replies cannot be kept")
             raise UndeterminedError(str(failure))
         if known:
             learned = replace(known, pairs=has.pairs)
@@ -100,7 +99,7 @@ class Learner:
         return learned
 
     def _recall(self, question: str) -> tuple[KnownQuestion | None, Draft]:
-        """What the store holds of a question: all answers, or those that came."""
+        """Return the store's entry of a question, or None, and its replies as a draft."""
         known = self.store.get(question)
         if known is None:
             return None, self.store.drafts.get(question)
@@ -109,9 +108,10 @@ class Learner:
         return known, Draft({at: (answer,) for at, answer in enumerate(known.answers)}, known.pairs)
 
     def _fill(self, question: str, had: Draft, with_pairs: bool) -> Steps[tuple[Draft, str | None]]:
-        """The draft with what it lacked, all asked for at once; and why, if something still lacks.
+        """Return the draft with the missing replies, and the reason if some are still missing.
 
-        Of several reasons it is the first, and for the answers before that for the pairs.
+        All calls are made together. If several fail, the reason is that of the first; answers come
+        before pairs.
         """
         places = [place for place in range(len(self.asks.models)) if place not in had.answers]
         calls = self.asks.answer_calls(question) if places else []
@@ -136,7 +136,7 @@ class Learner:
             self.store.drafts.drop(known.question)
 
     def _agree(self, known: KnownQuestion) -> Steps[KnownQuestion]:
-        """With how much each reference agrees; left open where that cannot be told."""
+        """Return the question with its agreement, which stays None if it cannot be found."""
         if not self.enough(known.pairs):
             return known
         calls = self.asks.agreement_calls(known.question, known.answers, known.pairs)
@@ -147,21 +147,21 @@ class Learner:
             return known
 
     def enough(self, pairs: Pairs | None) -> TypeGuard[Pairs]:
-        """Whether there are as many usable pairs as it takes to tell the references apart."""
+        """Return whether there are enough usable pairs to tell the references apart."""
         return pairs is not None and len(pairs.usable) >= self.min_pairs
 
     def tells(self, known: KnownQuestion) -> bool:
-        """Whether what is known tells the references' expertise."""
+        """Return whether the expertise of the references is known."""
         return self.enough(known.pairs) and (not self.by_agreement or bool(known.agreement))
 
 
 Learned = tuple[Outcome[KnownQuestion], Costs]
-"""What came of a question, and what that cost."""
+"""The outcome of learning a question, and its costs."""
 
 
 @dataclass(frozen=True)
 class _Learning:
-    """A question that is being learned, by whoever asks first."""
+    """Represent a question that is being learned, by the caller that asked first."""
 
     learner: Learner
     question: str
@@ -182,7 +182,7 @@ class _Learning:
         return attempted(self.learner.steps(self.question, self.with_pairs))
 
     def _key(self, policy: CallPolicy | None) -> Hashable:
-        # With policy and budget, as for a chat call.
+        # The key has the policy and the account of the budget, as for a chat call.
         wanted = self.with_pairs, self.learner.by_agreement, self.learner.min_pairs
         return (
             id(self.learner.store),
@@ -195,7 +195,7 @@ class _Learning:
 
 def _as_outcome(learned: Learned, joined: bool) -> Outcome[Learned]:
     outcome, costs = learned
-    if joined:  # its calls are counted where they were made
+    if joined:  # the caller that made the calls counts them
         spent = costs.usage.items()
         cached = {stage: Usage(cached=usage.calls + usage.cached) for stage, usage in spent}
         costs = replace(costs, usage=cached)

@@ -1,4 +1,4 @@
-"""What the references said of other questions, in Chroma: the neighbours of FEWL's penalty."""
+"""Keep what the references said of other questions, in Chroma: the neighbours of the penalty."""
 
 from __future__ import annotations
 
@@ -32,34 +32,41 @@ from demur.storage import AT_ONCE, Questions, parts, question_id
 __all__ = ["KnownQuestion", "Neighbor", "NeighborStore"]
 
 _CHARACTERS = 64_000_000
-"""Characters of entries that are kept in memory."""
+"""The number of characters of entries that are kept in memory."""
 _SECONDS = 300.0
-"""How long an entry that was read serves lookups, before another process's change of it counts."""
+"""How long an entry is served from memory, before a change by another process counts."""
 
 
 @dataclass(frozen=True)
 class Neighbor:
-    """Another question, with what the references said of it."""
+    """Hold another question, with what the references said of it."""
 
     question: str
     answers: tuple[str, ...]
     similarity: float
-    """The cosine of the two questions' vectors."""
+    """The cosine of the vectors of the two questions."""
 
 
 class NeighborStore:
-    """Questions with the references' answers, found by exact question or by likeness.
+    """Keep questions with the references' answers, and find them by exact text or by similarity.
 
-    A question is known by the hash of its text after NFC, with white space made one. Texts are
-    kept as they are, but for lone surrogates. Safe in threads. A folder belongs to one process at
-    a time, until `close` or its end. Several share a server: there the last answers given for a
-    question count, pairs count for the answers that they were given with, and answers that another
-    process replaced may be told for five minutes more. What `add` has returned for is on disk, also
-    after a kill; searches may miss the last question until the store is opened once more.
+    A question is identified by the hash of its text, after Unicode normalization (NFC) and with
+    each run of white space as one space. Texts are kept as they are, except for lone surrogates.
+
+    The store is safe to use from several threads. Only one process at a time can use a folder,
+    until it calls `close` or ends. Several processes can share a server:
+
+    - The answers that were added last for a question count.
+    - Pairs count for the answers that they were added with.
+    - `nearest` and `random` may return answers that another process replaced up to five minutes
+      ago.
+
+    After `add` has returned, the question is on disk and survives a kill. Searches may miss the
+    last question until the store is opened again.
 
     Raises:
         MissingExtraError: Chroma is not installed.
-        ValueError: The collection was made with another embedding model, or for something else.
+        ValueError: The collection was made with another embedding model or for another purpose.
         DemurError: The folder or the server cannot be used.
     """
 
@@ -71,15 +78,16 @@ class NeighborStore:
         embedding: Embeddings | None = None,
         client: Any = None,
     ) -> None:
-        """Open or make a store.
+        """Open a store, or make it if it does not exist.
 
         Args:
-            path: A folder, or the URL of a Chroma server ("http://host:port"). Without it, and
-                without a client, the store is in memory and its own, and is gone with it.
-            collection: The collection's name, where several share a place.
-            embedding: What computes the questions' vectors: all-MiniLM-L6-v2 in this process by
-                default.
-            client: A Chroma client that you have, instead of a path.
+            path: A folder, or the URL of a Chroma server ("http://host:port"). Without a path and a
+                client, the store is in memory, is not shared, and ends with this object.
+            collection: The name of the collection, since several collections can share a folder or
+                a server.
+            embedding: The model that computes the vectors of questions. By default, this is
+                all-MiniLM-L6-v2 in this process.
+            client: Your own Chroma client, instead of a path.
         """
         self._questions = Questions(
             path, client, collection, embedding, KIND, "a store of neighbours"
@@ -95,12 +103,12 @@ class NeighborStore:
         return self._questions.again(NeighborStore)
 
     def close(self) -> None:
-        """Let go of the folder, so that another process can open it; the store is then done."""
+        """Release the folder, so that another process can open it; the store is unusable then."""
         self._questions.chroma.close()
 
     @cached_property
     def drafts(self) -> Drafts:
-        """What some references said of questions that others could not answer yet."""
+        """Return the replies to questions that not all references have answered yet."""
         name = f"{self._questions.name}-drafts"
         drafts = Drafts(self._questions.chroma, name)
         self._questions.gone_with_this(name)
@@ -117,17 +125,18 @@ class NeighborStore:
     ) -> None:
         """Keep what the references said of a question.
 
-        What is kept already is replaced. Without `pairs` or `agreement`, those that were kept
-        with the same answers stay.
+        An entry of the same question is replaced. Without `pairs` or `agreement`, the earlier
+        values stay if they were kept with the same answers.
 
         Args:
             question: The question.
-            answers: One answer per reference, in their order.
-            pairs: Wrong and corrected answers.
-            agreement: One number per reference.
+            answers: One answer for each reference, in their order.
+            pairs: The wrong and corrected answers.
+            agreement: One number for each reference answer.
 
         Raises:
-            ValueError: The question is blank, there is no answer, or the numbers do not fit.
+            ValueError: The question is blank, there is no answer, or there are not as many numbers
+                as answers.
         """
         if isinstance(answers, str):
             raise ValueError(f"expected a list of answers, one per reference, got {answers!r}")
@@ -135,9 +144,9 @@ class NeighborStore:
         self.add_many([KnownQuestion(question, tuple(answers), pairs, kept)])
 
     def add_many(self, questions: Sequence[KnownQuestion]) -> None:
-        """Keep several questions at once, which takes a tenth of the time of one by one.
+        """Keep several questions at once, in about a tenth of the time of adding them one by one.
 
-        An interrupt leaves some of them kept, each of those whole.
+        After an interrupt, some of the questions are kept, and each of them is complete.
         """
         entries = {question_id(known.question): as_kept(known) for known in questions}
         rows = {id_: to_metadata(entry) for id_, entry in entries.items()}
@@ -145,11 +154,11 @@ class NeighborStore:
         self._remember(entries)
 
     def bind(self, reference_models: str, prompts: str) -> None:
-        """Say whose answers these are; the first to say so decides.
+        """Declare which reference models and prompts the answers come from; the first call decides.
 
         Args:
-            reference_models: What tells this set of reference models from others.
-            prompts: What tells the wording of the requests from others.
+            reference_models: A text that identifies the set of reference models.
+            prompts: A text that identifies the wording of the requests.
 
         Raises:
             ValueError: The store is bound to others; the message says to which.
@@ -167,7 +176,7 @@ class NeighborStore:
                 )
 
     def binding(self) -> dict[str, str]:
-        """The `reference_models` and `prompts` that the store is bound to; empty before `bind`."""
+        """Return the `reference_models` and `prompts` of `bind`, or an empty dict before it."""
         known = self._questions.metadata()
         return {key: known[key] for key in ("reference_models", "prompts") if key in known}
 
@@ -177,42 +186,46 @@ class NeighborStore:
         return len(self._questions)
 
     def questions(self) -> list[str]:
-        """The questions that are kept, in an order that stays the same."""
+        """Return the questions that are kept, always in the same order."""
         return [entry.question for entry in self.entries()]
 
     def entries(self) -> Iterator[KnownQuestion]:
-        """All that is kept, in an order that stays the same, read in parts."""
+        """Yield every entry, always in the same order; the entries are read in parts."""
         for part in parts(self._questions.ids().tolist()):
             entries = self._read(part)
             yield from (entries[id_] for id_ in part if id_ in entries)
 
     def get(self, question: str) -> KnownQuestion | None:
-        """What is kept of this question, without computing a vector; None if nothing is."""
+        """Return the entry of exactly this question, or None; no vector is computed."""
         return self.get_many([question])[0]
 
     def get_many(self, questions: Sequence[str]) -> list[KnownQuestion | None]:
-        """What is kept of each of these questions."""
+        """Return the entry of each of these questions, or None where there is no entry."""
         ids = [question_id(question) for question in questions]
         entries = self._read(list(dict.fromkeys(ids)))
         return [entries.get(id_) for id_ in ids]
 
     def nearest(self, question: str, k: int, max_similarity: float) -> list[Neighbor]:
-        """The `k` questions that are most alike, without paraphrases; fewer if there are no more.
+        """Return the `k` most similar questions without paraphrases, or fewer if there are no more.
 
         Args:
             question: The question, which is never its own neighbour.
-            k: How many to find, at least 1.
-            max_similarity: Only questions whose vectors have a cosine below it count.
+            k: How many questions to find, at least 1.
+            max_similarity: A ceiling: only questions whose vectors have a cosine below it count.
 
         Returns:
-            The nearest first. They are found by Chroma's index, which now and then misses one.
+            The nearest question first. Chroma's index is approximate and occasionally misses a
+            question.
+
+        Raises:
+            ValueError: `k` or `max_similarity` is out of its range.
         """
         return self.nearest_many([question], k, max_similarity)[0]
 
     def nearest_many(
         self, questions: Sequence[str], k: int, max_similarity: float
     ) -> list[list[Neighbor]]:
-        """The neighbours of each question, as `nearest`, which takes a third of the time."""
+        """Return the neighbours of each question, as `nearest` does, in a third of the time."""
         _check(k, max_similarity)
         by_id = {question_id(question): question for question in questions}
         neighbors: dict[str, list[Neighbor]] = {}
@@ -228,9 +241,10 @@ class NeighborStore:
         return [neighbors[question_id(question)] for question in questions]
 
     def random(self, question: str, k: int, max_similarity: float, seed: int = 0) -> list[Neighbor]:
-        """`k` questions drawn at random under the same ceiling; fewer if there are no more.
+        """Return `k` random questions under the same ceiling, or fewer if there are no more.
 
-        The same for the same question, seed and content, in whichever order that was added.
+        The result depends only on the question, the seed and the content of the store. The order in
+        which the content was added does not matter.
         """
         _check(k, max_similarity)
         own = question_id(question)
@@ -253,18 +267,19 @@ class NeighborStore:
     # --- Files --------------------------------------------------------------------------------
 
     def export(self, path: str | Path) -> None:
-        """Write all that is kept to a file, without vectors: JSON lines, whole or not at all.
+        """Write all entries to a file of JSON lines, without vectors.
 
-        Compressed where the name ends in ".gz". The same content gives the same bytes.
+        The file is written completely or not at all. The file is compressed if its name ends in
+        ".gz". The same content gives the same bytes.
         """
         write_entries(Path(path), self.binding(), self.entries())
 
     def load(self, path: str | Path) -> int:
-        """Add what `export` wrote, and tell how many questions that are.
+        """Add the entries of a file that `export` wrote, and return how many there are.
 
         Raises:
-            ValueError: The file is of other references or prompts, or damaged: some of what stands
-                before the damage is then added.
+            ValueError: The file belongs to other references or prompts, or it is damaged. In the
+                second case, some of the entries before the damage have been added.
             OSError: The file cannot be read.
         """
         binding, entries = read_entries(Path(path))
@@ -285,14 +300,14 @@ class NeighborStore:
                 entries[id_] = from_metadata(row)
             except (KeyError, TypeError, ValueError) as error:
                 raise DemurError(
-                    f"what {self!r} keeps under {id_} cannot be read: {error}. Delete that entry, "
+                    f"the entry {id_} of {self!r} cannot be read: {error}. Delete that entry, "
                     "or give another collection"
                 ) from error
         self._remember(entries)
         return entries
 
     def _texts(self, ids: Sequence[str]) -> dict[str, tuple[str, tuple[str, ...]]]:
-        """Question and answers of each id, from memory where they were read lately."""
+        """Return the question and the answers of each id, from memory if they were read lately."""
         remembered = self._known.get(ids)
         new = self._read([id_ for id_ in ids if id_ not in remembered])
         return remembered | {id_: (known.question, known.answers) for id_, known in new.items()}

@@ -1,4 +1,7 @@
-"""What models wrote -> answers, wrong and corrected pairs, yes or no. No model, no network."""
+"""Read answers, wrong and corrected pairs, and yes or no from what models wrote.
+
+No model is called, and the network is not used.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from demur.prompting import without_delimiters
 
 # --- Answers ------------------------------------------------------------------------------------
 
-# Not the beginning of a number, as in "3.5 million" or "12:30".
+# The marks do not match the beginning of a number, as in "3.5 million" or "12:30".
 _NUMBERED = re.compile(
     r"^[ \t>*_#]*(?:answer[ \t]*)?\d{1,3}[ \t]*[.):](?!\d)[*_]*[ \t]*", re.I | re.M
 )
@@ -23,15 +26,17 @@ _QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019", "[": "]"}
 
 
 def parse_answers(reply: str, n: int, truncated: bool = False) -> tuple[str, ...]:
-    """The answers that a reply gives, at most `n`, in its order.
+    """Return the answers in a reply, at most `n`, in the order of the reply.
 
-    Read are numbered items, else bullets, else lines (but for one that ends with a colon, which
-    announces them); with `n` 1 the whole reply is the answer.
+    If the reply has numbered items, they are the answers; otherwise its bullets; otherwise its
+    lines. A line that ends with a colon only announces answers and is left out. If `n` is 1, the
+    whole reply is the answer.
 
     Args:
-        reply: What the model wrote.
-        n: How many answers it was asked for.
-        truncated: Whether it was cut at its limit: then the last of several is left out.
+        reply: The text that the model wrote.
+        n: The number of answers that the model was asked for.
+        truncated: Whether the reply was cut at its limit. The last of several answers is then left
+            out.
     """
     text = without_delimiters(reply)
     if n == 1:
@@ -55,7 +60,7 @@ def _items(text: str) -> list[str]:
 
 
 def _tidy(text: str) -> str:
-    """On one line, without the marks that a model puts around a text."""
+    """Return the text on one line, without the marks that a model puts around a text."""
     text = " ".join(text.split()).strip("*_ ")
     while len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[0] not in text[1:-1]:
         text = text[1:-1].strip()
@@ -67,21 +72,21 @@ def _tidy(text: str) -> str:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Wrong answers with their corrections (v1, section 2.1), and what was dropped."""
+    """Hold wrong answers with their corrections (v1, section 2.1); count the dropped pairs."""
 
     usable: tuple[tuple[str, str], ...] = ()
-    """Wrong answer, corrected answer."""
+    """The pairs of a wrong answer and its corrected answer."""
     same: int = 0
-    """Dropped, since both sides say the same."""
+    """The number of pairs that were dropped because both sides say the same."""
     repeated: int = 0
-    """Dropped, since there was one like it."""
+    """The number of pairs that were dropped because they repeat another pair."""
     incomplete: int = 0
-    """Dropped, since one side is missing or empty."""
+    """The number of pairs that were dropped because a side is missing or empty."""
 
 
-# Where a side begins. On a line of its own a number may be missing; within a line it may not, since
-# an answer may speak of "the wrong answer:" itself. No two repetitions in a row fit the same
-# characters: a small model's endless run of them would take cubic time.
+# The beginning of a side. At the start of a line, the number may be missing. Within a line it may
+# not, since an answer may contain "the wrong answer:" itself. No two adjacent repetitions match the
+# same characters: a small model's endless run of them would take cubic time.
 _SIDE = re.compile(
     r"(?:^[ \t>*_#-]*(?:(?P<first>\d{1,3})[ \t]*[.):][\s*_]*)?"
     r"|(?<=\s)[*_]*(?P<inner>\d{1,3})[ \t]*[.):][\s*_]*)"
@@ -101,15 +106,15 @@ class _Side:
 
 
 def parse_pairs(reply: str, truncated: bool = False) -> Pairs:
-    """The pairs in a reply that keeps, more or less, to the papers' numbered template.
+    """Return the pairs in a reply that follows the papers' numbered template, more or less.
 
-    The template is "1. Wrong Answer: ..." and "1. Non-Wrong Answer: ..."; read as well are other
-    words for the two sides, markup, missing numbers, both sides on a line, and all wrong answers
-    before all others.
+    The template is "1. Wrong Answer: ..." and "1. Non-Wrong Answer: ...". Some variants are read
+    too: other words for the two sides, markup, missing numbers, both sides on one line, and all
+    wrong answers before all others.
 
     Args:
-        reply: What the model wrote.
-        truncated: Whether it was cut at its limit: then its last side does not count.
+        reply: The text that the model wrote.
+        truncated: Whether the reply was cut at its limit. Its last side then does not count.
     """
     sides = list(_sides(without_delimiters(reply)))
     if truncated and sides:
@@ -140,10 +145,13 @@ def _sides(text: str) -> Iterator[_Side]:
 
 
 def _matched(sides: Sequence[_Side]) -> Iterator[tuple[str, str]]:
-    """Wrong and corrected texts by their numbers, else by their order; "" for a side not there."""
+    """Yield pairs of a wrong and a corrected text, by their numbers or else by their order.
+
+    A missing side is an empty text.
+    """
     numbers = [(side.wrong, side.number) for side in sides]
     wrong, corrected = ({n for kind, n in numbers if kind is which} for which in (True, False))
-    # Of sides that are counted through from first to last no two have the same number.
+    # If a reply counts the sides from first to last, no number is on both sides.
     numbered = None not in wrong | corrected and bool(wrong & corrected)
     if numbered and len(set(numbers)) == len(numbers):
         texts = {(side.wrong, side.number): side.text for side in sides}
@@ -164,10 +172,10 @@ def _matched(sides: Sequence[_Side]) -> Iterator[tuple[str, str]]:
 
 
 def normalized_text(text: str) -> str:
-    """The text without case, punctuation and spacing, in which texts that say the same may differ.
+    """Return the text without case, punctuation and spacing, to compare texts that say the same.
 
-    Vowel signs of other scripts stay, which are no letters to `re`, and so do signs such as + or
-    the degree's.
+    Signs such as + and the degree sign stay. So do the vowel signs of other scripts, which `re`
+    does not count as letters.
     """
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join("".join(c if _tells(c) else " " for c in folded).split())
@@ -184,9 +192,10 @@ _VERDICT = re.compile(r"^ ?(?:statement )?(\d{1,3}) ?\n?(?:statement )?(yes|no)\
 
 
 def parse_agreement(reply: str, n: int) -> tuple[bool | None, ...]:
-    """For each of `n` numbered statements whether the reply says yes; None where it says nothing.
+    """Return, for each of `n` numbered statements, whether the reply says yes.
 
-    Of several verdicts on one statement the last counts.
+    The value is None for a statement that the reply says nothing about. If the reply has several
+    verdicts on a statement, the last one counts.
     """
     verdicts: dict[int, bool] = {}
     words = re.sub(r"[^\w\n]+|_+", " ", without_delimiters(reply))

@@ -1,8 +1,8 @@
-"""How often one answer is scored above another.
+"""Compute how often one answer is scored higher than another.
 
-Any score will do of which more is better, FEWL's or a baseline's. A score that is None is
-undetermined; it is left out where it would be compared, and counted, never replaced. Intervals are
-percentile bootstrap intervals of 95 %, resampled by question.
+Any score works for which higher is better, FEWL's or a baseline's. A score that is None is
+undetermined: its comparison is left out and counted, and it is never replaced by a number.
+Intervals are percentile bootstrap intervals of 95 %, resampled by question.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Preference:
-    """How often one answer of a pair is scored higher than the other."""
+    """Describe how often one answer of a pair is scored higher than the other."""
 
     wins: int
-    """Pairs in which the answer that should win is scored higher."""
+    """The number of pairs in which the answer that should win is scored higher."""
     ties: int
-    """Pairs scored alike; no wins ("scored higher": version 1, Table 1)."""
+    """The number of pairs with equal scores; they are not wins ("scored higher": v1, Table 1)."""
     losses: int
     missing: int
-    """Pairs left out, since a score of theirs is undetermined."""
+    """The number of pairs that are left out, since one of their scores is undetermined."""
     rate: float | None
-    """Wins over wins, ties and losses, in [0, 1]; None when there are none of them."""
+    """Wins divided by the sum of wins, ties and losses, in [0, 1]; None if that sum is 0."""
     interval: Interval | None
-    """Of the rate; a point where all pairs go one way."""
+    """The interval of the rate; both ends are equal if all pairs go one way."""
 
 
 def preference(better: Scores, worse: Scores, seed: int = 0) -> Preference:
-    """How often better answers are scored higher than worse ones (version 1, Tables 1 and 2).
+    """Return how often better answers are scored higher than worse ones (v1, Tables 1 and 2).
 
     Args:
-        better: One score per question, of the answer that should win.
-        worse: One score per question, of the answer that should lose.
-        seed: Of the bootstrap.
+        better: One score for each question, of the answer that should win.
+        worse: One score for each question, of the answer that should lose.
+        seed: The seed of the bootstrap.
 
     Raises:
-        ValueError: The two are not equally many, or a score is not a finite number.
+        ValueError: The two lists have different lengths, or a score is not a finite number.
     """
     columns = {"better": as_column(better, "better"), "worse": as_column(worse, "worse")}
     same_length(columns)
@@ -54,17 +54,17 @@ def preference(better: Scores, worse: Scores, seed: int = 0) -> Preference:
 
 
 def best_of(best: Scores, others: Sequence[Scores], seed: int = 0) -> Preference:
-    """How often the best answer is scored above all others (version 1, Table 3).
+    """Return how often the best answer is scored higher than all others (v1, Table 3).
 
     Args:
-        best: One score per question, of its best answer.
-        others: Per question the scores of all its other answers, at least one. One that is
-            undetermined makes the question count as missing.
-        seed: Of the bootstrap.
+        best: One score for each question, of its best answer.
+        others: For each question, the scores of all its other answers, at least one. If one of them
+            is undetermined, the question counts as missing.
+        seed: The seed of the bootstrap.
 
     Raises:
-        ValueError: The two are not equally many, a question has no other answer, or a score is
-            not a finite number.
+        ValueError: The two lists have different lengths, a question has no other answer, or a score
+            is not a finite number.
     """
     rivals = [as_column(scores, f"others[{place}]") for place, scores in enumerate(others)]
     for place, column in enumerate(rivals):
@@ -80,7 +80,7 @@ def best_of(best: Scores, others: Sequence[Scores], seed: int = 0) -> Preference
 
 
 def compared(better: Floats, worse: Floats, seed: int) -> Preference:
-    """As `preference`, of columns of one length with NaN for what is missing."""
+    """Return what `preference` does, from arrays of one length with NaN for missing scores."""
     known = ~(np.isnan(better) | np.isnan(worse))
     pairs, interval = int(known.sum()), None
     wins, ties = int(np.sum(better > worse)), int(np.sum(better == worse))  # NaN is neither
@@ -99,13 +99,13 @@ def compared(better: Floats, worse: Floats, seed: int) -> Preference:
 
 
 def percentiles(resampled: Floats) -> Interval:
-    """The middle 95 % of what was resampled."""
+    """Return the bounds of the middle 95 % of the resampled values."""
     low, high = np.percentile(resampled, [2.5, 97.5])
     return float(low), float(high)
 
 
 def as_column(scores: Scores, name: str) -> Floats:
-    """As numbers, with NaN for None; a NaN that was given is refused, being no score."""
+    """Return the scores as an array with NaN for None; a NaN among the scores is refused."""
     try:
         column = np.array([np.nan if score is None else score for score in scores], np.float64)
     except (TypeError, ValueError) as error:
@@ -120,7 +120,7 @@ def as_column(scores: Scores, name: str) -> Floats:
 
 
 def same_length(columns: Mapping[str, Floats]) -> None:
-    """Refuse columns that are not equally long."""
+    """Raise ValueError if the columns are not equally long."""
     if len({len(column) for column in columns.values()}) > 1:
         counts = ", ".join(f"{name}: {len(column)}" for name, column in columns.items())
         raise ValueError(f"expected as many scores of each, one per question, got {counts}")

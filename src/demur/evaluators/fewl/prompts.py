@@ -1,7 +1,8 @@
-"""FEWL's prompts, in our words; `FEWL(..., prompts=...)` takes others.
+"""Define FEWL's prompts, which `FEWL(..., prompts=...)` can replace.
 
-They ask for the forms of the papers: several answers in one reply, and the numbered template of
-wrong and non-wrong answers (v1 and v2, appendix D.1). `{n}` in a prompt stands for how many.
+The wording is demur's own. The prompts ask for the papers' forms: several answers in one reply, and
+the numbered template of wrong and non-wrong answers (v1 and v2, appendix D.1). `{n}` in a prompt
+stands for how many.
 """
 
 from __future__ import annotations
@@ -77,19 +78,20 @@ else. {_DATA}""",
 
 @dataclass(frozen=True)
 class FEWLPrompts:
-    """All prompts of FEWL."""
+    """Hold all prompts of FEWL."""
 
     answer: Prompt = ANSWER
-    """Fields: question. Asked of each of several reference models."""
+    """Asks each of several reference models for an answer. Fields: question."""
     answers: Prompt = ANSWERS
-    """Fields: question. Asked of a lone reference model, for `{n}` answers in one reply."""
+    """Asks a single reference model for `{n}` answers in one reply. Fields: question."""
     pairs: Prompt = PAIRS
-    """Fields: question. For `{n}` wrong answers, each with a corrected one."""
+    """Asks for `{n}` wrong answers, each with a corrected answer. Fields: question."""
     agreement: Prompt = AGREEMENT
-    """Fields: question, answer, statements (numbered, one a line)."""
+    """Asks with which statements a reference agrees. Fields: question, answer, statements
+    (numbered, one a line)."""
 
 
 def numbered(prompt: Prompt, n: int) -> Prompt:
-    """The prompt for `n` of what it asks for."""
+    """Return the prompt with `{n}` replaced by the number `n`."""
     system, closing = (text.replace("{n}", str(n)) for text in (prompt.system, prompt.closing))
     return replace(prompt, system=system, closing=closing)

@@ -1,4 +1,4 @@
-"""What is asked of the models about a question, and what their replies say."""
+"""Ask models about a question, and read their replies."""
 
 from __future__ import annotations
 
@@ -14,49 +14,50 @@ from demur.evaluators.fewl.parsing import Pairs, parse_agreement, parse_answers,
 from demur.evaluators.fewl.prompts import FEWLPrompts, numbered
 from demur.runtime import ChatCall, Outcome, Reply, bounded
 
-# What an item may take at most, so that a small model does not run on.
+# The maximum number of tokens for an item, so that a small model does not write on and on.
 _ANSWER_TOKENS, _PAIR_TOKENS, _LINE_TOKENS = 48, 64, 6
 
 
 @dataclass(frozen=True)
 class ReferenceModels:
-    """Who is asked: several models for an answer each, or one for several diversified answers.
+    """Describe the models that are asked: several for one answer each, or one for several answers.
 
-    The papers' experiments do the latter, to save calls (v1, section 4.2).
+    The papers' experiments ask one model for several diversified answers, to save calls (v1,
+    section 4.2).
     """
 
     models: tuple[BaseChatModel, ...]
     generator: BaseChatModel
-    """Who writes the wrong and corrected pairs."""
+    """The model that writes the wrong and corrected pairs."""
     diversified: int | None
-    """How many answers a lone model gives in one reply; None: each model gives one."""
+    """The number of answers that a single model gives in one reply; None: each model gives one."""
     n_wrong: int
-    """How many pairs are asked for."""
+    """The number of pairs that are asked for."""
     prompts: FEWLPrompts = field(default_factory=FEWLPrompts)
 
     @property
     def who(self) -> str:
-        """The reference answers' origin, in a line: other origins have other answers."""
+        """Return a line that identifies the origin of the reference answers."""
         models = ", ".join(model_fingerprint(model) for model in self.models)
         return f"{self.diversified} answers of {models}" if self.diversified else models
 
     @property
     def how(self) -> str:
-        """What all replies depend on beside the reference models, in a line."""
+        """Return a line with everything that the replies depend on beside the reference models."""
         return f"{self.pairs_by}, {self.wording}"
 
     @property
     def pairs_by(self) -> str:
-        """The wrong and corrected answers' origin."""
+        """Return a line that identifies the origin of the wrong and corrected answers."""
         return f"{self.n_wrong} pairs of {model_fingerprint(self.generator)}"
 
     @property
     def wording(self) -> str:
-        """The prompts, each by its name."""
+        """Return a text that identifies the prompts by their names."""
         return prompts_fingerprint(self.prompts)
 
     def answer_calls(self, question: str) -> list[ChatCall]:
-        """The calls that ask for reference answers: one for each model."""
+        """Return the calls that ask for reference answers, one for each model."""
         n = self.diversified
         prompt = numbered(self.prompts.answers, n) if n else self.prompts.answer
         if n == 1:
@@ -68,10 +69,10 @@ class ReferenceModels:
         ]
 
     def answer(self, place: int, outcome: Outcome[Reply]) -> tuple[str, ...]:
-        """What the model at a place says in its call's outcome.
+        """Return the answers in the outcome of the call to the model at `place`.
 
         Raises:
-            UndeterminedError: It says nothing.
+            UndeterminedError: The call failed, or its reply has no answer.
         """
         who = "the reference model" if len(self.models) == 1 else f"reference model {place + 1}"
         reply = outcome.expect(f"{who} gave no answer")
@@ -81,16 +82,16 @@ class ReferenceModels:
         return read
 
     def pairs_call(self, question: str) -> ChatCall:
-        """The one call that asks for all wrong and corrected answers (v2, section D.3)."""
+        """Return the one call that asks for all wrong and corrected answers (v2, section D.3)."""
         messages = numbered(self.prompts.pairs, self.n_wrong).messages(question=question)
         most = _PAIR_TOKENS * self.n_wrong
         return ChatCall(self.generator, messages, "pairs", bounded(self.generator, most))
 
     def pairs(self, outcome: Outcome[Reply]) -> Pairs:
-        """The pairs in that call's outcome.
+        """Return the pairs in the outcome of `pairs_call`.
 
         Raises:
-            UndeterminedError: There are none, for it failed.
+            UndeterminedError: The call failed.
         """
         reply = outcome.expect("the model that writes wrong answers gave none")
         return parse_pairs(reply.text, reply.truncated)
@@ -98,9 +99,9 @@ class ReferenceModels:
     def agreement_calls(
         self, question: str, answers: Sequence[str], pairs: Pairs
     ) -> list[ChatCall]:
-        """One call for each reference answer: with which of the statements does it agree?
+        """Return one call for each reference answer that asks with which statements it agrees.
 
-        v1, section 2.1 and figure 4: expertise by asking instead of by similarity.
+        Expertise is then found by asking instead of by similarity (v1, section 2.1 and figure 4).
         """
         lines = (f"{at}. {text}" for at, (text, _) in enumerate(_statements(pairs), start=1))
         statements = "\n".join(lines)
@@ -115,10 +116,10 @@ class ReferenceModels:
         return calls
 
     def agreement(self, outcomes: Sequence[Outcome[Reply]], pairs: Pairs) -> tuple[float, ...]:
-        """Each reference's expertise; empty where a reply cannot be read.
+        """Return the expertise of each reference; empty if a reply cannot be read.
 
-        It is the share of corrected answers that the reference agrees with, less that of wrong
-        ones.
+        The expertise is the share of corrected answers that the reference agrees with, minus the
+        share of wrong answers that it agrees with.
 
         Raises:
             UndeterminedError: A call failed.
@@ -135,19 +136,22 @@ class ReferenceModels:
     def agreed(
         self, number: int, outcome: Outcome[Reply], pairs: Pairs
     ) -> tuple[list[bool], list[bool]]:
-        """Whether a reference agrees with each wrong answer, and with each corrected one.
+        """Return whether a reference agrees with each wrong answer and with each corrected answer.
 
-        Those that its reply says nothing of are left out (v1, figure 4).
+        Statements that the reply says nothing about are left out (v1, figure 4).
 
         Args:
-            number: The reference's, for an error's words.
-            outcome: Of its call in `agreement_calls`.
-            pairs: What that call was about.
+            number: The number of the reference, for the error message.
+            outcome: The outcome of its call in `agreement_calls`.
+            pairs: The pairs that the call asked about.
+
+        Returns:
+            One list for the wrong answers, and one for the corrected answers.
 
         Raises:
             UndeterminedError: The call failed.
         """
-        reply = outcome.expect(f"reference {number} was asked with what it agrees, and failed")
+        reply = outcome.expect(f"asking reference {number} what it agrees with failed")
         statements = _statements(pairs)
         sides: tuple[list[bool], list[bool]] = [], []
         verdicts = parse_agreement(reply.text, len(statements))
@@ -158,7 +162,10 @@ class ReferenceModels:
 
 
 def _statements(pairs: Pairs) -> list[tuple[str, bool]]:
-    """Wrong and corrected answers, mixed, so that their places tell nothing; True: corrected."""
+    """Return wrong and corrected answers in a random order, each with whether it is corrected.
+
+    The order hides which answers are corrected, and is the same for the same pairs.
+    """
     sides = [(text, at == 1) for pair in pairs.usable for at, text in enumerate(pair)]
     random.Random(repr(pairs.usable)).shuffle(sides)
     return sides

@@ -1,4 +1,4 @@
-"""Why there is no score: what a sample, the references or the store lack, and what to do."""
+"""Say why there is no score: what the sample, the references or the store lack, and what to do."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from demur.evaluators.fewl.entries import KnownQuestion
 from demur.evaluators.fewl.terms import Weighting
 from demur.schema import Sample
 
-# A score without the penalty is higher than one with it, and the threshold was chosen for the
-# latter: every answer to a new store's first question would pass.
+# A score without the penalty is higher than a score with it, and the threshold was chosen for
+# scores with it. So every answer to the first question of a new store would pass.
 NO_NEIGHBOR = (
     "no neighbouring question was found, so the score has no penalty and another scale than the "
     "threshold: fit() other questions first, or penalty=False with a threshold of its own"
@@ -15,7 +15,7 @@ NO_NEIGHBOR = (
 
 
 def sample(scored: Sample, weighting: Weighting) -> str | None:
-    """Why a sample cannot be scored, if it cannot."""
+    """Return why a sample cannot be scored, or None if it can."""
     if not (scored.question or "").strip():
         return "there is no question: FEWL asks the references what the sample's question asks"
     if not scored.answer.strip():
@@ -32,19 +32,19 @@ def sample(scored: Sample, weighting: Weighting) -> str | None:
 
 
 def no_best(known: KnownQuestion, min_pairs: int) -> str:
-    """Why the reference with the highest expertise cannot be told."""
+    """Return why the reference with the highest expertise is unknown, and what to do."""
     usable = len(known.pairs.usable) if known.pairs else 0
     if usable < min_pairs:
         why = f"{usable} usable pairs of wrong and corrected answers, fewer than {min_pairs=}"
         do = "give another generator, which may write better pairs"
     elif known.agreement is None:
-        why, do = "asking with what the references agree failed", "try again"
+        why, do = "asking the references what they agree with failed", "try again"
     else:
-        why = "the replies that say with what the references agree cannot be read"
+        why = "the replies that say what the references agree with cannot be read"
         do = "give expertise='similarity'"
     return (
-        f"the best reference cannot be told: {why}. For weighting='best' {do}; or give "
-        "weighting='expertise', which weighs all references alike there"
+        f"the best reference is unknown: {why}. For weighting='best' {do}; or give "
+        "weighting='expertise', which then gives all references the same weight"
     )
 
 

@@ -1,4 +1,4 @@
-"""What an evaluation says beside its score: details, a line of explanation, warnings."""
+"""Describe a score: the details of an evaluation, its explanation and its warnings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Details = Mapping[str, JsonValue]
 
 
 def terms(score: Score, answers: Sequence[str]) -> Details:
-    """The score's terms, one of each per reference answer."""
+    """Return the terms of the score, each with one value for each reference answer."""
     return {
         "weights": score.weights.tolist(),
         "similarities": score.similarities.tolist(),
@@ -27,11 +27,11 @@ def terms(score: Score, answers: Sequence[str]) -> Details:
 
 
 def pairs(known: KnownQuestion | None, used: bool) -> Details:
-    """How many wrong and corrected answers decided, and how many were dropped.
+    """Return how many wrong and corrected answers decided the weights, and how many were dropped.
 
     Args:
-        known: The question with them; None where nobody was asked for them.
-        used: Whether they decided the weights.
+        known: The question with its pairs; None if no pairs were asked for.
+        used: Whether the pairs decided the weights.
     """
     if known is None:
         return {"pairs_used": 0, "pairs_dropped": {}}
@@ -43,7 +43,7 @@ def pairs(known: KnownQuestion | None, used: bool) -> Details:
 
 
 def neighbors(near: Sequence[Neighbor], penalty: bool) -> Details:
-    """Of which questions the penalty is, and whether it was in force."""
+    """Return which neighbouring questions the penalty looked at, and whether it was in force."""
     return {
         "penalty": penalty,
         "neighbors_used": len(near),
@@ -52,32 +52,37 @@ def neighbors(near: Sequence[Neighbor], penalty: bool) -> Details:
 
 
 def uniform(known: KnownQuestion, min_pairs: int) -> str:
-    """Say that the references are weighed alike, and why."""
+    """Return a warning that the references have uniform weights, and why."""
     usable = _usable(known)
     if usable < min_pairs:
         return (
             f"uniform weights: {usable} usable pairs of wrong and corrected answers, fewer "
             f"than min_pairs={min_pairs}"
         )
-    return "uniform weights: with what the references agree cannot be told"
+    return "uniform weights: what the references agree with is unknown"
 
 
 def thin(near: int, wanted: int) -> str:
-    """Say that the penalty is of fewer neighbours than wanted, or that there is none."""
-    # A mean over fewer is of the same scale, only less steady; without any the scale is another.
+    """Return a warning that the penalty has fewer neighbours than it should, or none."""
+    # A mean over fewer neighbours has the same scale, but is less steady. Without any neighbour,
+    # the scale is another one.
     if near:
         return f"the penalty is of {near} neighbouring questions instead of {wanted}"
     return "no penalty: there are no neighbouring questions yet"
 
 
 def failure(score: Score) -> Failure:
-    """Vague: no more like what was said of this question than like what was said of others."""
+    """Return what is wrong with a rejected answer: "vague" or "other".
+
+    An answer is vague if it resembles what the references say of other questions at least as much
+    as what they say of this question.
+    """
     lazy = score.laziness
     return Failure.VAGUE if lazy is not None and lazy >= score.truthfulness else Failure.OTHER
 
 
 def explanation(score: Score) -> str:
-    """The score's terms in a sentence."""
+    """Return a sentence with the terms of the score."""
     similarity = f"The answer's similarity to the {len(score.used)} reference answers that count is"
     penalty = (
         ""

@@ -1,4 +1,4 @@
-"""From texts to a score: which pairs are compared, and what their similarities make."""
+"""Compute a score from texts: choose the pairs to compare, and combine their similarities."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ Premise = Literal["answer", "reference"]
 
 @dataclass(frozen=True)
 class Texts:
-    """All that a score is made of, as texts."""
+    """Hold all texts that a score is made of."""
 
     answer: str
     """y, the answer to be scored."""
     reference_answers: tuple[str, ...]
     """h_i(x), the N reference answers."""
     corrected: tuple[str, ...] = ()
-    """CO_k; empty where no expertise is to be told by similarity."""
+    """CO_k, the corrected answers; empty if expertise is not computed by similarity."""
     wrong: tuple[str, ...] = ()
-    """IW_k."""
+    """IW_k, the wrong answers."""
     neighbors: tuple[tuple[str, ...], ...] = ()
-    """h_i(x_k) of the K neighbouring questions, each with what the references said of it."""
+    """h_i(x_k): what the references said of each of the K neighbouring questions."""
     premise: Premise = "answer"
-    """Which text of a pair is the premise. "answer": the one that is judged, which is y, and h_i
-    where its own expertise is told (v2, section D.8). "reference": the one it is held against."""
+    """The text of a pair that is the premise. "answer": the text that is judged, which is y, or h_i
+    when its own expertise is computed (v2, section D.8). "reference": the text that it is compared
+    with."""
 
     def pairs(self) -> list[Pair]:
-        """All pairs to be compared, premise first."""
+        """Return all pairs to be compared, each with the premise first."""
         sides = (self.corrected, self.wrong)
         pairs = [
             *(
@@ -45,19 +46,19 @@ class Texts:
                 for text in side
             ),
             *((self.answer, answer) for answer in self.reference_answers),
-            # Diversified answers have no identity from question to question, and a reply may give
-            # fewer: then they are gone through again.
+            # Diversified answers do not correspond between questions, and a reply may have fewer
+            # of them. The index then starts again at 0.
             *(
                 (self.answer, replies[at % len(replies)])
                 for at in range(len(self.reference_answers))
                 for replies in self.neighbors
             ),
         ]
-        # All of them, so that the terms of one score answer the same question.
+        # All pairs are turned, so that the terms of a score measure the same thing.
         return pairs if self.premise == "answer" else [(held, judged) for judged, held in pairs]
 
     def read(self, scores: Floats) -> Similarities:
-        """The similarities of `pairs`, in tables."""
+        """Return the similarities of `pairs` in tables."""
         n = len(self.reference_answers)
         sizes = [len(self.corrected), len(self.wrong), 1, len(self.neighbors)]
         ends = np.cumsum([n * size for size in sizes])[:-1]
@@ -69,7 +70,7 @@ class Texts:
 
 @dataclass(frozen=True)
 class Similarities:
-    """What the pairs' similarities are."""
+    """Hold the similarities of all pairs."""
 
     corrected: Floats
     """Sim(h_i, CO_k), of shape (N, R)."""
@@ -82,20 +83,20 @@ class Similarities:
 
     @property
     def expertise(self) -> Floats | None:
-        """r_i by similarity; None without corrected or wrong answers."""
+        """Return r_i by similarity, or None without corrected or wrong answers."""
         if not self.corrected.size or not self.wrong.size:
             return None
         return formula.expertise(self.corrected, self.wrong)
 
     @property
     def penalties(self) -> Floats | None:
-        """The laziness penalty of each reference; None without neighbours."""
+        """Return the laziness penalty of each reference, or None without neighbours."""
         return formula.laziness(self.neighbors) if self.neighbors.size else None
 
 
 @dataclass(frozen=True)
 class Score:
-    """A score with its terms, one of each per reference answer."""
+    """Hold a score with its terms, each with one value for each reference answer."""
 
     value: float
     weights: Floats
@@ -103,17 +104,20 @@ class Score:
     penalties: Floats | None
     expertise: Floats | None
     used: tuple[int, ...]
-    """The references that count: all, or the best one."""
+    """The indices of the references that count: all of them, or the best one."""
 
     @property
     def truthfulness(self) -> float:
-        """Equation 1 over those that count: the mean similarity under weights that sum to 1."""
+        """Return the truthfulness (equation 1) over the references that count.
+
+        It is the mean similarity under weights that sum to 1.
+        """
         shares, used = self.weights, list(self.used)
         return float(shares[used] @ self.similarities[used] / shares[used].sum())
 
     @property
     def laziness(self) -> float | None:
-        """The mean penalty of those that count."""
+        """Return the mean penalty of the references that count, or None without penalties."""
         return None if self.penalties is None else float(self.penalties[list(self.used)].mean())
 
 
@@ -125,26 +129,27 @@ def score(
     normalization: Normalization = "paper",
     temperature: float = 1.0,
 ) -> Score:
-    """Equation 4 over what was found.
+    """Compute the score (equation 4) from similarities and expertise.
 
     Args:
-        similarities: Those of all pairs.
-        expertise: r_i of each reference. None: all count alike, which is the same scale, since
-            equal weights have the sum that others have.
-        best: Whether only the reference with the highest expertise counts. It is scored as the only
-            one, which is another scale than that of all, so that there is no way around expertise.
+        similarities: The similarities of all pairs.
+        expertise: r_i of each reference. None: all references weigh the same. The scale does not
+            change, since equal weights have the same sum as others.
+        best: Whether only the reference with the highest expertise counts. It is scored as if it
+            were alone. That is another scale than the scale of all references, so expertise is then
+            required.
         divergence: See `formula.fewl`.
         normalization: See `formula.weights`.
         temperature: See `formula.weights`.
 
     Raises:
-        ValueError: The best is wanted without expertise.
+        ValueError: `best` is true, and there is no expertise.
     """
     n = similarities.answer.size
     used: Sequence[int] = range(n)
     if best:
         if expertise is None:
-            raise ValueError("the best reference cannot be told without expertise")
+            raise ValueError("the best reference cannot be found without expertise")
         used = (formula.single_best(expertise),)
     at = list(used)
     skill = np.zeros(n) if expertise is None else expertise

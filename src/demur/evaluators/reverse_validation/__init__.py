@@ -1,4 +1,4 @@
-"""Reverse Validation: does what an answer says lead back to what it speaks of?"""
+"""Check whether the statements of an answer lead back to its entity (Reverse Validation)."""
 
 from demur.evaluators.reverse_validation.evaluator import ReverseValidation
 from demur.evaluators.reverse_validation.prompts import ReverseValidationPrompts

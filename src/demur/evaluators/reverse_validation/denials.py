@@ -1,4 +1,4 @@
-"""Words that take a name back, and words that stand in place of any name; in English only.
+"""Recognise words that deny a name, and words that stand in place of any name; in English only.
 
 Texts are in the plain letters of `names.plain`, where "isn't" is "isnt".
 """
@@ -9,7 +9,7 @@ import re
 
 from demur.evaluators.reverse_validation.names import ARTICLES, TITLES, plain, words_of
 
-# How far before a name a denial of it may begin.
+# How many characters before a name a denial of it may begin.
 _WINDOW = 60
 _GAP = r"(?:[^\S\n]|[-\u2010\u2011\u2013*_\"\u201c\u201d])"
 _SMALL = "|".join(sorted(ARTICLES | TITLES | {"be", "called", "named"}))
@@ -47,24 +47,24 @@ _NO_NAME = re.compile(
 
 
 def denied(text: str, start: int, end: int) -> bool:
-    """Return whether the words around a name say that it is not the one.
+    """Return whether the words around a name deny it.
 
-    Directly before it ("not Hoy", "it cannot be Hoy", "rather than Hoy"), or behind it, of the name
-    itself or of a pronoun in the same clause ("Hoy does not meet all", "Hoy, but it fails").
+    They can be directly before it ("not Hoy", "it cannot be Hoy", "rather than Hoy"), or after it
+    or a pronoun in the same clause ("Hoy does not meet all", "Hoy, but it fails").
 
     Args:
-        text: In plain letters.
-        start: Where the name begins in it.
-        end: Where the name ends.
+        text: The text in plain letters.
+        start: The offset at which the name begins.
+        end: The offset at which the name ends.
     """
     before = text[max(0, start - _WINDOW) : start]
     return bool(_BEFORE.search(before) or _BEHIND.match(text, end))
 
 
 def names_nobody(text: str) -> bool:
-    """Return whether the first sentence of a text stands in place of any name.
+    """Return whether the first sentence of a text says that no name is known.
 
-    "Unknown." and "I don't know." do, whatever the entity is called; "The Unknown" does not.
+    "Unknown." and "I don't know." say so, whatever the entity is called. "The Unknown" does not.
     """
     first = re.split(r"[.!;\n]", plain(text.strip()), maxsplit=1)[0]
     return bool(_NO_NAME.fullmatch(" ".join(word.folded for word in words_of(first))))

@@ -1,4 +1,4 @@
-"""Reverse Validation: does what an answer says lead back to its entity? (Yang et al. 2023)."""
+"""Check whether an answer leads back to its entity (Reverse Validation, Yang et al. 2023)."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ from demur.schema import FACTUAL, NON_FACTUAL, Evaluation, Failure, Sample, Thre
 
 _LLM = "llm"
 _PUBLISHED_EM = "published_em"
-"""The one matcher that decides on percentages by itself."""
+"""The only matcher that decides about percentages itself."""
 _NO_SHARE = (
-    "the reply to the query names the entity, and does not say which share of the requirements it "
+    "the reply to the query names the entity but does not say which share of the requirements it "
     'meets: expected "Percentage: ..." with one figure from 0 to 100, or "Not met: ..." with '
     "numbers of the list or none"
 )
@@ -54,54 +54,68 @@ _PROMPTS = ReverseValidationPrompts()
 
 
 class ReverseValidation(Evaluator):
-    """Judge an answer about one entity by whether a model finds back from it to the entity.
+    """Judge an answer about one entity by whether a model can find the entity from the answer.
 
-    Two calls, and no references: the model turns the answer into a query without the entity's name,
-    is asked that query alone, and what it names is matched with the entity. One wrong fact may lead
-    elsewhere, so it is the answer as a whole that is judged. A quick check of whether to retrieve
-    at all: it sees where the model does not know, and not what it has wrong or out of date (7.2).
+    The check makes two calls and needs no references. The model turns the answer into a query
+    without the name of the entity. It, or the `validator`, is then asked that query alone, and the
+    name in the reply is matched with the entity. A single wrong fact may lead to another entity, so
+    the answer is judged as a whole. Use it as a quick check of whether to retrieve at all. It
+    detects what the model does not know, but not what the model has wrong or out of date (section
+    7.2 of the paper).
 
-    The evaluation's `label` is "factual" or "non-factual", and `failure` of a rejected answer is
-    "mismatch", for which a guard retrieves. `score` is 1 where the entity was found and 0 where it
-    was not; with "em" it is the share of requirements, in [0, 1], that the model says the found
-    entity meets. `details` holds `entity`, `entity_source` ("caller", "question" or "answer"),
-    `query`, `leaks` (what of the name was masked in it), `reply`, `percentage` (with "em": that
-    share in percent, whichever entity was found, of the line "Percentage:", or else counted from
-    "Not met:"; None where neither tells it), `unmet` (the requirements that the model names as not
-    met), `matcher` and `reason`. Undetermined (`error` says why): an empty answer, one that is
-    about no entity or about several, a call or a function that failed, a reply that cannot be read,
-    and with "em" one that names the entity without a share. ("published_em" decides on that one
-    too, and gives it no score.)
+    The evaluation's `label` is "factual" or "non-factual". A rejected answer has the `failure`
+    "mismatch", for which a guard retrieves. `score` is 1 if the entity was found, and 0 if it was
+    not. With variant "em", the score of a found entity is the share of the requirements that it
+    meets according to the model, in [0, 1].
+
+    `details` holds what the method did:
+
+    - `entity`, and `entity_source`: "caller", "question" or "answer".
+    - `query`, and `leaks`: the parts of the name that were masked in the query.
+    - `reply`: the reply to the query.
+    - `percentage`: with "em", the share of the requirements in percent, whichever entity was found.
+      It is read from the line "Percentage:", or else counted from "Not met:"; None if neither has
+      it.
+    - `unmet`: the requirements that are not met according to the model.
+    - `matcher` and `reason`.
+
+    The evaluation is undetermined, and `error` says why, if the answer is empty, or is about no
+    entity or about several. It is also undetermined if a call or a function failed, if a reply
+    cannot be read, and with "em" if the reply names the entity without a share. ("published_em"
+    decides in that last case too, and gives no score.)
 
     Examples:
         >>> check = ReverseValidation("openai:gpt-4o-mini", variant="em")
         >>> check.invoke({"question": "Who was Mary Anning?", "answer": a}).label
 
     Args:
-        model: A chat model, or a name for `resolve_model`. It constructs the query, and answers it.
-        variant: "qg": question generation, the cheaper one. "em": entity matching, by a list of
+        model: A chat model, or a name for `resolve_model`. It constructs the query and answers it.
+        variant: "qg": question generation, which is cheaper. "em": entity matching, by a list of
             requirements (section 4.2).
-        validator: Another model for stage 2, the one whose knowledge counts. None: `model`.
-        entity: From the sample to the name of what its answer is about, or None where it cannot
-            say; in asyncio it runs in a thread. `Sample.metadata["entity"]` goes first where it
-            stands. Without either the call of stage 1 finds the entity: the one that the question
-            asks about, or else the answer.
+        validator: Another model for stage 2, the model whose knowledge counts. None: `model`.
+        entity: A function from the sample to the name of the entity that its answer is about, or to
+            None if the function does not know. Asynchronous calls run it in a thread.
+            `Sample.metadata["entity"]`, if present, takes precedence. Without both, the call of
+            stage 1 finds the entity: the entity that the question asks about, or else the entity of
+            the answer.
         matcher: How the reply is matched with the entity: "normalized", "exact", "published_qg",
-            "published_em", "wikibio_name", "llm" (asks `model` where the names differ: a call
-            more), or a function of entity and reply such as those in `matching.py`.
-        threshold: With "em", the least share of the requirements that the found entity has to
-            meet, in [0, 1] (the paper's text: 0.9; its recorded decisions: 0.8). A number, or a
-            `Threshold` that was chosen from scores of the same `fingerprints`, or the file that one
-            was saved in; "published_em" has its own and "qg" needs none: these take no `Threshold`.
-        prompts: Other prompts in place of ours.
-        name: What traces call it. None: the class's name.
-        call_policy: Retries, time limits and concurrency; None: as fits the model.
+            "published_em", "wikibio_name", or "llm", which asks `model` in one more call if the
+            names differ. Or a function of the entity and the reply, such as those in `matching.py`.
+        threshold: With "em", the least share of the requirements that the found entity must meet,
+            in [0, 1] (the paper's text: 0.9; its recorded decisions: 0.8). Give a number, a
+            `Threshold` that was chosen from scores with the same `fingerprints`, or the file that a
+            `Threshold` was saved in. "published_em" has a threshold of its own and "qg" needs none,
+            so neither takes a `Threshold`.
+        prompts: Prompts that replace demur's own.
+        name: The name in traces. None: the name of the class.
+        call_policy: Retries, time limits and concurrency of the calls. None: the defaults for each
+            model.
 
     Raises:
-        ValueError: An argument is out of its range, or names no known variant, matcher or model; or
-            a `Threshold` was chosen from other scores, or would not decide here.
-        TypeError: A model is no chat model, `entity` or `matcher` no function.
-        DemurError: A model cannot be had.
+        ValueError: An argument is out of its range, or is not a known variant, matcher or model; or
+            a `Threshold` was chosen from other scores, or has no effect with these arguments.
+        TypeError: A model is not a chat model, or `entity` or `matcher` is not a function.
+        DemurError: A model is not available.
     """
 
     model: Any
@@ -128,7 +142,7 @@ class ReverseValidation(Evaluator):
         name: str | None = None,
         call_policy: CallPolicy | None = None,
     ) -> None:
-        """See the class."""
+        """Make an evaluator; the class describes the arguments."""
         super().__init__(**fields_of(locals()))
 
     @field_validator("entity", "matcher")
@@ -149,13 +163,13 @@ class ReverseValidation(Evaluator):
         return value
 
     def model_post_init(self, context: Any, /) -> None:
-        """Find the parts that the fields name, so that a mistake shows now and not in a call."""
+        """Resolve the models, and check the matcher and the threshold before the first call."""
         super().model_post_init(context)
         named = self.matcher if isinstance(self.matcher, str) else ""
         if _OF_ONE_VARIANT.get(named, self.variant) != self.variant:
             raise ValueError(
-                f"the matcher {named!r} reads replies of variant={_OF_ONE_VARIANT[named]!r}, and "
-                f"this is {self.variant!r}: 'normalized' reads both"
+                f"the matcher {named!r} reads replies of variant={_OF_ONE_VARIANT[named]!r}, but "
+                f"the variant is {self.variant!r}: give matcher='normalized', which reads both"
             )
         self._chat = resolve_model(self.model)
         self._validator = self._chat if self.validator is None else resolve_model(self.validator)
@@ -163,27 +177,27 @@ class ReverseValidation(Evaluator):
             self._take(self.threshold)
 
     def _take(self, threshold: Threshold) -> None:
-        """Refuse one that would not decide here, or decide on other scores."""
+        """Raise ValueError for a threshold without effect here, or from other scores."""
         if not self._by_share:
             raise ValueError(
                 f"a Threshold does not decide with variant={self.variant!r} and "
-                f"matcher={self._matcher}: expected variant='em' and another matcher than "
-                f"{_PUBLISHED_EM}, where an answer passes whose score reaches it; "
-                f"threshold={threshold.value!r} is only a number"
+                f"matcher={self._matcher}: give variant='em' and another matcher than "
+                f"{_PUBLISHED_EM}, with which an answer passes if its score reaches the threshold; "
+                f"or give the number, threshold={threshold.value!r}"
             )
         if not 0 < threshold.value <= 1:
             raise ValueError(
                 f"expected a threshold in (0, 1], got {threshold.value!r}: scores are in [0, 1], "
-                "and one of 0 is that of an answer that leads to another entity, which never passes"
+                "and an answer that leads to another entity has the score 0 and never passes"
             )
         refuse_foreign(threshold, self)
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What its scores depend on, in texts: scores of other ones cannot be compared with them.
+        """Return texts that say what the scores depend on: scores with other texts do not compare.
 
-        The models, the variant, the matcher, and the prompts. A function for `matcher` or `entity`
-        is told by its name, see `demur._fingerprints.function_fingerprint`.
+        They identify the models, the variant, the matcher and the prompts. A function for `matcher`
+        or `entity` is identified by its name (`demur._fingerprints.function_fingerprint`).
         """
         finder = {} if self.entity is None else {"entity": function_fingerprint(self.entity)}
         return {
@@ -198,7 +212,7 @@ class ReverseValidation(Evaluator):
 
     @property
     def _by_share(self) -> bool:
-        """Whether an answer passes if, and only if, its score reaches the threshold."""
+        """Return whether an answer passes exactly if its score reaches the threshold."""
         return self.variant == "em" and self.matcher != _PUBLISHED_EM
 
     @property
@@ -225,10 +239,10 @@ class ReverseValidation(Evaluator):
         return self._conclude(query, reply, matched, details)
 
     def _named(self, sample: Sample) -> Steps[str | None]:
-        """The entity that the caller names, if any is named.
+        """Return the entity that the caller names, or None.
 
         Raises:
-            UndeterminedError: What is named is none.
+            UndeterminedError: The function failed, or the caller's value is not a name.
         """
         name = sample.metadata.get("entity")
         where = "metadata['entity']"
@@ -244,7 +258,7 @@ class ReverseValidation(Evaluator):
         return name.strip()
 
     def _match(self, entity: str, reply: str) -> Steps[Decision]:
-        """Stage 3: whether the reply names the entity."""
+        """Return whether the reply names the entity (stage 3)."""
         if self.matcher == _LLM:
             return (yield from match_by_model(self._chat, entity, reply, self.prompts))
         if isinstance(self.matcher, str):
@@ -280,7 +294,7 @@ class ReverseValidation(Evaluator):
 
 
 def _decision(match: Matcher, entity: str, reply: str) -> Decision:
-    """What a user's function decides, if it decides."""
+    """Return the decision of a user's function, or raise TypeError if it is not a `Decision`."""
     decision = match(entity, reply)
     if not isinstance(decision, Decision):
         raise TypeError(f"expected it to return a Decision, got {decision!r:.200}")

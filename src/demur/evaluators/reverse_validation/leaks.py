@@ -1,6 +1,6 @@
-"""The entity's name in a query: found, also where only a part or a variant stands, and masked.
+"""Find the entity's name in a query, even in part or in a variant, and mask it.
 
-A query that names what it asks for proves nothing (section 4.2: "label leakage").
+A query that contains the name it asks for proves nothing (section 4.2: "label leakage").
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from demur.evaluators.reverse_validation.names import (
 from demur.evaluators.reverse_validation.parts import parts
 
 HIDDEN = "[hidden]"
-"""What stands in a query in place of a name."""
+"""The text that replaces a name in a query."""
 
 _SHORT_FORM = re.compile(r"\s*\((?:(?:abbr|short)[^()\s]*\s+(?:for\s+)?)?([^\W_]{2,10})\)")
 _PERSON = re.compile(r"\b(?:he|she|his|her|him|hers)\b", re.I)
 _JOINING = re.compile(r"[^\S\n]+|[-\u2010\u2011\u2013'\u2019]")
 _STOP = re.compile(r"\.[^\S\n]+")
-# So many words of some length make a query that says something.
+# A query says something if it has this many different words of more than `SHORT` letters.
 _LEAST_WORDS = 3
 
 
 @dataclass(frozen=True)
 class Masked:
-    """A query without the entity's name."""
+    """Hold a query without the entity's name."""
 
     text: str
     leaks: tuple[str, ...]
-    """What was masked, as it stood there."""
+    """The texts that were masked, as they were written."""
 
     @property
     def says_something(self) -> bool:
-        """Whether enough is left to ask for an entity by."""
+        """Return whether enough words are left to identify an entity."""
         left = self.text.replace(HIDDEN, " ")
         return len({word for word, _, _ in words(left) if len(word) > SHORT}) >= _LEAST_WORDS
 
@@ -67,19 +67,24 @@ class _Word:
 
 
 def mask(query: str, entity: str, passage: str) -> Masked:
-    """Put `[hidden]` where a query names the entity.
+    """Replace the entity's name in a query with `[hidden]`.
 
-    Found are, whatever their case and diacritics, the ways to write the name (`names.ways`), the
-    whole of it with its qualifier, and what stands before a comma. Its acronyms are found, of its
-    initials or as the passage introduces them in brackets. And parts of it are, where they stand
-    capitalised and are no ordinary words: of a person the first and the last name, alone or behind
-    a title, and the last one at the beginning of another name, as in "Bell Foundation"; of anything
-    else the last word alone. Another name with such a part in it ("Graham Bell") stays.
+    Case and diacritics do not count. These texts are found:
+
+    - The ways to write the name (`names.ways`), the whole name with its qualifier, and the part
+      before a comma.
+    - Its acronyms: its initials, or an acronym that the passage introduces in brackets.
+    - Parts of the name, if they are capitalised and are not ordinary words. For a person, these are
+      the first and the last name, alone or after a title, and the last name at the beginning of
+      another name, as in "Bell Foundation". For anything else, it is the last word alone.
+
+    Another name that contains such a part ("Graham Bell") stays.
 
     Args:
         query: A question or a list of requirements.
-        entity: Its name.
-        passage: What the query was made from: it shows which words are ordinary, and persons.
+        entity: The name of the entity.
+        passage: The text that the query was made from. It shows which words are ordinary, and
+            whether the entity is a person.
 
     Raises:
         ValueError: The entity has no name.
@@ -112,7 +117,7 @@ def mask(query: str, entity: str, passage: str) -> Masked:
 
 
 def stands_in(entity: str, text: str) -> bool:
-    """Whether every word of the entity's name stands in a text, whatever the case and order."""
+    """Return whether a text has every word of the entity's name, in any case and order."""
     if not any(map(str.isalnum, entity)):
         return False
     name = {word.folded for word in _words(without_qualifier(entity))} - ARTICLES
@@ -120,7 +125,7 @@ def stands_in(entity: str, text: str) -> bool:
 
 
 def _names(entity: str) -> list[Name]:
-    """The ways to write the name, the whole of it, and what stands before a comma."""
+    """Return the ways to write the name, the whole name, and the part before a comma."""
     head, _, _ = without_qualifier(entity).partition(",")
     others = [Name(words_of(plain(text))) for text in (trimmed(entity), head)]
     return [name for name in (*ways(entity), *others) if name.words]
@@ -129,7 +134,7 @@ def _names(entity: str) -> list[Name]:
 def _acronyms(
     entity: str, names: Sequence[Name], passage: str, passage_words: Sequence[_Word]
 ) -> set[str | None]:
-    """Its initials, and what the passage gives in brackets behind the name."""
+    """Return the initials of the name, and its acronyms in brackets in the passage."""
     head = without_qualifier(entity).partition(",")[0]
     forms = {initials(text) for text in (entity, head) if any(map(str.isalnum, text))}
     for name in names:
@@ -147,7 +152,7 @@ def _words(text: str) -> list[_Word]:
 
 
 def _runs(query: str, query_words: Sequence[_Word]) -> Iterator[tuple[int, int]]:
-    """Stretches of capitalised words, with what joins them: what may be a name."""
+    """Yield the runs of capitalised words, with the words that join them, which may be names."""
     at = 0
     while at < len(query_words):
         last = at
@@ -186,7 +191,7 @@ def _masked(query: str, query_words: Sequence[_Word], hidden: Sequence[bool]) ->
         ):
             at += 1
         start, end = query_words[begin].start, query_words[at - 1].end
-        # A bracket that begins in the name ends with it.
+        # A bracket that opens in the name is masked up to its closing bracket.
         end += query[start:end].count("(") > query[start:end].count(")") and query[end:].startswith(
             ")"
         )

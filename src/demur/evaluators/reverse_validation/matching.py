@@ -1,7 +1,8 @@
-"""Stage 3: does the reply name the entity? Plain decisions, each named for what it is.
+"""Decide whether the reply names the entity (stage 3).
 
-Each takes the entity and the reply of stage 2, and decides by the name; `with_share` adds what the
-share of the requirements makes of that. Only `published_em` has a rule of its own on percentages.
+Each matcher is a plain function that is named after its rule. It takes the entity and the reply of
+stage 2, and decides by the name. `with_share` then takes the share of the requirements into
+account. Only `published_em` has a rule of its own about percentages.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from demur.prompting import without_delimiters
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether a reply names the entity."""
+    """Describe whether a reply names the entity."""
 
     same: bool
     reason: str
-    """Why, in a sentence."""
+    """The reason, as a sentence."""
 
 
 Matcher: TypeAlias = Callable[[str, str], Decision]
-"""Of the entity and the reply."""
+"""A function of the entity and the reply."""
 
 _PUBLISHED_LEAST = 80.0
 _COUNTS_AS_ALL = ("100%", "perfect match", "meets all", "matches all")
@@ -48,9 +49,9 @@ _YES_OR_NO = re.compile(
 
 
 def exact(entity: str, reply: str) -> Decision:
-    """As the paper words it (section 4.2): the whole name as a string.
+    """Decide by whether the reply contains the whole name, as the paper words it (section 4.2).
 
-    Case does not count, and a bracketed qualifier, which only Wikipedia writes, is no part of the
+    Case does not count. A qualifier in brackets, which only Wikipedia writes, is not part of the
     name.
 
     Raises:
@@ -61,13 +62,14 @@ def exact(entity: str, reply: str) -> Decision:
 
 
 def published_qg(entity: str, reply: str) -> Decision:
-    """The decision that the published results of question generation come from.
+    """Decide as the published results of question generation do.
 
-    The name without its bracketed qualifier stands in the reply, both in lower case.
+    The reply must contain the name without its qualifier in brackets. Both are compared in lower
+    case.
 
     Args:
-        entity: Its name; of what stands around it only white space is left out.
-        reply: What stage 2 said.
+        entity: The name of the entity. Only white space around it is ignored.
+        reply: The reply of stage 2.
 
     Raises:
         ValueError: The entity has no name.
@@ -77,17 +79,17 @@ def published_qg(entity: str, reply: str) -> Decision:
 
 
 def published_em(entity: str, reply: str) -> Decision:
-    """The decision that the published results of entity matching come from.
+    """Decide as the published results of entity matching do.
 
-    A reply that claims a full match in one of four wordings, and does not say "except", counts as
-    100 percent whatever else it says; then a name of fewer than five characters keeps its case. Of
-    other replies the first percentage has to be at least 80, not the paper's 90, and of one with a
-    decimal point only the digits after the point are read: 5 of "87.5%". One that gives no
-    percentage is not held to any.
+    A reply that claims a full match in one of four wordings, and does not contain "except", counts
+    as 100 percent, whatever else it says. The name must then match in case if it has fewer than
+    five characters. In other replies, the first percentage must be at least 80, not the paper's 90.
+    If that percentage has a decimal point, only the digits after the point are read: 5 of "87.5%".
+    A reply without a percentage is decided by the name alone.
 
     Args:
-        entity: Its name; of what stands around it only white space is left out.
-        reply: What stage 2 said.
+        entity: The name of the entity. Only white space around it is ignored.
+        reply: The reply of stage 2.
 
     Raises:
         ValueError: The entity has no name.
@@ -106,11 +108,11 @@ def published_em(entity: str, reply: str) -> Decision:
 
 
 def wikibio_name(entity: str, reply: str) -> Decision:
-    """What the published results of question generation on WikiBio require: most of the name.
+    """Decide as the published results of question generation on WikiBio do: by most of the name.
 
-    More than 65 percent of its pieces, so that a middle name may be missing. A piece is what stands
-    between spaces, and it may stand anywhere in the reply, in a longer word too. Of what stands
-    around the name only white space is left out.
+    The reply must contain more than 65 percent of the name's pieces, so that a middle name may be
+    missing. A piece is the text between two spaces. It may be anywhere in the reply, even inside a
+    longer word. Only white space around the name is ignored.
 
     Raises:
         ValueError: The entity has no name.
@@ -123,12 +125,13 @@ def wikibio_name(entity: str, reply: str) -> Decision:
 
 
 def normalized(entity: str, reply: str) -> Decision:
-    """The name however it is written, in whole words: see `naming.named_in`.
+    """Decide by whether the reply has the name in whole words, in any spelling (`naming.named_in`).
 
-    Of a reply with a line "Entity: ..." only that line is looked at: a name in what follows is
-    mentioned, not given. A reply that is nothing but a list of four names or more gives none, while
-    one of two or three ("Hoy, or the Isle of Hoy") counts if one of them is the entity's. Nor does
-    one give a name that says that it knows none ("unknown"), whatever the entity is called.
+    If the reply has a line "Entity: ...", only that line counts, since a name elsewhere is only
+    mentioned. A reply that is nothing but a list of four or more names does not name the entity. A
+    list of two or three ("Hoy, or the Isle of Hoy") does if one of them is the entity's. A reply
+    that says that it knows no name ("unknown") does not name the entity, whatever the entity is
+    called.
 
     Raises:
         ValueError: The entity has no name.
@@ -146,7 +149,7 @@ def normalized(entity: str, reply: str) -> Decision:
 
 
 def gives_none(reply: str) -> bool:
-    """Whether a reply says that it knows no name: "unknown", "Entity: none"."""
+    """Return whether a reply says that it knows no name, such as "unknown" or "Entity: none"."""
     return names_nobody(_answer_line(reply))
 
 
@@ -159,14 +162,14 @@ MATCHERS: Mapping[str, Matcher] = MappingProxyType(
         "normalized": normalized,
     }
 )
-"""The decisions that ask no model, by name."""
+"""The matchers that ask no model, by name."""
 
 
 def same_entity(reply: str) -> Decision | None:
-    """What a model says that was asked whether an answer and a name mean the same entity.
+    """Read the reply of a model that was asked whether an answer and a name mean the same entity.
 
     Returns:
-        None where it says neither yes nor no.
+        The decision, or None if the reply says neither yes nor no.
     """
     match = _YES_OR_NO.match(without_delimiters(reply))
     if match is None:
@@ -177,15 +180,16 @@ def same_entity(reply: str) -> Decision | None:
 
 
 def with_share(by_name: Decision, met: float | None, least: float) -> Decision | None:
-    """Return what the share of the requirements makes of the decision by the name alone.
+    """Return the decision by the name and by the share of the requirements.
 
     Args:
-        by_name: Whether the reply names the entity.
-        met: The share that the found entity meets, in [0, 1]; None where the reply does not say.
+        by_name: The decision by the name alone.
+        met: The share of the requirements that the found entity meets, in [0, 1]; None if the reply
+            does not say.
         least: The least share that counts as a match, in [0, 1].
 
     Returns:
-        None where the reply names the entity, and its share is not known.
+        The decision, or None if the reply names the entity and its share is unknown.
     """
     if not by_name.same:
         return by_name
@@ -202,9 +206,9 @@ def _answer_line(reply: str) -> str:
 
 
 def _offered(text: str) -> int:
-    """How many names a reply lists that is nothing but a list; 0 for any other.
+    """Return how many names a reply lists that is nothing but a list, or 0 for any other reply.
 
-    Commas count only beside an "or": they stand in names and addresses too.
+    Commas count only beside an "or", since names and addresses contain commas too.
     """
     separators = _OR_COMMAS if _OR.search(text) else _LINES
     pieces = [piece.split() for piece in separators.split(text) if any(map(str.isalnum, piece))]
@@ -217,7 +221,7 @@ def _published_name(entity: str) -> str:
 
 
 def _decided(name: str, names_it: bool, reply: str, detail: str = "") -> Decision:
-    """The decision on a reply that names the entity or does not; `detail` says by what."""
+    """Return the decision on a reply that names the entity or does not; `detail` says how."""
     if not reply.strip():
         return Decision(False, f"The reply is empty, so it does not name {name}.")
     verb = "names" if names_it else "does not name"

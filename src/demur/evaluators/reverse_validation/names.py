@@ -1,4 +1,4 @@
-"""The ways to write the name of an entity, and the words of a text to look for them in."""
+"""List the ways to write the name of an entity, and split a text into words to search."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _BRACKETS = re.compile(r"\(([^()]*)\)")
 _INITIALS = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.[ ]?){2,}")
 _POSSESSIVE = re.compile(r"['\u2019]s(?![^\W_])", re.I)
 _WORD = re.compile(r"[^\W_]+")
-# Two blanks are what is left of a line break.
+# One blank only, since two blanks are left where a line break was.
 _JOINING = re.compile(r"[^\S\n]|[-\u2010\u2011\u2013]")
 _DIACRITICS = re.compile(r"[\u0300-\u036f]")
-# Letters of which Unicode does not say that they are another one with a mark.
+# Letters that Unicode does not decompose into another letter and a mark.
 _LETTERS = str.maketrans(
     {
         **{"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ħ": "h", "Ħ": "H"},
@@ -38,50 +38,51 @@ ARTICLES = {"a", "an", "the"}
 PARTICLES = {"de", "del", "della", "di", "da", "du", "la", "von", "van", "der", "den"}
 SMALL = ARTICLES | PARTICLES | {"of", "and", "for", "in", "on", "at", "to", "by"}
 SHORT = 3
-"""A name of so many letters may be a common word, and so many words have initials of use."""
+"""A name of at most this many letters may be a common word. The initials of a name are used from
+this many words on."""
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a text in plain letters."""
+    """Hold a word of a text in plain letters."""
 
     written: str
     folded: str
     joined: bool
-    """Whether only a blank or a hyphen stands between it and the word before."""
+    """Whether only a blank or a hyphen is between this word and the word before."""
     start: int
-    """Where it begins in that text."""
+    """The offset in that text at which the word begins."""
     end: int
 
 
 @dataclass(frozen=True)
 class Name:
-    """One way to write a name."""
+    """Hold one way to write a name."""
 
     words: tuple[Word, ...]
     cased: bool = False
-    """Whether its words have to begin with capitals in the text."""
+    """Whether its words must begin with capitals in the text."""
     without_article: bool = False
-    """Whether an article was left out: a longer name may then hold what is left of another."""
+    """Whether an article was left out. The rest may then be a part of another, longer name."""
 
     @property
     def folded(self) -> list[str]:
-        """Its words, folded."""
+        """Return its words, folded."""
         return [word.folded for word in self.words]
 
     @property
     def cased_alone(self) -> bool:
-        """Whether it is one word that in another case may be a common one: "Us", "ERA"."""
+        """Return whether it is one word that may be a common word in another case: "Us", "ERA"."""
         written = self.words[0].written
         short = len(written) <= SHORT and written.lower() != written.upper()
         return len(self.words) == 1 and (written.isupper() or short)
 
 
 def trimmed(entity: str) -> str:
-    """The name without the white space, quotes and commas at its ends that data sets leave there.
+    """Return the name without the white space, quotes and commas that data sets leave at its ends.
 
     Raises:
-        ValueError: Nothing is left of it.
+        ValueError: Nothing is left of the name.
     """
     name = entity.strip(f",; \t\r\n{_QUOTES}")
     if not any(character.isalnum() for character in name):
@@ -90,19 +91,19 @@ def trimmed(entity: str) -> str:
 
 
 def without_qualifier(entity: str) -> str:
-    """The trimmed name up to its first bracket: `Metis` of `Metis (mythology)`."""
+    """Return the trimmed name up to its first bracket: `Metis` of `Metis (mythology)`."""
     whole = trimmed(entity)
     head = whole.partition("(")[0]
     return trimmed(head) if any(character.isalnum() for character in head) else whole
 
 
 def fold(text: str) -> str:
-    """Without case, diacritics and apostrophes."""
+    """Return the text without case, diacritics and apostrophes."""
     return plain(text).casefold()
 
 
 def initials(entity: str) -> str | None:
-    """The initials of a name of three words or more, small ones not counted."""
+    """Return the initials of a name of three words or more, or None; small words do not count."""
     large = [
         word for word in words_of(plain(without_qualifier(entity))) if word.folded not in SMALL
     ]
@@ -111,13 +112,13 @@ def initials(entity: str) -> str | None:
 
 
 def abbreviates(short: str, name: str) -> bool:
-    """Whether the letters of `short` stand in the name, in their order."""
+    """Return whether the name contains the letters of `short`, in the same order."""
     letters = iter(fold(name))
     return all(letter in letters for letter in fold(short))
 
 
 def ways(entity: str) -> list[Name]:
-    """The ways to write a name, the fullest first."""
+    """Return the ways to write a name, with the fullest first."""
     base = without_qualifier(entity)
     words = words_of(plain(base))
     names = [Name(words)] if words else []
@@ -146,7 +147,7 @@ def ways(entity: str) -> list[Name]:
 
 
 def plain(text: str) -> str:
-    """The text in plain letters, with its case and its punctuation."""
+    """Return the text in plain letters, with its case and its punctuation."""
     decomposed = unicodedata.normalize("NFKD", text)
     bare = unicodedata.normalize("NFKC", _DIACRITICS.sub("", decomposed))
     together = _INITIALS.sub(lambda match: re.sub(r"[. ]", "", match[0]) + " ", bare)
@@ -154,7 +155,7 @@ def plain(text: str) -> str:
 
 
 def words_of(plain: str) -> tuple[Word, ...]:
-    """The words of a text in plain letters."""
+    """Return the words of a text in plain letters."""
     words: list[Word] = []
     end = 0
     for match in _WORD.finditer(plain):
@@ -165,7 +166,7 @@ def words_of(plain: str) -> tuple[Word, ...]:
 
 
 def places(name: Sequence[str], words: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Where words that together spell the name, or its plural, begin and end, all folded."""
+    """Yield the start and end of each run of words that spells the name or its plural."""
     wanted, text = "".join(name), "".join(words)
     starts = [0, *accumulate(map(len, words))]
     ends: dict[int, int] = {}

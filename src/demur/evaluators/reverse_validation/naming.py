@@ -1,4 +1,7 @@
-"""Whether a text names an entity, in whatever way the name is written. No model, no network."""
+"""Decide whether a text names an entity, however the name is written.
+
+No model is called, and the network is not used.
+"""
 
 from __future__ import annotations
 
@@ -26,21 +29,24 @@ _MOST_INITIALS = 10
 
 
 def named_in(entity: str, text: str) -> str | None:
-    """How `text` names the entity; None where it does not.
+    """Return how `text` names the entity, or None if it does not.
 
-    Case, diacritics, punctuation and the spaces between words do not count, nor do a bracketed
-    qualifier, an article or a title before the name or a rank after it, the order around a comma
-    ("Smith, John"), whether a name is written out or by its initials, and an s at its end.
+    Some differences do not count: case, diacritics, punctuation, and the spaces between words. The
+    text may leave out a qualifier in brackets, an article or a title before the name, and a rank
+    after it. It may turn the order around a comma ("Smith, John"), write the name out or by its
+    initials, and add an s at its end.
 
-    Words count as wholes: "Ann" is not in "Annapolis". A name of one word, or one whose article is
-    missing, does not stand where it is part of a longer name ("Draco" in "Draco Malfoy"). One word
-    that is in capitals or has up to three letters keeps its case, unless it is all that the text
-    says. A name is not named where English words deny it, directly before it ("not Draco", "rather
-    than Draco") or behind it ("Draco does not meet all", "Draco, but it fails", "Draco is wrong").
+    Only whole words count: "Ann" is not in "Annapolis". A name of one word, or a name without its
+    article, does not count inside a longer name ("Draco" in "Draco Malfoy"). A single word in
+    capitals or of up to three letters must match in case, unless it is the whole text.
+
+    A name does not count if English words deny it. They can be directly before it ("not Draco",
+    "rather than Draco") or after it ("Draco does not meet all", "Draco, but it fails", "Draco is
+    wrong").
 
     Args:
-        entity: Its name.
-        text: Where to look.
+        entity: The name of the entity.
+        text: The text to search.
 
     Raises:
         ValueError: The entity has no name.
@@ -48,7 +54,7 @@ def named_in(entity: str, text: str) -> str | None:
     bare = plain(text)
     words = words_of(bare)
     spans = [*_written_out(entity, words), *_by_initials(entity, words)]
-    # A part of a name that is denied is no name either: "Albert" of "not Albert, Count of Hoy".
+    # A part of a denied name does not count either: "Albert" of "not Albert, Count of Hoy".
     refused: set[int] = set()
     for start, end in spans:
         if denied(bare, words[start].start, words[end - 1].end):
@@ -69,7 +75,7 @@ def _written_out(entity: str, words: Sequence[Word]) -> Iterator[tuple[int, int]
 
 
 def _stands(name: Name, words: Sequence[Word], start: int, end: int) -> bool:
-    """Whether the name is meant in this place, and not a word or a longer name like it."""
+    """Return whether the place has the name itself, not a common word or a longer name."""
     span_words = words[start:end]
     if len(span_words) == len(words) and not name.cased:
         return True
@@ -96,7 +102,7 @@ def _capital(word: Word) -> bool:
 
 
 def _turned(base: str, bare: str) -> str | None:
-    """The family name first, with a comma after it."""
+    """Return a match of the family name first, with a comma after it, or None."""
     words = [word.folded for word in words_of(base)]
     if len(words) < 2 or "," in base:
         return None
@@ -109,7 +115,7 @@ def _turned(base: str, bare: str) -> str | None:
 
 
 def _by_initials(entity: str, words: Sequence[Word]) -> Iterator[tuple[int, int]]:
-    """A long name by its initials, or the long name of which the entity's are the initials."""
+    """Yield the places of a long name's initials, or of the long name of an abbreviation."""
     short = initials(entity)
     if short is not None:
         yield from ((at, at + 1) for at, word in enumerate(words) if word.written == short)
@@ -130,7 +136,10 @@ def _one_run(words: Sequence[Word], start: int, end: int) -> bool:
 
 
 def _without_spaces(base: str, bare: str) -> str | None:
-    """A name in a script without case, which often is one without spaces too."""
+    """Return the name if the text contains it, for scripts without case.
+
+    Such scripts often have no spaces between words either.
+    """
     letters = [character for character in base if character.isalpha()]
     if not letters or any(c.lower() != c.upper() for c in letters):
         return None

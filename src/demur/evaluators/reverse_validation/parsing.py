@@ -1,4 +1,4 @@
-"""What a model wrote in stages 1 and 2 -> entity, question, requirements, what is not met."""
+"""Read the replies of stages 1 and 2: entity, question, requirements, unmet requirements."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ _QUESTION = re.compile(r"^[ \t>*_#-]*question[*_ \t]*[:\uff1a][*_ \t]*", re.I | 
 _ITEM = re.compile(
     r"^([ \t]*)[ \t>*_#]*(?:(\d{1,3})[ \t]*[.):](?!\d)|[-*\u2022](?=[ \t]))[*_ \t]*(.*)$", re.M
 )
-# Models append what they left out: "The passage does not mention these features of it:".
+# Models append a list of what is missing: "The passage does not mention these features of it:".
 _NOT_SAID = re.compile(r"^(?!\s*(?:\d|[-*\u2022][ \t])).*\bnot\b.*:[*_ \t]*$", re.I | re.M)
 _NOT_MET = re.compile(
     r"^[ \t>*_#-]*(?:not|un)[ \t-]*met(?:[ \t]+requirements)?[*_ \t]*[:\uff1a]", re.I | re.M
 )
-# What small models write behind the name, on its line; before it a percentage is a part of it.
+# What small models write after the name, on the same line. A percentage elsewhere belongs to the
+# name.
 _BEHIND = re.compile(
     r"\bpercentage\b[*_ \t]*[:\uff1a\d]"
     r"|[-\u2013(,;:*_ \t]\d{1,3}(?:[.,]\d{1,9})?[ \t]?%[\W_]*$",
@@ -46,30 +47,30 @@ NONE, SEVERAL = "none", "several"
 
 @dataclass(frozen=True)
 class Built:
-    """What stage 1 wrote."""
+    """Hold what stage 1 wrote."""
 
     entity: str | None
-    """By its name, "none" or "several"; None where the reply has no such line."""
+    """The name of the entity, "none" or "several"; None if the reply has no such line."""
     query: str
-    """The question, or the list with numbers from 1, one a line; empty where there is none."""
+    """The question, or the list with numbers from 1, one item a line; empty if there is none."""
 
     @property
     def entities(self) -> str:
-        """Whether they are "none", "several", or "one"."""
+        """Return "none", "several" or "one": how many entities the answer is about."""
         name = (self.entity or "").strip(".").lower()
         return name if name in (NONE, SEVERAL) else "one"
 
 
 def parse_question(reply: str) -> Built:
-    """Read a reply in the form of a line with the entity and one with the question.
+    """Read a reply that has a line with the entity and a line with the question.
 
-    Without the word "Question:", the question is the reply's last line that ends with a question
-    mark.
+    Without the word "Question:", the question is the last line of the reply that ends with a
+    question mark.
     """
     text = without_delimiters(reply)
     mark = _QUESTION.search(text)
     if mark is not None:
-        # Models write on: the question ends with its paragraph.
+        # Models go on writing after the question, so it ends with its paragraph.
         query = text[mark.end() :].strip().partition("\n\n")[0]
     else:
         questions = [line for line in text.splitlines() if line.rstrip(_QUOTES).endswith("?")]
@@ -78,15 +79,16 @@ def parse_question(reply: str) -> Built:
 
 
 def parse_requirements(reply: str, truncated: bool = False) -> Built:
-    """Read a reply in the form of a line with the entity and a list, numbered or with bullets.
+    """Read a reply that has a line with the entity and a list, numbered or with bullets.
 
-    Items keep their digits, equal ones count once, and the list is numbered anew. Indented bullets
-    belong to the item before them that announces them with a colon. A second list, of what the
-    passage does not say, is left out.
+    Digits in items stay, equal items count once, and the list is numbered anew. Indented bullets
+    belong to the item before them if it ends with a colon. A second list, of features that the
+    passage does not mention, is left out.
 
     Args:
-        reply: What the model wrote.
-        truncated: Whether it was cut at its limit: then the last of several items is left out.
+        reply: The text that the model wrote.
+        truncated: Whether the reply was cut at its limit. The last of several items is then left
+            out.
     """
     text = without_delimiters(reply)
     first = _ITEM.search(text)
@@ -113,25 +115,25 @@ def _items(text: str) -> list[str]:
 
 
 def parse_entity(reply: str) -> str | None:
-    """The name in a line "Entity: ..."; None where there is no such line, or no name in it."""
+    """Return the name in a line "Entity: ..."; None if there is no such line, or no name in it."""
     entity = _entity(without_delimiters(reply)) or ""
     name = _BEHIND.split(entity)[0].strip(_QUOTES + "-(,;")
     return name if any(map(str.isalpha, name)) else None
 
 
 def after_not_met(text: str) -> str | None:
-    """What stands behind "Not met:"; None where no line begins so."""
+    """Return the text after "Not met:", or None if no line begins so."""
     mark = _NOT_MET.search(text)
     return text[mark.end() :] if mark else None
 
 
 def parse_unmet(reply: str, requirements: str) -> tuple[str, ...]:
-    """The requirements that stage 2 says are not met, in the words of the list where it can.
+    """Return the requirements that stage 2 reports as not met, in the list's words if possible.
 
     Args:
-        reply: What the model wrote: numbers, or the requirements in words, after "Not met:", or in
-            a sentence, as in "meets all requirements except for the last one".
-        requirements: The list that it was shown.
+        reply: The text that the model wrote. It names requirements by number or in words, after
+            "Not met:" or in a sentence, as in "meets all requirements except for the last one".
+        requirements: The list that the model was shown.
     """
     text = without_delimiters(reply)
     unmet = after_not_met(text)
@@ -153,7 +155,7 @@ def _named(text: str, requirements: str) -> tuple[str, ...]:
 
 
 def _leading(line: str) -> list[int]:
-    """The numbers with which a line begins, ranges written out."""
+    """Return the numbers at the beginning of a line, with ranges written out."""
     numbers: list[int] = []
     at = 0
     while (number := _NUMBERS.match(line, at)) is not None:

@@ -1,4 +1,4 @@
-"""Which words of a name are enough to tell who or what bears it."""
+"""Choose the words of a name that are enough to identify who or what has it."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ import re
 from demur._text import words
 from demur.evaluators.reverse_validation.names import ARTICLES, PARTICLES, RANKS, SHORT, fold
 
-# What comes after these tells where somebody is from or what something is part of.
+# The words after one of these say where somebody is from, or what something is a part of.
 _LINKS = {"of", "in", "on", "at", "for", "and", "to", "from", "by", "with"}
-# Except behind these, with which many names begin: there it is what tells one from another.
+# Many names begin with one of these. In such a name, the words after the link identify the entity.
 _LIKE_OTHERS = {"battle", "siege", "treaty", "adventures", "tale", "legend"}
-# Such a word says what the entity is, and names nothing.
+# Such a word says what the entity is, and is no name.
 _KINDS = RANKS | {"saint", "bishop", "cardinal", "general", "mount", "lake", "river"}
-# Behind such a word stands the name of something larger.
+# After such a word comes the name of something larger.
 _SIDES = {"north", "south", "east", "west", "northern", "southern", "eastern", "western", "central"}
 _ROMAN = re.compile(r"[IVXLC]+")
 
 
 def parts(name: str, person: bool) -> list[str]:
-    """The words that may stand for the whole name, folded: one, or of a person the first and last.
+    """Return the folded words that may stand for the whole name.
+
+    For a person, these are the first and the last word. For other entities, it is the last word, if
+    it is useful.
 
     Args:
-        name: Without a qualifier in brackets and without what stands behind a comma.
-        person: Whether it is the name of a person. Of others the last word is the one, if any is.
+        name: The name without a qualifier in brackets and without the part after a comma.
+        person: Whether it is the name of a person.
     """
     kept = [name[start:end] for _, start, end in words(name)]
     while kept and fold(kept[0]) in ARTICLES:

@@ -1,8 +1,8 @@
-"""Reverse Validation's prompts, in our words; `ReverseValidation(..., prompts=...)` takes others.
+"""Define Reverse Validation's prompts, which `ReverseValidation(..., prompts=...)` can replace.
 
-They ask for what the paper's Table 2 asks for, in forms that can be read: a question or a numbered
-list, with the entity before it where that has to be found; a name; a name with a percentage and
-what is not met. They are short, since this is to be the cheap check.
+The wording is demur's own. The prompts ask for what the paper's Table 2 asks for, in forms that can
+be read: a question or a numbered list, after the entity if it has to be found; a name; a name with
+a percentage and the unmet requirements. They are short, since this is meant to be the cheap check.
 """
 
 from __future__ import annotations
@@ -116,16 +116,21 @@ Reply with one word, yes or no. {_DATA}""",
 
 @dataclass(frozen=True)
 class ReverseValidationPrompts:
-    """All prompts of Reverse Validation; replies are read in the forms that ours ask for."""
+    """Hold all prompts of Reverse Validation.
+
+    Replies are read in the forms that demur's own prompts ask for.
+    """
 
     question: Prompt = QUESTION
     """Stage 1 of question generation. Fields: passage, entity."""
     entity_and_question: Prompt = ENTITY_AND_QUESTION
-    """The same where the entity has to be found. Fields: question (of the user), passage."""
+    """Stage 1 of question generation, if the entity must be found. Fields: question (of the user),
+    passage."""
     requirements: Prompt = REQUIREMENTS
     """Stage 1 of entity matching. Fields: passage, entity."""
     entity_and_requirements: Prompt = ENTITY_AND_REQUIREMENTS
-    """The same where the entity has to be found. Fields: question (of the user), passage."""
+    """Stage 1 of entity matching, if the entity must be found. Fields: question (of the user),
+    passage."""
     answer: Prompt = ANSWER
     """Stage 2 of question generation. Fields: question."""
     find: Prompt = FIND
@@ -135,5 +140,5 @@ class ReverseValidationPrompts:
 
 
 def again(what: str) -> str:
-    """What is asked where a query cannot be used."""
+    """Return the request that is sent if a query cannot be used."""
     return f"{what} Write it again, in the form that was asked for, without the entity's name."

@@ -1,13 +1,14 @@
-"""Read from stage 2's reply to a list which share of its requirements the found entity meets.
+"""Read which share of the requirements the found entity meets, from the reply of stage 2.
 
-The line that the prompt asks for is read, "Percentage: ...", and nothing else of the reply: a title
-or a fact may hold a percentage too. Where that line is missing or says no single figure, the line
-"Not met: ..." is counted. What neither tells is not known, and never taken for all.
+The line that the prompt asks for, "Percentage: ...", is read and nothing else of the reply, since a
+title or a fact may contain a percentage too. If that line is missing or has no single figure, the
+line "Not met: ..." is counted. A share that neither line gives is unknown. It is never taken to be
+100 percent.
 
-A number without a percent sign is what the prompt asks for, a number from 0 to 100, but for those
-with a decimal point from 0.0 to 1.0: these are shares, since of fewer than a hundred requirements
-no share but none is as low as one percent. A bare "1" may be a share, a percentage or a count, and
-is not read.
+The prompt asks for a number from 0 to 100, so a number without a percent sign is read as a
+percentage. A number from 0.0 to 1.0 with a decimal point is read as a share instead: with fewer
+than a hundred requirements, no share except 0 is as low as one percent. A bare "1" may be a share,
+a percentage or a count, and is not read.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from demur.prompting import without_delimiters
 _MARKUP = " \t*_`>\"'\u201c\u201d[("
 _LABEL = r"percentage\b(?P<of>[^:\uff1a=\n\d]{0,60})[:\uff1a=]"
 _AT_START = re.compile(rf"^[ \t>*_#\u2022-]*{_LABEL}", re.I | re.M)
-# As small models write it: "Entity: Hoy - Percentage: 80%".
+# Small models write both on one line: "Entity: Hoy - Percentage: 80%".
 _WITHIN = re.compile(
     r"^[ \t>*_#-]*entity\b.{0,200}?\bpercentage(?P<of>[*_ \t]{0,9})[:\uff1a=]", re.I | re.M
 )
@@ -42,7 +43,7 @@ _FIGURE = re.compile(
 )
 _BARE = re.compile(rf"({_NUMBER})(?=[\s.,;!*_`'\"\])]*(?:\(|$))")
 _ROUNDED = 0.01
-"""So far two figures for one share may lie apart."""
+"""The largest difference between two figures for the same share."""
 
 _CALLED = re.compile(
     r"\b(?:requirement|criterion|criteria|item|number|feature|no\.)s?\s?(?=#?\d)", re.I
@@ -57,14 +58,14 @@ _ITEM = re.compile(r"[ \t>*_#(]*(?:\d|[-\u2022])")
 
 
 def share_met(reply: str, requirements: str) -> float | None:
-    """Return the share of the requirements that stage 2 says are met, in [0, 1].
+    """Return the share of the requirements that are met according to stage 2, in [0, 1].
 
     Args:
-        reply: What the model wrote.
-        requirements: The list that it was shown, one a line, numbered from 1.
+        reply: The text that the model wrote.
+        requirements: The list that the model was shown, one item a line, numbered from 1.
 
     Returns:
-        None where the reply does not tell it, or tells two.
+        The share, or None if the reply gives none or two different shares.
     """
     text = without_delimiters(reply)
     share = _stated(text)
@@ -72,7 +73,7 @@ def share_met(reply: str, requirements: str) -> float | None:
 
 
 def _stated(text: str) -> float | None:
-    """What the line "Percentage: ..." says, if that is one figure."""
+    """Return the share in the line "Percentage: ...", if it has one figure."""
     label = _AT_START.search(text) or _WITHIN.search(text)
     if label is None or _OPPOSITE.search(label["of"]):
         return None
@@ -113,7 +114,10 @@ def _within(share: Decimal) -> float | None:
 
 
 def _counted(text: str, items: Sequence[str]) -> float | None:
-    """What the line "Not met: ..." leaves, if it names nothing but requirements of the list."""
+    """Return the share that the line "Not met: ..." leaves.
+
+    It is None if the line names anything other than requirements of the list.
+    """
     unmet_text = after_not_met(text)
     if unmet_text is None or not items:
         return None
@@ -137,7 +141,7 @@ def _counted(text: str, items: Sequence[str]) -> float | None:
 
 
 def _named(line: str, items: Sequence[str]) -> set[int] | None:
-    """The places in the list that a line names, by numbers or in the words of the list."""
+    """Return the places in the list that a line names, by numbers or in the words of the list."""
     if _SEPARATED.fullmatch(line) and not _NO_PLACE.search(line):
         ranges = [(int(first), int(last or first)) for first, last in _RANGE.findall(line)]
         if ranges and all(0 < first <= last <= len(items) for first, last in ranges):

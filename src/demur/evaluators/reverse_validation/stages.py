@@ -1,4 +1,4 @@
-"""The three stages (section 4.1): construct a query, access the model's knowledge, match."""
+"""Run the three stages (section 4.1): construct a query, access the model's knowledge, match."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Variant = Literal["qg", "em"]
 Source = Literal["caller", "question", "answer"]
 
 _TRIES = 2
-# What a small model may write at most, so that one that never ends costs no minute.
+# The maximum numbers of tokens, so that a small model that never ends does not take a minute.
 _QUERY_TOKENS: dict[str, int] = {"qg": 200, "em": 700}
 _REPLY_TOKENS: dict[str, int] = {"qg": 40, "em": 120}
 _VERDICT_TOKENS = 20
@@ -38,15 +38,15 @@ _VERDICT_TOKENS = 20
 
 @dataclass(frozen=True)
 class Query:
-    """What stage 1 made of an answer."""
+    """Hold the query that stage 1 made of an answer."""
 
     entity: str
     source: Source
-    """Who named it: the caller, or the model that read the question and the answer."""
+    """Where the entity comes from: the caller, or the text in which the model found it."""
     text: str
     """A question, or a list of requirements, without the entity's name."""
     leaks: tuple[str, ...]
-    """What of the name was masked in it."""
+    """The parts of the name that were masked in the query."""
 
 
 def construct(
@@ -56,13 +56,13 @@ def construct(
     variant: Variant,
     prompts: ReverseValidationPrompts,
 ) -> Steps[Query]:
-    """Stage 1: a query from all that the answer says of its entity, in one call.
+    """Construct a query from everything that the answer says of its entity, in one call (stage 1).
 
-    Where no entity is given, the same call finds it. A query that cannot be read, or says nothing
-    once the entity's name is masked, is asked for once more.
+    If no entity is given, the same call finds it. A query is requested once more if it cannot be
+    read, or if it says nothing after the entity's name is masked.
 
     Raises:
-        UndeterminedError: There is none.
+        UndeterminedError: There is no query.
     """
     if entity is not None:
         prompt = prompts.question if variant == "qg" else prompts.requirements
@@ -94,7 +94,10 @@ def _read(reply: Reply, variant: Variant) -> Built:
 
 
 def _query(read: Built, sample: Sample, entity: str | None) -> Query | tuple[str, str | None]:
-    """The query; or why there is none, and what to ask for once more, if that is of use."""
+    """Return the query, or why there is no query and what to ask the model for once more.
+
+    The second part is None if another call would not help.
+    """
     source: Source = "caller"
     if entity is None:
         if read.entities != "one":
@@ -103,7 +106,7 @@ def _query(read: Built, sample: Sample, entity: str | None) -> Query | tuple[str
                 if read.entities == NONE
                 else "is about several entities, each for itself"
             )
-            return f"the answer {what}: Reverse Validation asks for one entity", None
+            return f"the answer {what}: Reverse Validation needs one entity", None
         if read.entity is None:
             return "the reply of stage 1 names no entity", 'There is no line "Entity: ...".'
         entity = read.entity
@@ -113,7 +116,7 @@ def _query(read: Built, sample: Sample, entity: str | None) -> Query | tuple[str
             source = "answer"
         else:
             return (
-                f"the entity that the model found, {entity!r}, stands neither in the question nor "
+                f"the entity that the model found, {entity!r}, is neither in the question nor "
                 "in the answer",
                 "This entity stands neither in the question nor in the passage.",
             )
@@ -131,10 +134,10 @@ def _query(read: Built, sample: Sample, entity: str | None) -> Query | tuple[str
 def access(
     model: BaseChatModel, query: str, variant: Variant, prompts: ReverseValidationPrompts
 ) -> Steps[str]:
-    """Stage 2: the reply of a model that sees nothing but the query.
+    """Return the reply of a model that sees nothing but the query (stage 2).
 
     Raises:
-        UndeterminedError: There is none.
+        UndeterminedError: The call failed, or the reply is empty.
     """
     if variant == "qg":
         messages = prompts.answer.messages(question=query)
@@ -150,7 +153,7 @@ def access(
 def match_by_model(
     model: BaseChatModel, entity: str, reply: str, prompts: ReverseValidationPrompts
 ) -> Steps[Decision]:
-    """Stage 3 by asking whether both are one entity (section 7.1), where two names differ.
+    """Ask a model whether two names that differ are the same entity (stage 3, section 7.1).
 
     Raises:
         UndeterminedError: There is no decision.
