@@ -1,9 +1,12 @@
-"""The embedded models: their files, a chat model on llama.cpp, sentence embeddings on ONNX Runtime.
+"""Run the embedded models: a chat model on llama.cpp, and sentence embeddings on ONNX Runtime.
 
-What the room promises to the others: a file is used when its sha256 is the one that is written
-down, and else refused; nothing is downloaded but by `pull`; servers start at the first call, one
-for each file of weights, and end with the process; what was measured of known weights is kept
-beside them for later processes.
+This room promises to the others:
+
+- A file is used only if its sha256 is the expected one. Otherwise it is refused.
+- Only `pull` downloads anything.
+- A server starts at the first call and ends with the process. There is one for each file of weights
+  and context length.
+- Measurements of known weights are kept beside them for later processes.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -23,7 +26,7 @@ from demur.local.weights import model_dir
 if TYPE_CHECKING:
     from demur.local.chat import ChatLocal
 
-__all__ = [  # what is not named here serves other rooms, and is not promised
+__all__ = [  # the other names serve other rooms, and are not public
     "ChatLocal",
     "MiniLM",
     "model_dir",
@@ -32,7 +35,7 @@ __all__ = [  # what is not named here serves other rooms, and is not promised
 
 
 def __getattr__(name: str) -> Any:
-    if name == "ChatLocal":  # brings langchain-openai, for which an embedding has no use
+    if name == "ChatLocal":  # imports langchain-openai, which an embedding does not need
         from demur.local.chat import ChatLocal
 
         return ChatLocal

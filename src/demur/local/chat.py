@@ -1,7 +1,8 @@
-"""A chat model that needs nothing but this process: llama.cpp, in process, spoken to as OpenAI.
+"""Run a chat model in this process: llama.cpp behind its own OpenAI-compatible server.
 
-xllamacpp runs llama.cpp's own server on a thread of this process; `ChatLocal` is langchain-openai's
-client pointed at it. The server starts at the first call, one for each file of weights.
+xllamacpp runs llama.cpp's server on a thread of this process. `ChatLocal` is langchain-openai's
+client, pointed at that server. A server starts at the first call, one for each file of weights and
+context length.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from demur.runtime import CallPolicy
 
 @dataclass(frozen=True)
 class _Endpoint:
-    """Where a running server listens, and the key that it asks for."""
+    """Hold the address of a running server, and the key that it asks for."""
 
     url: str
     key: str
@@ -48,14 +49,17 @@ class _Endpoint:
 
 _lock = lock()
 _running: dict[tuple[Weights, int], tuple[_Endpoint, Any]] = {}
-"""By weights and context length. Only this dict holds the server objects: see `_stop_all`."""
+"""The running servers, by weights and context length.
+
+Only this dict holds the server objects: see `_stop_all`.
+"""
 _exiting = threading.Event()
 _forked = False
 """Whether this process was forked from one in which a server ran."""
 
 
 def _endpoint(weights: Weights, n_ctx: int) -> _Endpoint:
-    """The server of this process for these weights, started if there is none."""
+    """Return this process's server for these weights, started first if there is none."""
     with _lock:
         if (weights, n_ctx) not in _running:
             if not _running and not _forked:
@@ -68,7 +72,7 @@ def _start(weights: Weights, n_ctx: int) -> tuple[_Endpoint, Any]:
     runtime = _runtime()
     params = runtime.CommonParams()
     params.model.path = str(weights.path)
-    params.model_alias = {_name(weights)}  # else replies name the path
+    params.model_alias = {_name(weights)}  # otherwise replies would name the path
     params.n_ctx = n_ctx
     # One slot keeps one prefix cache warm; more add no throughput on a few cores.
     params.n_parallel = 1
@@ -78,7 +82,7 @@ def _start(weights: Weights, n_ctx: int) -> tuple[_Endpoint, Any]:
     params.warmup = False
     params.offline = True
     params.verbosity = -1
-    # Loopback, any free port, closed to whoever lacks the key and to every web page.
+    # Loopback and any free port. Requests without the key, or from a web page, are refused.
     params.hostnames = ["127.0.0.1"]
     params.port = 0
     key = secrets.token_urlsafe(32)
@@ -90,9 +94,9 @@ def _start(weights: Weights, n_ctx: int) -> tuple[_Endpoint, Any]:
         server = runtime.Server(params)
     except RuntimeError as error:
         raise LocalModelError(
-            f"llama.cpp could not load {weights.path}: it is no GGUF that it knows, or memory is "
-            f"short for it and {n_ctx} tokens of context (n_ctx). For the official file, run: "
-            "demur models pull"
+            f"llama.cpp could not load {weights.path}: it is not a GGUF that llama.cpp can read, "
+            f"or there is too little memory for it and {n_ctx} tokens of context. Free memory or "
+            "lower n_ctx, or fetch the official file: demur models pull"
         ) from error
     # The interpreter's own teardown, and a fork's, must never destroy it: see `_stop_all`.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(server))
@@ -100,7 +104,7 @@ def _start(weights: Weights, n_ctx: int) -> tuple[_Endpoint, Any]:
 
 
 def _name(weights: Weights) -> str:
-    """What the model is called: without the path, which is nobody else's business."""
+    """Return the model's name, without the path of the weights, which is private."""
     official = weights.sha256 == QWEN.sha256
     return "qwen2.5-coder-1.5b-instruct" if official else weights.path.stem
 
@@ -108,8 +112,8 @@ def _name(weights: Weights) -> str:
 def _runtime() -> Any:
     """Import xllamacpp, with OpenMP's threads set to sleep while they wait.
 
-    They spin by default, and on cores that others use as well that costs a factor of 20 and more.
-    OpenMP reads the setting once, as it is loaded.
+    By default they spin, which is 20 and more times slower on cores that other work uses, too.
+    OpenMP reads the setting once, when it is loaded.
     """
     name, before = "OMP_WAIT_POLICY", os.environ.get("OMP_WAIT_POLICY")
     os.environ[name] = before or "passive"
@@ -117,7 +121,7 @@ def _runtime() -> Any:
         return importlib.import_module("xllamacpp")
     except ModuleNotFoundError as error:
         raise MissingExtraError("xllamacpp", "local", "the local model") from error
-    except ImportError as error:  # of a library of the system, which pip does not install
+    except ImportError as error:  # a system library is missing, which pip does not install
         raise LocalModelError(
             f"llama.cpp cannot be loaded: {error}. Install the library that this names; on Debian "
             "and Ubuntu: apt-get install libgomp1"
@@ -128,30 +132,31 @@ def _runtime() -> Any:
 
 
 def _cpus() -> int:
-    """How many CPUs this process may use."""
+    """Return the number of CPUs that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def _stop_all() -> None:
-    """Stop every server at exit; llama.cpp crashes if the process ends under a running request.
+    """Stop every server at exit: llama.cpp crashes if the process ends during a request.
 
-    A server stops once its connections have ended, and a request in flight in a daemon thread would
-    hold its own open for good. So those are cut here, whatever HTTP library opened them.
+    A server stops once its connections have ended. A request in flight in a daemon thread would
+    keep its connection open for ever. So the connections are cut here, whatever HTTP library opened
+    them.
     """
     _exiting.set()
     with _lock:
         ports = {int(endpoint.url.rpartition(":")[2]) for endpoint, _ in _running.values()}
         for candidate in gc.get_objects():
-            # By its type: isinstance would ask proxies for what they stand for.
+            # Checked by type: isinstance would make proxies load the objects that they stand for.
             if issubclass(type(candidate), socket.socket):
                 try:
                     host, port = candidate.getpeername()[:2]
                     if host == "127.0.0.1" and port in ports:
                         candidate.shutdown(socket.SHUT_RDWR)
                 except (OSError, TypeError, ValueError):
-                    continue  # not connected, or no internet socket
+                    continue  # not connected, or not an internet socket
         while _running:
             _, (_, server) = _running.popitem()
             ctypes.pythonapi.Py_DecRef(ctypes.py_object(server))
@@ -159,9 +164,10 @@ def _stop_all() -> None:
 
 
 def _forget() -> None:
-    """A fork has the server's memory but none of its threads: it starts its own.
+    """Forget the servers in a forked process, which has their memory but none of their threads.
 
-    llama.cpp's teardown would wait for the threads that are not there, so a fork leaves without it.
+    The process starts servers of its own. llama.cpp's teardown would wait for the missing threads,
+    so the process ends without it.
     """
     global _forked
     if not _running:
@@ -181,37 +187,50 @@ _CLIENTS = {"client", "async_client", "root_client", "root_async_client"}
 
 
 class ChatLocal(ChatOpenAI):
-    """A chat model that runs in this process, on weights that were verified.
+    """Run a chat model in this process, on weights whose sha256 was verified.
 
-    Making one looks for the weights; the first call loads them (seconds, and 2 GB of memory for the
-    default model). All models on the same weights share a server. Takes ChatOpenAI's arguments too.
+    Creating a `ChatLocal` looks for the weights. The first call loads them, which takes some
+    seconds, and 2 GB of memory for the default model. All models with the same weights and `n_ctx`
+    share a server. The arguments of `ChatOpenAI` are accepted, too.
 
     Raises:
         MissingExtraError: The runtime is not installed.
-        LocalModelError: There are no weights, or other ones than expected; or they do not load.
+        LocalModelError: The weights are missing, have another sha256 than expected, or cannot be
+            loaded.
     """
 
     gguf: str | Path | None = None
-    """A GGUF of the user's own; None for `DEMUR_GGUF`, or else what `demur models pull` fetched."""
+    """The path of a GGUF of your own.
+
+    None: the path in `DEMUR_GGUF`, else the file that `demur models pull` fetched.
+    """
     sha256: str | None = None
-    """The sha256 by which the user vouches for `gguf`, if it is not Qwen's official file."""
+    """The sha256 by which you vouch for `gguf`, if it is not Qwen's official file."""
     n_ctx: int = Field(default=8192, ge=1)
-    """Context length in tokens, prompt and answer together."""
+    """The context length in tokens, for prompt and answer together."""
     call_policy: CallPolicy = CallPolicy(attempts=1, timeout=1800, deadline=1800, max_concurrency=1)
-    """How demur calls it: one call at a time, since more would only wait in the server's queue, and
-    patiently, since a slow machine is not a fault."""
+    """How demur calls the model: one call at a time, with a timeout of half an hour.
+
+    More calls would only wait in the server's queue, and a slow machine is not a fault.
+    """
 
     model_name: str = Field(default="", alias="model")
-    """By default the name of the weights."""
+    """The model's name; by default that of the weights."""
     temperature: float | None = 0.0
     max_tokens: int | None = Field(default=1024, alias="max_completion_tokens")
-    """A small model may run on without end; None lets it fill the context."""
+    """The most tokens of a reply, since a small model may generate without end.
+
+    None: the reply may fill the context.
+    """
     max_retries: int | None = 0
     request_timeout: float | tuple[float, float] | Any | None = Field(
         default=1800.0, alias="timeout"
     )
     stream_chunk_timeout: float | None = None
-    """None: a long prompt, or a call ahead of this one, keeps a stream silent for minutes."""
+    """The timeout between chunks of a stream.
+
+    None by default: a long prompt, or an earlier call, can keep a stream silent for minutes.
+    """
     stream_usage: bool | None = True
     use_responses_api: bool | None = False
 
@@ -222,17 +241,17 @@ class ChatLocal(ChatOpenAI):
     def validate_environment(self) -> Self:
         """Find the runtime and the weights.
 
-        In place of ChatOpenAI's, which makes the clients: here the first call makes them, when the
-        server's address is known, and no setting meant for OpenAI's endpoint has a say.
+        This replaces the validator of `ChatOpenAI`, which makes the clients. Here the first call
+        makes them, when the server's address is known. Settings for OpenAI's endpoint are ignored.
         """
-        _runtime()  # here, so that what it lacks is said before anything is asked
+        _runtime()  # here, so that a missing library is reported before the first call
         self._weights = verified_weights(self.gguf, self.sha256)
         self.model_name = self.model_name or _name(self._weights)
         return self
 
     @contextmanager
     def _session(self) -> Iterator[None]:
-        """Clients that point at this process's server, for the length of a call."""
+        """Point the clients at this process's server for the length of a call."""
         endpoint = _endpoint(self._weights, self.n_ctx)
         if endpoint != self._connected:
             options: dict[str, Any] = {
@@ -243,7 +262,7 @@ class ChatLocal(ChatOpenAI):
                 # A connection kept open would outlive its event loop, or be shared with a fork.
                 "default_headers": {"Connection": "close", **(self.default_headers or {})},
             }
-            # trust_env=False: a proxy has no business between this process and itself.
+            # trust_env=False: no proxy must stand between this process and itself.
             self.root_client = openai.OpenAI(
                 **options, http_client=openai.DefaultHttpxClient(trust_env=False)
             )
@@ -257,8 +276,8 @@ class ChatLocal(ChatOpenAI):
             yield
         except Exception:
             if _exiting.is_set():
-                # The interpreter is going, so `_stop_all` cut the connection. Only daemon threads
-                # are left, and this one ends as they do, in silence.
+                # The interpreter is ending, and `_stop_all` has cut the connection. Only daemon
+                # threads are left. This thread waits, so that it ends without a message.
                 threading.Event().wait()
             raise
 
@@ -280,7 +299,10 @@ class ChatLocal(ChatOpenAI):
                 yield chunk
 
     def get_token_ids(self, text: str) -> list[int]:
-        """The weights' own tokens of `text`, from the server: tiktoken would fetch tables."""
+        """Return the ids of the tokens of `text`.
+
+        The server tokenizes it, since tiktoken would download tables.
+        """
         reply = self._post("/tokenize", {"content": text})
         return [int(token) for token in reply["tokens"]]
 
@@ -290,7 +312,7 @@ class ChatLocal(ChatOpenAI):
         tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool] | None = None,
         **kwargs: Any,
     ) -> int:
-        """Tokens of the prompt that these messages (and tools) make with the model's template."""
+        """Return the number of tokens of messages and tools in the model's prompt template."""
         offered: dict[str, Any] = {}
         if tools:
             offered["tools"] = [convert_to_openai_tool(tool) for tool in tools]
@@ -303,8 +325,8 @@ class ChatLocal(ChatOpenAI):
             reply = self.root_client.post(f"{self._connected.url}{path}", body=body, cast_to=object)
         return dict(reply)
 
-    # Copies and pickles are made anew from the arguments, since clients are neither: they find or
-    # start the server of the process that they wake up in.
+    # Clients can be neither copied nor pickled, so copies and pickles are rebuilt from the
+    # arguments. They find or start the server of the process in which they are rebuilt.
 
     def _arguments(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.model_fields_set - _CLIENTS}
@@ -315,12 +337,13 @@ class ChatLocal(ChatOpenAI):
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
         return type(self)(**copy.deepcopy(self._arguments(), memo))
 
-    # What LangChain's caches and traces know the model by. The weights' hash stands in for the
-    # address, which changes: a cache on disk serves the next process, and these weights only.
+    # LangChain's caches and traces identify the model by what follows. The hash of the weights
+    # replaces the address, which changes. So a cache on disk also serves later processes, and only
+    # these weights.
 
     @property
     def fingerprint(self) -> str:
-        """The sha256 of the weights: models with the same one answer alike."""
+        """Return the sha256 of the weights; models with the same one answer alike."""
         return self._weights.sha256
 
     @property
@@ -329,7 +352,10 @@ class ChatLocal(ChatOpenAI):
 
     @classmethod
     def is_lc_serializable(cls) -> bool:
-        """Not as LangChain's JSON, which holds no path; and its caches would key on that JSON."""
+        """Return False, since LangChain's JSON cannot hold a path.
+
+        LangChain's caches would also use that JSON as their key.
+        """
         return False
 
     def _get_invocation_params(

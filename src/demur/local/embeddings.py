@@ -1,4 +1,4 @@
-"""Sentence embeddings in this process without torch: all-MiniLM-L6-v2 on ONNX Runtime."""
+"""Compute sentence embeddings in this process without torch, by MiniLM on ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ from demur.errors import LocalModelError, MissingExtraError
 from demur.local.weights import MINILM, MINILM_TOKENIZER, find_fetched
 
 _LONGEST = 256
-"""Tokens that the model reads of a text, as its authors set it."""
+"""The most tokens of a text that the model reads, as its authors set it."""
 
 _lock = lock()
 _sessions: dict[tuple[Path, Path], tuple[Any, Any]] = {}
-"""Tokenizers and models that are loaded, by their files."""
+"""The loaded tokenizers and models, by their files."""
 
 
 @dataclass(frozen=True)
 class MiniLM(Embeddings):
-    """all-MiniLM-L6-v2: vectors of 384 numbers and length 1, of the first 256 tokens of each text.
+    """Embed texts with all-MiniLM-L6-v2, as vectors of 384 numbers that have length 1.
 
-    Making one looks for the files; the first text loads them, once per process. Safe in threads.
+    The model reads the first 256 tokens of each text. Creating a `MiniLM` looks for the model's
+    files. The first text loads them, once in each process. You can use it from several threads.
 
     Raises:
         MissingExtraError: ONNX Runtime or tokenizers is not installed.
-        LocalModelError: The files are missing or wrong.
+        LocalModelError: The files are missing, or their sha256 is not the expected one.
         ValueError: `batch_size` is not positive.
     """
 
     batch_size: int = 32
-    """Texts that are computed together."""
+    """The number of texts that are computed together; at least 1."""
 
     @property
     def fingerprint(self) -> str:
-        """What tells its vectors from those of other models: its weights' sha256."""
+        """Return what identifies the model: its name and the sha256 of its weights."""
         return f"MiniLM {MINILM.sha256}"
 
     def __post_init__(self) -> None:
@@ -52,10 +53,10 @@ class MiniLM(Embeddings):
         _files()
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """The vector of each text."""
+        """Return the vector of each text, in order."""
         tokenizer, session = _loaded(*_files())
         encodings = tokenizer.encode_batch([replace_surrogates(text) for text in texts])
-        # Neighbours in length are computed together, so that little is spent on padding.
+        # Texts of similar length are computed together, so that little time is lost on padding.
         order = sorted(range(len(texts)), key=lambda at: len(encodings[at].ids))
         vectors: dict[int, list[float]] = {}
         for start in range(0, len(order), self.batch_size):
@@ -65,12 +66,12 @@ class MiniLM(Embeddings):
         return [vectors[at] for at in range(len(texts))]
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a text."""
+        """Return the vector of a text."""
         return self.embed_documents([text])[0]
 
 
 def _embed(session: Any, tokens: Sequence[Sequence[int]]) -> NDArray[np.float32]:
-    """The vectors of texts that are padded to the longest."""
+    """Return the vectors of texts, padded to the longest one."""
     shape = len(tokens), max(map(len, tokens))
     ids, mask = np.zeros(shape, np.int64), np.zeros(shape, np.int64)  # the padding's id is 0
     for at, one in enumerate(tokens):
@@ -81,7 +82,7 @@ def _embed(session: Any, tokens: Sequence[Sequence[int]]) -> NDArray[np.float32]
 
 
 def mean_direction(states: NDArray[np.float32], mask: NDArray[np.int64]) -> NDArray[np.float32]:
-    """The mean of each text's states over its tokens, without the padding, scaled to length 1."""
+    """Return the mean of each text's token states, without padding, scaled to length 1."""
     weights = mask[..., np.newaxis].astype(np.float32)
     means = (states * weights).sum(axis=1) / weights.sum(axis=1)
     scaled: NDArray[np.float32] = means / np.linalg.norm(means, axis=1, keepdims=True)
@@ -104,14 +105,17 @@ def _packages() -> tuple[Any, Any]:
 
 
 def _loaded(tokenizer: Path, weights: Path) -> tuple[Any, Any]:
-    with _lock:  # else threads that come first would each load them
+    with _lock:  # otherwise several threads would load them at first
         if (tokenizer, weights) not in _sessions:
             _sessions[tokenizer, weights] = _load(tokenizer, weights)
         return _sessions[tokenizer, weights]
 
 
 def _forked() -> None:
-    """Load anew: the parent's sessions would wait for their threads, and also when they end."""
+    """Forget the parent's sessions, so that this process loads its own.
+
+    They would wait for threads that are missing here, even when they are destroyed.
+    """
     leave(dict(_sessions))
     _sessions.clear()
     if "onnxruntime" in sys.modules:
@@ -124,7 +128,7 @@ in_child(_forked)
 def _load(tokenizer_file: Path, weights: Path) -> tuple[Any, Any]:
     tokenizers, onnxruntime = _packages()
     tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer_file))
-    # In place of what the file says: 128 tokens, and every text padded to them.
+    # These override the settings in the file: 128 tokens, with every text padded to that length.
     tokenizer.enable_truncation(_LONGEST)
     tokenizer.no_padding()
     options = onnxruntime.SessionOptions()
@@ -134,7 +138,7 @@ def _load(tokenizer_file: Path, weights: Path) -> tuple[Any, Any]:
         session = onnxruntime.InferenceSession(
             str(weights), options, providers=["CPUExecutionProvider"]
         )
-    except Exception as error:  # the library has many, and no base of its own
+    except Exception as error:  # the library's exceptions have no base class in common
         raise LocalModelError(
             f"ONNX Runtime could not load {weights}: {error}. A newer one may: "
             "pip install --upgrade onnxruntime"

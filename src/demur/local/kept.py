@@ -1,7 +1,7 @@
-"""What was measured about a local model, kept for the next process beside its weights.
+"""Keep what was measured about a local model beside its weights, for later processes.
 
-Only models that know themselves by their weights' hash (`fingerprint`) have anything kept: of
-others nobody can say whether the one that answers today is the one that was measured.
+Measurements are kept only for models that give the hash of their weights (`fingerprint`). Other
+models may have changed since they were measured.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from demur.local.weights import model_dir
 
 
 def load_measured(model: BaseChatModel, key: object) -> dict[str, float] | None:
-    """The numbers kept for a model under a key, or None. The key's `repr` says all that matters."""
+    """Return the numbers kept for a model under a key, or None; keys are compared by `repr`."""
     path = _path(model, key)
     if path is None:
         return None
@@ -28,16 +28,16 @@ def load_measured(model: BaseChatModel, key: object) -> dict[str, float] | None:
         found = json.loads(path.read_text())
         numbers = {str(name): float(value) for name, value in found.items()}
     except (OSError, ValueError, TypeError, AttributeError):
-        return None  # nothing kept, or not by us
+        return None  # nothing was kept, or the file is not demur's
     return numbers if all(map(math.isfinite, numbers.values())) else None
 
 
 def save_measured(model: BaseChatModel, key: object, numbers: Mapping[str, float]) -> None:
-    """Keep numbers for a model under a key, if it can be known again and there is a place."""
+    """Keep numbers for a model under a key, if it has a fingerprint and the folder is writable."""
     path = _path(model, key)
     if path is None:
         return
-    with suppress(OSError):  # the next process measures again, no more
+    with suppress(OSError):  # then the next process only has to measure again
         write_whole(path, json.dumps(dict(numbers)).encode())
 
 

@@ -1,7 +1,7 @@
-"""The local models' files: which they are, where each is, whether it is the right one.
+"""List the files of the local models, find each on disk, and verify it.
 
 `files.json` lists them with their sources. A file is trusted by its sha256 alone, whoever served
-it; a user may name another GGUF and vouch for it by its sha256.
+it. You can name another GGUF and vouch for it by its sha256.
 """
 
 from __future__ import annotations
@@ -19,45 +19,50 @@ from demur._jsonl import write_whole
 from demur.errors import LocalModelError, MissingExtraError
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, bytes done, bytes in all; for each "what", done never falls."""
+"""A function that hears the name of a step, the bytes done, and the bytes in all.
+
+Within one step, the bytes done never fall.
+"""
 
 _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Mirror:
-    """Packages of a package registry that carry a file in parts."""
+    """Describe the packages of a package registry that hold a file in parts."""
 
     package: str
-    """A requirement with `{i}`, which counts from 1."""
+    """A requirement with `{i}` for the number of the part, from 1."""
     member: str
-    """A part's path inside its wheel, which is read as a zip archive and never imported."""
+    """The path of a part inside its wheel, which is read as a zip archive and never imported."""
     part_size: int
-    """Bytes of every part but the last."""
+    """The size of every part but the last, in bytes."""
     wheels: tuple[str, ...]
-    """Each wheel's sha256, in the order of the parts."""
+    """The sha256 of each wheel, in the order of the parts."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What pins one file, and where it may be fetched."""
+    """Identify one file, and say where it can be fetched."""
 
     file: str
     what: str
-    """What it is, in a few words."""
+    """What the file is, in a few words."""
     size: int
     sha256: str
     repo: str | None
-    """The official source: the Hugging Face repository that publishes the file. None: there is
-    none, and the file is another's export of an official model."""
+    """The official source: the Hugging Face repository that publishes the file.
+
+    None: there is no official source. The file is someone else's export of an official model.
+    """
     mirror: Mirror
     instead: str = ""
-    """What one who cannot fetch the file can do."""
+    """What to do if the file cannot be fetched."""
 
 
 @dataclass(frozen=True)
 class Weights:
-    """A file that was verified, and its sha256."""
+    """Hold the path of a verified file, and its sha256."""
 
     path: Path
     sha256: str
@@ -73,12 +78,16 @@ def _listed() -> tuple[Manifest, ...]:
 
 
 EVERY = _listed()
-"""All that demur's local models need."""
+"""All files that demur's local models need."""
 QWEN, MINILM, MINILM_TOKENIZER = EVERY
 
 
 def model_dir() -> Path:
-    """The folder of fetched weights: `DEMUR_MODELS`, or demur's folder in the user's cache."""
+    """Return the folder of fetched weights: `DEMUR_MODELS`, else a folder in the user's cache.
+
+    Raises:
+        MissingExtraError: platformdirs is not installed, and `DEMUR_MODELS` is not set.
+    """
     if named := os.environ.get("DEMUR_MODELS"):
         return Path(named).expanduser()
     try:
@@ -89,31 +98,35 @@ def model_dir() -> Path:
 
 
 def find_weights(gguf: str | Path | None = None, sha256: str | None = None) -> Path:
-    """The path of verified weights: the file that the user names, else the one `pull` fetched.
+    """Return the path of verified weights: the file that you name, else the one `pull` fetched.
+
+    Nothing is downloaded.
 
     Args:
-        gguf: A GGUF of the user's own; `DEMUR_GGUF` if not given.
-        sha256: That file's sha256, by which the user vouches for it; `DEMUR_GGUF_SHA256` if not
-            given. Without either, the file has to be Qwen's official one.
+        gguf: The path of a GGUF of your own; `DEMUR_GGUF` if not given.
+        sha256: The sha256 of that file, by which you vouch for it; `DEMUR_GGUF_SHA256` if not
+            given. Without either, the file must be Qwen's official one.
 
     Raises:
-        LocalModelError: There is no such file, or its sha256 is another. Nothing is downloaded.
+        LocalModelError: There is no such file, or it has another sha256.
     """
     return verified_weights(gguf, sha256).path
 
 
 def verified_weights(gguf: str | Path | None = None, sha256: str | None = None) -> Weights:
-    """As `find_weights`, with the sha256 that the file has."""
+    """Return the path of verified weights, and their sha256; see `find_weights`."""
     named = gguf or os.environ.get("DEMUR_GGUF")
     if not named and sha256:
         raise LocalModelError(
-            "sha256= vouches for a file of your own: name it, gguf= or DEMUR_GGUF"
+            "sha256= is for a GGUF of your own, and none is named: give gguf= or set DEMUR_GGUF"
         )
     if not named:
         return Weights(find_fetched(QWEN), QWEN.sha256)
     path = Path(named).expanduser().absolute()
     if not path.is_file():
-        raise LocalModelError(f"The GGUF named for the local model is not there: {path}")
+        raise LocalModelError(
+            f"The GGUF named for the local model is not there: {path}. Correct gguf= or DEMUR_GGUF"
+        )
     expected = (sha256 or os.environ.get("DEMUR_GGUF_SHA256") or QWEN.sha256).strip().lower()
     if (found := file_sha256(path)) != expected:
         official = " (Qwen's official file)" if expected == QWEN.sha256 else ""
@@ -125,10 +138,10 @@ def verified_weights(gguf: str | Path | None = None, sha256: str | None = None) 
 
 
 def find_fetched(manifest: Manifest) -> Path:
-    """The path of a file that `pull` fetched, verified.
+    """Return the path of a file that `pull` fetched, after verifying it; nothing is downloaded.
 
     Raises:
-        LocalModelError: It is not there, or its sha256 is another. Nothing is downloaded.
+        LocalModelError: The file is not there, or it has another sha256.
     """
     path = model_dir() / manifest.file
     if not path.is_file():
@@ -144,22 +157,23 @@ def find_fetched(manifest: Manifest) -> Path:
 
 
 def run_pull(lead: str, manifest: Manifest) -> str:
-    """What to do where a file is missing."""
+    """Return what to do if a file is missing, as a sentence that begins with `lead`."""
     instead = f"   (or {manifest.instead})" if manifest.instead else ""
     return f"{lead}: demur models pull{instead}"
 
 
 def file_sha256(path: Path, report: Progress | None = None) -> str:
-    """The file's sha256, from a stamp in `model_dir()` while size and time of change are the same.
+    """Return the file's sha256, from a stamp in `model_dir()` if the file has not changed.
 
-    A gigabyte takes seconds to hash, which is for the first start and not for every one.
+    The stamp holds while size and modification time stay the same. A gigabyte takes seconds to
+    hash, so it is hashed at the first start only.
     """
     try:
         known = json.loads(_stamp(path).read_text())
         if known["seen"] == _seen(path):
             return str(known["sha256"])
     except (OSError, ValueError, KeyError, TypeError):
-        pass  # no stamp, or not one of ours
+        pass  # there is no stamp, or it is not demur's
     digest = hashed(path, report)
     remember(path, digest)
     return digest
@@ -176,15 +190,15 @@ def _seen(path: Path) -> list[int]:
 
 
 def remember(path: Path, digest: str) -> None:
-    """Stamp a file with the sha256 that it has as it is now."""
+    """Save the sha256 that a file has now, in its stamp."""
     stamp = _stamp(path)
-    with suppress(OSError):  # a cache that cannot be written costs the next start a hash, no more
+    with suppress(OSError):  # without a stamp, the next start only has to hash the file again
         stamp.parent.mkdir(parents=True, exist_ok=True)
         write_whole(stamp, json.dumps({"seen": _seen(path), "sha256": digest}).encode())
 
 
 def hashed(path: Path, report: Progress | None = None) -> str:
-    """The file's sha256, of what it holds now."""
+    """Compute the file's sha256 from its content."""
     digest, done, total = hashlib.sha256(), 0, path.stat().st_size
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):

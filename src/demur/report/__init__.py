@@ -1,4 +1,4 @@
-"""What a log holds, or a comparison, as one page to look at: figures, thresholds, every answer."""
+"""Write a log or a comparison as one page for a browser: figures, thresholds, every answer."""
 
 from demur.report.comparison import comparison_page as comparison_page
 from demur.report.page import MOST, Written, write_report

@@ -1,4 +1,4 @@
-"""Detectors side by side, as one page: quality against cost, and the tables behind it."""
+"""Write a comparison of detectors as one page: quality against cost, and the tables behind it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from demur.report.drawing import INK, POINT, QUIET, SAID, Chart, layer, picture
 from demur.report.templating import page_style, template
 
 _SIZE = {"width": 720, "height": 380}
-"""Of the space between the axes: the only figure of its page."""
+"""The size of the space between the axes; this is the only figure of its page."""
 _LINE = {"stroke": POINT, "strokeWidth": 2, "interpolate": "step-after"}
 _CHANCE = {"stroke": QUIET, "strokeWidth": 1.5, "strokeDash": [2, 3]}
 
 
 def comparison_page(comparison: Comparison) -> str:
-    """The comparison as an HTML page that needs no network and runs no script.
+    """Return the comparison as an HTML page that needs no network and runs no script.
 
     Raises:
         MissingExtraError: Jinja or vl-convert is not installed.
@@ -55,9 +55,9 @@ def comparison_page(comparison: Comparison) -> str:
 
 
 def quality_against_cost(comparison: Comparison) -> Chart:
-    """AUROC over the cost of an answer, with the Pareto line.
+    """Draw the AUROC of each detector over the cost of an answer, with the Pareto line.
 
-    The axis of costs is logarithmic but for its beginning, so that zero is on it.
+    The axis of costs is logarithmic except at its beginning, so that zero is on it.
     """
     cost = comparison.cost
     points = [
@@ -92,19 +92,19 @@ def _point(one: Compared, quality: float, cost: float) -> dict[str, Any]:
 
 
 class _Scale:
-    """Costs on an axis: as Vega's symlog has it, about linear below the least that is not 0."""
+    """Place costs on an axis as Vega's symlog does: about linear below the least cost above 0."""
 
     def __init__(self, costs: Sequence[float]) -> None:
         self.most = max(costs) or 1.0
         self.constant = min((cost for cost in costs if cost), default=self.most) / 2
 
     def place(self, cost: float) -> float:
-        """Where a cost stands on the axis, in [0, 1]."""
+        """Return the place of a cost on the axis, in [0, 1]."""
         return math.log1p(cost / self.constant) / math.log1p(self.most / self.constant)
 
     @property
     def marks(self) -> list[float]:
-        """Zero, and powers of ten."""
+        """Return the costs that the axis is labelled with: zero, and powers of ten."""
         first, last = (math.floor(math.log10(cost)) for cost in (2 * self.constant, self.most))
         return [0, *(10.0**power for power in range(first, last + 1))]
 

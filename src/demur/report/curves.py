@@ -1,4 +1,4 @@
-"""How well scores tell hallucinated answers from others, drawn."""
+"""Draw how well scores tell hallucinated answers from others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from demur.report.drawing import (
 from demur.report.words import interval, percent, score
 
 _FEW_POINTS = 20
-"""So many are marked on their line."""
+"""The most points that are marked on a line."""
 _LINE = {"stroke": POINT, "strokeWidth": 2}
 _MARK = {"fill": POINT, "strokeWidth": 0, "size": 60, "opacity": 1}
 _SHARES = {
@@ -31,7 +31,7 @@ _SHARES = {
 
 
 def roc_curve(roc: Roc) -> Chart:
-    """How well low scores find hallucinated answers."""
+    """Draw how well low scores find hallucinated answers."""
     points = list[dict[str, Any]]()
     for at in thinned(len(roc.thresholds), MOST_ON_A_LINE):
         value = float(roc.thresholds[at])
@@ -39,7 +39,7 @@ def roc_curve(roc: Roc) -> Chart:
         x, y = float(roc.false_positive_rate[at]), float(roc.true_positive_rate[at])
         says = f"threshold {name}: {percent(y)} of the hallucinated, {percent(x)} of the others"
         points.append({"x": x, "y": y, "at": at, "name": name, "says": says})
-    # Of many, none is seen, and each is told under the pointer.
+    # If there are many points, none is visible. Each still shows its numbers under the pointer.
     marks = {**_MARK, "opacity": int(len(points) <= _FEW_POINTS)}
     layers = [
         _diagonal(),
@@ -65,7 +65,7 @@ def roc_curve(roc: Roc) -> Chart:
 
 
 def reliability_curve(reliability: Reliability) -> Chart:
-    """Whether a score can be read as the probability that an answer is not hallucinated."""
+    """Draw whether a score can be read as the probability that an answer is not hallucinated."""
     points = list[dict[str, Any]]()
     for bin_ in reliability.bins:
         low, high = bin_.right.interval or (0.0, 1.0)

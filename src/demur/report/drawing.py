@@ -1,4 +1,4 @@
-"""What all figures have in common: their form, their look, and how they become SVG."""
+"""Define what all figures share: their form, their look, and how they become SVG."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from markupsafe import Markup
 
 from demur.errors import MissingExtraError
 
-# Variables of demur.views's style: a figure changes its colours with the page.
+# Variables of demur.views' style, so that a figure changes its colours with the page.
 INK, GRID, PAPER = "var(--demur-ink)", "var(--demur-line)", "var(--demur-page)"
 POINT, BAD, QUIET = "var(--demur-good-line)", "var(--demur-bad-line)", "var(--demur-open-line)"
 
 WIDTH, HEIGHT = 400, 230
-"""Of the space between the axes, in units of the SVG."""
+"""The size of the space between the axes, in units of the SVG."""
 MOST_ON_A_LINE = 200
-"""Points of a line."""
+"""The most points of a line."""
 MOST_ROWS = 24
-"""Rows of a table of numbers."""
+"""The most rows of a table of numbers."""
 _LARGEST = 1e300
-"""Differences of larger numbers overflow."""
+"""The largest number that is drawn: differences of larger numbers overflow."""
 
 _LABELS = {"labelColor": INK, "labelFontSize": 12}
 _LOOK = {
     "aria": False,
     "background": None,
-    "font": "sans-serif",  # the page's style says which one; this one is measured
+    "font": "sans-serif",  # used to measure texts; the page's style sets the real font
     "view": {"stroke": None},
     "axis": {
         **_LABELS,
@@ -43,14 +43,14 @@ _LOOK = {
         "tickCount": 5,
     },
     "axisX": {"grid": False, "titlePadding": 8},
-    # As wide for any labels, so that all figures of a page have one scale.
+    # The same width for all labels, so that all figures of a page have the same scale.
     "axisY": {"domain": False, "minExtent": 44, "maxExtent": 44},
     "legend": {
         **_LABELS,
         "orient": "top",
         "title": None,
         "offset": 16,
-        "columnPadding": 24,  # the page's letters may be wider than the ones measured
+        "columnPadding": 24,  # the page's letters may be wider than the measured ones
         "symbolOpacity": 1,
     },
 }
@@ -58,22 +58,22 @@ _LOOK = {
 
 @dataclass(frozen=True)
 class Chart:
-    """A figure."""
+    """Describe a figure, and draw it."""
 
     key: str
-    """Which one it is, for ids and style."""
+    """The figure's name, for ids and style."""
     title: str
     caption: str
     """How to read it."""
     heads: tuple[str, ...]
-    """Of the table of its numbers."""
+    """The heads of the table with its numbers."""
     rows: Sequence[tuple[str, ...]]
     picture: Mapping[str, Any] | None = field(default=None, repr=False)
-    """As Vega-Lite describes it; None of what is a table alone."""
+    """The description for Vega-Lite; None if the figure is a table only."""
 
     @property
     def svg(self) -> Markup:
-        """The figure, drawn.
+        """Draw the figure, and return it as SVG.
 
         Raises:
             MissingExtraError: vl-convert is not installed.
@@ -87,9 +87,9 @@ class Chart:
 
 
 def _smaller(svg: str) -> str:
-    """An SVG without what a picture does not need: most digits, and roles.
+    """Return an SVG without what a picture does not need: most digits, and roles.
 
-    Browsers show a title beside the pointer, and no other description.
+    Descriptions become titles, since browsers show only titles beside the pointer.
     """
     svg = re.sub(r' (?:role|aria-(?:hidden|roledescription))="[^"]*"', "", svg)
     svg = re.sub(r' (?:d|transform)="[^"]*"', lambda found: _DIGITS.sub(r"\1", found[0]), svg)
@@ -101,11 +101,11 @@ _DESCRIBED = re.compile(r'<(path|line) aria-label="([^"]*)"([^>]*)/>')
 
 
 SAID = {"description": {"field": "says"}}
-"""An encoding: what a value's `says` holds is shown beside the pointer."""
+"""The encoding that shows the `says` of a value beside the pointer."""
 
 
 def picture(layers: Iterable[Mapping[str, Any]], across: Any, up: Any) -> Any:
-    """A figure for `Chart`: layers over each other, with what its axes are as Vega-Lite says it."""
+    """Return a `Chart`'s picture: layers over each other, with axes as Vega-Lite describes them."""
     axes = {
         "x": {"field": "x", "type": "quantitative", **across},
         "y": {"field": "y", "type": "quantitative", **up},
@@ -114,12 +114,12 @@ def picture(layers: Iterable[Mapping[str, Any]], across: Any, up: Any) -> Any:
 
 
 def layer(mark: str, values: Iterable[Mapping[str, Any]], look: Any, **encoding: Any) -> Any:
-    """Marks of one kind: one for each value, or a line through all of them.
+    """Return marks of one kind: one for each value, or a line through all of them.
 
     Args:
         mark: The kind, as Vega-Lite calls it.
-        values: `x` and `y` are their places.
-        look: What all these marks look like.
+        values: The values, with their places as `x` and `y`.
+        look: The look that all these marks share.
         encoding: How the marks differ by their values; see `SAID`.
     """
     drawn = {"type": mark, **look}
@@ -127,12 +127,12 @@ def layer(mark: str, values: Iterable[Mapping[str, Any]], look: Any, **encoding:
 
 
 def thinned(count: int, most: int) -> list[int]:
-    """So many places of a number, the first and the last among them."""
+    """Return at most `most` of the indices below `count`, with the first and the last."""
     if count <= most:
         return list(range(count))
     return sorted({round(at) for at in np.linspace(0, count - 1, most)})
 
 
 def drawable(value: float) -> float:
-    """A score, or the nearest number that can be drawn."""
+    """Return a score, or the nearest number that can be drawn."""
     return min(max(value, -_LARGEST), _LARGEST)

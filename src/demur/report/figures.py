@@ -1,4 +1,4 @@
-"""How scores are distributed, and how they change: with the labels where there are any."""
+"""Draw how scores are distributed and how they change over time, with labels if there are any."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from demur.report.drawing import (
 from demur.report.words import score
 
 BINS = 20
-"""Of the distribution."""
+"""The number of bins of the distribution."""
 MOST_POINTS = 1000
-"""Drawn one by one; more would be slow, and a blot."""
+"""The most answers that are drawn one by one; more would be slow and hard to read."""
 _LEAST_FOR_MEDIAN = 15
 
 _NAMES: dict[bool | None, str] = {
@@ -41,7 +41,7 @@ _NAMES: dict[bool | None, str] = {
     None: "no label",
 }
 _MEDIAN = "median"
-# By name; labels are told apart without their colours too.
+# Each is by name. Signs and patterns tell the labels apart even without colours.
 _COLOURS = dict(zip((*_NAMES.values(), _MEDIAN), (POINT, BAD, QUIET, INK), strict=True))
 _BARS = {**_COLOURS, "hallucinated": "url(#hatched)"}
 _INSIDES = {**dict.fromkeys(_COLOURS, "transparent"), "not hallucinated": POINT}
@@ -51,43 +51,43 @@ _SIGNS = {
     _MEDIAN: "M-1.5,0L1.5,0",
 }
 _DATES = {"hours": "%H:%M", "minutes": "%H:%M"}
-"""Instead of the hours of half a day."""
+"""The formats of times, with hours from 0 to 23 instead of Vega's 12-hour clock."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What there is to draw of one evaluator: answers with a score, in the order of time."""
+    """Hold what is drawn of one evaluator: its answers with a score, in the order of time."""
 
     values: Sequence[float]
     labels: Sequence[bool | None]
     times: Sequence[int]
-    """Milliseconds since 1970."""
+    """The times in milliseconds since 1970, UTC."""
 
     @property
     def labelled(self) -> tuple[list[float], list[bool]]:
-        """The scores of answers with a label, and those labels."""
+        """Return the scores of answers with a label, and those labels."""
         pairs = zip(self.values, self.labels, strict=True)
         known = [(value, label) for value, label in pairs if label is not None]
         return [value for value, _ in known], [label for _, label in known]
 
     @property
     def kinds(self) -> list[bool | None]:
-        """The labels that there are; none tells nothing apart."""
+        """Return the labels that occur, with None for answers without a label."""
         kinds = set(self.labels)
         return [kind for kind in _NAMES if kind in kinds]
 
 
 def distribution(scores: Scores, line: float, marked: float | None = None) -> Chart:
-    """How many answers have which score.
+    """Draw how many answers have which score.
 
     Args:
         scores: The scores.
-        line: The threshold that the slider stands at; the page's script moves it.
-        marked: A threshold that is marked besides.
+        line: The threshold at which the slider stands; the page's script moves it.
+        marked: Another threshold to mark.
     """
     values = np.asarray(scores.values, dtype=float)
     edges = _edges(values)
-    # A bin holds its lower edge, so that what passes at an edge stands to the right of it.
+    # A bin includes its lower edge, so that answers that pass at an edge stand to its right.
     bins = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
     counts = {
         kind: np.bincount(
@@ -127,7 +127,7 @@ def distribution(scores: Scores, line: float, marked: float | None = None) -> Ch
         layers.append({"name": "given", **_upright(marked, strokeDash=[2, 3])})
         word = {"text": "given", "baseline": "bottom", "color": INK, "fontSize": 12, "dy": -2}
         layers.append(layer("text", [{"x": drawable(marked)}], word, y={"value": 0}))
-    # Thresholds may be beside all bars.
+    # Thresholds may lie outside of all bars.
     shown = [*ends, drawable(line), *([] if marked is None else [drawable(marked)])]
     across = {"title": "score", "scale": {"domain": [min(shown), max(shown)], "nice": False}}
     up = {"title": "answers", "stack": "zero", "axis": {"tickMinStep": 1, "format": ",d"}}
@@ -141,7 +141,7 @@ def distribution(scores: Scores, line: float, marked: float | None = None) -> Ch
 
 
 def _told_apart(range_: Mapping[str, str], kinds: Sequence[str]) -> dict[str, Any]:
-    """An encoding of labels; all of a figure's make one legend."""
+    """Return an encoding of labels; all such encodings of a figure share one legend."""
     scale = {"domain": kinds, "range": [range_[kind] for kind in kinds]}
     return {"field": "kind", "type": "nominal", "scale": scale}
 
@@ -155,17 +155,17 @@ def _upright(at: float, **look: Any) -> Any:
 def _edges(values: Any) -> Any:
     low, high = float(values.min()), float(values.max())
     if low >= 0 and high <= 1:
-        # A score of 1, which many evaluators often give, has a bin of its own: as a threshold it
-        # stands to the left of those that pass it.
+        # A score of 1, which many evaluators often give, has a bin of its own. So a threshold of 1
+        # stands to the left of the answers that pass it.
         return np.arange(BINS + 1 + (high == 1)) / BINS
     if low == high:
         return np.asarray([low, min(low + max(abs(low) / 2, 0.5), sys.float_info.max)])
-    # By halves, since the range itself may be more than a number can hold.
+    # Computed with halves, since the range itself may overflow.
     return np.linspace(low / 2, high / 2, BINS + 1) * 2
 
 
 def over_time(scores: Scores) -> Chart:
-    """How scores change from answer to answer."""
+    """Draw how scores change from answer to answer."""
     values, count = np.asarray(scores.values, dtype=float), len(scores.values)
     dated = scores.times[0] != scores.times[-1]
     places: Sequence[int] = scores.times if dated else range(1, count + 1)
@@ -216,16 +216,16 @@ def over_time(scores: Scores) -> Chart:
 
 
 def _around(count: int) -> int:
-    """How many neighbours on either side a median is of; 0 of too few answers."""
+    """Return how many neighbours on either side a median takes in; 0 if there are few answers."""
     return 0 if count < _LEAST_FOR_MEDIAN else max(5, count // 40)
 
 
 def _median(values: Any, at: int, around: int) -> float:
-    return _middle(values[max(0, at - around) : at + around + 1])  # fewer at the ends
+    return _middle(values[max(0, at - around) : at + around + 1])  # there are fewer at the ends
 
 
 def _middle(values: Any) -> float:
-    return float(np.median(values / 2)) * 2  # the sum of two may be more than a number can hold
+    return float(np.median(values / 2)) * 2  # halves, since the sum of two may overflow
 
 
 def _when(time: int) -> str:

@@ -1,4 +1,4 @@
-"""What the page says of the log as a whole: how many runs, how good the answers, at what cost."""
+"""Describe the log as a whole: how many runs, how good the answers are, and what they cost."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def overview(
     prices: Prices | None,
     threshold: Threshold | None,
 ) -> dict[str, Any]:
-    """All that is not about single evaluators, by the names that the page's template has for it.
+    """Return what the page says beside single evaluators, by the names that its template uses.
 
     Args:
-        name: The log's.
-        totals: What the runs come to: all of the log, or the newest.
-        rows: The runs that are shown, without those that are damaged.
-        title: The page's; the log's name if None.
-        runs: How many the log has.
-        shown: How many of those that are summed up are shown, the newest.
-        damaged: Runs that are left out.
-        unknown: Labels of other runs.
-        prices: Of a million tokens in, and out.
-        threshold: One that is to be marked.
+        name: The log's name.
+        totals: The totals of all runs in the log, or of the newest ones.
+        rows: The runs that are shown, without damaged ones.
+        title: The title of the page; None for one with the log's name.
+        runs: The number of runs in the log.
+        shown: How many of the runs in `totals` are shown; they are the newest.
+        damaged: The runs that are left out.
+        unknown: The number of labels for runs that are not shown.
+        prices: The prices of a million input tokens, and of a million output tokens.
+        threshold: A threshold to mark.
     """
     file = one_line(name)
     notices = []
@@ -123,7 +123,7 @@ def _labelled(rows: Rows) -> str:
 
 
 def _counts(counts: Mapping[Any, int]) -> list[tuple[str, str, str, int]]:
-    """Kinds with their number and share, and the number to draw with."""
+    """Return each kind with its number and its share as texts, and the number to draw with."""
     total = sum(counts.values())
     return [
         (kind.replace("_", " "), f"{number:,}", percent(number / total), number)
@@ -132,7 +132,7 @@ def _counts(counts: Mapping[Any, int]) -> list[tuple[str, str, str, int]]:
 
 
 def _categories(totals: Totals) -> list[tuple[str, str, str]]:
-    """Categories of hallucinations with the answers that have them, the most frequent first."""
+    """Return the categories of hallucinations with their counts, the most frequent first."""
     return [
         (category_words(category), f"{number:,}", percent(number / totals.runs))
         for category, number in _most_common(totals.categories, Category)
@@ -140,7 +140,7 @@ def _categories(totals: Totals) -> list[tuple[str, str, str]]:
 
 
 def _failures(totals: Totals) -> list[tuple[str, str, str, str]]:
-    """Failures with their category and the answers that have them, the most frequent first."""
+    """Return the failures with their categories and counts, the most frequent first."""
     return [
         (
             failure_words(failure),
@@ -153,7 +153,7 @@ def _failures(totals: Totals) -> list[tuple[str, str, str, str]]:
 
 
 def _most_common(counts: Mapping[K, int], kinds: Iterable[K]) -> list[tuple[K, int]]:
-    """Those that occur; of equally frequent ones the first in the order of `kinds` is first."""
+    """Return the kinds that occur, the most frequent first, and ties in the order of `kinds`."""
     there = [(kind, counts[kind]) for kind in kinds if kind in counts]
     return sorted(there, key=lambda counted: -counted[1])
 
@@ -169,7 +169,7 @@ def _quality(group: Group) -> list[str]:
 
 
 def _choices(rows: Rows) -> dict[str, list[tuple[str, str]]]:
-    """What a column can be filtered by: the values that occur, in their order."""
+    """Return the values that each column can be filtered by: those that occur, in order."""
     findings = {finding for column in rows.evaluators.values() for finding in column.findings}
     labels = {True: ("yes", "hallucinated"), False: ("no", "not hallucinated"), None: ("-", "none")}
     columns: dict[str, tuple[Sequence[str], set[Any]]] = {

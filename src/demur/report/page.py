@@ -1,4 +1,4 @@
-"""The report: a log read once, and written as one page that needs nothing else."""
+"""Read a log once, and write it as one page that needs nothing else."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from demur.schema import Threshold
 from demur.views import record_html
 
 MOST = 10_000
-"""Runs that a report shows, unless it is told another number."""
+"""The most runs that a report shows, unless `last` gives another number."""
 _TOGETHER, _SIGNS = 50, 1_000_000
-"""So many runs, and about so many signs of their details, are packed together at most."""
+"""The most runs, and about the most characters of their details, that are packed together."""
 _COLUMNS = (
     ("score", "Score"),
     ("verdict", "Verdict"),
@@ -43,18 +43,18 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Written:
-    """What was written."""
+    """Describe the report that was written."""
 
     rows: int
-    """Runs that the report shows, each with its answers."""
+    """The number of runs that the report shows, each with its answers."""
     runs: int
-    """Runs in the log: of more than there was room for, the newest are shown."""
+    """The number of runs in the log. If there are too many, the newest are shown."""
     damaged: tuple[Damaged, ...]
-    """Runs that cannot be read, and were left out."""
+    """The runs that cannot be read, and were left out."""
     unknown: int
-    """Labels of runs that are not shown."""
+    """The number of labels for runs that are not shown."""
     bytes: int
-    """The size of the page."""
+    """The size of the page in bytes."""
 
 
 def write_report(
@@ -67,27 +67,31 @@ def write_report(
     prices: tuple[float, float] | None = None,
     threshold: Threshold | None = None,
 ) -> Written:
-    """Write what a log holds as one page for a browser: whole or not at all.
+    """Write a log as one page for a browser, completely or not at all.
 
-    The database sums up counts, verdicts, failures and cost: of all runs, or of the newest `last`.
-    Thresholds, charts and the list of answers are of the newest `MOST`, or `last`.
+    Counts, verdicts, failures and costs are those of all runs, or of the newest `last`. The
+    database sums them up. Thresholds, charts and the list of answers are those of the newest `MOST`
+    runs, or of the newest `last`.
 
-    The page needs no network, and runs no script but its own. A file that is there is replaced,
-    where `out` is a link the one that it leads to; like a log, it can be read by its owner only.
+    The page needs no network, and runs no script but its own. An existing file is replaced. If
+    `out` is a link, the file that it leads to is replaced. Like a log, the page can be read by its
+    owner only.
 
     Args:
-        log: The log.
-        out: The file.
-        title: The page's; the log's name if None.
-        labels: By the runs' ids, whether the first answer is hallucinated, see
+        log: The log to read.
+        out: The file to write.
+        title: The title of the page; None for one with the log's name.
+        labels: Whether the first answer of a run is hallucinated, by the run's id. See
             `demur.observe.log.answers.answered`.
-        last: The newest so many runs only, at least 1; `MOST` if None.
-        prices: Of a million tokens that models read, and of a million that they write, in any
-            currency; not negative.
-        threshold: One that was chosen for one of the evaluators, to be marked.
+        last: How many of the newest runs to report, at least 1. None: count all runs, and show the
+            newest `MOST`.
+        prices: The price of a million tokens that models read, and of a million that they write, in
+            any currency; at least 0.
+        threshold: A threshold that was chosen for one of the evaluators, to be marked.
 
     Raises:
-        ValueError: An argument is out of its range; `out` is the log itself, or no ordinary file.
+        ValueError: An argument is out of its range, or `out` is the log itself or not an ordinary
+            file.
         OSError: The file cannot be written.
         LogError: The log is damaged.
         MissingExtraError: Jinja or vl-convert is not installed.
@@ -103,8 +107,8 @@ def write_report(
         and os.path.samefile(log.path, out)
     ):
         raise ValueError(f"{out} is the log itself: name another file")
-    if out.exists() and not out.is_file():  # such as /dev/stdout, whose place would be taken
-        raise ValueError(f"{out} is no ordinary file: name one")
+    if out.exists() and not out.is_file():  # such as /dev/stdout, which would be replaced
+        raise ValueError(f"{out} is no ordinary file: name another file")
     place = Path(os.path.realpath(out))
     runs, most = len(log), MOST if last is None else last
     page_template = template("page.html")
@@ -134,7 +138,7 @@ def write_report(
 
 @dataclass(frozen=True)
 class _Read:
-    """What was read of the log, besides the details."""
+    """Hold what was read of the log, beside the details."""
 
     rows: Rows
     damaged: list[Damaged]
@@ -142,7 +146,7 @@ class _Read:
 
 
 def _read(log: Log, path: Path, labels: Mapping[str, bool], most: int) -> _Read:
-    """Read the newest runs, and write their details to a file, some of them on a line."""
+    """Read the newest runs, and write their details to a file, those of several runs on a line."""
     rows = Rows()
     damaged = [*log.damaged]
     first = 0
@@ -164,7 +168,7 @@ def _read(log: Log, path: Path, labels: Mapping[str, bool], most: int) -> _Read:
 
 
 def _of_evaluators(rows: Rows, threshold: Threshold | None) -> dict[str, Any]:
-    """What the template shows of each evaluator and of each run, by its names."""
+    """Return what the template shows of evaluators and runs, by the names that it uses."""
     evaluators = [
         evaluator_section(
             evaluator,
@@ -181,7 +185,7 @@ def _markup(line: bytes) -> Markup:
 
 
 def _put(page: Path, parts: Iterable[str]) -> int:
-    """Write the page; how many bytes it has."""
+    """Write the page, and return its size in bytes."""
     with open(page, "xb", opener=private.opened) as out:
         for part in parts:
             out.write(replace_surrogates(part).encode())
@@ -191,7 +195,7 @@ def _put(page: Path, parts: Iterable[str]) -> int:
 
 
 def _static() -> dict[str, Any]:
-    """The page's style and script, and the policy that lets no other script run."""
+    """Return the page's style and script, and the policy that lets no other script run."""
     files = resources.files("demur.report") / "templates"
     code = (files / "page.js").read_text(encoding="utf-8")
     return {

@@ -1,4 +1,4 @@
-"""A log read once: what the page's table and figures need of each run."""
+"""Collect what the page's table and figures need of each run."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ from demur.schema import Finding
 
 @dataclass
 class Column:
-    """What one evaluator says of the first answers, run by run."""
+    """Hold what one evaluator says about the first answers, run by run."""
 
     name: str
     findings: list[Finding | None]
-    """None where it did not judge the answer."""
+    """The findings; None if the evaluator did not judge the answer."""
     scores: list[float | None]
     fingerprints: Counter[tuple[tuple[str, str], ...]] = field(default_factory=Counter)
-    """How many of the scores depend on what, see `Evaluation.fingerprints`."""
+    """How many of the scores have which fingerprints, see `Evaluation.fingerprints`."""
     in_parts: int = 0
     """How many of the scores are the lowest of several, see `Judged.parts`."""
     namesakes: bool = False
-    """Whether evaluators of this name judged the same answers."""
+    """Whether several evaluators of this name judged the same answers."""
 
     @property
     def scored(self) -> list[int]:
-        """The runs with a score."""
+        """Return the indices of the runs with a score."""
         return [at for at, score in enumerate(self.scores) if score is not None]
 
     @property
     def silent(self) -> list[int]:
-        """The runs of which it found nothing to check."""
+        """Return the indices of the runs in which the evaluator found nothing to check."""
         return [at for at, finding in enumerate(self.findings) if finding == "nothing_to_check"]
 
 
 @dataclass
 class Rows:
-    """The runs, oldest first, in columns."""
+    """Hold the runs in columns, the oldest first."""
 
     ids: list[str] = field(default_factory=list)
     times: list[int] = field(default_factory=list)
-    """Milliseconds since 1970, UTC."""
+    """The times in milliseconds since 1970, UTC."""
     names: list[str | None] = field(default_factory=list)
     models: list[str | None] = field(default_factory=list)
     questions: list[str | None] = field(default_factory=list)
     answers: list[str] = field(default_factory=list)
-    """The first ones, as `verdicts` are."""
+    """The first answers, to which `verdicts` belong, too."""
     verdicts: list[str] = field(default_factory=list)
     outcomes: list[str | None] = field(default_factory=list)
     attempts: list[int] = field(default_factory=list)
     labels: list[bool | None] = field(default_factory=list)
-    """Whether the first answer is hallucinated."""
+    """Whether the first answer is hallucinated; None without a label."""
     evaluators: dict[str, Column] = field(default_factory=dict)
 
     def add(self, answer: LoggedAnswer) -> None:
-        """Take in the next run."""
+        """Add the next run."""
         record, first = answer.record, answer.record.attempts[0]
         before = len(self.ids)
         self.ids.append(record.id)
@@ -87,7 +87,7 @@ class Rows:
         return column
 
     def as_json(self) -> dict[str, Any]:
-        """As the page's script reads it."""
+        """Return the columns as the page's script reads them."""
         columns = self.evaluators.values()
         return {
             "id": self.ids,
@@ -110,7 +110,7 @@ def _shown(text: str | None) -> str | None:
 
 
 def chunks(values: Iterator[str], most: int, signs: int) -> Iterator[Sequence[str]]:
-    """The values in lists of at most so many, which end where they have so many signs."""
+    """Yield the values in lists of at most `most`, each of which ends at `signs` characters."""
     some: list[str] = []
     for value in values:
         some.append(value)

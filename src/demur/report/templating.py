@@ -1,4 +1,4 @@
-"""The pages' templates, in which every value is escaped and made harmless."""
+"""Load the templates of the pages, which escape every value and make it harmless."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from demur.views import stylesheet
 
 
 def template(name: str) -> Any:
-    """A template of this package, as Jinja has it.
+    """Return a template of this package as a Jinja template.
 
     Raises:
         MissingExtraError: Jinja is not installed.
@@ -35,11 +35,11 @@ def template(name: str) -> Any:
 
 
 def page_style() -> Markup:
-    """The style of all pages."""
+    """Return the style of all pages."""
     own = resources.files("demur.report") / "templates" / "page.css"
     return Markup(stylesheet() + own.read_text(encoding="utf-8"))
 
 
 def _shown(value: Any) -> Any:
-    """What the template writes; it is escaped after that, unless it was made here."""
+    """Return a value as the template writes it, which then escapes all but `Markup`."""
     return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -1,4 +1,4 @@
-"""What the page says of one evaluator: its figures, and what each threshold would let pass."""
+"""Describe one evaluator: its figures, and what each threshold would let pass."""
 
 from __future__ import annotations
 
@@ -27,52 +27,52 @@ from demur.report.words import guarantee, percent, plural, rounded_down
 from demur.schema import ABSTAIN, Evaluation, Finding, OnAbstain, Threshold
 
 FEW = 10
-"""Answers with either label, below which curves say little."""
+"""The number of answers with each label below which curves say little."""
 
 
 @dataclass(frozen=True)
 class Slider:
-    """The thresholds to choose from."""
+    """Hold the thresholds to choose from."""
 
     points: Mapping[str, Any]
-    """As JSON values, point by point."""
+    """The thresholds and their figures, as columns of JSON values."""
     start: int
-    """The point at which it stands first."""
+    """The index of the point at which the slider stands at first."""
     note: str
-    """Why it stands there."""
+    """Why the slider stands there."""
     labelled: bool
-    """Whether there are labels to tell precision and recall by."""
+    """Whether there are labels, from which precision and recall are computed."""
 
     @property
     def last(self) -> int:
-        """The last point."""
+        """Return the index of the last point."""
         return len(self.points["thresholds"]) - 1
 
 
 @dataclass(frozen=True)
 class EvaluatorSection:
-    """One evaluator, as the page shows it."""
+    """Describe one evaluator as the page shows it."""
 
     name: str
     notices: tuple[str, ...]
     differences: tuple[str, ...]
-    """What else its scores depend on, where they depend on different things."""
+    """How the scores differ in the models and prompts that they depend on."""
     given: str | None
-    """The threshold that was given for it, ..."""
+    """The threshold that was given for the evaluator."""
     guarantee: str | None
-    """... and what that promises."""
+    """What the given threshold promises."""
     slider: Slider | None
-    """None without scores."""
+    """The slider; None if there are no scores."""
     charts: tuple[Chart, ...]
 
 
 def evaluator_section(column: Column, rows: Rows, threshold: Threshold | None) -> EvaluatorSection:
-    """What there is to say of one evaluator.
+    """Return what the page says about one evaluator.
 
     Args:
-        column: What it says of the runs.
+        column: The evaluator's findings and scores.
         rows: The runs.
-        threshold: One that was chosen for it, to be marked.
+        threshold: A threshold that was chosen for the evaluator, to be marked.
     """
     at = column.scored
     values = [score for score in column.scores if score is not None]
@@ -111,7 +111,7 @@ def evaluator_section(column: Column, rows: Rows, threshold: Threshold | None) -
         notices.append(_silent(len(column.silent), judged.on_abstain))
     try:
         slider, points = _slider(judged, threshold)
-    except CalibrationError as error:  # the largest of all numbers, which no threshold is above
+    except CalibrationError as error:  # a score is the largest float: no threshold is above it
         notices.append(f"No threshold can be looked for: {error}.")
         return EvaluatorSection(column.name, tuple(notices), tuple(differs), None, None, None, ())
     marked = None if threshold is None else threshold.value
@@ -135,17 +135,17 @@ def evaluator_section(column: Column, rows: Rows, threshold: Threshold | None) -
 
 @dataclass(frozen=True)
 class _Judged:
-    """The answers that a threshold lets pass or not."""
+    """Hold the answers that a threshold lets pass or not."""
 
     evaluations: Sequence[Evaluation]
-    """With a score, or with nothing to check."""
+    """The evaluations with a score or with nothing to check."""
     findings: Sequence[Finding | None]
     labels: Sequence[bool | None]
     on_abstain: OnAbstain
 
     @property
     def labelled(self) -> tuple[list[Evaluation], list[bool]]:
-        """Those with a label, and those labels."""
+        """Return the evaluations with a label, and those labels."""
         pairs = zip(self.evaluations, self.labels, strict=True)
         known = [(evaluation, label) for evaluation, label in pairs if label is not None]
         return [evaluation for evaluation, _ in known], [label for _, label in known]
@@ -177,7 +177,7 @@ def _silent(count: int, on_abstain: OnAbstain) -> str:
 
 
 def _objections(threshold: Threshold, column: Column) -> list[str]:
-    """What speaks against the threshold that was given."""
+    """Return what speaks against the given threshold, in sentences."""
     own = tuple(sorted(threshold.fingerprints.items()))
     others = sum(
         number for fingerprint, number in column.fingerprints.items() if fingerprint != own
@@ -198,7 +198,7 @@ def _objections(threshold: Threshold, column: Column) -> list[str]:
 
 @dataclass(frozen=True)
 class _Point:
-    """A threshold, among all answers with a score, and among those with a label."""
+    """Hold what a threshold does among all answers, and among those with a label."""
 
     every: Operating
     labelled: Operating | None
@@ -209,7 +209,7 @@ def _slider(judged: _Judged, threshold: Threshold | None) -> tuple[Slider, list[
     known, labels = judged.labelled
     points = [_Point(point, None) for point in every]
     if any(evaluation.score is not None for evaluation in known):
-        # The same thresholds, or fewer.
+        # These are the same thresholds, or fewer.
         some = operating_points(known, labels, on_abstain=judged.on_abstain)
         thresholds = [point.threshold for point in some]
         beside = [min(bisect_left(thresholds, point.threshold), len(some) - 1) for point in every]
@@ -234,7 +234,7 @@ def _slider(judged: _Judged, threshold: Threshold | None) -> tuple[Slider, list[
 
 
 def _start(judged: _Judged, threshold: Threshold | None) -> tuple[float, str]:
-    """Where the slider stands first, and why."""
+    """Return the threshold at which the slider stands at first, and why."""
     if threshold is not None:
         return threshold.value, "The slider begins at the threshold that was given."
     pairs = [*zip(judged.evaluations, judged.findings, strict=True)]
@@ -273,7 +273,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _numbers(points: Sequence[_Point], shown: Sequence[str]) -> Chart:
-    """What the slider says, as a table."""
+    """Return what the slider shows, as a table."""
     step = max(1, -(-len(points) // MOST_ROWS))
     pairs = [*zip(points, shown, strict=True)]
     chosen = [*pairs[:-1:step], pairs[-1]]

@@ -1,4 +1,4 @@
-"""Numbers in words, as the page's tables and sentences have them."""
+"""Write numbers as texts for the page's tables and sentences."""
 
 from __future__ import annotations
 
@@ -10,32 +10,33 @@ from demur._share import Share
 from demur.schema import Threshold
 
 _DIGITS = 3
-"""Of a threshold, at least."""
+"""The least number of digits of a threshold."""
 
 
 def percent(value: float | None, digits: int = 1) -> str:
-    """A share of one, in percent."""
+    """Return a share from 0 to 1 as a percentage, or a dash for None."""
     return "–" if value is None else f"{value:.{digits}%}".replace("%", " %")
 
 
 def interval(share: Share) -> str:
-    """The interval of 95 % around a share."""
+    """Return the 95 % interval of a share as a text, or a dash if there is none."""
     bounds = share.interval
     return "–" if bounds is None else f"{bounds[0]:.1%} to {bounds[1]:.1%}".replace("%", " %")
 
 
 def score(value: float) -> str:
-    """A score, in as many digits as one reads."""
+    """Return a score in as many digits as are useful to a reader."""
     if value and not 1e-3 <= abs(value) < 1e5:
         return f"{value:.2e}"
     return f"{value:.3f}".rstrip("0").rstrip(".") if value else "0"
 
 
 def thresholds(values: Sequence[float]) -> Iterator[str]:
-    """Thresholds in few digits, each of which lets the same answers pass as the threshold itself.
+    """Yield thresholds in few digits, each of which passes the same answers as the exact threshold.
 
-    Who copies 0.667 for two thirds would fail the answers that have just this score: so they are
-    rounded down, not below the one before. The last one, which lets none pass, is rounded up.
+    If 0.667 stood for two thirds, answers with exactly this score would fail. So thresholds are
+    rounded down, but stay above the one before. The last one, which lets no answer pass, is rounded
+    up.
 
     Args:
         values: The thresholds that make a difference, the lowest first.
@@ -48,7 +49,7 @@ def thresholds(values: Sequence[float]) -> Iterator[str]:
 
 
 def rounded_down(value: float, above: float = -math.inf, digits: int = _DIGITS) -> str:
-    """A score in so many digits, or as many as it takes for it to be above another one."""
+    """Return a score rounded down to `digits` digits, or to more if it must stay above `above`."""
     for precision in range(digits, 18):
         shorter = float(Context(precision, ROUND_FLOOR).create_decimal(repr(value)))
         if above < shorter <= value:
@@ -61,12 +62,12 @@ def _plain(value: float) -> str:
 
 
 def plural(number: int, singular: str, many: str | None = None) -> str:
-    """So many of something."""
+    """Return a number with its noun, in the singular or the plural."""
     return f"{number:,} {singular if number == 1 else many or singular + 's'}"
 
 
 def guarantee(threshold: Threshold) -> str:
-    """What a threshold promises, and how it came about."""
+    """Return what a threshold promises, and how it was chosen."""
     sample = plural(threshold.samples, "answer")
     if threshold.hallucinated is not None:
         sample += f", {threshold.hallucinated:,} of them hallucinated"

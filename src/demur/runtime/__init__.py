@@ -1,11 +1,18 @@
-"""Running calls: the one place through which every request to a model goes.
+"""Make every request to a model, and drive the work that asks for these requests.
 
-Work is written once, as a generator that yields effects (`Steps`), and driven by `drive` in threads
-or by `adrive` in the event loop; `Stepwise` is a Runnable around one. What the room promises to the
-others: no request is made but here; each has its tries, its time limit and its slot (`CallPolicy`),
-identical ones in flight are asked once, a call that failed comes back as an `Outcome` with text and
-class or is raised by `ask`, and is never a label, cancelling leaves nothing behind, a guarded
-call's budget is kept (`Scope`), and both drivers do the same in the same order.
+Work is written once, as a generator that yields effects (`Steps`). `drive` runs it in threads, and
+`adrive` runs it in the event loop. `Stepwise` is a Runnable around such a generator.
+
+This room promises to the others:
+
+- No request to a model is made anywhere else.
+- Each request has its retries, its time limit and its slot (`CallPolicy`).
+- Identical requests in flight are sent once.
+- A failed call comes back as an `Outcome` with the text and the class of its error, or `ask` raises
+  it. It never becomes a label.
+- Cancelling leaves nothing behind.
+- The budget of a guarded call is kept (`Scope`).
+- Both drivers do the same steps in the same order.
 """
 
 from demur.runtime.calls import (

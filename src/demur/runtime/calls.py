@@ -1,4 +1,4 @@
-"""The kinds of calls: requests to chat models, to Runnables, and work of this process."""
+"""Define the kinds of calls: to chat models, to Runnables, and to blocking work of this process."""
 
 from __future__ import annotations
 
@@ -31,35 +31,38 @@ Input = TypeVar("Input")
 T_co = TypeVar("T_co", covariant=True)
 
 NO_STREAM = "nostream"
-"""On a run whose tokens nobody is to see: langgraph leaves them out of `stream_mode="messages"`."""
+"""The tag of a run whose tokens must not reach a client.
+
+LangGraph leaves them out of `stream_mode="messages"`.
+"""
 JUDGE = "demur:judge"
-"""On every run that judges."""
+"""The tag of every run that judges an answer."""
 
 
 class Call(Protocol[T_co]):
-    """Something to wait for, in a thread or in a task, of which a value comes."""
+    """Represent a request or a piece of work that a driver waits for, in a thread or in a task."""
 
     @property
     def stage(self) -> str:
-        """What the call is for: its usage is accounted under this name."""
+        """Return the name of the stage under which the call's usage is accounted."""
         ...
 
     def at_once(self, policy: CallPolicy | None) -> int:
-        """How many of such calls may be under way at a time."""
+        """Return how many of these calls may be under way at the same time."""
         ...
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T_co]:
-        """Make the call. A failure is an outcome, never an exception."""
+        """Make the call in this thread, and return its outcome, even if it fails."""
         ...
 
     async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T_co]:
-        """As `run`, natively asynchronous."""
+        """Make the call in the running loop, and return its outcome, even if it fails."""
         ...
 
 
 @dataclass(frozen=True)
 class ChatCall:
-    """One prompt to one chat model."""
+    """Send one prompt to one chat model."""
 
     model: BaseChatModel
     messages: Sequence[BaseMessage]
@@ -67,11 +70,14 @@ class ChatCall:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Further arguments of the model's `invoke`, such as `max_tokens`."""
     sample: int | None = None
-    """None: the request is deterministic, and identical ones in flight are sent once. A number: one
-    of several samples; never merged, and cached apart from the others."""
+    """The number of the sample, from 0, if the same prompt is sent several times.
+
+    Samples are never merged with identical requests, and each is cached apart from the others.
+    None: the request is deterministic, and identical requests in flight are sent once.
+    """
 
     def at_once(self, policy: CallPolicy | None) -> int:
-        """As many as the policy allows."""
+        """Return the `max_concurrency` of the policy for this model."""
         return policy_for(self.model, policy).max_concurrency
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[Reply]:
@@ -145,7 +151,7 @@ class ChatCall:
             await asyncio.sleep(tries.wait())
 
     def _hedged_after(self, policy: CallPolicy) -> float | None:
-        """When the request is made a second time; None: never."""
+        """Return after how many seconds the request is made a second time; None means never."""
         if policy.hedge_after is None or self.sample is not None or is_local(self.model):
             return None
         hedges_of(self.model).earn()
@@ -153,7 +159,7 @@ class ChatCall:
 
     @contextmanager
     def _second(self, tries: Tries, slot: Slots) -> Iterator[bool]:
-        """What the second request holds: a slot that is free, if it may be made at all."""
+        """Take a free slot for a second request, and yield whether the request may be made."""
         has_slot = slot.acquire(timeout=0)
         try:
             yield has_slot and hedges_of(self.model).take() and tries.hedge()
@@ -171,7 +177,8 @@ class ChatCall:
                 slot.release()
 
     def _key(self, policy: CallPolicy) -> Hashable:
-        # With policy and budget: who is patient, or can pay, must not get another's failure.
+        # The key holds policy and budget: a caller with more time or budget must not get the
+        # failure of a caller with less.
         scope = current_scope()
         prompt = tuple((message.type, str(message.content)) for message in self.messages)
         return (
@@ -184,7 +191,10 @@ class ChatCall:
         )
 
     def _tokens(self) -> tuple[int, bool]:
-        """What the call may cost, as far as it is known before it is made; whether by estimate."""
+        """Return the most tokens that the call may cost, and whether they are estimated.
+
+        The tokens are 0 if no budget limits them.
+        """
         account = current_account()
         if account is None or not account.counts_tokens:
             return 0, False
@@ -195,8 +205,8 @@ class ChatCall:
     def _prompt(self) -> list[BaseMessage]:
         messages = list(self.messages)
         if self.sample:
-            # LangChain's cache keys hold the whole message, and no provider is sent this field: so
-            # every sample has an entry of its own in any cache. The first one has the plain key.
+            # LangChain's cache keys hold the whole message, and no provider receives this field.
+            # So each sample has its own entry in any cache. Sample 0 keeps the plain key.
             messages[-1] = messages[-1].model_copy(
                 update={"response_metadata": {"sample": self.sample}}
             )
@@ -205,18 +215,18 @@ class ChatCall:
 
 @dataclass(frozen=True)
 class RunnableCall(Generic[Input, T]):
-    """One call of a Runnable, such as a retriever."""
+    """Call a Runnable once, such as a retriever."""
 
     runnable: Runnable[Input, T]
     input: Input
     stage: str
     raises: Callable[[Exception], bool] = lambda error: False
-    """Whether an exception is raised to whoever drives, and is no outcome of the call."""
+    """A function that says whether an exception is raised to the driver and not an outcome."""
     beyond: float = 0.0
-    """Seconds that it may take beyond what its scope has left, at least 0."""
+    """The seconds that the call may take beyond what its scope has left, at least 0."""
 
     def at_once(self, policy: CallPolicy | None) -> int:
-        """As many as the policy allows for a model."""
+        """Return the `max_concurrency` of the policy, or of the default policy."""
         return (policy or CallPolicy()).max_concurrency
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T]:
@@ -246,17 +256,17 @@ class RunnableCall(Generic[Input, T]):
 
 @dataclass(frozen=True)
 class LocalCall(Generic[T]):
-    """Work of this process that would hold up an event loop."""
+    """Do work in this process that would block an event loop."""
 
     work: Callable[[], T]
     stage: str
 
     def at_once(self, policy: CallPolicy | None) -> int:
-        """As many as the policy allows for a model."""
+        """Return the `max_concurrency` of the policy, or of the default policy."""
         return (policy or CallPolicy()).max_concurrency
 
     def run(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T]:
-        """Do it in this thread."""
+        """Do the work in this thread."""
         started = time.monotonic()
         try:
             value = in_time(self.work, GRACE)
@@ -265,11 +275,11 @@ class LocalCall(Generic[T]):
         return Outcome(value, usage=_elapsed(started))
 
     async def arun(self, config: RunnableConfig, policy: CallPolicy | None) -> Outcome[T]:
-        """Do it in a thread of the loop's."""
+        """Do the work in a thread of the loop's executor."""
         started = time.monotonic()
         try:
             return await ain_time(partial(asyncio.to_thread, self.run, config, policy), GRACE)
-        except TimeoutError as error:  # of threads there was none free
+        except TimeoutError as error:  # no thread was free in time
             return Outcome.failed(error, time.monotonic() - started)
 
 
@@ -279,7 +289,7 @@ def _config(config: RunnableConfig, stage: str) -> RunnableConfig:
 
 
 def _joined(outcome: Outcome[T]) -> Outcome[T]:
-    """The outcome for a request that another, identical one answered: counted once, there."""
+    """Return the outcome of a request that an identical one answered, which counts the usage."""
     return replace(outcome, usage=Usage(cached=1) if outcome.error is None else Usage())
 
 

@@ -1,7 +1,7 @@
-"""How many tokens a prompt has: by the model's own tokenizer where one is at hand, else estimated.
+"""Count the tokens of a prompt with the model's own tokenizer, or estimate them.
 
-Nothing is fetched and nothing is waited for. LangChain's default counts by GPT-2, whatever the
-model, and would download it; OpenAI's tokenizer would download its tables at its first use.
+Nothing is downloaded, and no request is made. LangChain's default counts with GPT-2's tokenizer for
+every model, and would download it. OpenAI's tokenizer would download its tables at its first use.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ _TABLES = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 
 
 def prompt_tokens(model: BaseChatModel, messages: Iterable[BaseMessage]) -> tuple[int, bool]:
-    """The tokens of a prompt's texts, and whether they are estimated."""
+    """Return the number of tokens in a prompt's texts, and whether it is an estimate."""
     texts = [str(message.content) for message in messages]
     if (count := _tokenizer(model)) is not None:
-        with suppress(Exception):  # a tokenizer that fails counts for none
+        with suppress(Exception):  # if the tokenizer fails, the tokens are estimated
             return sum(map(count, texts)), False
     return sum(map(count_tokens, texts)), True
 
 
 def _tokenizer(model: BaseChatModel) -> Callable[[str], int] | None:
-    """The model's own count, if it has one that asks nobody.
+    """Return the model's own token counter if it needs no request, else None.
 
-    A class's own `get_num_tokens` is not one: Google's is a request to its service, and Bedrock's
-    passes on to LangChain's default.
+    A class's own `get_num_tokens` does not qualify: Google's sends a request to its service, and
+    Bedrock's calls LangChain's default.
     """
     if (token_ids := model.custom_get_token_ids) is not None:
         return lambda text: len(token_ids(text))
     if is_local(model) or not hasattr(model, "tiktoken_model_name"):
-        return None  # the local model's count is a request to its server
+        return None  # counting with the local model is a request to its server
     name = model.tiktoken_model_name or getattr(model, "model_name", "")
     return model.get_num_tokens if _has_tables(str(name)) else None
 
 
 def _has_tables(name: str) -> bool:
-    """Whether tiktoken knows the model, and has its tables in this process or on this machine."""
+    """Return whether tiktoken knows the model and has its tables in memory or on this machine."""
     try:
         import tiktoken
         from tiktoken.registry import ENCODINGS
@@ -59,4 +59,4 @@ def _has_tables(name: str) -> bool:
     default = os.path.join(tempfile.gettempdir(), "data-gym-cache")
     folder = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR", default))
     file = Path(folder, hashlib.sha1(_TABLES.format(encoding).encode()).hexdigest())
-    return folder != "" and file.is_file()  # named as "", tiktoken keeps nothing
+    return folder != "" and file.is_file()  # if the variable is "", tiktoken keeps nothing

@@ -1,6 +1,7 @@
-"""A request that is made a second time when no reply has come for a while: the first one counts.
+"""Make a request a second time if no reply has come for a while, and take the first reply.
 
-The other is not waited for. In an event loop it is cancelled; in threads it is left to its client.
+The other request is not waited for. In an event loop it is cancelled. In threads it is left to its
+client.
 """
 
 from __future__ import annotations
@@ -27,20 +28,22 @@ def hedged(
     after: float,
     second: Callable[[], AbstractContextManager[bool]],
 ) -> T:
-    """Make a blocking call, and the same once more if it has not ended after a while.
+    """Make a blocking call, and make it once more if it has not ended after `after` seconds.
 
     Args:
         call: The request.
-        timeout: Seconds for both together.
-        after: Seconds until the second is made.
-        second: What the second holds while it is under way; it says whether it may be made.
+        timeout: The seconds after which both requests are given up.
+        after: The seconds until the second request is made.
+        second: Returns a context manager that is held while the second request is under way. It
+            yields whether that request may be made.
 
     Returns:
-        What came first. An error counts only if both end with one.
+        The first result. Once the second request is made, an error counts only if both requests
+        end with one.
 
     Raises:
-        concurrent.futures.TimeoutError: Neither ended in time.
-        Exception: As the last of them raises.
+        concurrent.futures.TimeoutError: Neither request ended within `timeout` seconds.
+        Exception: The error of the request that ended last.
     """
     ready: SimpleQueue[Future[T]] = SimpleQueue()
     until = time.monotonic() + timeout
@@ -82,11 +85,11 @@ async def ahedged(
     after: float,
     second: Callable[[], AbstractAsyncContextManager[bool]],
 ) -> T:
-    """As `hedged`, in the running loop. Neither is left when it returns.
+    """Do the same as `hedged` in the running loop, and leave no request under way.
 
     Raises:
-        asyncio.TimeoutError: Neither ended in time.
-        Exception: As the last of them raises.
+        asyncio.TimeoutError: Neither request ended within `timeout` seconds.
+        Exception: The error of the request that ended last.
     """
     until = time.monotonic() + timeout
     under_way: set[asyncio.Future[T]] = set()
@@ -113,7 +116,7 @@ async def ahedged(
 
 
 async def _first(under_way: set[asyncio.Future[T]], until: float) -> T:
-    """What ends first without an error, or last with one; those that have ended are taken out."""
+    """Return the first result or raise the last error, and remove ended tasks from `under_way`."""
     while True:
         left = max(0.0, until - time.monotonic())
         done, _ = await asyncio.wait(under_way, timeout=left, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""What is done otherwise with a model that runs in this process."""
+"""Recognise a model that runs in this process, and bound its replies."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from langchain_core.language_models import BaseChatModel
 
 
 def is_local(model: BaseChatModel) -> bool:
-    """Whether the model runs in this process."""
-    # By its type's name, since importing the class would import langchain-openai.
+    """Return whether the model runs in this process."""
+    # Compared by the name of its type: importing the class would import langchain-openai.
     return model._llm_type == "demur-local"
 
 
 def bounded(model: BaseChatModel, most: int) -> dict[str, Any]:
-    """Options of a call that keep a small local model from running on."""
+    """Return call options that keep a small local model from generating without end.
+
+    For other models there are none.
+    """
     return {"max_tokens": most} if is_local(model) else {}

@@ -1,4 +1,4 @@
-"""Work that knows no time limit, waited for no longer than its scope has time left."""
+"""Wait for work that has no time limit of its own only while its scope has time left."""
 
 from __future__ import annotations
 
@@ -15,20 +15,24 @@ from demur.runtime.scope import remaining_seconds
 T = TypeVar("T")
 
 GRACE = 0.25
-"""Seconds that work may take beyond its limit, to put together or write down what it has. Local
-work gets them once. The evaluator around it gets them twice, and so can still tell what it found
-and what it spent."""
+"""The seconds that work may take beyond its limit, to finish or to save its result.
+
+Local work gets them once. The evaluator around it gets them twice, so it can still report what it
+found and what it spent.
+"""
 
 
 def in_time(call: Callable[[], T], beyond: float = 0.0) -> T:
-    """Make a blocking call; in this thread, where nothing limits its time.
+    """Make a blocking call, and wait for it no longer than the scope allows.
+
+    The call is made in this thread if nothing limits its time.
 
     Args:
-        call: It is left to its thread when it takes too long.
-        beyond: Seconds beyond what the scope has left.
+        call: The work. If it takes too long, it is left running in its thread.
+        beyond: The seconds that it may take beyond what the scope has left.
 
     Raises:
-        TimeoutError: It takes longer.
+        TimeoutError: The call takes longer.
     """
     left = remaining_seconds()
     if left is None:
@@ -39,12 +43,15 @@ def in_time(call: Callable[[], T], beyond: float = 0.0) -> T:
         return future.result(left + beyond)
     except FutureTimeout:
         if future.done():
-            return future.result()  # it is the call's own, or just in time
+            return future.result()  # the call raised the timeout itself, or ended just in time
         raise TimeoutError(_late(left + beyond)) from None
 
 
 async def ain_time(call: Callable[[], Awaitable[T]], beyond: float = 0.0) -> T:
-    """As `in_time`, in the running loop. A task that does not end when it is cancelled is left."""
+    """Do the same as `in_time` in the running loop.
+
+    A task that does not end when it is cancelled is left running.
+    """
     left = remaining_seconds()
     if left is None:
         return await call()
@@ -62,7 +69,7 @@ async def ain_time(call: Callable[[], Awaitable[T]], beyond: float = 0.0) -> T:
 
 
 def hear(task: asyncio.Future[T]) -> None:
-    """Ask for an error that nobody waits for any more, lest asyncio log it."""
+    """Retrieve the error of a task that nobody waits for, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
 

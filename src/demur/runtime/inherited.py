@@ -1,8 +1,8 @@
-"""Which models were called before this process was forked: those are not called here.
+"""Refuse to call models that were called before this process was forked.
 
-Their clients keep connections open. Two processes that have one in common read each other's
-replies, and a judge's label would be of another answer. Clients are shared by models of a class
-(langchain-openai keeps them by endpoint), so a model that is made anew is in no better case.
+Their clients keep connections open. Two processes that share a connection read each other's
+replies, so a judge's label could belong to another answer. Models of a class share clients
+(langchain-openai keeps them by endpoint). So a new model of the same class is refused, too.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ _inherited: set[type[BaseChatModel]] = set()
 
 
 def refusal(model: BaseChatModel) -> str | None:
-    """Why a model must not be called in this process, or None; it then counts as called."""
+    """Return why a model must not be called in this process, or None if it may be.
+
+    Its class counts as called from now on.
+    """
     if is_local(model):
-        return None  # it keeps no connections, and a process that was forked starts its own server
+        return None  # it keeps no connections, and a forked process starts a server of its own
     kind = type(model)
     _called.add(kind)
     if kind not in _inherited:

@@ -1,4 +1,4 @@
-"""Shared limits on model calls: slots per model, and one call for identical requests in flight."""
+"""Limit model calls: by slots for each model, and by one call for identical requests in flight."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ T = TypeVar("T")
 
 
 class PerModel(Generic[T]):
-    """Values kept for each model object while it lives. Chat models are not hashable."""
+    """Hold values for each model object while it lives, since chat models are not hashable."""
 
     def __init__(self) -> None:
         self._values: dict[tuple[int, Hashable], tuple[weakref.ref[BaseChatModel], T]] = {}
         self._lock = lock()
 
     def get(self, model: BaseChatModel, key: Hashable) -> T | None:
-        """The value kept for `model` under `key`, or None."""
+        """Return the value kept for `model` under `key`, or None."""
         kept = self._values.get((id(model), key))
         return None if kept is None else kept[1]
 
     def setdefault(self, model: BaseChatModel, key: Hashable, make: Callable[[], T]) -> T:
-        """The value kept for `model` under `key`, made first if there is none."""
+        """Return the value kept for `model` under `key`, which is made first if there is none."""
         at = (id(model), key)
         with self._lock:
             if at not in self._values:
-                # The callback runs before the id can be given to another object. It is kept here,
-                # not with the model, so that it goes with the values.
+                # The callback runs before the id can be given to another object. The reference is
+                # kept here, not with the model, so that it is dropped together with the values.
                 gone = weakref.ref(model, lambda _: self._values.pop(at, None))
                 self._values[at] = (gone, make())
             return self._values[at][1]
 
     def clear(self) -> None:
-        """Keep nothing any longer."""
+        """Remove all values."""
         self._values.clear()
 
 
@@ -55,7 +55,7 @@ class _Flight:
 
 @dataclass(frozen=True)
 class _Loop:
-    """What is shared by the tasks of one event loop."""
+    """Hold what the tasks of one event loop share."""
 
     slots: PerModel[asyncio.Semaphore] = field(default_factory=PerModel)
     flights: dict[Hashable, _Flight] = field(default_factory=dict)
@@ -65,9 +65,9 @@ _loops: dict[asyncio.AbstractEventLoop, _Loop] = {}
 
 
 def _running_loop() -> _Loop:
-    """What the running loop's tasks share; what loops shared that have ended goes.
+    """Return what the running loop's tasks share, and drop what closed loops have left.
 
-    It would not go by itself: a semaphore that was waited for keeps its loop.
+    That would not be freed by itself: a semaphore that was waited for keeps its loop alive.
     """
     running = asyncio.get_running_loop()
     if running not in _loops:
@@ -81,19 +81,22 @@ _thread_slots: PerModel[threading.BoundedSemaphore] = PerModel()
 
 
 class Slots(Protocol):
-    """Of which each call in a thread takes one."""
+    """Represent slots, of which each call in a thread takes one while it runs."""
 
     def acquire(self, *, timeout: float | None) -> bool:
-        """Take one, if one is free within so many seconds; None: whenever that is."""
+        """Take a slot, and return whether one was free within `timeout` seconds.
+
+        None: wait without a limit.
+        """
         ...
 
     def release(self) -> None:
-        """Give it back."""
+        """Give the slot back."""
         ...
 
 
 def thread_slot(model: BaseChatModel, limit: int) -> Slots:
-    """One of `limit` slots for calls to `model`, shared by all threads."""
+    """Return the `limit` slots for calls to `model`, which all threads share."""
     own = _thread_slots.setdefault(model, limit, lambda: threading.BoundedSemaphore(limit))
     endpoints = _endpoints
     return own if endpoints.most is None else _Both(own, endpoints.slots(model, endpoints.most))
@@ -101,7 +104,7 @@ def thread_slot(model: BaseChatModel, limit: int) -> Slots:
 
 @dataclass(frozen=True)
 class _Both:
-    """A model's own slots, and those of its endpoint."""
+    """Combine a model's own slots with those of its endpoint."""
 
     own: threading.BoundedSemaphore
     shared: threading.BoundedSemaphore
@@ -123,14 +126,14 @@ class _Both:
 
 @dataclass(frozen=True)
 class _Endpoints:
-    """What this process may ask of one endpoint, whatever policies say of one model."""
+    """Hold how many requests one endpoint may get at a time, whatever policies allow per model."""
 
     most: int | None = None
     by_address: dict[str, threading.BoundedSemaphore] = field(default_factory=dict)
     of: PerModel[threading.BoundedSemaphore] = field(default_factory=PerModel)
 
     def slots(self, model: BaseChatModel, most: int) -> threading.BoundedSemaphore:
-        """Those of a model, which it shares with all others at its address."""
+        """Return the slots that the model shares with all other models at its address."""
 
         def make() -> threading.BoundedSemaphore:
             made = threading.BoundedSemaphore(most)
@@ -145,27 +148,28 @@ _endpoints = _Endpoints()
 def bound_endpoints(most: int) -> None:
     """Let this process's threads have at most `most` requests under way to one endpoint.
 
-    For a process that has a share of what several may ask. All models with the same address count
-    together, and those of one class that tells no address. Policies hold beside it, for each model.
+    Use it in one of several processes that share an endpoint. All models with the same address
+    count together, as do the models of a class that has no address. The policy of each model
+    applies, too.
 
     Args:
-        most: At least 1. Requests that are under way do not count.
+        most: The number of requests, at least 1. Requests that are already under way do not count.
     """
     global _endpoints
     _endpoints = _Endpoints(most)
 
 
 def loop_slot(model: BaseChatModel, limit: int) -> asyncio.Semaphore:
-    """One of `limit` slots for calls to `model`, shared by all tasks of the running loop."""
+    """Return the `limit` slots for calls to `model`, which all tasks of the running loop share."""
     return _running_loop().slots.setdefault(model, limit, lambda: asyncio.Semaphore(limit))
 
 
 async def acquired(slot: asyncio.Semaphore, seconds: float | None) -> bool:
-    """Take a slot of the running loop, if one is free in time.
+    """Take a slot of the running loop, and return whether one was free within `seconds`.
 
     Args:
-        slot: Of `loop_slot`.
-        seconds: How long to wait for it, at least 0; None: until it is free.
+        slot: The slots that `loop_slot` returned.
+        seconds: How long to wait for a slot, at least 0. None: without a limit.
     """
     if seconds is None or not slot.locked():
         return await slot.acquire()
@@ -176,19 +180,19 @@ async def acquired(slot: asyncio.Semaphore, seconds: float | None) -> bool:
 
 
 class Hedges:
-    """How many of the requests to a model may be made twice: one in ten, ten more at first."""
+    """Limit how many requests to a model are made twice: one in ten, and ten more at first."""
 
     def __init__(self) -> None:
         self._left = _MOST_HEDGES
         self._lock = lock()
 
     def earn(self) -> None:
-        """A request is made."""
+        """Count a request: ten of them earn one that is made twice."""
         with self._lock:
             self._left = min(_MOST_HEDGES, self._left + _HEDGED)
 
     def take(self) -> bool:
-        """Whether one may be made twice; then it counts."""
+        """Return whether a request may be made twice, and count it if so."""
         with self._lock:
             if self._left < 1:
                 return False
@@ -201,7 +205,7 @@ _hedges: PerModel[Hedges] = PerModel()
 
 
 def hedges_of(model: BaseChatModel) -> Hedges:
-    """Those of a model, shared by all threads and loops."""
+    """Return the `Hedges` of a model, which all threads and loops share."""
     return _hedges.setdefault(model, "hedges", Hedges)
 
 
@@ -210,10 +214,10 @@ _flights_lock = lock()
 
 
 def share(key: Hashable, run: Callable[[], T]) -> tuple[T, bool]:
-    """Run `run`, or wait for the one that another thread runs under the same key.
+    """Call `run`, or wait for the call that another thread makes under the same key.
 
     Returns:
-        The result, and whether it was another thread's.
+        The result, and whether it came from another thread.
     """
     with _flights_lock:
         future = _thread_flights.get(key)
@@ -232,14 +236,14 @@ def share(key: Hashable, run: Callable[[], T]) -> tuple[T, bool]:
         return result, False
     finally:
         with _flights_lock:
-            _thread_flights.pop(key, None)  # not there where `run` forked, in the child
+            _thread_flights.pop(key, None)  # missing in a child process that `run` forked
 
 
 async def ashare(key: Hashable, run: Callable[[], Awaitable[T]]) -> tuple[T, bool]:
-    """As `share`, among the tasks of the running loop.
+    """Do the same as `share` among the tasks of the running loop.
 
-    The call goes on while anyone waits for it: cancelling the one who began it does not fail the
-    others, and cancelling the last one cancels it.
+    The call goes on while any task waits for it. Cancelling the task that began it does not fail
+    the others. Cancelling the last task cancels the call.
     """
     flights = _running_loop().flights
     flight = flights.get(key)
@@ -255,13 +259,13 @@ async def ashare(key: Hashable, run: Callable[[], Awaitable[T]]) -> tuple[T, boo
             if flights.get(key) is flight:
                 del flights[key]
             if not flight.task.done():
-                # Nothing of it is left running when the cancelled caller goes on.
+                # The call must have ended before the cancelled caller goes on.
                 flight.task.cancel()
                 await asyncio.wait([flight.task])
 
 
 def _forked() -> None:
-    """Free all slots and know of no request: the parent's are not under way here."""
+    """Free all slots and forget all requests: the parent's requests are not under way here."""
     _loops.clear()
     _thread_slots.clear()
     _thread_flights.clear()

@@ -1,18 +1,19 @@
-"""The one pool of threads, for all that blocks.
+"""Run all blocking work in one pool of threads.
 
-What it promises:
+The pool promises:
 
-- No thread holds up the interpreter's end. What is under way then is left behind, and so is what
-  takes longer than its caller waits: a blocking call cannot be stopped from outside.
-- A piece of work runs in a copy of its caller's context variables. The thread itself carries no
-  context, and keeps nothing of the work that it did.
-- Threads are used again, and end when nobody has needed them for a while. The pool sets no bound:
-  who hands in work does, as `as_completed` and the slots of `demur.runtime.limits` do.
-- Who waits hears an interrupt. Who stops listening has nothing further begun, and waits for none.
+- No thread delays the end of the interpreter. Work that is under way then is left behind. So is
+  work that takes longer than its caller waits: a blocking call cannot be stopped from outside.
+- Work runs in a copy of its caller's context variables. The thread itself carries no context, and
+  keeps nothing of the work that it did.
+- Threads are reused, and end when they have been idle for a while. The pool sets no bound. The
+  callers do, as in `as_completed` and the slots of `demur.runtime.limits`.
+- A caller that waits receives interrupts. When a caller stops listening, no further work begins,
+  and none is waited for.
 - A forked process has threads of its own.
 
-The workers of `demur.observe` are threads of the pool too, but what they do is finished at the
-interpreter's end, by whoever started them.
+The workers of `demur.observe` are threads of the pool, too. The code that starts them also finishes
+their work at the end of the interpreter.
 """
 
 from __future__ import annotations
@@ -38,16 +39,16 @@ _HEARD_SECONDS = 0.5
 
 _Inbox: TypeAlias = "SimpleQueue[Callable[[], None]]"
 _idle: deque[_Inbox] = deque()
-# Where threads wait for work. The last to come is the first to be chosen, so that those that are
-# not needed wait long enough to end.
+# Idle threads wait for work here. The thread that came last is chosen first, so that surplus
+# threads stay idle long enough to end.
 in_child(_idle.clear)  # a child process has none of the threads
 
 
 def within(timeout: float | None, call: Callable[[], T]) -> T:
-    """Run a blocking call, but wait `timeout` seconds at most; None: to its end.
+    """Run a blocking call, but wait at most `timeout` seconds. None: wait until it ends.
 
     Raises:
-        concurrent.futures.TimeoutError: It takes longer. Its thread is left to it until its client
+        concurrent.futures.TimeoutError: The call takes longer. It keeps its thread until its client
             gives up.
     """
     future: Future[T] = Future()
@@ -56,7 +57,7 @@ def within(timeout: float | None, call: Callable[[], T]) -> T:
 
 
 def settle(future: Future[T], call: Callable[[], T]) -> None:
-    """Make a call, and put what comes of it, an exception too, into the future."""
+    """Make a call, and put its result or its exception into the future."""
     try:
         future.set_result(call())
     except BaseException as error:
@@ -64,10 +65,10 @@ def settle(future: Future[T], call: Callable[[], T]) -> None:
 
 
 def in_own_loop(call: Callable[[], Coroutine[object, None, T]]) -> T:
-    """Run a coroutine function to its end, in an event loop of demur's own in another thread.
+    """Run a coroutine function to its end in demur's own event loop, in another thread.
 
-    So it can be called where a loop is running already. It is one loop for all, so that a client
-    that was used in it once can be used in it again.
+    You can call it where a loop is already running. All calls share one loop, so a client that was
+    used in it once can be used in it again.
     """
     loop = _own_loop()
     try:
@@ -76,7 +77,7 @@ def in_own_loop(call: Callable[[], Coroutine[object, None, T]]) -> T:
         inside = False
     if not inside:
         return asyncio.run_coroutine_threadsafe(call(), loop).result()
-    # What runs in the loop calls something that waits for the loop: it would wait for ever.
+    # A caller inside the loop would block the loop that it waits for. It gets a loop of its own.
     future: Future[T] = Future()
     in_background(partial(settle, future, lambda: asyncio.run(call())))
     return future.result()
@@ -98,7 +99,7 @@ def _own_loop() -> asyncio.AbstractEventLoop:
 
 
 class _Executor(ThreadPoolExecutor):
-    """Threads of this pool for `asyncio.to_thread`, which still start at the interpreter's end."""
+    """Give `asyncio.to_thread` threads of this pool, which start even at the interpreter's end."""
 
     def submit(  # type: ignore[explicit-any]  # as the base class has it
         self, fn: Callable[..., T], /, *args: object, **kwargs: object
@@ -114,10 +115,10 @@ class _Executor(ThreadPoolExecutor):
 
 
 def in_background(work: Callable[[], None]) -> None:
-    """Run `work` in a thread of the pool. It must not raise.
+    """Run `work` in a thread of the pool; `work` must not raise.
 
-    The caller's context is copied, since one thread at a time can be in it. Threads are used again:
-    to start one for each call would take more CPU than all else around the call.
+    The caller's context is copied, since only one thread at a time can use a context. Threads are
+    reused: starting one for each call would take more CPU than everything else around the call.
     """
     try:
         inbox = _idle.pop()
@@ -130,10 +131,11 @@ def in_background(work: Callable[[], None]) -> None:
 
 
 def as_completed(work: Callable[[T], R], items: Iterable[T], at_once: int) -> Iterator[R]:
-    """What `work` makes of each item, in the order in which that is ready.
+    """Yield what `work` returns for each item, in the order in which the results are ready.
 
-    Items are taken as there is room for them. When the caller stops to listen, nothing further is
-    begun, and nothing is waited for. An exception of `work` is raised here.
+    At most `at_once` items are at work, and the next one is taken when one is done. When the caller
+    stops listening, no further work begins, and none is waited for. An exception of `work` is
+    raised here.
     """
     ready: SimpleQueue[Future[R]] = SimpleQueue()
 
@@ -155,10 +157,10 @@ def as_completed(work: Callable[[T], R], items: Iterable[T], at_once: int) -> It
 
 
 def take(queue: SimpleQueue[T]) -> T:
-    """The next item of a queue, once there is one.
+    """Wait for the next item of a queue, and return it.
 
-    The wait is cut into pieces. The system may hand an interrupt to any thread, and then nothing
-    wakes the main one, which alone can act on it.
+    The wait is cut into pieces. The system may deliver an interrupt to any thread. Then nothing
+    wakes the main thread, which alone can act on it.
     """
     while True:
         try:
@@ -168,7 +170,7 @@ def take(queue: SimpleQueue[T]) -> T:
 
 
 def _serve(inbox: _Inbox) -> None:
-    """Do the work that comes, until none has come for a while."""
+    """Do the work that comes, and end when none has come for a while."""
     while True:
         try:
             work = inbox.get(timeout=_IDLE_SECONDS)
@@ -176,8 +178,8 @@ def _serve(inbox: _Inbox) -> None:
             try:
                 _idle.remove(inbox)
             except ValueError:
-                continue  # it was chosen in this moment: work is on its way
+                continue  # this thread was chosen just now, so work is on its way
             return
         work()
-        del work  # and all that it holds
+        del work  # frees all that the work holds
         _idle.append(inbox)

@@ -1,8 +1,8 @@
-"""What a reasoning model writes before its reply: taken off, so that no parser reads a label in it.
+"""Remove a model's reasoning from its reply, so that no parser reads a label in the reasoning.
 
 Providers with a field for reasoning keep it out of a message's text. Others leave it in the text,
-between tags such as `<think>` and `</think>`, of which a chat template may have put the first into
-the prompt.
+between tags such as `<think>` and `</think>`. A chat template may have put the opening tag into the
+prompt, so that only the closing tag is in the reply.
 """
 
 from __future__ import annotations
@@ -16,26 +16,27 @@ _NAMES = ("think", "thinking", "reasoning")
 _TAG = re.compile(rf"<(?P<closing>/?)(?P<name>{'|'.join(_NAMES)})\s*>", re.IGNORECASE)
 _BLOCKS = {"reasoning", "thinking", "redacted_thinking"}
 _OPENING = tuple(f"<{name}" for name in _NAMES)
-# Whatever stands before the slash: prompts show texts with another sign in the place of `<`.
+# It matches whatever stands before the slash: prompts show texts with another sign instead of `<`.
 _QUOTABLE = re.compile(rf"/\s*(?:{'|'.join(_NAMES)})\b", re.IGNORECASE)
 
 
 def quotable(messages: Sequence[BaseMessage]) -> bool:
-    """Whether a prompt shows a closing tag, so that one in the reply may be quoted from there."""
+    """Return whether a prompt shows a closing tag, which the reply may then quote."""
     return any(_QUOTABLE.search(str(message.content)) for message in messages)
 
 
 def without_reasoning(text: str, quoted: bool = False) -> str:
-    """Return a reply without its reasoning; a text without tags comes back as it is.
+    """Return a reply without its reasoning, or unchanged if it has no tags.
 
     Args:
-        text: What the model wrote.
-        quoted: Whether its tags may be quoted from a text under judgement. Then only a reply that
-            begins with reasoning and has one closing tag is read.
+        text: The text that the model wrote.
+        quoted: Whether its tags may be quoted from a text under judgement. Then the result is empty
+            unless the reply begins with reasoning and has exactly one closing tag.
 
     Returns:
-        What stands outside of the blocks. What precedes a closing tag without an opening one is
-        reasoning too. Empty where a block does not end, as in a reply that was cut within it.
+        The text outside of the reasoning blocks. Text before a closing tag without an opening one
+        is reasoning, too. The result is empty if a block does not end, as in a reply that was cut
+        within it.
     """
     tags = [*_TAG.finditer(text)]
     if not tags:
@@ -59,7 +60,7 @@ def without_reasoning(text: str, quoted: bool = False) -> str:
             start = tag.end()
     if inside is not None:
         return ""
-    # With a space, lest what stands on both sides of a block become one word.
+    # With a space, so that the words before and after a block do not become one word.
     return " ".join([*kept, text[start:]]).strip()
 
 
@@ -69,7 +70,7 @@ def _is_plain(text: str, tags: Sequence[re.Match[str]]) -> bool:
 
 
 def begins_with_reasoning(message: AIMessage, first_token: str) -> bool:
-    """Whether the first token of a reply is one of reasoning, as far as that shows."""
+    """Return whether the first token of a reply belongs to its reasoning, as far as that shows."""
     token = first_token.strip().lower()
     if token and any(tag.startswith(token) or token.startswith(tag) for tag in _OPENING):
         return True

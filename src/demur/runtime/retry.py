@@ -1,4 +1,4 @@
-"""Which failed model calls are worth another try, and when."""
+"""Decide which failed model calls are worth a retry, and when."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _RETRYABLE_4XX = frozenset({408, 409, 425, 429})
 _TRANSPORT_FAULTS = frozenset(
     {"TransportError", "APIConnectionError", "ConnectionError", "Timeout", "APITimeoutError"}
 )
-# The server's fault too: a reply that is no valid JSON or not of the protocol's shape, and an error
-# in the midst of a stream, which comes without a status.
+# Faults of the server, too: a reply that is not valid JSON or does not follow the protocol, and an
+# error in the middle of a stream, which has no status.
 _FAULTY_REPLIES = frozenset({"APIResponseValidationError", "APIError"})
-# What reading a reply fails with in a framework, where only the status keeps to the protocol: no
-# choices, a page of HTML, a null, an error in place of the message.
+# Errors of a framework that reads a reply of which only the status follows the protocol: no
+# choices, a page of HTML, a null, or an error in place of the message.
 _STUMBLES = frozenset({AttributeError, IndexError, KeyError, TypeError, ValueError})
 _STALE = re.compile(r"Event loop is closed|(?:bound|attached) to a different (?:event )?loop")
 _ADVICE = {
@@ -33,42 +33,49 @@ _ADVICE = {
     403: "Check what the model's API key is allowed",
     404: "Check the model's name and the endpoint's address",
 }
-"""What to do, by HTTP status."""
-# No connection: an address that nothing listens at, or a name that nobody knows.
+"""The advice to the user, by HTTP status."""
+# No connection: nothing listens at the address, or the name cannot be resolved.
 _REFUSED = frozenset({"ConnectError", "ConnectionRefusedError", "gaierror", "NewConnectionError"})
 _LONGEST_NAME = 60
 _DEEPEST = 8
-"""Causes of an error that are looked at."""
+"""The most causes of an error that are looked at."""
 _MOST_POOLED = 100
-"""Idle connections that the SDKs' pools keep at most."""
+"""The most idle connections that the SDKs' pools keep."""
 
 
 @dataclass(frozen=True)
 class CallPolicy:
-    """How long, how often and how many at once model calls may be tried.
+    """Set the retries, the time limits and the concurrency of model calls.
 
     Raises:
         ValueError: A field is out of its range.
     """
 
     attempts: int = 4
-    """Tries per request, the first included; at least 1."""
+    """The most attempts at a request, the first one included; at least 1."""
     timeout: float = 120.0
-    """Seconds that one try may take; > 0."""
+    """The seconds that one attempt may take; greater than 0."""
     deadline: float = 300.0
-    """Seconds that all tries of a request and the pauses between them may take; > 0.
-    Waiting for a free slot does not count."""
+    """The seconds that all attempts at a request, with the pauses, may take; greater than 0.
+
+    Waiting for a free slot does not count.
+    """
     first_delay: float = 0.5
-    """Seconds before the second try; doubles from try to try, with jitter."""
+    """The seconds before the first retry, at least 0; doubles with each retry, with jitter."""
     max_delay: float = 20.0
-    """The longest pause in seconds, unless the server asks for a longer one."""
+    """The longest pause in seconds, at least 0, unless the server asks for a longer one."""
     max_concurrency: int = 64
-    """Requests to one model at a time, in one event loop or over all threads; at least 1."""
+    """The number of requests to one model at the same time; at least 1.
+
+    The limit holds for each event loop, and for all threads together.
+    """
     hedge_after: float | None = None
-    """Seconds after which a request without a reply is made a second time; > 0, None: never. The
-    first reply is taken, and both requests count as calls of one try. At most one request in ten
-    to a model is made twice, and only while a slot is free. Requests for samples never are: the
-    shorter reply would come first."""
+    """The seconds after which a request without a reply is made a second time; greater than 0.
+
+    None: never. The first reply is taken, and both requests count as calls of one attempt. At most
+    one request in ten to a model is made twice, with ten more at first, and only while a slot is
+    free. Requests for samples are never made twice: the shorter reply would come first.
+    """
 
     def __post_init__(self) -> None:
         if self.attempts < 1:
@@ -86,7 +93,7 @@ class CallPolicy:
 
 
 def policy_for(model: object, policy: CallPolicy | None) -> CallPolicy:
-    """The policy that was given, else the model's own (`call_policy`), else the default."""
+    """Return the given policy, else the model's own (`call_policy`), else the default."""
     if policy is not None:
         return policy
     own = getattr(model, "call_policy", None)
@@ -96,16 +103,16 @@ def policy_for(model: object, policy: CallPolicy | None) -> CallPolicy:
 def delay_before_retry(
     error: BaseException, attempt: int, spent: float, policy: CallPolicy
 ) -> float | None:
-    """Seconds to wait before trying again, or None if the call has failed for good.
+    """Return the seconds to wait before the next retry, or None if the call has failed for good.
 
     Args:
-        error: What the try raised.
-        attempt: How many tries were made; at least 1.
-        spent: Seconds that the tries and pauses took so far.
+        error: The exception of the last attempt.
+        attempt: The number of attempts so far; at least 1.
+        spent: The seconds that the attempts and pauses took so far.
         policy: The limits.
     """
     if _is_stale(error):
-        # The endpoint has not failed, and as many of the kind may follow as the pool holds.
+        # The endpoint has not failed. Each connection in the pool may still fail in this way.
         again = attempt < policy.attempts + _MOST_POOLED and spent < policy.deadline
         return 0.0 if again else None
     if attempt >= policy.attempts or not is_retryable(error):
@@ -120,10 +127,10 @@ def delay_before_retry(
 
 
 def is_retryable(error: BaseException) -> bool:
-    """Whether another try may succeed.
+    """Return whether a retry may succeed.
 
-    It may after rate limits, timeouts, transport faults, 5xx and garbled replies; not after another
-    4xx, a spent quota, or an error of the program itself.
+    It may after rate limits, timeouts, transport faults, 5xx and garbled replies. It cannot after
+    another 4xx, a spent quota, or an error of the program itself.
     """
     if _is_quota(error):
         return False
@@ -143,7 +150,7 @@ def is_retryable(error: BaseException) -> bool:
 
 
 def retry_after(error: BaseException) -> float | None:
-    """Seconds the server asked to wait (`Retry-After`, `retry-after-ms`), or None."""
+    """Return the seconds that `retry-after-ms` or `Retry-After` asks to wait, or None."""
     headers = getattr(getattr(error, "response", None), "headers", None)
     if headers is None:
         return None
@@ -161,12 +168,12 @@ def retry_after(error: BaseException) -> float | None:
 
 
 def is_control_flow(error: BaseException) -> bool:
-    """Whether an exception is langgraph's way to stop a graph, such as an interrupt: no failure."""
+    """Return whether the exception is LangGraph's own control flow, such as an interrupt."""
     return any(base.__name__ == "GraphBubbleUp" for base in type(error).__mro__)
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Whether an exception stops a graph of langgraph until someone resumes it."""
+    """Return whether the exception interrupts a LangGraph graph until someone resumes it."""
     return any(base.__name__ == "GraphInterrupt" for base in type(error).__mro__)
 
 
@@ -176,17 +183,17 @@ def describe(error: BaseException) -> str:
     described = f"{type(error).__name__}: {text[:500]}" if text else type(error).__name__
     if (advice := _advice(error)) is not None:
         return f"{described.rstrip('.')}. {advice}"
-    # LangChain's own words are of an index out of range, and the like.
+    # LangChain's own message would be about an index out of range, or the like.
     return f"the reply holds no message ({described})" if _is_misread(error) else described
 
 
 def _advice(error: BaseException) -> str | None:
-    """Return what to do about an error of a model that a user can mend."""
+    """Return the advice for a model's error that a user can fix, or None."""
     status = _status(error)
     if status in _ADVICE:
         return _ADVICE[status]
     if status is None and any(type(cause).__name__ in _REFUSED for cause in _chain(error)):
-        # The host alone: an address may hold a password.
+        # Only the host is shown: an address may hold a password.
         host = urlsplit(str(getattr(getattr(error, "request", None), "url", ""))).netloc
         at = f" at {host.rpartition('@')[2]}" if host else ""
         return f"Nothing answers{at}: start the server, or correct the address"
@@ -194,9 +201,9 @@ def _advice(error: BaseException) -> str | None:
 
 
 def cause_of(error: BaseException) -> str:
-    """What kind of error it is, for anyone to see: the class, and the HTTP status if it has one.
+    """Return the class of an error, with its HTTP status if it has one, for anyone to see.
 
-    What an error says may quote an answer, or hold a credential.
+    The error's message is left out: it may quote an answer, or hold a credential.
     """
     name, status = type(error).__name__, _status(error)
     kind = name if name.isidentifier() and len(name) <= _LONGEST_NAME else "Exception"
@@ -214,10 +221,11 @@ def _status(error: BaseException) -> int | None:
 
 
 def _is_stale(error: BaseException) -> bool:
-    """Whether a client's pool gave out a connection that belongs to another event loop.
+    """Return whether a client's pool gave out a connection that belongs to another event loop.
 
-    LangChain's clients are shared by all loops, those that have ended included. The pool drops such
-    a connection when it fails. Some SDKs raise an error of their own from that, as openai 2 does.
+    All loops share LangChain's clients, even loops that have ended. The pool drops such a
+    connection when it fails. Some SDKs, such as openai 2, raise an error of their own from this
+    failure.
     """
     *_, first = _chain(error)
     return type(first) is RuntimeError and bool(_STALE.search(str(first)))
@@ -234,7 +242,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_misread(error: BaseException) -> bool:
-    """Whether a chat model's class of LangChain's, or of LlamaIndex's, could not read the reply."""
+    """Return whether a chat model class of LangChain or LlamaIndex could not read the reply."""
     if type(error) not in _STUMBLES:
         return False
     *_, last = (
@@ -249,12 +257,12 @@ def _is_misread(error: BaseException) -> bool:
 
 
 def _is_quota(error: BaseException) -> bool:
-    """A spent quota comes as 429 but does not come back by waiting."""
+    """Return whether the quota is spent: the status is 429, but waiting does not help."""
     return getattr(error, "code", None) == "insufficient_quota"
 
 
 def _seconds_until(date: str) -> float:
-    """Seconds until an HTTP date, NaN if it is none."""
+    """Return the seconds until an HTTP date, or NaN if the text is not a date."""
     try:
         then = parsedate_to_datetime(date)
     except (ValueError, OverflowError):

@@ -1,7 +1,7 @@
-"""What one guarded call shares with all that it sets off: its means, and what it knows already.
+"""Share the budget and the known results of one guarded call with all calls inside it.
 
-A call that judges or repairs may be deep inside an evaluator that knows nothing of a guard; so the
-scope travels in a context variable, which threads of ours and tasks take with them.
+A call that judges or repairs may be deep inside an evaluator that knows nothing of a guard. So the
+scope travels in a context variable, which demur's threads and all tasks inherit.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _TIME_IS_UP = "the time for judging is up"
 
 
 class Account:
-    """What may be spent, and what was. A call is reserved before it is made, and settled after.
+    """Keep track of a budget: a call is reserved before it is made, and settled afterwards.
 
     Args:
-        model_calls: Requests to models, retries included; None for no limit.
-        tokens: Tokens of prompts and replies; None for no limit.
-        seconds: Time from now on; None for no limit.
+        model_calls: The limit of requests to models, with retries; None for no limit.
+        tokens: The limit of tokens in prompts and replies; None for no limit.
+        seconds: The limit of time from now on; None for no limit.
     """
 
     def __init__(
@@ -42,35 +42,35 @@ class Account:
         self._calls_spent = 0
         self._tokens_spent = 0
         self._counted: str | None = None
-        """How the tokens of a call that was refused were counted."""
+        """How the tokens of a refused call were counted, in words."""
         self._exhausted: Limit | None = None
         self._lock = lock()
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether `reserve` needs to be told of tokens."""
+        """Return whether tokens are limited, so that `reserve` needs their number."""
         return self._tokens is not None
 
     @property
     def exhausted(self) -> Limit | None:
-        """The limit that refused something, or that was passed."""
+        """Return the limit that refused a call or that is reached, or None."""
         with self._lock:
             return self._exhausted or self._passed()
 
     def remaining_seconds(self) -> float | None:
-        """Until the time is up, at least 0; None for no limit."""
+        """Return the seconds until the time is up, at least 0; None for no limit."""
         return None if self._until is None else max(0.0, self._until - time.monotonic())
 
     def reserve(self, tokens: int, estimated: bool = False, needed: bool = True) -> str | None:
-        """Take a call and its tokens out of what is left.
+        """Reserve a call and its tokens in the budget, or return why that is refused.
 
         Args:
-            tokens: What the call may cost.
-            estimated: Whether no tokenizer counted them.
+            tokens: The most tokens that the call may cost.
+            estimated: Whether the tokens are an estimate, and not counted by a tokenizer.
             needed: Whether the limit counts as reached if it refuses the call.
 
         Returns:
-            None, or why that cannot be: the limit that it would pass.
+            None, or the reason for a refusal: the limit that the call would pass.
         """
         with self._lock:
             limit: Limit | None = None
@@ -92,22 +92,22 @@ class Account:
             return self.describe(limit)
 
     def settle(self, reserved: int, usage: Usage) -> None:
-        """Put what a reserved call did cost in the place of what was reserved for it."""
+        """Replace what was reserved for a call with what the call cost."""
         spent = usage.input_tokens + usage.output_tokens
         with self._lock:
-            self._calls_spent -= 1 - min(usage.calls, 1)  # a cache's reply is no call
-            # An endpoint that reports nothing has still read the prompt.
+            self._calls_spent -= 1 - min(usage.calls, 1)  # a reply from a cache is not a call
+            # An endpoint that reports no tokens has still read the prompt.
             self._tokens_spent += (spent or (reserved if usage.calls else 0)) - reserved
 
     def settle_all(self, usage: Usage) -> None:
-        """Count what was spent in all, as it is known now, by calls that reserve nothing too."""
+        """Count all that is known to be spent so far, also by calls that reserve nothing."""
         with self._lock:
             self._calls_spent = max(self._calls_spent, usage.calls)
             spent = usage.input_tokens + usage.output_tokens
             self._tokens_spent = max(self._tokens_spent, spent)
 
     def describe(self, limit: Limit) -> str:
-        """A limit in words."""
+        """Return a phrase that says which budget is used up."""
         if limit == "seconds":
             return f"the budget of {self._seconds:g} seconds is used up"
         if limit == "model_calls":
@@ -127,32 +127,39 @@ class Account:
 
 @dataclass(frozen=True)
 class Scope:
-    """Of one guarded call."""
+    """Hold the state that one guarded call shares with all calls inside it."""
 
     account: Account | None = None
-    """None: nothing is limited."""
+    """The account of the call's budget; None if there is no limit."""
     known: dict[Hashable, Any] = field(default_factory=dict)
-    """What was found out in this call, for whoever would ask a model for it again. Keys begin with
-    a word that says whose they are, and what is kept is never taken back."""
+    """The results that are known in this call, so that no model is asked for them again.
+
+    Keys begin with a word that says whose they are. Entries are never removed.
+    """
     until: float | None = None
-    """When what runs in it is to be over, by the monotonic clock; None: no sooner than the account
-    says."""
+    """The time on the monotonic clock at which work in the scope must end.
+
+    None: only the account limits the time.
+    """
 
     def ending_within(self, seconds: float | None) -> Scope:
-        """The same scope for what may take so many seconds from now on; None: as long as before."""
+        """Return this scope with an end within `seconds` from now on; None sets no new limit."""
         if seconds is None:
             return self
         until = time.monotonic() + seconds
         return replace(self, until=until if self.until is None else min(until, self.until))
 
     def reserve(self, tokens: int, estimated: bool, needed: bool = True) -> str | None:
-        """As `Account.reserve`, where there is an account; and why not when the time is up."""
+        """Reserve a call in the account, if there is one, and refuse it when the time is up.
+
+        Arguments and result are those of `Account.reserve`.
+        """
         if self.until is not None and time.monotonic() >= self.until:
             return _TIME_IS_UP
         return None if self.account is None else self.account.reserve(tokens, estimated, needed)
 
     def remaining_seconds(self) -> float | None:
-        """Until what runs in it is to be over, at least 0; None for no limit."""
+        """Return the seconds until work in the scope must end, at least 0; None for no limit."""
         own = None if self.until is None else max(0.0, self.until - time.monotonic())
         of_account = None if self.account is None else self.account.remaining_seconds()
         return min((left for left in (own, of_account) if left is not None), default=None)
@@ -162,19 +169,19 @@ _scope: ContextVar[Scope | None] = ContextVar("demur_scope", default=None)
 
 
 def current_scope() -> Scope | None:
-    """That of the guarded call in which this runs, if it does."""
+    """Return the scope of the guarded call in which this code runs, or None."""
     return _scope.get()
 
 
 def remaining_seconds() -> float | None:
-    """How long what runs here may still take, at least 0; None where nothing limits it."""
+    """Return the seconds that this code may still take, at least 0; None for no limit."""
     scope = current_scope()
     return None if scope is None else scope.remaining_seconds()
 
 
 @contextmanager
 def within_scope(scope: Scope | None) -> Iterator[None]:
-    """Have the block, and what it sets off, run in a scope; None: in none."""
+    """Run the block, and all work that it starts, in a scope; None: in no scope."""
     token = _scope.set(scope)
     try:
         yield

@@ -1,8 +1,8 @@
-"""Work as a generator of effects, and the two loops that drive it.
+"""Write work as a generator of effects, and drive it in threads or in the event loop.
 
-An evaluation is a generator (`Steps`): it yields an effect, gets what came of that, and returns its
-result. It holds all the logic and waits for nothing, so that `drive` and `adrive` are the only code
-that exists once for threads and once for asyncio.
+An evaluation is a generator (`Steps`). It yields an effect, receives the outcomes, and returns its
+result. It holds all the logic and waits for nothing. So `drive` and `adrive` are the only code that
+exists once for threads and once for asyncio.
 """
 
 from __future__ import annotations
@@ -26,32 +26,32 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Calls:
-    """Effect: calls are made side by side. What comes of them is sent back in their order."""
+    """Ask the driver to make calls side by side, and to send back their outcomes in order."""
 
     calls: Sequence[Call[object]]
 
 
 @dataclass
 class Costs:
-    """What the calls of an evaluation came to."""
+    """Hold what the calls of an evaluation cost, and why some failed."""
 
     usage: dict[str, Usage] = field(default_factory=dict)
-    """What the calls of each stage cost."""
+    """The usage of the calls of each stage, by the stage's name."""
     causes: dict[str, None] = field(default_factory=dict)
-    """Why calls failed, each kind of error once."""
+    """The kinds of errors with which calls failed, each once."""
 
     @property
     def total(self) -> Usage:
-        """What all of them cost."""
+        """Return the usage of all stages together."""
         return sum(self.usage.values(), Usage())
 
     def count(self, stage: str, outcome: Outcome[object]) -> None:
-        """Write down a call."""
+        """Count a call that was made."""
         causes = () if outcome.cause is None else (outcome.cause,)
         self.add(Costs({stage: outcome.usage}, dict.fromkeys(causes)))
 
     def add(self, further: Costs) -> None:
-        """Write down what others have."""
+        """Add the costs of other calls."""
         for stage, usage in further.usage.items():
             self.usage[stage] = self.usage.get(stage, Usage()) + usage
         self.causes.update(further.causes)
@@ -59,31 +59,33 @@ class Costs:
 
 @dataclass(frozen=True)
 class Spent:
-    """Effect: what was spent elsewhere counts here."""
+    """Ask the driver to count costs that arose elsewhere."""
 
     costs: Costs
 
 
 class Telling(Protocol):
-    """Effect: callbacks are told something. Nothing comes back, and nothing is accounted."""
+    """Ask the driver to tell callbacks something, which returns nothing and costs nothing."""
 
     def tell(self, config: RunnableConfig) -> None:
-        """Tell it in this thread."""
+        """Tell the callbacks in this thread."""
         ...
 
     async def atell(self, config: RunnableConfig) -> None:
-        """Tell it in the running loop."""
+        """Tell the callbacks in the running loop."""
         ...
 
 
 Effect = Calls | Spent | Telling
 Steps = Generator[Effect, "Sequence[Outcome[object]] | None", T]
-"""An evaluation that waits for nothing itself. `ask` and `ask_all` yield calls for it, and know the
-types of what comes back."""
+"""The type of an evaluation, which waits for nothing itself.
+
+Inside it, `ask` and `ask_all` yield calls and return outcomes of the right type.
+"""
 
 
 def ask(call: Call[T], failing: str = "") -> Steps[T]:
-    """Have a call made, and return its value. It is used with `yield from`.
+    """Have a call made, and return its value. Use it with `yield from`.
 
     Raises:
         UndeterminedError: The call failed. The message begins with `failing`, if that is given.
@@ -93,7 +95,7 @@ def ask(call: Call[T], failing: str = "") -> Steps[T]:
 
 
 def ask_all(calls: Sequence[Call[T]]) -> Steps[list[Outcome[T]]]:
-    """Have calls made side by side, for the outcome of each in their order."""
+    """Have calls made side by side, and return their outcomes in order."""
     if not calls:
         return []
     outcomes = yield Calls(calls)
@@ -101,7 +103,7 @@ def ask_all(calls: Sequence[Call[T]]) -> Steps[list[Outcome[T]]]:
 
 
 def attempted(steps: Steps[T]) -> Steps[Outcome[T]]:
-    """Take the steps, and return an outcome even if they raise `UndeterminedError`."""
+    """Run the steps, and return an outcome even if they raise `UndeterminedError`."""
     try:
         return Outcome((yield from steps))
     except UndeterminedError as error:
@@ -109,14 +111,17 @@ def attempted(steps: Steps[T]) -> Steps[Outcome[T]]:
 
 
 def drive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy | None) -> tuple[T, Costs]:
-    """Run an evaluation in this thread; calls side by side run in others.
+    """Run an evaluation in this thread, and its calls side by side in other threads.
+
+    Returns:
+        The result of the evaluation, and the costs of its calls.
 
     Raises:
-        UndeterminedError: The steps raise it, and nothing in them catches it.
+        UndeterminedError: The steps raise it and do not catch it.
     """
     costs, came = Costs(), None
     while True:
-        # Only around the generator: a guarded chain may raise a StopIteration of its own.
+        # Only the generator is inside: a guarded chain may raise a StopIteration of its own.
         try:
             effect = steps.send(came)
         except StopIteration as stop:
@@ -134,7 +139,7 @@ def drive(steps: Steps[T], config: RunnableConfig, policy: CallPolicy | None) ->
 async def adrive(
     steps: Steps[T], config: RunnableConfig, policy: CallPolicy | None
 ) -> tuple[T, Costs]:
-    """As `drive`, with calls side by side as tasks of the running loop."""
+    """Do the same as `drive`, with calls side by side as tasks of the running loop."""
     costs, came = Costs(), None
     while True:
         try:
@@ -160,7 +165,7 @@ def _made(
     def make(place: int) -> tuple[int, Outcome[object]]:
         return place, calls[place].run(config, policy)
 
-    # No more threads than can be at work: the others would only wait for a slot, out of order.
+    # No more threads than can be at work: further ones would only wait for a slot, out of order.
     at_once = max(call.at_once(policy) for call in calls)
     outcomes: Mapping[int, Outcome[object]] = dict(as_completed(make, range(len(calls)), at_once))
     return [outcomes[place] for place in range(len(calls))]
@@ -174,7 +179,7 @@ async def _amade(
     tasks = [asyncio.ensure_future(call.arun(config, policy)) for call in calls]
     try:
         return await asyncio.gather(*tasks)
-    except BaseException:  # of one that is no outcome: the others end with it
+    except BaseException:  # an error that is no outcome ends the other calls, too
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)

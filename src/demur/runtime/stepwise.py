@@ -1,4 +1,4 @@
-"""Stepwise: a Runnable whose work is a generator of calls, run in threads or in the event loop."""
+"""Define `Stepwise`, a Runnable whose work is a generator of calls."""
 
 from __future__ import annotations
 
@@ -19,40 +19,43 @@ Output = TypeVar("Output")
 
 
 class Stepwise(FrozenRunnable[Input, Output], ABC):
-    """Base of the evaluators and the judge: the two thin edges, sync and async, around one core.
+    """Run the same generator of calls in threads (`invoke`) and in the event loop (`ainvoke`).
 
-    A subclass writes `_work` and `_accounted`; it never waits and keeps nothing on `self`, so one
-    object serves any number of threads and loops at a time.
+    It is the base of the evaluators and the judge. A subclass writes `_work` and `_accounted`. It
+    never waits and keeps nothing on `self`, so one object serves any number of threads and loops at
+    the same time.
     """
 
     call_policy: CallPolicy | None = None
-    """Retries, time limits and concurrency of the model calls. None: the model's own `call_policy`
-    if it has one, as the local model does, else `CallPolicy()`."""
+    """The retries, time limits and concurrency of the model calls.
+
+    None: the model's own `call_policy` if it has one, as the local model does, else `CallPolicy()`.
+    """
 
     @abstractmethod
     def _work(self, input: Input) -> Steps[Output]:
-        """Validate the input and do the work; what it cost is filled in afterwards."""
+        """Validate the input and do the work; its costs are filled in afterwards."""
 
     @abstractmethod
     def _accounted(self, output: Output, costs: Costs) -> Output:
-        """The output with what it cost."""
+        """Return the output with its costs filled in."""
 
     def __deepcopy__(self, memo: Any = None) -> Self:
-        """A copy with the same models and stores, which are not its own."""
+        """Return a copy that shares the models and stores, which do not belong to this object."""
         return self.__copy__()
 
     def invoke(self, input: Input, config: RunnableConfig | None = None, **kwargs: Any) -> Output:
         """Do the work for one input.
 
         Raises:
-            pydantic.ValidationError: The input is none; the message names the field.
+            pydantic.ValidationError: The input is not valid; the message names the field.
         """
         return self._call_with_config(self._run, input, config, **kwargs)
 
     async def ainvoke(
         self, input: Input, config: RunnableConfig | None = None, **kwargs: Any
     ) -> Output:
-        """As `invoke`, natively asynchronous."""
+        """Do the same as `invoke` without blocking the event loop."""
         return await self._acall_with_config(self._arun, input, config, **kwargs)
 
     def _run(

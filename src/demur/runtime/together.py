@@ -1,4 +1,4 @@
-"""Several pieces of an evaluation as one, so that what depends on no other waits for none."""
+"""Run the independent parts of an evaluation side by side, so that none waits for another."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ T = TypeVar("T")
 
 
 def side_by_side(parts: Sequence[Steps[T]]) -> Steps[list[T]]:
-    """What each part returns, in order; the calls that the parts ask for at a time are one batch.
+    """Run the parts side by side, and return their results in order.
 
-    Use it as `results = yield from side_by_side(parts)`.
+    The calls that the parts ask for at the same time become one batch. Use it as
+    `results = yield from side_by_side(parts)`.
 
     Raises:
-        UndeterminedError: A part raised it. All parts come to their ends before; if several raised
-            it, that of the first part is raised.
+        UndeterminedError: A part raised it. All parts run to their ends before. If several raised
+            it, the error of the first of these parts is raised.
     """
     results: dict[int, T] = {}
     failed: dict[int, UndeterminedError] = {}
@@ -47,4 +48,4 @@ def side_by_side(parts: Sequence[Steps[T]]) -> Steps[list[T]]:
             raise failed[min(failed)]
         return [results[at] for at in range(len(parts))]
     finally:
-        failed.clear()  # an error that is kept by its own traceback would be nobody's to free
+        failed.clear()  # breaks the reference cycle between an error and its traceback

@@ -1,4 +1,4 @@
-"""One request to a model from try to try, and what comes of it."""
+"""Follow one request to a model through its attempts, and describe its outcome."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ T_co = TypeVar("T_co", covariant=True)
 
 @dataclass(frozen=True)
 class Reply:
-    """What a chat model said."""
+    """Hold what a chat model replied."""
 
     text: str
     """The text of the message, without reasoning."""
     truncated: bool = False
-    """Whether it was cut at the token limit."""
+    """Whether the reply was cut at the token limit."""
     first_token: Mapping[str, float] | None = None
-    """Log-probabilities of the likeliest first tokens; None where the endpoint gives none."""
+    """The log-probabilities of the likeliest first tokens; None if the endpoint gives none."""
     reasoned: bool = False
-    """Whether the model reasoned before it answered, so that `first_token` is none of the text."""
+    """Whether the model reasoned before it answered; `first_token` is then not of `text`."""
 
 
 @dataclass(frozen=True)
 class Outcome(Generic[T_co]):
-    """How a call ended: with a value, or with an error that says why there is none."""
+    """Describe how a call ended: with a value, or with an error that says why there is none."""
 
     _value: T_co | None = None
     error: str | None = None
     cause: str | None = None
-    """What kind of error it is, in words that anyone may see."""
+    """The kind of the error, in words that anyone may see."""
     usage: Usage = field(default_factory=Usage)
 
     @classmethod
     def failed(cls, error: BaseException, seconds: float = 0.0) -> Self:
-        """Of a call that raised."""
+        """Return the outcome of a call that raised `error`."""
         return cls(error=describe(error), cause=cause_of(error), usage=Usage(seconds=seconds))
 
     @property
     def value(self) -> T_co:
-        """What came of the call.
+        """Return the value of the call.
 
         Raises:
             UndeterminedError: The call failed.
@@ -66,14 +66,18 @@ class Outcome(Generic[T_co]):
         return self.expect()
 
     def expect(self, failing: str = "") -> T_co:
-        """The value; `failing` begins the message where there is none."""
+        """Return the value of the call.
+
+        Raises:
+            UndeterminedError: The call failed. The message begins with `failing`, if that is given.
+        """
         if self.error is not None:
             raise UndeterminedError(f"{failing}: {self.error}" if failing else self.error)
-        return cast(T_co, self._value)  # None may be one
+        return cast(T_co, self._value)  # None may be a value
 
 
 def current_account() -> Account | None:
-    """The account of the guarded call in which this runs, if it does and has one."""
+    """Return the account of the guarded call in which this code runs, or None if there is none."""
     scope = current_scope()
     return None if scope is None else scope.account
 
@@ -82,7 +86,10 @@ _NO_SLOT = "all slots for requests to the model were taken until the time was up
 
 
 class Tries:
-    """The state of one request from try to try: entered around each, it catches and counts."""
+    """Hold the state of one request, and catch the errors of each attempt.
+
+    Enter it around each attempt. It counts attempts, time and costs.
+    """
 
     def __init__(
         self,
@@ -108,7 +115,10 @@ class Tries:
         self._refused: str | None = None
 
     def reserve(self, has_slot: bool) -> bool:
-        """Whether there is a slot, and the budget has another try."""
+        """Reserve the next attempt, and return whether it may be made.
+
+        It may be made if there is a slot and the budget allows another call.
+        """
         if has_slot:
             self._refused = self._scope.reserve(self._reserved, self._estimated)
         else:
@@ -116,7 +126,7 @@ class Tries:
         return self._refused is None
 
     def hedge(self) -> bool:
-        """Whether the budget has another call beside the one that is under way; then it counts."""
+        """Return whether the budget allows a second call beside the first, and count it if so."""
         if self._scope.reserve(self._reserved, self._estimated, needed=False):
             return False
         self._hedges += 1
@@ -124,7 +134,7 @@ class Tries:
 
     @property
     def left(self) -> float | None:
-        """Seconds that the guarded call has left for the request; None for no limit."""
+        """Return the seconds that the guarded call has left for the request; None for no limit."""
         return self._scope.remaining_seconds()
 
     def __enter__(self) -> float:
@@ -144,7 +154,7 @@ class Tries:
             return False
         self.delay = delay_before_retry(error, self._tries, self._spent, self.policy)
         if self.delay is not None and (left := self.left) is not None and self.delay >= left:
-            self.delay = None  # the pause would take all that is left
+            self.delay = None  # the pause would take all the time that is left
         self._error, self._cause = describe(error), cause_of(error)
         if isinstance(error, (TimeoutError, FutureTimeout, asyncio.TimeoutError)) and not str(
             error
@@ -153,7 +163,7 @@ class Tries:
         return True
 
     def wait(self) -> float:
-        """The pause before the next try, which counts towards the deadline."""
+        """Return the seconds before the next attempt, and count them towards the deadline."""
         assert self.delay is not None
         self._spent += self.delay
         return self.delay
@@ -168,7 +178,7 @@ class Tries:
             self._settled = self._hedges
 
     def outcome(self) -> Outcome[Reply]:
-        """How the request ended."""
+        """Return how the request ended."""
         usage = Usage(calls=self._tries + self._hedges, seconds=self._spent)
         if self._refused is not None:
             before = f" (after {self._error})" if self._error else ""
@@ -184,10 +194,10 @@ class Tries:
 
 
 def reported_usage(message: object, usage: Usage) -> Usage:
-    """`usage` of one call, with the tokens that the reply reports."""
+    """Return the `usage` of one call with the tokens that the reply reports."""
     reported = getattr(message, "usage_metadata", None) or {}
     if "total_cost" in reported:
-        # LangChain marks a message that came from its cache by a cost of 0.
+        # LangChain marks a message from its cache with a cost of 0.
         return usage.model_copy(update={"calls": usage.calls - 1, "cached": 1})
     return usage.model_copy(
         update={
@@ -215,7 +225,7 @@ def _reply(message: AIMessage, prompt: Sequence[BaseMessage]) -> Reply:
 
 
 def _first_token(logprobs: object) -> tuple[str | None, Mapping[str, float] | None]:
-    """The first token and its alternatives, out of the shape that OpenAI's protocol gives them."""
+    """Return the first token and its alternatives from log-probabilities in OpenAI's format."""
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     if not content:
         return None, None

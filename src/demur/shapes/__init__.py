@@ -1,8 +1,11 @@
-"""Where question, answer and contexts stand in what chains take, give and stream.
+"""Find question, answer and contexts in what chains take, return and stream.
 
-What the room promises to the others: plain functions over mappings, messages, documents and chunks
-that know no guard and ask no model; what cannot be found is an error that names the keys that were
-looked for; what is edited is a copy.
+This room promises to the others:
+
+- It has plain functions over mappings, messages, documents and chunks. They know no guard and ask
+  no model.
+- If something cannot be found, the error names the keys that were looked for.
+- Edits are made in a copy.
 """
 
 from demur.shapes.answers import ANSWER_KEYS, Answer, Own, find_answer, stays

@@ -1,7 +1,8 @@
-"""Where the answer stands in a chain's output, and how another takes its place.
+"""Find the answer in a chain's output, and put another one in its place.
 
-An answer is a text (a string, a message) or data (a pydantic object, a mapping or a list of plain
-values), which is judged as its JSON. What cannot be told from the outside is said by a reader.
+An answer is a text (a string or a message) or data (a pydantic object, a mapping or a list of plain
+values). Data is judged as its JSON. If the output does not show where the answer is, a reader says
+so.
 """
 
 from __future__ import annotations
@@ -36,43 +37,43 @@ from demur.shapes.rewording import bare, marked, reworded
 
 ANSWER_KEYS = ("answer", "output", "result", "response")
 CITATIONS = "citations"
-"""The key of an output, and of what a message says, that has what the answer rests on."""
+"""The key under which an output, or the mark of a message, holds the citations of the answer."""
 _DEEPEST = 32
 
 
 class Own(str):
-    """A key that an integration of demur's puts beside an answer: its value always stays."""
+    """Represent a key that a demur integration puts beside an answer; its value always stays."""
 
     __slots__ = ()
 
 
 class _Put(Protocol):
     def __call__(self, value: Any, *, clear: bool) -> Any:
-        """The output with this in the answer's place.
+        """Return the output with `value` in the answer's place.
 
-        With `clear` what stands beside it is emptied, and None comes of it where a class does not
-        allow that.
+        With `clear`, what stands beside the answer is emptied. The result is None if a pydantic
+        class does not allow that.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer in an output. What is edited is a copy of the output."""
+    """Represent an answer in an output, and edit it in a copy of the output."""
 
     output: Any
     value: Any
-    """What is judged: a string, a message, or data."""
+    """The value that is judged: a string, a message, or data."""
     _edited: Any = None
-    """What another answer is made of: the value, or the output where a function found that."""
+    """The value that edits start from: `value`, or the output if a function computed `value`."""
     _put: _Put | None = None
-    """None where nothing can take the answer's place."""
+    """The function that edits the output; None if nothing can take the answer's place."""
     _beside: bool = False
-    """Whether more can stand beside it, under keys of its own."""
+    """Whether the output can hold other keys beside the answer's."""
 
     @property
     def text(self) -> str:
-        """All that the answer says: its text, and as JSON what it calls tools with."""
+        """Return all that the answer says: its text, and its tool calls' arguments as JSON."""
         text = text_of(self.value)
         if text is None:
             return to_json(self.value, fallback=str).decode()
@@ -86,37 +87,40 @@ class Answer:
 
     @property
     def is_text(self) -> bool:
-        """Whether what is judged is a text that stands in the output, and nothing beside it."""
+        """Return whether a text in the output is all that is judged."""
         return self._put is not None and text_of(self._edited) == self.text
 
     @property
     def takes_text(self) -> bool:
-        """Whether a text, such as a refusal, can stand in its place."""
+        """Return whether a text, such as a refusal, can take the answer's place."""
         return self._put is not None and self.reworded("") is not None
 
     @property
     def takes_repair(self) -> bool:
-        """Whether another answer of its form can stand in its place."""
+        """Return whether another answer of the same form can take the answer's place."""
         return self._put is not None and self._put(self._edited, clear=True) is not None
 
     @property
     def form(self) -> str | None:
-        """How it is built if it is structured, for a model that writes another; else None."""
+        """Return the form of a structured answer, for a model that writes another, else None."""
         text = text_of(self._edited)
         return form_of(self._edited if text is None else text)
 
     def reworded(self, text: str, mark: Mapping[str, Any] | None = None) -> Any:
-        """The output with a text in the answer's place, if it `takes_text`.
+        """Return the output with a text in the answer's place, if the answer `takes_text`.
 
-        What the chain made beside the answer is emptied. A message keeps its id and loses what
-        belonged to the old text; it has `mark` in its `response_metadata["demur"]`.
+        What the chain put beside the answer is emptied. A message keeps its id and loses what
+        belonged to the old text. It gets `mark` in its `response_metadata["demur"]`.
         """
         assert self._put is not None
         edited = _with_text(self._edited, text, mark)
         return None if edited is None else self._put(edited, clear=True)
 
     def noted(self, note: str, mark: Mapping[str, Any] | None = None) -> Any:
-        """The output with a note after the answer, if it `takes_text`, and all else as it is."""
+        """Return the output with a note after the answer, if the answer `takes_text`.
+
+        The rest of the output does not change.
+        """
         assert self._put is not None
         said = text_of(self._edited)
         if said is None:
@@ -125,9 +129,9 @@ class Answer:
         return self._put(noted, clear=False)
 
     def repaired(self, reply: str) -> Any:
-        """The output with a model's reply in the answer's place, if it `takes_repair`.
+        """Return the output with a model's reply in the answer's place, if it `takes_repair`.
 
-        What the chain made beside the answer is emptied.
+        What the chain put beside the answer is emptied.
 
         Raises:
             NoSuchForm: The answer is structured, and the reply has another form.
@@ -139,11 +143,11 @@ class Answer:
         return self.reworded(reply if parsed(text) is None else in_the_form_of(text, reply))
 
     def as_passed(self, mark: Mapping[str, Any] | None = None) -> Any:
-        """The output as it leaves when the answer passed.
+        """Return the output as the guard returns it if the answer passed.
 
-        A message loses what is not judged: blocks that are no text, what a text's block holds
-        beside it (citations), and `additional_kwargs`, where providers put reasoning, refusals and
-        the like. With a `mark` it has that in its `response_metadata["demur"]`.
+        A message loses what is not judged: blocks other than text, what a text block holds beside
+        its text (citations), and `additional_kwargs`, where providers put reasoning, refusals and
+        the like. It gets `mark`, if there is one, in its `response_metadata["demur"]`.
         """
         if self._put is None:
             return self.output
@@ -153,18 +157,18 @@ class Answer:
         return self._put(passed, clear=False)
 
     def cited(self, content: str | list[dict[str, Any]] | None, mark: Mapping[str, Any]) -> Any:
-        """The output as it leaves when the answer passed, with citations.
+        """Return the output as the guard returns it if the answer passed, with its citations.
 
-        A mapping that holds the answer under a key has them under `citations`, a message in its
-        `response_metadata["demur"]`.
+        A mapping that holds the answer under a key gets them under `citations`. A message gets them
+        in its `response_metadata["demur"]`.
 
         Args:
-            content: What an answer that `is_text` becomes; None for one that stays as it is. Blocks
-                take a message.
-            mark: What a message says, with the `citations`.
+            content: The new content of an answer that `is_text`; None if it does not change. Only
+                a message can hold blocks.
+            mark: The mark of a message, with the `citations`.
 
         Raises:
-            DemurError: There are blocks, and the answer is no message.
+            DemurError: The content is blocks, and the answer is not a message.
         """
         if self._put is None:
             return self.output
@@ -189,15 +193,15 @@ class Answer:
         return output
 
     def without(self, values: Iterable[tuple[int, int]]) -> Any:
-        """The output without some values of a structured answer, if it `takes_repair`.
+        """Return the output without some values of a structured answer, if it `takes_repair`.
 
-        What the chain made beside the answer is emptied.
+        What the chain put beside the answer is emptied.
 
         Args:
-            values: Where they stand in the answer's `text`.
+            values: The offsets of the values in the answer's `text`, as (start, end).
 
         Raises:
-            NoSuchForm: The answer's class does not allow that.
+            NoSuchForm: The answer's class does not allow that, or more is judged than its text.
         """
         assert self._put is not None
         text = text_of(self._edited)
@@ -214,20 +218,21 @@ def find_answer(
     given: Any = None,
     kept: Collection[str] = CONTEXT_KEYS,
 ) -> Answer:
-    """The answer in a chain's output.
+    """Return the answer in a chain's output.
 
-    A string or a message is one. So is data: a pydantic object, a list or a mapping of plain
-    values. In a mapping with anything else, sources or the chain's own input besides, the answer is
-    the text or data under one of `ANSWER_KEYS`.
+    A string or a message is an answer. So is data: a pydantic object, a list or a mapping of plain
+    values. If a mapping holds anything else, such as sources or the chain's own input, the answer
+    is the text or data under one of `ANSWER_KEYS`.
 
     Args:
-        output: The chain's.
-        reader: Where the answer is, if that is said: a key or field, or a function of the output.
-        given: The chain's input, of which nothing is an answer.
+        output: The chain's output.
+        reader: Where the answer is, if the user says so: a key, a field, or a function of the
+            output.
+        given: The chain's input. A value that repeats it is not an answer.
         kept: The keys of a mapping that hold sources.
 
     Raises:
-        DemurError: There is none, or more than one; the message names what was seen.
+        DemurError: There is no answer, or more than one. The message names what was seen.
     """
     if reader is not None:
         return _read(output, reader, given, kept)
@@ -241,7 +246,7 @@ def find_answer(
     composed = len(made) < len(fields) or any(key in kept for key in made)
     if said and not composed and not one_text and all(map(_is_plain, said.values())):
         return _whole(output)
-    # Nothing but an empty text is an answer too: a model may say nothing.
+    # An empty text alone is an answer, too: a model may say nothing.
     keys = texts or [key for key in ANSWER_KEYS if _is_data(said.get(key))][:1]
     keys = keys or [key for key in ANSWER_KEYS if text_of(made.get(key)) is not None]
     if not keys:
@@ -258,11 +263,11 @@ def find_answer(
 
 
 def stays(key: str, value: Any, given: Any, kept: Collection[str]) -> bool:
-    """Whether what an output has under a key is sources or the chain's input, and no answer."""
+    """Return whether a value under a key of an output is a source or the chain's own input."""
     return key in kept or _is_given(key, value, given)
 
 
-# --- Where it stands -----------------------------------------------------------------------------
+# --- Where the answer stands ---------------------------------------------------------------------
 
 
 def _read(output: Any, reader: Reader, given: Any, kept: Collection[str]) -> Answer:
@@ -273,7 +278,7 @@ def _read(output: Any, reader: Reader, given: Any, kept: Collection[str]) -> Ans
             "object, a mapping or a list of plain values"
         )
     if callable(reader):
-        # What a function makes of an output can stand nowhere in it.
+        # A function's result has no place in the output. Only an output that is a text can change.
         whole = text_of(output) is not None
         return replace(_whole(output), value=value) if whole else Answer(output, value)
     fields = _fields_of(output)
@@ -286,7 +291,7 @@ def _whole(output: Any) -> Answer:
 
 
 def _under(output: Any, keys: Sequence[str], beside: Iterable[str]) -> Answer:
-    """An answer under one key, or the same under several."""
+    """Return an answer that stands under one key, or the same answer under several."""
     fields = _fields_of(output)
     first, *further = keys
 
@@ -300,7 +305,7 @@ def _under(output: Any, keys: Sequence[str], beside: Iterable[str]) -> Answer:
 
 
 def _saying(text: str | None, value: str | BaseMessage) -> str | BaseMessage:
-    """A text or message that says this, and nothing that is not judged."""
+    """Return a text or a message that says `text`, and nothing that is not judged."""
     if text is None or isinstance(value, str):
         return text or ""
     return bare(value) if text == text_of(value) else reworded(value, text, None)
@@ -318,7 +323,7 @@ def _changed(output: Any, changes: Mapping[str, Any]) -> Any:
 
 
 def _fields_of(value: Any) -> Mapping[str, Any]:
-    """What stands under the keys of a mapping, or in the fields of a pydantic object."""
+    """Return the values under the keys of a mapping, or in the fields of a pydantic object."""
     if isinstance(value, Mapping):
         return value
     is_data = isinstance(value, BaseModel) and not isinstance(value, Serializable)
@@ -326,7 +331,7 @@ def _fields_of(value: Any) -> Mapping[str, Any]:
 
 
 def _is_given(key: str, value: Any, given: Any) -> bool:
-    """Whether the chain has it from its input, or demur from itself."""
+    """Return whether the value comes from the chain's input, or from demur itself."""
     if isinstance(key, Own):
         return True
     if key in ANSWER_KEYS or given is None:
@@ -353,11 +358,11 @@ def _not_found(output: Any) -> DemurError:
     )
 
 
-# --- What is in its place ------------------------------------------------------------------------
+# --- What takes its place ------------------------------------------------------------------------
 
 
 def _with_text(value: Any, text: str, mark: Any, *, clear: bool = True) -> Any:
-    """A value with another text in it; None where it has no place for one."""
+    """Return a value with another text in it, or None if it has no place for a text."""
     if isinstance(value, str):
         return text
     if isinstance(value, BaseMessage):
@@ -372,13 +377,16 @@ def _with_text(value: Any, text: str, mark: Any, *, clear: bool = True) -> Any:
 
 
 def _slot(value: Any) -> str | None:
-    """The key under which data holds its text."""
+    """Return the key under which data holds its text, or None."""
     fields = _fields_of(value)
     return next((key for key in ANSWER_KEYS if isinstance(fields.get(key), str)), None)
 
 
 def _allowed(changed: Any, emptied: Iterable[str]) -> Any:
-    """What was changed; of a pydantic object what its class allows, with defaults if need be."""
+    """Return the changed value if its pydantic class allows it, else None.
+
+    If need be, emptied fields get their defaults. A value of another kind is returned unchanged.
+    """
     if not isinstance(changed, BaseModel):
         return changed
     fields = type(changed).model_fields
@@ -395,19 +403,19 @@ def _allowed(changed: Any, emptied: Iterable[str]) -> Any:
 
 
 def _emptied(value: Any) -> Any:
-    """What takes the place of what nobody has judged; a list stays one, for whoever reads it."""
+    """Return an empty value in place of one that was not judged; a list or a mapping stays one."""
     if isinstance(value, list):
         return []
     return {} if isinstance(value, Mapping) else None
 
 
 def _is_nothing(value: Any) -> bool:
-    """Whether something says nothing."""
+    """Return whether a value is None or empty."""
     return value is None or (isinstance(value, str | list | tuple | Mapping) and not value)
 
 
 _WRITTEN = (str, int, float, Enum, date, time, timedelta, Decimal, UUID)
-"""What JSON has, or has as a text."""
+"""The types that JSON has, or that it holds as a text."""
 
 
 def _is_plain(value: Any, depth: int = 0) -> bool:
@@ -427,7 +435,7 @@ def _is_data(value: Any) -> bool:
 
 
 def _differs(value: Any, answer: Any) -> bool:
-    """Whether something says other than this answer."""
+    """Return whether a value says something other than this answer."""
     if text_of(answer) is None or text_of(value) is None:
         return value is not answer and not _is_nothing(value)
     return text_of(value) not in ("", text_of(answer))

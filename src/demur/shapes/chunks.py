@@ -1,4 +1,4 @@
-"""How an answer stands in the chunks that a chain streams."""
+"""Read and write an answer in the chunks that a chain streams."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from demur.shapes.finding import Reader, text_of
 
 @dataclass(frozen=True)
 class Form:
-    """What pieces of an answer are put into: a string or a message, by itself or under a key."""
+    """Describe what holds the pieces of an answer: strings or messages, alone or under a key."""
 
     key: str | None = None
     message: bool = False
     id: str | None = None
-    """The message's."""
+    """The id of the message."""
 
     def chunk(self, text: str, annotations: Sequence[Any] | None = None) -> Any:
-        """A piece of the answer as a chunk; with annotations, of a message as a content block."""
+        """Return a piece of the answer as a chunk.
+
+        With annotations, the piece of a message is a content block.
+        """
         value: Any = text
         if self.message:
             content: Any = text if annotations is None else _block(text, annotations)
@@ -33,18 +36,18 @@ class Form:
 
 @dataclass(frozen=True)
 class Part:
-    """What one chunk holds."""
+    """Hold what one chunk contains."""
 
     text: str = ""
-    """Of the answer."""
+    """The piece of the answer."""
     form: Form | None = None
-    """None: the chunk does not speak of the answer."""
+    """The form of the piece; None if the chunk holds nothing of the answer."""
     others: AddableDict = field(default_factory=AddableDict)
-    """The other keys."""
+    """The values under other keys."""
 
 
 def read_chunk(chunk: Any, reader: Reader | None) -> Part | None:
-    """What a chunk holds; None where a piece of an answer cannot be told from it."""
+    """Return what a chunk holds, or None if it does not show which part is the answer."""
     if not isinstance(chunk, Mapping):
         form = _form(chunk, None) if reader is None else None
         return None if form is None else Part(text_of(chunk) or "", form)
@@ -61,17 +64,17 @@ def read_chunk(chunk: Any, reader: Reader | None) -> Part | None:
 
 
 def fits(form: Form | None, earlier: Form | None) -> bool:
-    """Whether a piece goes on with the answer that the pieces before it began."""
+    """Return whether a piece continues the answer of the pieces before it."""
     if form is None or earlier is None:
         return True
     return (form.key, form.message) == (earlier.key, earlier.message)
 
 
 def added(total: Any, chunk: Any) -> Any:
-    """Chunks put together as LangChain does it: of those that do not add up, the last.
+    """Return the sum of chunks as LangChain computes it, or the last chunk if they do not add up.
 
-    Plain mappings do not, and `JsonOutputParser` streams one longer than the other. `AddableDict`s
-    do, key by key: parallel steps stream their outputs in them.
+    Plain mappings do not add up: `JsonOutputParser` streams each one longer than the one before.
+    `AddableDict`s add up, key by key: parallel steps stream their outputs in them.
     """
     if isinstance(chunk, BaseMessage) and not isinstance(chunk, BaseMessageChunk):
         return chunk  # two whole messages would add up to a prompt
@@ -89,7 +92,7 @@ def added(total: Any, chunk: Any) -> Any:
 
 
 def streamed_in(output: Any, form: Form | None) -> str:
-    """The text in an output that was streamed in this form."""
+    """Return the text of the answer in an output that was streamed in this form."""
     if form is None:
         return ""
     under = form.key is not None and isinstance(output, Mapping)
@@ -97,7 +100,7 @@ def streamed_in(output: Any, form: Form | None) -> str:
 
 
 def others_in(output: Any, form: Form | None) -> dict[str, Any]:
-    """What an output holds beside what is streamed in this form."""
+    """Return what an output holds beside the answer that is streamed in this form."""
     if not isinstance(output, Mapping):
         return {}
     key = None if form is None else form.key
@@ -107,9 +110,9 @@ def others_in(output: Any, form: Form | None) -> dict[str, Any]:
 def last_chunks(
     output: Any, form: Form | None, text: str, others: Mapping[str, Any]
 ) -> Iterator[Any]:
-    """What is still to be streamed of an output: the end of its answer, and other keys.
+    """Yield what is still to be streamed of an output: the end of its answer, and other keys.
 
-    A message's last chunk has all that the message holds beside its text and that leaves.
+    The last chunk of a message also has what the message holds beside its text.
     """
     if not isinstance(output, Mapping):
         value = output if form is None else _last_value(output, form, text)
@@ -133,7 +136,7 @@ def _last_value(value: Any, form: Form, text: str) -> Any:
     if not isinstance(value, AIMessageChunk):
         value = AIMessageChunk(**value.model_dump(exclude={"type"}))
     annotated = [part for part in value.content if isinstance(part, dict) and "annotations" in part]
-    gone = len(str(value.text)) - len(text)  # with it, its annotations have left
+    gone = len(str(value.text)) - len(text)  # the text that was streamed, with its annotations
     rest = [one for part in annotated for one in part["annotations"] if one["start_index"] >= gone]
     content: Any = _block(text, rest) if annotated else text
     changes = {
@@ -161,5 +164,8 @@ def _keys(chunk: Mapping[Any, Any], reader: Reader | None) -> list[str]:
 
 
 def _adds_up(chunk: Mapping[Any, Any]) -> bool:
-    """Whether a mapping is a piece of one; of plain ones, and of a graph's states, the last is."""
+    """Return whether a mapping is one piece of the output.
+
+    Plain mappings and the states of a graph are not: the last of them is the whole output.
+    """
     return getattr(type(chunk), "__add__", None) is AddableDict.__add__

@@ -1,4 +1,4 @@
-"""Answers that are data: how they are built, and another one of the same form from a reply."""
+"""Describe the form of answers that are data, and make another answer of that form from a reply."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from pydantic_core import from_json, to_json
 from demur._json_places import Path, places
 
 
-class NoSuchForm(ValueError):  # noqa: N818  # what was written, and not what went wrong
-    """What a model wrote has not the form of the answer that it is to replace."""
+class NoSuchForm(ValueError):  # noqa: N818  # the name says what is wrong with the value
+    """Report that a value does not have the form of the answer that it is to replace."""
 
 
 def form_of(value: Any) -> str | None:
-    """How another answer has to be built, as JSON: a schema, or each value's kind.
+    """Return the form that another answer must have, as JSON.
 
     Args:
         value: A text, a pydantic object, a mapping or a list.
 
     Returns:
-        None for a text that is no JSON object or list.
+        The JSON Schema of a pydantic object; otherwise the kind of each value. None for a text that
+        is not a JSON object or list.
     """
     if isinstance(value, str):
         data = parsed(value)
@@ -35,7 +36,7 @@ def form_of(value: Any) -> str | None:
 
 
 def parsed(text: str) -> Any:
-    """The object or list that a text is the JSON of, in a fence or not; None for another text."""
+    """Return the object or list in a JSON text, with or without a code fence, else None."""
     text = _unfenced(text.strip())
     return None if places(text) is None else json.loads(text)
 
@@ -47,13 +48,14 @@ def _unfenced(text: str) -> str:
 
 
 def in_the_form_of(value: Any, reply: str) -> Any:
-    """What a model wrote, as another value of the same kind.
+    """Return a model's reply as another value of the same kind.
 
     Args:
-        value: A pydantic object, whose class validates the other; a mapping, of which the other has
-            the keys with values of the same kinds; a list, whose entries have the form of one of
-            its own; or a text that is JSON, and the other is one too.
-        reply: JSON, in a fence or not.
+        value: The value whose form the reply must have. The class of a pydantic object validates
+            the reply. For a mapping, the reply has the same keys, with values of the same kinds.
+            For a list, each entry of the reply has the form of an entry of the list. For a JSON
+            text, the result is a JSON text, too.
+        reply: JSON, with or without a code fence.
 
     Raises:
         NoSuchForm: The reply has another form. The message does not quote it.
@@ -77,18 +79,18 @@ def in_the_form_of(value: Any, reply: str) -> Any:
 
 
 def without_values(value: Any, text: str, spans: Iterable[tuple[int, int]]) -> Any:
-    """A structured answer without some of its values.
+    """Return a structured answer without some of its values.
 
-    Each becomes None; one in a list goes. Where the class of a pydantic object does not allow that,
-    the value that holds it goes in its place.
+    Each value becomes None, or is removed if it is an entry of a list. If the class of a pydantic
+    object does not allow that, the value that holds it is taken out instead.
 
     Args:
-        value: A pydantic object, a mapping, a list, or a text that is JSON.
-        text: Its JSON.
-        spans: Where the values stand in that.
+        value: A pydantic object, a mapping, a list, or a JSON text.
+        text: The JSON of `value`.
+        spans: The offsets of the values in `text`, as (start, end).
 
     Raises:
-        NoSuchForm: The class allows it for none of the values that hold one.
+        NoSuchForm: The class allows neither a value nor any value that holds it to be taken out.
     """
     held = places(text) or ()
     left = json.loads(text)
@@ -99,7 +101,7 @@ def without_values(value: Any, text: str, spans: Iterable[tuple[int, int]]) -> A
 
 
 def _without(value: Any, data: Any, path: Path) -> Any:
-    """The data without the innermost of the values on a path that may go."""
+    """Return the data without the innermost value on a path that may be taken out."""
     for length in range(len(path), 0, -1):
         *above, last = path[:length]
         changed = copy.deepcopy(data)
@@ -107,7 +109,7 @@ def _without(value: Any, data: Any, path: Path) -> Any:
         for step in above:
             holder = holder[step]
             if holder is None or holder is _GONE:
-                return data  # it went with what held it
+                return data  # it was taken out with the value that held it
         holder[last] = _GONE if isinstance(holder, list) else None
         try:
             _rebuilt(value, _pruned(changed))
@@ -118,7 +120,7 @@ def _without(value: Any, data: Any, path: Path) -> Any:
 
 
 class _Gone:
-    """Stands for an entry of a list that is taken out, so that others keep their places."""
+    """Stand for an entry of a list that is taken out, so that others keep their places."""
 
     def __deepcopy__(self, memo: Any) -> _Gone:
         return self
@@ -136,7 +138,7 @@ def _pruned(data: Any) -> Any:
 
 
 def _rebuilt(value: Any, data: Any) -> Any:
-    """Data as a value of the kind of another."""
+    """Return data as a value of the same kind as `value`."""
     if isinstance(value, str):
         return json.dumps(data, ensure_ascii=False)
     return in_the_form_of(value, json.dumps(data)) if isinstance(value, BaseModel) else data
@@ -147,7 +149,7 @@ def _as_json(value: Any) -> Any:
 
 
 def _kinds(value: Any) -> Any:
-    """A value with the name of its kind in the place of each text and number."""
+    """Return a value in which the name of its kind replaces each text and number."""
     if isinstance(value, Mapping):
         return {key: _kinds(one) for key, one in value.items()}
     if isinstance(value, list):
@@ -164,7 +166,7 @@ def _kind(value: Any) -> str:
 
 
 def _has_form(value: Any, model: Any) -> bool:
-    """Whether a value has the form of another; what is null in one of them may be anything."""
+    """Return whether a value has the form of `model`; a null in either of them fits anything."""
     if value is None or model is None:
         return True
     if isinstance(model, Mapping):

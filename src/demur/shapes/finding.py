@@ -1,4 +1,4 @@
-"""Where question and contexts stand in what goes into a chain and comes out of it."""
+"""Find the question and the contexts in a chain's input and output."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from demur.errors import DemurError
 from demur.schema import Sample
 
 Reader = str | Callable[[Any], Any]
-"""How to find something: a key, or a function."""
+"""The way to find something: a key, or a function."""
 ContextsReader = Reader | Callable[[Any, Any], Any]
-"""The same for contexts, whose function may take the input and the output."""
+"""The way to find contexts: a key, or a function of the output, or of the input and the output."""
 
 QUESTION_KEYS = ("input", "question", "query")
 CONTEXT_KEYS = ("context", "contexts", "source_documents", "documents")
 
 
 def find_question(input: Any, reader: Reader | None = None) -> str | None:
-    """The question in a chain's input.
+    """Return the question in a chain's input, or None if there is none.
 
-    A string, a message, or one of `QUESTION_KEYS` of a mapping, a pydantic model or a dataclass; of
-    several messages, or under `messages`, what the user said last, where they are in short form
-    (`("user", "...")`) too. None where there is no such thing.
+    The question is a string, a message, or the value under one of `QUESTION_KEYS` in a mapping, a
+    pydantic model or a dataclass. In a list of messages, or under `messages`, it is what the user
+    said last. Messages may be in short form, `("user", "...")`.
 
     Raises:
-        DemurError: `reader` was given and finds no text.
+        DemurError: `reader` was given, and the value that it finds is not a text.
     """
     if reader is not None:
         value = read(reader, input, "question")
@@ -53,14 +53,16 @@ def find_question(input: Any, reader: Reader | None = None) -> str | None:
 def find_contexts(
     input: Any, output: Any, captured: Sequence[Document], reader: ContextsReader | None = None
 ) -> tuple[Document, ...]:
-    """The documents that the answer was given from.
+    """Return the documents from which the chain gave its answer.
 
-    Those under one of `CONTEXT_KEYS` of the output; else what the chain's own retrievers returned;
-    else those of the input; else none. A key is looked for in the output, then in the input. A
-    function is given the output; one with two required parameters, the input and the output.
+    They come from the first of these places that has any: one of `CONTEXT_KEYS` of the output, the
+    chain's own retrievers (`captured`), or one of `CONTEXT_KEYS` of the input.
+
+    With a `reader`, they come from it alone. A key is looked for in the output, then in the input.
+    A function gets the output. If it has two required parameters, it gets the input and the output.
 
     Raises:
-        DemurError: `reader` was given and finds no documents.
+        DemurError: `reader` was given, and the value that it finds is not documents.
     """
     if reader is not None:
         value = _read_contexts(reader, input, output)
@@ -82,7 +84,7 @@ def _read_contexts(reader: ContextsReader, input: Any, output: Any) -> Any:
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:
-    """Whether a function has to be given two arguments. One that does not say takes one."""
+    """Return whether a function requires two arguments; False if it has no signature."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # some builtins
@@ -93,13 +95,13 @@ def _takes_two(function: Callable[..., Any]) -> bool:
 
 
 def with_found(output: Any, found: Sequence[Document], keys: Collection[str]) -> Any:
-    """An output that gives out what was found, too, where it gives out documents.
+    """Return an output whose documents include those that were found.
 
     Args:
-        output: A chain's.
-        found: What its answer also rests on.
-        keys: Those of a mapping that may hold documents. A list of texts stays one, and a text has
-            further ones under it.
+        output: The chain's output. A key without documents does not change.
+        found: The documents that the answer also rests on.
+        keys: The keys of a mapping that may hold documents. A list of texts stays a list of texts.
+            A single text is followed by the further texts.
     """
     if not isinstance(output, MutableMapping):
         return output
@@ -119,14 +121,14 @@ def _in_form(value: Any, documents: Sequence[Document]) -> Any:
 
 
 def text_of(value: Any) -> str | None:
-    """The text of a string or a message; None for anything else."""
+    """Return the text of a string or a message, or None for anything else."""
     if isinstance(value, str):
         return value
     return str(value.text) if isinstance(value, BaseMessage) else None
 
 
 def _last_text(value: Any) -> str | None:
-    """The text of a string or message; of several messages, the last that the user sent."""
+    """Return the text of a string or a message; of several messages, the user's last one."""
     if isinstance(value, PromptValue):
         value = value.to_messages()
     if isinstance(value, Sequence) and not isinstance(value, str):
@@ -136,10 +138,10 @@ def _last_text(value: Any) -> str | None:
 
 
 def prompt_messages(prompt: Any) -> list[BaseMessage]:
-    """A prompt as LangChain's chat models take it, as messages.
+    """Return a prompt, in any form that LangChain's chat models take, as messages.
 
     Raises:
-        DemurError: It is none.
+        DemurError: The value is not a prompt.
     """
     if isinstance(prompt, PromptValue):
         return prompt.to_messages()
@@ -152,7 +154,10 @@ def prompt_messages(prompt: Any) -> list[BaseMessage]:
 
 
 def as_messages(value: Sequence[Any]) -> list[BaseMessage]:
-    """The messages among some values; all of them where some are in short form."""
+    """Return the messages among some values.
+
+    Messages in short form are converted, but only if every value is a message.
+    """
     if not all(map(_is_message, value)):
         return [message for message in value if isinstance(message, BaseMessage)]
     try:
@@ -167,7 +172,7 @@ def _is_message(value: Any) -> bool:
 
 
 def under_context_keys(value: Any) -> tuple[Document, ...]:
-    """The documents under the first of `CONTEXT_KEYS` that holds some."""
+    """Return the documents under the first of `CONTEXT_KEYS` that holds any."""
     if not isinstance(value, Mapping):
         return ()
     candidates = (as_documents(value[key]) for key in CONTEXT_KEYS if key in value)
@@ -175,7 +180,10 @@ def under_context_keys(value: Any) -> tuple[Document, ...]:
 
 
 def as_documents(value: Any) -> tuple[Document, ...] | None:
-    """Documents, or strings as such; None where it is neither of them nor a list of them."""
+    """Return documents or strings as documents, or None for anything else.
+
+    A single document or string, or a list of them, is accepted.
+    """
     try:
         return Sample(answer="", contexts=value).contexts
     except ValidationError:
@@ -183,7 +191,7 @@ def as_documents(value: Any) -> tuple[Document, ...] | None:
 
 
 def distinct(documents: Iterable[Document]) -> tuple[Document, ...]:
-    """The documents in their order; of those with the same text, the first."""
+    """Return the documents in order, without those whose text an earlier one has."""
     first: dict[str, Document] = {}
     for document in documents:
         first.setdefault(document.page_content, document)
@@ -191,10 +199,10 @@ def distinct(documents: Iterable[Document]) -> tuple[Document, ...]:
 
 
 def read(reader: Reader, source: Any, name: str) -> Any:
-    """What a key of a mapping, a field of a pydantic object, or a function gives.
+    """Return the value of a mapping's key, of a pydantic object's field, or of a function.
 
     Raises:
-        DemurError: There is no such key; the message has the argument's `name`.
+        DemurError: There is no such key. The message has the argument's `name`.
     """
     if callable(reader):
         return reader(source)
@@ -206,7 +214,7 @@ def read(reader: Reader, source: Any, name: str) -> Any:
 
 
 def as_fields(input: Any) -> Any:
-    """A graph's state, a pydantic model or a dataclass, as a mapping; all else as it is."""
+    """Return a graph's state, a pydantic model or a dataclass as a mapping, others unchanged."""
     if isinstance(input, BaseModel) and not isinstance(input, (BaseMessage, PromptValue)):
         return dict(input)
     if is_dataclass(input) and not isinstance(input, type):
@@ -215,7 +223,7 @@ def as_fields(input: Any) -> Any:
 
 
 def kind_of(value: Any) -> str:
-    """What something is, in words: with its keys but without its content."""
+    """Return in words what a value is: its type and its keys, but not its content."""
     name = type(value).__name__
     article = "an" if name[0].lower() in "aeiou" else "a"
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""What messages say: what was written last, what tools returned, what the user said."""
+"""Read messages: what was written last, what tools returned, and what the user said."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _USER, _TURN, _TOOL = "user", "turn", "tool"
 
 
 def last_written(messages: Sequence[BaseMessage]) -> AIMessage | None:
-    """The last message that the model wrote."""
+    """Return the last message that the model wrote, or None."""
     return next((message for message in reversed(messages) if isinstance(message, AIMessage)), None)
 
 
 def this_turn(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
-    """What came after the user's last message; all of it where there is none."""
+    """Return the messages after the user's last one, or all messages if there is none."""
     for at in range(len(messages) - 1, -1, -1):
         if isinstance(messages[at], HumanMessage):
             return messages[at + 1 :]
@@ -29,17 +29,18 @@ def this_turn(messages: Sequence[BaseMessage]) -> Sequence[BaseMessage]:
 
 
 def sources(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
-    """What tools returned in this turn; if there is nothing of it, in the whole conversation."""
+    """Return what tools returned in this turn, or in the whole conversation if that is nothing."""
     found = tool_results(messages)
     last = sum(isinstance(message, HumanMessage) for message in messages)
     return tuple(one for one in found if one.metadata[_TURN] == last) or found
 
 
 def tool_results(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
-    """What tools returned, each with the `tool`, the `tool_call_id` and the `turn` in its metadata.
+    """Return what tools returned, with `tool`, `tool_call_id` and `turn` in the metadata.
 
-    A tool's artifact counts if it is documents (`response_format="content_and_artifact"`), else its
-    text does. What a failed tool said is no source. Turns count from 1, by the user's messages.
+    A tool's artifact counts if it is documents (`response_format="content_and_artifact"`).
+    Otherwise its text counts. The message of a failed tool is not a source. Turns count from 1, by
+    the user's messages.
     """
     sources: list[Document] = []
     turn = 0
@@ -65,14 +66,14 @@ def tool_results(messages: Sequence[BaseMessage]) -> tuple[Document, ...]:
 
 
 def find_messages(input: Any, reader: Reader | None = None) -> list[BaseMessage]:
-    """The messages of a conversation in a chain's input.
+    """Return the messages of a conversation in a chain's input.
 
-    The input itself, or all lists of messages among the values of a mapping, a pydantic model or a
-    dataclass, under whatever keys; messages by themselves come after those in lists. A history that
-    is a string is not read: who said what cannot be told.
+    The input itself may be the messages. In a mapping, a pydantic model or a dataclass, all lists
+    of messages count, under any key. Single messages come after those in lists. A history that is a
+    string is not read, since it does not show who said what.
 
     Raises:
-        DemurError: `reader` was given and finds something that is no messages.
+        DemurError: `reader` was given, and the value that it finds is not messages.
     """
     if reader is not None:
         value = read(reader, input, "conversation")
@@ -90,12 +91,12 @@ def find_messages(input: Any, reader: Reader | None = None) -> list[BaseMessage]
 
 
 def said_by_user(text: str, turn: int) -> Document:
-    """What the user said as a document, which `is_users`. Turns count from 1."""
+    """Return what the user said as a document, for `is_users`. Turns count from 1."""
     return Document(text, metadata={"source": _USER, _TURN: turn})
 
 
 def is_users(document: Document) -> bool:
-    """Whether a document is what the user said in a conversation."""
+    """Return whether a document holds what the user said in a conversation."""
     metadata = document.metadata
     said = metadata.get("source") == _USER and isinstance(metadata.get(_TURN), int)
     return said and _TOOL not in metadata

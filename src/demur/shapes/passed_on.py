@@ -1,7 +1,7 @@
-"""A chain's input, in the place of another one that it was asked with.
+"""Put a chain's original input back into its output, if the chain was asked with another input.
 
-Many chains give their input out again: `RunnablePassthrough.assign`, retrieval chains, agents with
-their messages. One that was told what was wrong with an answer quotes that answer.
+Many chains return their input: `RunnablePassthrough.assign`, retrieval chains, agents with their
+messages. If that input says what was wrong with an earlier answer, it quotes that answer.
 """
 
 from __future__ import annotations
@@ -13,23 +13,25 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 Swap = tuple[Any, Any]
-"""What was told, and what stands in its place."""
+"""A value that was sent to the chain, and the original value that replaces it."""
 
 _NOTHING = object()
 
 
 def as_given(output: Any, sent: Any, original: Any, kept: Sequence[object]) -> Any:
-    """The output, with the input in it as it was given at first.
+    """Return the output with the original input in place of the input that was sent.
 
     Args:
-        output: The chain's. Only mappings, and lists in them, pass anything on.
+        output: The chain's output. Only mappings, and lists in them, are searched.
         sent: The input that the chain was asked with.
-        original: The input at first.
-        kept: Keys of the output that stay where they hold documents: those quote no answer.
+        original: The input as the user gave it.
+        kept: The keys of the output that do not change unless they hold a string: they hold
+            documents, which quote no answer.
     """
     if not isinstance(output, Mapping):
         return output
-    # What was added is looked for under its own key only: elsewhere a short text may be another's.
+    # An added value is looked for under its own key only: elsewhere, a short text may come from
+    # another source.
     changed = [(now, before) for now, before in _swaps(sent, original) if before is not _NOTHING]
     new: dict[Any, Any] = {}
     for key, value in output.items():
@@ -48,19 +50,19 @@ def as_given(output: Any, sent: Any, original: Any, kept: Sequence[object]) -> A
 
 
 def alike(first: Any, second: Any) -> bool:
-    """Whether two values say the same. A message's id, which graphs give it, says nothing."""
+    """Return whether two values say the same; the id of a message, which graphs set, is ignored."""
     if isinstance(first, BaseMessage) and isinstance(second, BaseMessage):
         return (first.type, first.content) == (second.type, second.content)
     try:
         return first is second or bool(first == second)
-    except Exception:  # arrays and tables compare into something that is no truth
+    except Exception:  # the comparison of arrays and tables has no truth value
         return False
 
 
 def _swaps(sent: Any, original: Any) -> Iterator[Swap]:
-    """Each value that was changed, with what it was before."""
+    """Yield each value that was changed, with its earlier value."""
     if alike(sent, original) or not isinstance(sent, (str, Mapping, list, tuple, BaseMessage)):
-        return  # numbers quote nothing, and the same one may stand anywhere
+        return  # a number quotes nothing, and an equal one may stand anywhere
     yield sent, original
     if isinstance(sent, Mapping) and isinstance(original, Mapping):
         for key, value in sent.items():

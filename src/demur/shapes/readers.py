@@ -1,4 +1,4 @@
-"""What says where a question, an answer or contexts stand: a key, or a function."""
+"""Check readers, which say where a question, an answer or contexts are: a key, or a function."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from demur.shapes.finding import kind_of
 
 
 def check_reader(name: str, reader: object, source: str) -> None:
-    """Refuse what is neither a key nor a function, nor None.
+    """Raise an error if a reader is neither a key nor a function, nor None.
 
     Args:
         name: The argument's name.
-        reader: What was given.
-        source: In what it finds something, such as "the output".
+        reader: The argument's value.
+        source: Where the reader finds something, in words, such as "the output".
 
     Raises:
-        TypeError: It is neither.
+        TypeError: The reader is of another kind.
     """
     if reader is None or isinstance(reader, str) or callable(reader):
         return

@@ -1,4 +1,4 @@
-"""Messages that say another text, or nothing beside their text."""
+"""Give messages another text, and remove what stands beside their text."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 _KEPT = ("id", "name", "type", "role", "tool_call_id", "usage_metadata")
-"""What a message keeps that is worded anew: nothing that may hold the old text."""
+"""The fields that a message with another text keeps; none of them can hold the old text."""
 _MARK = "demur"
-"""Where in a message's `response_metadata` it says what a guard did."""
+"""The key of a message's `response_metadata` that says what a guard did."""
 
 
 def reworded(message: BaseMessage, text: str, mark: Mapping[str, Any] | None) -> BaseMessage:
-    """A message of the same kind and id with another text, and with nothing of the old one."""
+    """Return a message of the same kind and id with another text, and nothing of the old one."""
     kept = {key: value for key in _KEPT if (value := getattr(message, key, None))}
     if mark is not None:
         kept["response_metadata"] = {_MARK: dict(mark)}
     kinds = [kind for kind in type(message).__mro__ if issubclass(kind, BaseMessage)]
     for kind in kinds:
         known = {key: value for key, value in kept.items() if key in kind.model_fields}
-        with suppress(Exception):  # a class of the user's, which needs more than is kept
+        with suppress(Exception):  # a class of the user's may require further fields
             return kind(content=text, **known)
-    raise AssertionError  # a BaseMessage needs no more
+    raise AssertionError  # a BaseMessage requires no further fields
 
 
 def bare(message: BaseMessage) -> BaseMessage:
-    """A message without blocks that are no text, and without what stands beside its text."""
+    """Return a message without blocks other than text, and without what stands beside its text."""
     content = message.content
     if isinstance(content, list):
         content = [
@@ -42,6 +42,6 @@ def bare(message: BaseMessage) -> BaseMessage:
 
 
 def marked(message: BaseMessage, mark: Mapping[str, Any]) -> BaseMessage:
-    """A message that says in its `response_metadata` what a guard did."""
+    """Return a message whose `response_metadata` says what a guard did."""
     metadata = {**message.response_metadata, _MARK: dict(mark)}
     return message.model_copy(update={"response_metadata": metadata})

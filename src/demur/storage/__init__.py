@@ -1,9 +1,13 @@
-"""Questions with vectors and metadata in Chroma: what the stores stand on.
+"""Keep questions with vectors and metadata in Chroma, as the base of demur's stores.
 
-What the room promises to the others: a store is in memory, in a folder, on a server or behind a
-client of the user's own, and is used alike; what was written is there when the call returns; a
-collection knows which embedding it was made with, and another one is refused; a search costs one
-query, and goes on where its caller wants more; a process that was forked is refused the parent's.
+This room promises to the others:
+
+- A store is in memory, in a folder, on a server, or behind a client that the user made. All are
+  used alike.
+- Written data is there when the call returns.
+- A collection knows which embedding it was made with, and refuses another one.
+- A search costs one query. Further queries follow only if the caller needs more entries.
+- A forked process cannot use what its parent has opened.
 """
 
 from demur.storage.chroma import AT_ONCE, Chroma, parts

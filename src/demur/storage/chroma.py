@@ -1,4 +1,4 @@
-"""Chroma as demur uses it: in memory, in a folder, on a server, or by a client the user has."""
+"""Open and use Chroma in memory, in a folder, on a server, or through a client of the user."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from demur.errors import DemurError, MissingExtraError
 
 T = TypeVar("T")
 Row: TypeAlias = Mapping[str, str]
-"""Metadata of a record."""
+"""The metadata of a record."""
 
 AT_ONCE = 200
-"""Entries that one request writes or reads at most."""
+"""The most entries that one request writes or reads."""
 _WRITTEN = 4_000_000
-"""Characters that one request writes, if it is of more than one entry: a server takes 40 MB."""
+"""The most characters that a request for several entries writes: a server takes 40 MB."""
 _RESULTS = 20_000
-"""Ids that one search brings, if it is for more than one vector."""
+"""The most ids that a search for several vectors returns."""
 _SPARE = 8
-"""Entries asked for beyond the number wanted, since the nearest may be above the ceiling."""
+"""The entries asked for beyond the number wanted, since the nearest may be above the ceiling."""
 
 _NO_INDEX = "Nothing found on disk"
-"""What Chroma says of an index that is not written yet."""
+"""Chroma's message about an index that is not written yet."""
 _PAUSES = (0.01, 0.03, 0.1, 0.3, 1.0)
-"""Seconds before a search for it is repeated."""
+"""The seconds before each repetition of a search that found no index."""
 
 _URL = re.compile(r"https?://", re.I)
 _PORTS = {"http": 8000, "https": 443}
@@ -47,44 +47,46 @@ _AFTER_A_FORK = (
     "or start processes by 'spawn'; several share a server: chroma run"
 )
 
-# The folders that this process uses, with how often each is open.
+# The locks of the folders that this process uses, with how often each folder is open.
 _locks: dict[Path, tuple[Any, int]] = {}
 _locks_guard = lock()
 _writing = lock()
 
-# Whether this process, and whether the one that it was forked from, has opened a Chroma of its own.
+# Whether this process has opened Chroma in memory or in a folder, and whether its parent had done
+# so before the fork.
 _opened = _parent_opened = False
 
 
 @dataclass
 class Chroma:
-    """A Chroma that is open."""
+    """Represent an open Chroma."""
 
     client: Any
-    """A `chromadb.ClientAPI`."""
+    """The client, a `chromadb.ClientAPI`."""
     name: str
-    """How messages speak of it."""
+    """The place, as error messages name it."""
     folder: Path | None = None
     closed: bool = field(default=False, init=False)
     _process: int = field(default_factory=os.getpid, init=False)
 
     def collection(self, name: str, kind: str, embedding: str) -> Any:
-        """The collection of that name, made now if there is none, for vectors of demur's own.
+        """Return the collection of that name, made first if there is none, for demur's own vectors.
 
-        Vectors are compared by their cosine. Of several that make it at once one succeeds.
+        Vectors are compared by their cosine. If several callers make it at once, one succeeds.
 
         Args:
             name: The collection's name.
-            kind: What is kept in it, and in which form.
+            kind: The kind of its entries, and their form.
             embedding: The fingerprint of the model that computes the vectors.
 
         Raises:
-            ValueError: What has this name is of another kind, or holds another model's vectors.
+            ValueError: A collection of this name is of another kind, or holds vectors of another
+                model.
             DemurError: Chroma failed; the message says how.
         """
         metadata = {"demur": kind, "embedding": embedding}
         with self.use():
-            # Of a collection that is there, Chroma leaves metadata and configuration as they are.
+            # If the collection exists, Chroma leaves its metadata and configuration as they are.
             collection = self.client.get_or_create_collection(
                 name,
                 metadata=metadata,
@@ -111,7 +113,8 @@ class Chroma:
         """Turn what Chroma raises in the block into an error that names the place.
 
         Raises:
-            DemurError: Something failed, this was closed, or the process was forked since.
+            DemurError: Chroma failed, this object was closed, or the process was forked after it
+                was opened.
         """
         if self._process != os.getpid():
             raise DemurError(
@@ -129,24 +132,24 @@ class Chroma:
         rows: Mapping[str, Row],
         vectors_of: Callable[[list[str]], Mapping[str, NDArray[np.float32]]],
     ) -> None:
-        """Write rows of metadata by id, and vectors where there are none yet.
+        """Write rows of metadata by id, and the vectors of ids that have none yet.
 
-        A vector that is there is not written again: Chroma's index may lose sight of others then.
-        An interrupt leaves some rows written, each of those whole.
+        An existing vector is not written again: Chroma's index could then lose other vectors. If
+        an interrupt ends the call, some rows are written, each of them completely.
 
         Args:
-            collection: Where to write.
-            rows: The metadata. Of what is there, the keys that are not given stay.
-            vectors_of: From ids to their vectors; what it raises is raised.
+            collection: The collection to write to.
+            rows: The metadata. An existing entry keeps the keys that are not given.
+            vectors_of: A function from ids to their vectors. Its exceptions are raised.
 
         Raises:
-            DemurError: As `use`.
+            DemurError: As in `use`.
         """
         for part in _requests(rows):
             lacking = self._lacking(collection, list(part))
             vectors = vectors_of(lacking) if lacking else {}
             with _writing:
-                # Asked again: another thread may have written some of them meanwhile.
+                # Asked again: another thread may have written some of them in the meantime.
                 new = self._lacking(collection, list(vectors))
                 with self.use():
                     if new:
@@ -159,7 +162,7 @@ class Chroma:
                         collection.update(old, metadatas=[part[id_] for id_ in old])
 
     def _lacking(self, collection: Any, ids: list[str]) -> list[str]:
-        """Which of these are not there."""
+        """Return the ids that are not in the collection."""
         if not ids:
             return []
         with self.use():
@@ -167,13 +170,13 @@ class Chroma:
         return [id_ for id_ in ids if id_ not in there]
 
     def search(self, ask: Callable[[], T]) -> T:
-        """What a request that reads vectors returns.
+        """Make a request that reads vectors, and return its result.
 
         While the very first vectors of a folder are being written, such a request finds no index
-        there and fails. It is repeated for a while.
+        and fails. It is then repeated for about 1.5 seconds.
 
         Raises:
-            DemurError: As `use`.
+            DemurError: As in `use`.
         """
         for pause in _PAUSES:
             try:
@@ -187,12 +190,12 @@ class Chroma:
             return ask()
 
     def drop(self, name: str) -> None:
-        """Delete a collection that nobody uses any more; never in a process that was forked."""
+        """Delete a collection that is no longer used, unless this process was forked."""
         if self._process == os.getpid():
             self.client.delete_collection(name)
 
     def close(self) -> None:
-        """Let go of a folder, so that another process can have it."""
+        """Release the folder, so that another process can open it."""
         if self.folder is not None and not self.closed and self._process == os.getpid():
             self.closed = True
             self.client.close()
@@ -202,20 +205,20 @@ class Chroma:
 def open_client(where: Any, purpose: str) -> Chroma:
     """Open Chroma.
 
-    A folder belongs to one process at a time: of two that write to one, Chroma loses vectors.
-    Several processes share a server: `chroma run --path FOLDER`.
+    Only one process at a time can use a folder: if two write to it, Chroma loses vectors. Several
+    processes can share a server: `chroma run --path FOLDER`.
 
     Args:
-        where: A folder, made for its owner only if there is none; a server's URL,
-            "http://host:port"; a client; or None: in memory, where all of one process see the same
-            collections.
-        purpose: What it is for, in an error's words.
+        where: A folder; a server's URL, "http://host:port"; a client; or None for memory. A folder
+            is made if there is none, readable by its owner only. In memory, all callers in one
+            process see the same collections.
+        purpose: What Chroma is needed for, as an error message says it.
 
     Raises:
         MissingExtraError: Chroma is not installed.
-        ValueError: The URL says more than Chroma's address.
-        DemurError: The folder or the server cannot be used; or this process was forked from one
-            that had opened Chroma in a folder or in memory, and is to open such a one itself.
+        ValueError: The URL holds more than a server's address.
+        DemurError: The folder or the server cannot be used. Or Chroma cannot be opened in a folder
+            or in memory, since this process was forked from one that had done so.
     """
     global _opened
     try:
@@ -223,8 +226,8 @@ def open_client(where: Any, purpose: str) -> Chroma:
         from filelock import FileLock
     except ImportError as error:
         raise MissingExtraError(error.name or "chromadb", "chroma", purpose) from error
-    # With Chroma's own settings: a client of the user's with others for the same place would be
-    # refused. Telemetry need not be turned off, there is none from 1.5.3 on.
+    # With Chroma's own settings: Chroma refuses two clients with different settings for one place,
+    # and the user may have one there. Chroma has no telemetry from 1.5.3 on.
     if isinstance(where, str) and _URL.match(where):
         host, port, tls = _address(where)
         with _naming(where):
@@ -254,7 +257,10 @@ def open_client(where: Any, purpose: str) -> Chroma:
 
 @cache
 def _settings() -> Any:
-    """Chroma's own, read once: that takes longer than all else of a store in memory."""
+    """Return Chroma's own settings, read only once.
+
+    Reading them takes longer than everything else about a store in memory.
+    """
     import chromadb
 
     return chromadb.Settings()
@@ -264,12 +270,12 @@ def _settings() -> Any:
 
 
 def parts(ids: Sequence[T], size: int = AT_ONCE) -> Iterator[list[T]]:
-    """Ids in parts that one request can read."""
+    """Yield the ids in parts that one request can read."""
     return (list(ids[start : start + size]) for start in range(0, len(ids), size))
 
 
 def _requests(rows: Mapping[str, Row]) -> Iterator[dict[str, Row]]:
-    """Rows of metadata in parts that one request can write."""
+    """Yield the rows of metadata in parts that one request can write."""
     part: dict[str, Row] = {}
     size = 0
     for id_, row in rows.items():
@@ -286,15 +292,15 @@ def _requests(rows: Mapping[str, Row]) -> Iterator[dict[str, Row]]:
 def nearest(
     collection: Any, vectors: Mapping[str, NDArray[np.float32]], k: int, ceiling: float
 ) -> dict[str, list[tuple[str, float]]]:
-    """The `k` entries nearest to each vector, with the cosine, from the nearest on.
+    """Return the `k` entries nearest to each vector with their cosines, the nearest first.
 
-    Chroma is asked for more until there are enough, or no more.
+    Chroma is asked for more entries until there are enough, or no more.
 
     Args:
-        collection: Where to search.
-        vectors: By id; what has the same id is not told.
-        k: How many to find.
-        ceiling: Only what has a cosine below it counts.
+        collection: The collection to search.
+        vectors: The vectors by id. An entry with the id of the vector itself is left out.
+        k: The number of entries to find.
+        ceiling: The cosine below which an entry counts.
     """
     neighbors: dict[str, list[tuple[str, float]]] = {}
     waiting, wide = list(vectors), k + 1 + _SPARE
@@ -324,12 +330,12 @@ def nearest(
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Turn what Chroma, SQLite, disk or network raise into an error that names the place."""
+    """Turn errors of Chroma, SQLite, disk and network into an error that names the place."""
     try:
         yield
     except DemurError:
         raise
-    except Exception as error:  # they have no base in common
+    except Exception as error:  # these errors have no base class in common
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DemurError(f"Chroma in {name} cannot be used: {reason}") from error
 
@@ -351,9 +357,9 @@ def _acquire(folder: Path, make: Any) -> None:
             lock.acquire(timeout=0)
         except TimeoutError as error:
             raise DemurError(
-                f"{folder} is in use by another process, and Chroma keeps a folder whole for one "
-                f"at a time only. Close it there, or run a server for both (chroma run --path "
-                f"{folder}) and give its URL, http://localhost:8000"
+                f"{folder} is in use by another process, and Chroma allows only one process at a "
+                f"time to use a folder. Close it there, or run a server for both (chroma run "
+                f"--path {folder}) and give its URL, http://localhost:8000"
             ) from error
         _locks[folder] = lock, uses + 1
 
@@ -370,10 +376,10 @@ def _release(folder: Path) -> None:
 
 
 def _forked() -> None:
-    """Leave to the parent process what is open there: threads, connections, and folders' locks.
+    """Leave to the parent process what it has open: threads, connections, and locks of folders.
 
-    Chroma would give what it keeps to whoever opens the same place again, and both Chroma's objects
-    and the locks are not to be destroyed here.
+    Chroma would reuse the parent's objects for the same place. Neither these objects nor the locks
+    may be destroyed here.
     """
     global _parent_opened
     _parent_opened = _opened

@@ -1,4 +1,4 @@
-"""What is kept of questions in Chroma, found by their exact text or by likeness."""
+"""Keep data about questions in Chroma, and find it by the exact text or by similarity."""
 
 from __future__ import annotations
 
@@ -26,25 +26,28 @@ T = TypeVar("T")
 Vector = NDArray[np.float32]
 
 _VECTORS = 2048
-"""Vectors of questions that are kept in memory."""
+"""The most vectors of questions that are kept in memory."""
 
 
 def question_id(question: str) -> str:
-    """The hash by which a question is known: of its text after NFC, with white space made one."""
+    """Return the SHA-256 by which a question is known.
+
+    It is computed after NFC normalization, with each run of white space as one space.
+    """
     text = " ".join(unicodedata.normalize("NFC", replace_surrogates(question)).split())
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 class Questions:
-    """A collection of records with questions' vectors: what demur's stores stand on.
+    """Hold a collection of records with the vectors of questions, as the base of demur's stores.
 
-    Safe in threads. A folder belongs to one process at a time, until `close` or its end; several
-    share a server.
+    You can use it from several threads. Only one process at a time can use a folder, until it calls
+    `close` or ends. Several processes can share a server.
 
     Raises:
         MissingExtraError: Chroma is not installed.
-        ValueError: The collection was made with another embedding model, or for something else;
-            or both a path and a client are given.
+        ValueError: The collection was made with another embedding model or for another purpose, or
+            both a path and a client are given.
         DemurError: The folder or the server cannot be used.
     """
 
@@ -60,13 +63,13 @@ class Questions:
         """Open or make a collection.
 
         Args:
-            path: A folder, or the URL of a Chroma server. Without it, and without a client, the
-                collection is in memory and this object's own, and is gone with it.
-            client: A Chroma client of the user's, instead of a path.
+            path: A folder, or the URL of a Chroma server. Without a path and a client, the
+                collection is in memory, belongs to this object, and is deleted with it.
+            client: A Chroma client of the user, instead of a path.
             collection: The collection's name.
-            embedding: What computes the questions' vectors; None: all-MiniLM-L6-v2.
-            kind: What is kept, and in which form.
-            purpose: What it is for, in an error's words.
+            embedding: The model that computes the questions' vectors; None: all-MiniLM-L6-v2.
+            kind: The kind of the records, and their form.
+            purpose: What the collection is needed for, as an error message says it.
         """
         if path is not None and client is not None:
             raise ValueError("path and client both say where the store is: give one of them")
@@ -77,7 +80,7 @@ class Questions:
         self._private = path is None and client is None
         self.embedding = MiniLM() if embedding is None else embedding
         self.chroma = open_client(client if path is None else path, purpose)
-        # In memory all of one process see the same collections.
+        # In memory, all objects of one process see the same collections: the name must be unique.
         self.name = f"{collection}-{uuid.uuid4().hex}" if self._private else collection
         self.collection = self._open()
         self.gone_with_this(self.name)
@@ -89,10 +92,10 @@ class Questions:
         return f"the collection {self.name!r} in {self.chroma.name}"
 
     def again(self, store: Callable[..., T], **options: Any) -> tuple[Callable[..., T], tuple[str]]:
-        """How pickle makes a store anew that stands on this.
+        """Return how pickle rebuilds a store with this collection: a callable and its arguments.
 
         Raises:
-            TypeError: It lives in this process.
+            TypeError: The collection exists only in this process.
         """
         if self._path is None:
             raise TypeError(
@@ -103,22 +106,22 @@ class Questions:
         return restore, (self._path,)
 
     def gone_with_this(self, name: str) -> None:
-        """Drop a collection when this object goes, if that is in memory and its own."""
+        """Delete a collection together with this object, if the collection belongs to it."""
         if self._private:
             weakref.finalize(self, self.chroma.drop, name).atexit = False
 
-    # --- What is said of the whole ----------------------------------------------------------------
+    # --- Metadata of the collection ---------------------------------------------------------------
 
     def metadata(self) -> Mapping[str, str]:
-        """What is said of the collection, read anew: another process may have changed it."""
+        """Return the collection's metadata, read anew: another process may have changed it."""
         return dict(self._open().metadata)
 
     def claim(self, values: Mapping[str, str]) -> Mapping[str, str]:
-        """Say something of the whole, unless one of its keys is there: the first to say it decides.
+        """Write metadata of the collection, unless it has one of the keys: the first caller wins.
 
         Returns:
-            What is said now. It is read again: of two processes that claim at once, the one that
-            came first may see the other's.
+            The metadata as it is now. It is read again: if two processes claim at once, the first
+            one may see the values of the other.
         """
         with self._claiming:
             known = self.metadata()
@@ -128,32 +131,35 @@ class Questions:
         return self.metadata()
 
     def say(self, values: Mapping[str, str]) -> None:
-        """Say something of the whole, in the place of what was said before."""
+        """Write metadata of the collection, and replace earlier values of the same keys."""
         with self.chroma.use():
             self.collection.modify(metadata={**self._open().metadata, **values})
 
     def _open(self) -> Any:
         return self.chroma.collection(self.name, self._kind, fingerprint(self.embedding))
 
-    # --- What is said of each ---------------------------------------------------------------------
+    # --- Records ----------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         with self.chroma.use():
             return int(self.collection.count())
 
     def ids(self) -> NDArray[np.str_]:
-        """All ids in order, where none is ever deleted: read again when there are more."""
+        """Return all ids in order, read again only if their number has changed.
+
+        Use it where no record is ever deleted.
+        """
         if len(self._ids) != len(self):
             self._ids = np.array(self.all_ids(), np.str_)
         return self._ids
 
     def all_ids(self) -> list[str]:
-        """All ids in order, read anew."""
+        """Return all ids in order, read anew."""
         with self.chroma.use():
             return sorted(self.collection.get(include=[])["ids"])
 
     def read(self, ids: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-        """The metadata of those ids that are there."""
+        """Return the metadata of the given ids, by id; unknown ids are left out."""
         metadata_by_id: dict[str, Mapping[str, Any]] = {}
         for part in parts(ids):
             with self.chroma.use():
@@ -163,16 +169,16 @@ class Questions:
         return metadata_by_id
 
     def where(self, fields: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
-        """The metadata of all that have these fields, by id."""
+        """Return the metadata of all records with these fields, by id."""
         with self.chroma.use():
             rows = self.collection.get(where=dict(fields), include=["metadatas"])
         return dict(zip(rows["ids"], rows["metadatas"], strict=True))
 
     def write(self, rows: Mapping[str, Row], texts: Mapping[str, str]) -> None:
-        """Write metadata by id, and the vectors of what is new; see `Chroma.write`.
+        """Write metadata by id, and the vectors of new records; see `Chroma.write`.
 
         Args:
-            rows: The metadata. Of what is there, the keys that are not given stay.
+            rows: The metadata. An existing record keeps the keys that are not given.
             texts: The questions by the same ids.
         """
         questions = {id_: question_id(text) for id_, text in texts.items()}
@@ -184,22 +190,25 @@ class Questions:
         self.chroma.write(self.collection, rows, vectors_of)
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Forget what has these ids; what is not there counts for nothing."""
+        """Delete the records with these ids, and ignore unknown ids."""
         for part in parts(ids):
             with self.chroma.use():
                 self.collection.delete(part)
 
-    # --- Likeness ---------------------------------------------------------------------------------
+    # --- Similarity -------------------------------------------------------------------------------
 
     def nearest(
         self, texts: Mapping[str, str], k: int, ceiling: float
     ) -> dict[str, list[tuple[str, float]]]:
-        """The ids of the `k` questions nearest to each, with the cosine; see `chroma.nearest`."""
+        """Return the ids of the `k` questions nearest to each text, with their cosines.
+
+        See `chroma.nearest`.
+        """
         vectors = self.vectors_of(texts)
         return self.chroma.search(partial(nearest, self.collection, vectors, k, ceiling))
 
     def vectors_of(self, texts: Mapping[str, str]) -> dict[str, Vector]:
-        """The vectors of questions by their ids: used lately, else stored, else computed."""
+        """Return the vectors of questions by id: used lately, else stored, else computed."""
         vectors = self._vectors.get(texts)
         if lacking := [id_ for id_ in texts if id_ not in vectors]:
             vectors |= self._used(self.stored_vectors(lacking))
@@ -207,13 +216,13 @@ class Questions:
         return vectors | self.new_vectors(new)
 
     def stored_vectors(self, ids: Sequence[str]) -> dict[str, Vector]:
-        """The vectors of those ids that are there."""
+        """Return the stored vectors of the given ids, by id; unknown ids are left out."""
         read = partial(self.collection.get, ids=list(ids), include=["embeddings"])
         rows = self.chroma.search(read)
         return dict(zip(rows["ids"], np.asarray(rows["embeddings"], np.float32), strict=True))
 
     def new_vectors(self, texts: Mapping[str, str]) -> dict[str, Vector]:
-        """The same of questions that are not stored: used lately, else computed."""
+        """Return the vectors of questions that are not stored: used lately, else computed."""
         vectors = self._vectors.get(texts)
         if lacking := {id_: texts[id_] for id_ in texts if id_ not in vectors}:
             vectors |= self._used(self._computed(lacking))
