@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Load the fixtures of every test, and check that tests on the real model are in `tests/real`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["offline", "postgres", "profiles"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Elsewhere the Makefile would not find a test on the real model, and it would never run."""
+    """Refuse tests on the real model outside `tests/real`, where the Makefile does not run them."""
     real = [item for item in items if item.get_closest_marker("real")]
     for item in real:
         found = item.path.parent.name == "real" or item.path.name == "test_real.py"

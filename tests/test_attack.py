@@ -1,4 +1,4 @@
-"""The attack of tools/ finds nothing, and finds everything where the guard is taken away."""
+"""Test that the attack in `tools/` finds no leak, and finds leaks once the guard is taken away."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [
 
 _ROOT = Path(__file__).parents[1]
 _LINE = re.compile(r"^(\S.*?) +([\d,]+) \w+ +([\d,]+) / ([\d,]+) / ([\d,]+) ", re.MULTILINE)
-"""What was attacked, how often, and how often it leaked, was wrong or hung."""
+"""A line of the report: what was attacked, how often, and the counts of leaked, wrong and hung."""
 
 
 def _attack(*options: str) -> tuple[int, str, dict[str, tuple[int, ...]]]:
@@ -41,7 +41,7 @@ def test_nothing_gets_out_is_wrong_or_hangs() -> None:
 
 
 def test_without_the_guard_it_does() -> None:
-    """An attack that cannot succeed proves nothing: one that is blind counts as wrong."""
+    """Show that the attack can succeed: one that cannot proves nothing, and counts as wrong."""
     code, out, counts = _attack(
         "--unguarded", *(f"--section={one}" for one in ("guards", "chunks", "edits"))
     )

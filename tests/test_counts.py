@@ -1,4 +1,4 @@
-"""What a run of each workload asks for is on record, and a change of it is told."""
+"""Test that the counts of each workload match `counts.txt`, and that changes are reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _RECORD = _ROOT / "tests" / "counts.txt"
 
 
 def _counts(*options: str) -> tuple[int, str]:
-    """The exit code of the command, and what it says."""
+    """Run `tools.counts`; return its exit code and its output."""
     command = [sys.executable, "-m", "tools.counts", *options]
     ended = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=300)
     return ended.returncode, ended.stdout + ended.stderr
@@ -32,7 +32,7 @@ def test_what_rose_fell_came_or_went_is_told_side_by_side_and_can_be_written(
 ) -> None:
     whole = _RECORD.read_text(encoding="utf-8")
     changed = {
-        "zero-shot": "zero-shot  2  152  3  0  0  10",  # calls fell; a reply and memory grew
+        "zero-shot": "zero-shot  2  152  3  0  0  10",  # The calls fell; a reply and memory grew.
         "lm vs lm": "",
         "all false": "fortune  1  2  3  4  5  6",
     }

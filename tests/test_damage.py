@@ -1,7 +1,7 @@
-"""Damaged files: what is whole is read, what is not is named, and nothing ends in a traceback.
+"""Test that damaged files are read as far as they are intact, and never end in a traceback.
 
-The mutations here are a few of those that were tried; `ROUNDS` says how many. Another seed, or a
-larger number, tries others.
+Commands name the damaged parts. These tests try only a few mutations: `ROUNDS` says how many.
+Another seed, or a larger number, tries others.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _nothing_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _read(file: Path, reader: tuple[str, ...], capsys: Any) -> tuple[int, str, str]:
-    """Run a command on a file; its exit code and what it said. A fault fails the test."""
+    """Run a command on a file, which must not crash; return its exit code, stdout and stderr."""
     for old in file.parent.glob("OUT.*"):
         old.unlink()
     command, *options = (one.replace("OUT", str(file.parent / "OUT")) for one in reader)
@@ -81,7 +81,7 @@ def test_of_a_log_of_lines_all_but_the_damaged_one_are_read(
         assert code == READS, (seed, err)
         read = [Record.model_validate_json(one) for one in out.splitlines()]
         answers = [run.attempts for run in read]
-        # (A change that leaves a record whole is no damage.)
+        # The mutation may have left record `at` intact, so the number of records is not checked.
         assert all(run.attempts in answers for run in SOME if run is not SOME[at]), seed
         if len(read) < len(SOME):
             assert f"{file}, " in err
@@ -151,11 +151,11 @@ def test_of_the_results_the_damaged_line_is_named(tmp_path: Path, capsys: Any) -
         assert str(file) in said
 
 
-# -- one by one ------------------------------------------------------------------------------------
+# -- single kinds of damage ------------------------------------------------------------------------
 
 
 def _spoiled(**fields: Any) -> str:
-    """A record of which these fields of its first attempt are others."""
+    """Return the JSON of a record with these fields of its first attempt replaced."""
     value = json.loads(LAST.as_json())
     value["attempts"][0].update(fields)
     return json.dumps(value)

@@ -1,4 +1,4 @@
-"""What tells one model from another."""
+"""Test the fingerprints that tell models, functions and prompts apart."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Served:
 
 
 def test_the_embedded_model_is_known_by_its_weights() -> None:
-    # As it is where the files are not fetched.
+    # Without `__init__`, the object is as on a machine where the files were not fetched.
     assert fingerprint(MiniLM.__new__(MiniLM)) == f"MiniLM {MINILM.sha256}"
 
 
@@ -98,7 +98,7 @@ def test_the_same_chat_model_is_known_again_whatever_its_key() -> None:
 
 
 class _Weighed(ChatOpenAI):
-    """As the local model: another port each time, and known by its weights."""
+    """Represent a model like the local one: its port differs each time; its weights identify it."""
 
     weights: str
 
@@ -135,7 +135,7 @@ def test_a_class_of_ones_own_is_known_by_its_name() -> None:
 
 
 class _Telling(ScriptedModel):
-    """Tells LangChain what a test says."""
+    """Report to LangChain the identifying parameters that a test sets."""
 
     model_name: str = ""
     params: Any = None
@@ -150,7 +150,7 @@ def _telling(params: Any, name: str = "") -> str:
 
 
 def test_a_fingerprint_tells_each_parameter_by_its_name() -> None:
-    """Stores of neighbours and thresholds hold it, and compare."""
+    """Pin the format: stores of neighbours and thresholds keep fingerprints and compare them."""
     params = {"b": "dict", "a": 1, "model_name": "org/m:7b", "c": None, "d": {"e": True, "f": []}}
     empty = hashlib.sha256(b"[]").hexdigest()[:12]
     expected = f"_Telling org/m:7b (a=1, b=dict, d.e=True, d.f=#{empty})"
@@ -223,13 +223,13 @@ class _Mode(Enum):
 
 
 def test_no_address_gets_into_a_fingerprint() -> None:
-    kept = [_Mode, _Mode]  # objects that lie at different places
+    kept = [_Mode, _Mode]  # The objects below differ only in their addresses.
     for one, other in ((object(), object()), (lambda: kept, lambda: kept)):
         assert _telling({1: one, "a": 2}) == _telling({1: other, "a": 2})
         assert _telling({"a": {one}}) == _telling({"a": {other}})
         assert digest([one, "a"]) == digest([other, "a"])
     deep: list[Any] = []
-    for _ in range(100_000):  # deeper than any Python's limit
+    for _ in range(100_000):  # This is deeper than the recursion limit of any Python.
         deep = [deep]
     assert _telling(deep)
 

@@ -1,4 +1,4 @@
-"""Copies with other fields: their parts are those of the new fields, and a wrong one is refused."""
+"""Test copies with changed fields: their parts use the new fields, and wrong fields are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Importing demur is quick, because it brings nothing that only some users need."""
+"""Test that importing demur is quick: it loads no package that only some users need."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "transformers", "sentence_transformers", "llama_index", "chromadb", "ray")
 LATER = ("sqlalchemy", "psycopg")
-"""What a log in a database brings, when one is opened."""
+"""The packages that demur loads only when a log in a database is opened."""
 OPTIONAL = (*HEAVY, "xllamacpp", "huggingface_hub", "typer", "rich", "opentelemetry", "langchain")
 
 

@@ -1,4 +1,4 @@
-"""The command line, interrupted or terminated: no traceback, its status, nothing left behind."""
+"""Test interrupted commands: no traceback, the right exit code, and no files left behind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.records import jsonl, scored
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
 
-# A shell's background job, as CI may be, would hand on that interrupts are to be ignored.
+# A shell's background job, as in some CI, passes on to its children that SIGINT is ignored.
 _LISTENING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 _WHILE_LOADING = """
 import os, sys

@@ -1,4 +1,4 @@
-"""Files of JSON lines: whole or not at all, the same bytes for the same values."""
+"""Test files of JSON lines: written completely or not at all, with equal bytes for equal values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VALUES = st.recursive(
 
 
 def whole(value: Any) -> Any:
-    """The value with lone surrogates replaced."""
+    """Return the value with its lone surrogates replaced."""
     if isinstance(value, str):
         return replace_surrogates(value)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Values that are known to be secret: found in models, clients and the environment."""
+"""Test how secret values are found in models, clients and the environment."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class _Model(BaseModel):
         ([["x-api-key", TOKEN], [b"cookie", b"a=b; c=d"]], {TOKEN, "a=b; c=d"}),
         ({"a": SecretStr(KEY), "b": SecretStr("")}, {KEY}),
         ((["access token", "is", "what a session begins with"],), set()),
-        # No text can be told from these.
+        # These values are placeholders and paths, which identify no secret.
         ({"api_key": "EMPTY", "token": "not-needed", "password": "postgres"}, set()),
         ({"credentials": "/etc/keys/google.json", "tls_key": "~/keys/tls.pem"}, set()),
     ],
@@ -81,7 +81,7 @@ def test_the_environment_is_looked_at_each_time_and_a_key_that_was_changed_stays
 
 
 def test_the_process_keeps_the_last_thousand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("demur._known_secrets._learnt", {})  # not for the tests that follow
+    monkeypatch.setattr("demur._known_secrets._learnt", {})  # later tests must not see them
     learn({"api_keys": ["the very first value 1"]})
     for at in range(1000):
         learn({"api_key": f"value number {at} of a thousand"})

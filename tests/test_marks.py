@@ -1,4 +1,4 @@
-"""The citations that an answer has of its own."""
+"""Test how the citations that a chain wrote into an answer are found."""
 
 from __future__ import annotations
 

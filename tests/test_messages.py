@@ -1,4 +1,4 @@
-"""Every message of an error is listed, so that a change to one is read as a user will read it."""
+"""Test that `messages.txt` lists every error message, so that changes to them are reviewed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warnings that are logged at most once a minute each."""
+"""Test warnings that are logged at most once a minute each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from demur._once_a_minute import warn
 
 
 class Clock:
-    """A clock that goes as a test says."""
+    """Represent a clock that a test sets."""
 
     def __init__(self) -> None:
         self.now = 1000.0

@@ -1,4 +1,4 @@
-"""What holds users' texts: for their owner only, whoever writes it."""
+"""Test that only the owner can read files with users' texts, whichever part of demur wrote them."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def _exports(folder: Path) -> None:
     with open_log(jsonl(folder / "log.jsonl", [scored()])) as log:
         export_csv(log, folder / "b.csv")
         write_report(log, folder / "b.html")
-    (folder / "log.jsonl").unlink()  # the test's
+    (folder / "log.jsonl").unlink()  # The test wrote this file.
 
 
 def _scores(folder: Path) -> None:
     run_on(rows(folder / "rows.jsonl", 2), folder / "rows.scores.jsonl")
-    (folder / "rows.jsonl").unlink()  # the user's
+    (folder / "rows.jsonl").unlink()  # The user wrote this file.
 
 
 def _retried(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Letters in other forms become plain ones, and each place of them is known in the original."""
+"""Test that styled letters become plain, and that each offset maps back to the original."""
 
 from __future__ import annotations
 

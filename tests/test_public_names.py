@@ -1,4 +1,4 @@
-"""What users import is listed, with signatures: a change to the list is a decision."""
+"""Test that `public_names.txt` lists what users can import, with signatures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was used last, within a bound."""
+"""Test the store that keeps the most recently used items, up to a bound."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_weights_are_summed_and_replaced() -> None:
     assert kept.get("ab") == {"a": 2, "b": 3}
     kept.put("c", 4, 4)
     assert kept.get("abc") == {"c": 4}
-    kept.put("d", 5, 11)  # alone beyond the bound
+    kept.put("d", 5, 11)  # This weight alone exceeds the bound.
     assert kept.get("abcd") == {}
 
 

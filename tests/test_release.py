@@ -1,4 +1,4 @@
-"""The files of a release parse, and agree on the version, the bounds and the addresses."""
+"""Test that a release's files parse, and agree on the version, the bounds and the addresses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.installed import PROJECTS, ROOT
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib  # pytest brings it there
+    import tomli as tomllib  # On Python 3.10, pytest installs it.
 
 SITE = "https://demur-dev.github.io/demur/"
 REPOSITORY = "https://github.com/demur-dev/demur"
@@ -37,7 +37,7 @@ def _project(name: str) -> dict[str, Any]:
 
 
 def _stands_for(link: str) -> Path:
-    """The file of this checkout that an address of the site or of the repository shows."""
+    """Return the file of this checkout that a URL of the site or of the repository shows."""
     link = link.partition("#")[0]
     if link.startswith(SITE):
         page = link[len(SITE) :].strip("/") or "index"
@@ -121,7 +121,7 @@ def test_the_description_on_the_index_links_to_what_there_is(name: str) -> None:
     assert not [one for one in ours if not _stands_for(one).exists()]
 
 
-# --- What a distribution says of itself -----------------------------------------------------------
+# --- The metadata of a distribution ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,4 @@
-"""From names to chat models."""
+"""Test how short names are resolved to chat models."""
 
 from __future__ import annotations
 

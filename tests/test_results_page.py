@@ -1,4 +1,4 @@
-"""The tool that writes commands' outputs into a page writes those, and nothing else."""
+"""Test that the tool which writes commands' outputs into a page changes nothing else in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A room is entered by its face: nobody imports what stands behind one but the room itself."""
+"""Test that other rooms and tests import a room only by its face, its `__init__.py`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLACES = [SOURCE, *sorted((ROOT / "integrations").glob("*/src")), ROOT / "resear
 
 
 def _room(module: str) -> str:
-    """The room of a module: `demur.guard` of `demur.guard.call`."""
+    """Return the room of a module, such as `demur.guard` for `demur.guard.call`."""
     return ".".join(module.split(".")[:2])
 
 
@@ -24,7 +24,7 @@ def _is_module(name: str) -> bool:
 
 
 def _imported(path: Path) -> Iterator[str]:
-    """The modules of demur that a file imports from."""
+    """Yield the modules of demur that a file imports from."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "demur":
             for name in node.names:
@@ -35,12 +35,12 @@ def _imported(path: Path) -> Iterator[str]:
 
 
 FACES = {
-    "demur.demo.play",  # for the command line, which needs no more of the demonstration
-    "demur.observe.log",  # a room in the room: a log that is read
-    "demur.views.terminal",  # needs the command line's packages
+    "demur.demo.play",  # The command line needs only this part of the demonstration.
+    "demur.observe.log",  # This package reads logs, as a room inside the room.
+    "demur.views.terminal",  # This module needs the command line's packages.
 }
 OPEN = {"demur_research": ("demur.cli", "demur.evaluators")}
-"""The laboratory repeats the stages of the methods one by one; its command prints as demur does."""
+"""The laboratory repeats single stages of the methods, and its command prints as demur does."""
 
 
 @pytest.mark.slow
@@ -60,16 +60,16 @@ def test_a_room_is_entered_by_its_face(place: Path) -> None:
 
 
 TESTED_ALONE = ("demur.evaluators",)
-"""The parsers and formulas of the methods."""
+"""The rooms whose parsers and formulas are tested on their own."""
 SEAMS = {
-    "demur.observe.credentials",  # what redaction leaves of a secret, which views must not mark
-    "demur.observe.fallback",  # whose mode is looked at
+    "demur.observe.credentials",  # Views must not mark what redaction leaves of a secret.
+    "demur.observe.fallback",  # A test checks the mode of its file.
     "demur.observe.redaction",
-    "demur.prompting.prompts",  # what it keeps is made anew with other delimiters
-    "demur.report.page",  # 5 MB of a chart library are left out
-    "demur.runtime.inherited",  # a test must not count as the fork of the one before
+    "demur.prompting.prompts",  # A test builds its cached prompts again with other delimiters.
+    "demur.report.page",  # A test leaves out 5 MB of a chart library.
+    "demur.runtime.inherited",  # A test must not count as a fork of the test before it.
 }
-"""What tests of other rooms reach behind a face for, and why."""
+"""The modules behind a face that tests of other rooms may import, with the reasons."""
 
 
 @pytest.mark.slow

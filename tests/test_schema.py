@@ -282,7 +282,7 @@ def test_prices_are_of_a_million_tokens() -> None:
     assert Usage().price(1, 1) == 0
 
 
-# --- Files that are whole or not there ----------------------------------------------------------
+# --- Files that are written completely or not at all --------------------------------------------
 
 
 def _fails(*arguments: object, **named: object) -> None:
@@ -405,7 +405,7 @@ def test_the_repr_still_has_every_field() -> None:
     assert "details={'a': 1}" in repr(found)
 
 
-# --- What is wrong with an answer -----------------------------------------------------------------
+# --- The failures of an answer --------------------------------------------------------------------
 
 NOT_THERE = Claim(text="it is red", label=ClaimLabel.NEUTRAL)
 REFUTED = Claim(text="it is tall", label=ClaimLabel.CONTRADICTION)
@@ -419,7 +419,7 @@ HELD = Claim(text="it is old", label=ClaimLabel.ENTAILMENT)
         ({"failure": Failure.MISMATCH}, ["mismatch"]),
         ({"failure": Failure.VAGUE, "claims": (NOT_THERE,)}, ["neutral"]),
         ({"failure": Failure.VAGUE, "claims": (HELD,)}, ["vague"]),
-        # Either part may be the right one, so that no claim of it is known to be wrong.
+        # Either part may be right, so no single claim is known to be wrong.
         (
             {"failure": Failure.SELF_CONTRADICTION, "claims": (REFUTED, REFUTED)},
             ["self_contradiction"],

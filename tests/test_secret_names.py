@@ -1,4 +1,4 @@
-"""Names that say that something is secret, and others."""
+"""Test which names say that a value is secret."""
 
 from __future__ import annotations
 

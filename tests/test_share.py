@@ -1,4 +1,4 @@
-"""Shares: intervals that know how few there are."""
+"""Test shares of counts and their intervals, which are wide where there are few counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_an_interval_holds_what_a_test_would_not_refuse(share: Share) -> None:
     assert share.value is not None
     low, high = share.interval
     assert 0 <= low <= share.value <= high <= 1
-    # Wilson's bounds are the shares from which the count is just 1.96 standard errors away.
+    # The count is exactly 1.96 standard errors away from each of Wilson's bounds.
     for bound in (low, high):
         if 0 < bound < 1:
             error = math.sqrt(bound * (1 - bound) / share.total)

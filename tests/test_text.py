@@ -135,7 +135,7 @@ def check_windows(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
     for start, end in spans:
         assert 0 <= start < end <= len(text)
         assert text[start:end].strip()
-        # Between two sentences stands at most one token of white space.
+        # The white space between two sentences is at most one token.
         gaps = sum(start < other <= end for other, _ in bounds)
         assert count_tokens(text[start:end]) <= size + gaps
     for (start, end), (following, further) in pairwise(spans):
@@ -149,7 +149,7 @@ def check_windows(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
 
 @pytest.mark.slow
 @given(TEXT, st.integers(1, 40), st.data())
-@example("aaaaaaaaaa" * 4 + "é", 10, None)  # plain parts of a word with an accent count fewer
+@example("aaaaaaaaaa" * 4 + "é", 10, None)  # ASCII parts beside an accent have fewer tokens.
 @example("a" * 90 + " " + "b" * 90, 3, None)
 @settings(max_examples=300)
 def test_windows_cover_the_text_within_their_size(
@@ -161,7 +161,7 @@ def test_windows_cover_the_text_within_their_size(
 
 
 def test_windows_end_with_sentences_and_share_whole_ones() -> None:
-    text = "Ann saw Bo. Cy fed Di. Ed met Flo. Gus hit Hal."  # four tokens each
+    text = "Ann saw Bo. Cy fed Di. Ed met Flo. Gus hit Hal."  # Each sentence has four tokens.
     assert [text[s:e] for s, e in windows(text, 8, 4)] == [
         "Ann saw Bo. Cy fed Di.", "Cy fed Di. Ed met Flo.", "Ed met Flo. Gus hit Hal."
     ]  # fmt: skip
@@ -181,7 +181,7 @@ def test_windows_end_with_sentences_and_share_whole_ones() -> None:
 def test_windows_of_a_hostile_text_end_soon(text: str) -> None:
     started = time.process_time()
     spans = windows(text, 700, 87)
-    # About 1 s; by the square of the length it would be a minute and more.
+    # This takes about 1 s; in quadratic time it would take more than a minute.
     assert time.process_time() - started < 20
     assert spans[0][0] == text.index(text.strip()[0]) or len(spans) == 1
     assert spans[-1][1] >= len(text.rstrip())

@@ -1,4 +1,4 @@
-"""Binomial tails, held against scipy's."""
+"""Test binomial tails against scipy's."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIDENCES = st.floats(0.01, 0.999)
 def test_tails_are_scipys(n: int, share: float) -> None:
     ours, theirs = cumulative(n, share), binom.cdf(np.arange(n + 1), n, share)
     assert ours.shape == (n + 1,)
-    told = ours > 1e-200  # below, theirs are not exact
+    told = ours > 1e-200  # Below this, scipy's are not exact.
     np.testing.assert_allclose(ours[told], theirs[told], rtol=1e-9)
     assert np.all(np.diff(ours) >= 0)
     assert ours[-1] == 1

@@ -1,4 +1,4 @@
-"""Thresholds without a guarantee."""
+"""Test thresholds without a guarantee."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_no_score_has_a_better_f1(drawn: list[tuple[float, bool]]) -> None:
 
 
 def test_of_equal_f1_the_lowest_threshold_lets_more_pass() -> None:
-    # Both 0.3 and 0.5 have an F1 of 2/3: one is found of two, or two with two others.
+    # Both 0.3 and 0.9 have an F1 of 2/3: they find one of two, or both with two others.
     scores, labels = [0.1, 0.3, 0.3, 0.4, 0.9], [True, False, False, True, False]
     assert {point.threshold: point.f1 for point in operating_points(scores, labels)}[0.3] == 2 / 3
     assert {point.threshold: point.f1 for point in operating_points(scores, labels)}[0.9] == 2 / 3
@@ -90,7 +90,7 @@ def test_so_many_of_a_hundred_fail_and_not_one_more_would_do(scores: list[float]
 
 def test_percents_are_meant_as_they_are_written() -> None:
     scores = [float(at) for at in range(1000)]
-    # 0.7 % are 7, though the float that is called 0.7 is a little less; 0.1 is a little more.
+    # 0.7 % are exactly 7, although the float 0.7 is a little less and 0.1 a little more.
     for percent, value in ((0.7, 7), (0.1, 1), (29, 290), (0, 0), (100, 999), (0.05, 0)):
         assert percentile(scores, percent).value == value
 

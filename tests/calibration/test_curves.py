@@ -1,4 +1,4 @@
-"""ROC and reliability curves."""
+"""Test ROC and reliability curves."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_each_answer_is_in_one_bin(drawn: Drawn, bins: int) -> None:
 
 
 def test_bins_of_equal_width_are_closed_below() -> None:
-    scores = [0.0, 0.29, 0.3, 0.7, 0.99, 1.0]  # 0.29 * 100 is less than 29, and 0.3 * 10 no less
+    scores = [0.0, 0.29, 0.3, 0.7, 0.99, 1.0]  # As floats, 0.29 * 100 < 29.
     found = reliability(scores, [False, True, False, False, True, False])
     edges = [(one.low, one.high) for one in found.bins]
     assert edges == [(0, 0.1), (0.2, 0.3), (0.3, 0.4), (0.7, 0.8), (0.9, 1.0)]

@@ -1,4 +1,4 @@
-"""A calibrated threshold: what it is, when there is none, and whether the guarantee holds."""
+"""Test calibrated thresholds: their value, when there is none, and whether the guarantee holds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHARES = st.floats(0.02, 0.95)
 
 @st.composite
 def samples(draw: st.DrawFn) -> Sample:
-    """Scores with ties or without, and labels."""
+    """Draw scores, with ties or without, and labels."""
     score = draw(
         st.sampled_from(
             [st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), st.floats(-3, 3), st.integers(0, 40)]
@@ -41,14 +41,14 @@ def tried(sample: Sample, target: float, confidence: float) -> Threshold | None:
 
 
 def in_words(sample: Sample, target: float, confidence: float) -> float | None:
-    """Learn then Test word by word: hypotheses in a fixed sequence, until one is not rejected."""
+    """Return Learn then Test's threshold by its definition: go down until no test rejects."""
     scores, labels = sample
     wrong = [score for score, label in zip(scores, labels, strict=True) if label]
     chosen = None
     for candidate in sorted(set(scores), reverse=True):
         passing = sum(score >= candidate for score in wrong)
         p = binom.cdf(passing, len(wrong), target)
-        assume(abs(p - (1 - confidence)) > 1e-9)  # else the last digit decides
+        assume(abs(p - (1 - confidence)) > 1e-9)  # Otherwise, rounding decides.
         if p > 1 - confidence:
             break
         chosen = candidate
@@ -109,7 +109,7 @@ def test_other_answers_decide_nothing_about_hallucinated_ones(
     scores, labels = sample
     after = tried((scores + more, labels + [False] * len(more)), target, confidence)
     if before is None:
-        # Another answer above all hallucinated ones may pass, and then it alone.
+        # Only another answer that scores above all hallucinated ones may pass.
         assert after is None or after.passed_hallucinated == 0
     else:
         assert after is not None
@@ -118,7 +118,7 @@ def test_other_answers_decide_nothing_about_hallucinated_ones(
         assert after.value <= before.value
 
 
-# -- when there is none ----------------------------------------------------------------------------
+# -- when there is no threshold --------------------------------------------------------------------
 
 
 def _refused(scores: Any, labels: Any, target: Any = 0.05, confidence: Any = 0.9) -> str:
@@ -146,7 +146,7 @@ def test_an_evaluator_that_gives_hallucinations_its_highest_score_is_told() -> N
     (lowest,) = re.findall(r"lowest target that can be met with these samples is ([\d.]+):", said)
     found = calibrate(scores, labels, target=float(lowest), confidence=0.9)
     assert (found.value, found.passed_hallucinated) == (1.0, 10)
-    # To three digits it is the lowest.
+    # It is the lowest target to three digits.
     assert "no score can be" in _refused(scores, labels, target=float(lowest) - 0.0011)
 
 
@@ -183,8 +183,10 @@ def test_shares_are_between_zero_and_one(odd: Any) -> None:
 
 DRAWS = 1000
 _FLUKE = 1e-6
-"""How improbable a count has to be to count against the method. The seeds are fixed: a test that
-passes once always does."""
+"""The probability below which a count speaks against the method.
+
+The seeds are fixed: a test that passes once always passes.
+"""
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
 Risk = Callable[[float], float]
@@ -217,9 +219,9 @@ def exceeding(
     confidence: float,
     draws: int = DRAWS,
 ) -> int:
-    """In how many of so many samples the threshold lets more than the target pass.
+    """Return in how many of the drawn samples the threshold lets more than the target pass.
 
-    Of `others` answers each is hallucinated by chance where `hallucinated` is None.
+    If `hallucinated` is None, each of the `others` is hallucinated with a probability of 0.4.
     """
     draw, (scores_of, risk) = np.random.default_rng(9), WORLDS[world]
     count = 0
@@ -231,7 +233,7 @@ def exceeding(
         try:
             chosen = calibrate(scores, labels, target=target, confidence=confidence).value
         except CalibrationError:
-            continue  # nothing passes
+            continue  # There is no threshold, so nothing passes.
         count += risk(chosen) > target + 1e-12
     return count
 
@@ -245,7 +247,7 @@ def exceeding(
             (world, *sizes)
             for world in ("continuous", "ties at the target")
             for sizes in (
-                (22, 30, 0.1, 0.9),  # just enough
+                (22, 30, 0.1, 0.9),  # This is just enough.
                 (3, 5, 0.5, 0.8),
                 (200, 20, 0.05, 0.75),
                 (None, 150, 0.1, 0.9),
@@ -268,10 +270,10 @@ def test_of_a_thousand_samples_no_more_miss_the_target_than_the_confidence_allow
 def test_no_more_is_held_back_than_it_takes(
     hallucinated: int, target: float, confidence: float, dense: bool
 ) -> None:
-    # Between 2,000 other scores the threshold is right above the first score that must not pass:
-    # the risk is a Beta(k + 1, n - k), above the target as often as a binomial is k or less.
-    # Alone, it is the last score that may pass: Beta(k, n - k + 1). Of the chances to miss the
-    # target, those are all that the samples leave.
+    # Among 2,000 other scores, the threshold is just above the first score that must not pass. The
+    # risk is a Beta(k + 1, n - k): it exceeds the target as often as a binomial is at most k.
+    # Without other scores, the threshold is the last score that may pass: Beta(k, n - k + 1).
+    # The samples allow no other chance to miss the target.
     k = most_passing(hallucinated, target, confidence)
     tails = [0.0, *cumulative(hallucinated, target).tolist()]
     exact = tails[k + 1] if dense else tails[k]
@@ -281,9 +283,9 @@ def test_no_more_is_held_back_than_it_takes(
 
 
 def test_the_mean_of_the_risk_would_not_have_been_enough() -> None:
-    """The same draws condemn a threshold that lets the share of the sample pass."""
+    """Show that a threshold by the sample's share misses the target too often in the same draws."""
     draw = np.random.default_rng(9)
     wrong = [draw.random(60) for _ in range(DRAWS)]
-    chosen: Sequence[float] = [float(np.sort(scores)[-6]) for scores in wrong]  # 6 of 60: 10 %
+    chosen: Sequence[float] = [float(np.sort(scores)[-6]) for scores in wrong]  # 6 of 60 are 10 %.
     missed = sum(1 - t > 0.1 for t in chosen)
     assert missed > binom.isf(_FLUKE, DRAWS, 0.1)

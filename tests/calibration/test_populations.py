@@ -1,4 +1,4 @@
-"""What the guarantee is about: every hallucinated answer that a guard lets pass, each once."""
+"""Test that the guarantee is about all hallucinated answers that a guard lets pass, each once."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ GRID = st.sampled_from([0.0, 0.25, 0.5, 1.0])
 FOUND = st.lists(
     st.tuples(st.one_of(st.none(), GRID), st.booleans()), min_size=1, max_size=40
 ).filter(lambda drawn: any(score is not None for score, _ in drawn))
-"""A score, or None of an answer that states nothing; and whether it is hallucinated."""
+"""Pairs of a score, or None if the answer states nothing, and whether it is hallucinated."""
 
 
 def passes(score: float | None, threshold: float, on_abstain: OnAbstain) -> bool:
-    """What a guard does."""
+    """Return whether a guard lets the answer pass."""
     return on_abstain == "pass" if score is None else score >= threshold
 
 
@@ -143,7 +143,7 @@ def test_where_too_many_state_nothing_it_is_said_what_to_do() -> None:
     assert "look at their labels" in said
     chosen = calibrate(found, labels, target=0.05, confidence=0.9, on_abstain="fail")
     assert chosen.hallucinated == 150
-    # What is said can be done, is.
+    # The target that the message names can be met.
     assert calibrate(found, labels, target=0.388, confidence=0.9).passed_hallucinated >= 50
 
 
@@ -167,7 +167,7 @@ def test_on_abstain_is_one_of_two() -> None:
     [
         (scored(0.4), 0.4),
         (SILENT, math.inf),
-        # Nine claims of ten hold, and one has no label: at a threshold of 0.9 that is no matter.
+        # Nine claims of ten hold; the one without a label does not matter at a threshold of 0.9.
         (Evaluation(name="x", passed=True, details={"score_bounds": [0.9, 1]}), 0.9),
         (Evaluation(name="x", error="-", details={"score_bounds": [0.9, 1]}), 0.9),
         (Evaluation(name="x", error="-", details={"score_bounds": "all"}), None),
@@ -183,7 +183,7 @@ def test_the_highest_threshold_that_an_answer_passes(found: Evaluation, most: fl
 def test_that_is_what_refchecker_lets_pass_with_labels_missing(
     labels: list[ClaimLabel | None], threshold: float
 ) -> None:
-    undecided = aggregate(labels, "soft", None)  # as before a threshold is chosen
+    undecided = aggregate(labels, "soft", None)  # The threshold is not chosen yet.
     found = Evaluation(name="x", error="-", details={"score_bounds": list(undecided.bounds)})
     most = passes_up_to(found)
     assert most is not None
@@ -227,7 +227,7 @@ def test_repeats_are_counted_once_with_a_warning() -> None:
 
 
 def test_of_repeats_with_different_scores_none_looks_better_than_it_was() -> None:
-    # The hallucinated one counts as 0.7 and not as 0.1, the right one as 0.6 and not as 0.9.
+    # The hallucinated repeats count as 0.7, not as 0.1; the right ones as 0.6, not as 0.9.
     found, _, _ = _once([0.1, 0.7, 0.5, 0.9, 0.6, 1.0], [True] * 3 + [False] * 3, [*"aabccd"])
     assert (found.value, found.passed, found.samples, found.hallucinated) == (1.0, 1, 4, 2)
     with pytest.warns(RepeatsWarning):
@@ -286,19 +286,19 @@ def test_the_target_that_an_error_names_can_be_met_with_repeats(
 
 DRAWS = 1000
 _FLUKE = 1e-6
-"""As in test_guarantee.py."""
+"""The probability below which a count speaks against the method, as in test_guarantee.py."""
 TARGET, CONFIDENCE = 0.1, 0.9
 MOST = binom.isf(_FLUKE, DRAWS, 1 - CONFIDENCE)
-"""In so many draws the target may be missed."""
+"""The number of draws in which the target may be missed."""
 
 World = Callable[[np.random.Generator], tuple[list[Any], list[str | None]]]
-"""Draws what was found of hallucinated answers, and which of them are the same."""
+"""A function that draws scores or evaluations of hallucinated answers, with the keys of repeats."""
 
 
 def missed(
     world: World, risk: Callable[[float], float], draws: int = DRAWS, **options: Any
 ) -> tuple[int, int]:
-    """In how many draws more than the target passes, and in how many there is a threshold."""
+    """Return in how many draws more than the target passes, and how many draws give a threshold."""
     draw, count, chosen = np.random.default_rng(24), 0, 0
     others = [float(one) for one in np.linspace(0, 1, 40)]
     as_evaluations = judged(others)
@@ -313,7 +313,7 @@ def missed(
             try:
                 value = calibrate([*found, *right], labels, **given).value
             except CalibrationError:
-                continue  # nothing passes
+                continue  # There is no threshold, so nothing passes.
         chosen += 1
         count += risk(value) > TARGET + 1e-12
     return count, chosen
@@ -332,7 +332,7 @@ def abstaining(share: float, leave_out: bool = False) -> World:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("share", "on_abstain"),
-    [(0.08, "pass"), (0.11, "pass"), (0.33, "fail")],  # below the target, above it, and not let
+    [(0.08, "pass"), (0.11, "pass"), (0.33, "fail")],  # below the target, above it, and failing
 )
 def test_the_guarantee_holds_with_answers_that_state_nothing(
     share: float, on_abstain: OnAbstain
@@ -352,7 +352,7 @@ def test_it_would_not_hold_if_they_were_left_out() -> None:
 
 
 def repeated(different: int, times: int) -> World:
-    """So many different answers, each so many times."""
+    """Return a world of `different` answers, each of them `times` times."""
 
     def world(draw: np.random.Generator) -> tuple[list[Any], list[str | None]]:
         scores = draw.random(different)
@@ -366,13 +366,13 @@ def repeated(different: int, times: int) -> World:
 def test_the_guarantee_holds_with_repeats(different: int, times: int) -> None:
     count, chosen = missed(repeated(different, times), lambda t: 1 - t)
     assert count <= MOST
-    assert (chosen > 0) is (different >= 22)  # with fewer it cannot be given
+    assert (chosen > 0) is (different >= 22)  # With fewer answers there is no guarantee.
     before, _ = missed(repeated(different, times), lambda t: 1 - t, samples=False)
     assert before > MOST
 
 
 def popular(draw: np.random.Generator) -> tuple[list[Any], list[str | None]]:
-    """Answers as they come, of which one comes often and has a high score."""
+    """Draw scores of answers, of which one is frequent and has a high score."""
     often = draw.random(120) < 0.3
     scores = np.where(often, 0.95, draw.random(120) * 0.9)
     return [*scores], ["often" if one else str(at) for at, one in enumerate(often)]
@@ -391,6 +391,6 @@ def test_the_guarantee_holds_for_answers_that_come_often() -> None:
         kept = dict(zip(keys, scores, strict=True))
         return [*kept.values()], [None] * len(kept)
 
-    # To count repeats once, and no more, would break it.
+    # It would not hold if only the samples with repeats counted once were tested.
     only_once, _ = missed(as_one, risk)
     assert only_once > MOST

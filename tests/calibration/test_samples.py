@@ -1,4 +1,4 @@
-"""Scores and labels that are of no use, and what is said of them."""
+"""Test which scores and labels are accepted, and the errors about the others."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from support.evaluators import Scripted
 
 
 class Bound(Scripted):
-    """An evaluator that tells what its scores depend on."""
+    """Represent an evaluator with given fingerprints."""
 
-    prints: dict[str, str] = {}  # noqa: RUF012  # a pydantic field, copied for each
+    prints: dict[str, str] = {}  # noqa: RUF012  # a pydantic field, copied for each instance
 
     @property
     def fingerprints(self) -> dict[str, str]:
@@ -50,7 +50,7 @@ def _refused(*arguments: Any, **named: Any) -> str:
     return str(refused.value)
 
 
-# -- what is read ----------------------------------------------------------------------------------
+# -- accepted values -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_of_the_two_zeros_the_plain_one() -> None:
     assert above.threshold > 0
 
 
-# -- what is refused -------------------------------------------------------------------------------
+# -- refused values --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_evaluations_with_different_fingerprints_are_refused_with_what_differs()
     assert "prompt" not in said
 
 
-# -- whose they are --------------------------------------------------------------------------------
+# -- the evaluator of the scores -------------------------------------------------------------------
 
 EVERY: dict[str, Callable[..., Any]] = {
     "calibrate": lambda scores, **more: calibrate(

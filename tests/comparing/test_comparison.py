@@ -1,4 +1,4 @@
-"""From a file of findings to a comparison, and its tables: without the set and without a model."""
+"""Test how a comparison and its tables are made of a file of results, without a model."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_detector_that_tells_them_apart_has_perfect_figures_and_its_own_decisi
 
 
 def test_what_is_undetermined_or_states_nothing_is_counted_and_never_scored(path: Path) -> None:
-    # Hallucinated answers it could not decide on would all be missed, were they taken as passes.
+    # If undetermined evaluations counted as passes, these hallucinated answers would be missed.
     mixed = [FAILED if at % 4 == 0 else NOTHING if at == 1 else one for at, one in enumerate(GOOD)]
     found = read_comparison(_write(path, {"mixed": mixed}, LABELS))
     (one,) = found.detectors
@@ -83,7 +83,7 @@ def test_what_is_undetermined_or_states_nothing_is_counted_and_never_scored(path
     assert (one.scored, one.hallucinated, one.decided) == (11, 4, 11)
     assert one.quality.auroc.value == 1.0
     assert one.quality.own_f1.value == 1.0
-    # They cost something nevertheless.
+    # Undetermined evaluations still have costs.
     assert one.cost["calls"] == pytest.approx((4 * 1 + 11 * 2) / 16)
     assert one.cost["tokens"] == pytest.approx((4 * 60 + 11 * 100) / 16)
 

@@ -1,4 +1,4 @@
-"""The list of detectors: what each needs of the rows and of the model, and what floors score."""
+"""Test the list of detectors: what each needs of rows and model, and how floors score."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.openai_server import OpenAIServer
 
 MODEL = scripted("x")
 HEAVY = {name for name in DETECTORS if "nli" in name or "bertscore" in name}
-"""They need weights that are not here."""
+"""The detectors that need weights which tests do not have."""
 
 
 @pytest.mark.parametrize("name", [name for name in DETECTORS if name not in HEAVY])

@@ -1,4 +1,4 @@
-"""The figures of a comparison: by hand, against their definitions, and what always holds."""
+"""Test a comparison's figures by hand, against their definitions, and by properties."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ANSWERS = st.one_of(
     st.lists(st.tuples(score, st.booleans(), st.integers(0, 3)), min_size=2, max_size=30)
     for score in (GRID, st.floats(-1e9, 1e9))
 )
-"""Scores, whether hallucinated, and how often each counts."""
+"""Lists of scores, whether the answer is hallucinated, and how often the answer counts."""
 Drawn = list[tuple[float, bool, int]]
 
 
@@ -41,7 +41,7 @@ def _columns(drawn: Drawn) -> tuple[Any, Any, Any]:
 
 
 def _repeated(drawn: Drawn) -> tuple[Any, Any, Any]:
-    """The same, each answer as often as it counts."""
+    """Return the columns with each answer repeated as often as it counts."""
     return _columns([(score, label, 1) for score, label, times in drawn for _ in range(times)])
 
 
@@ -61,11 +61,11 @@ WRONG = np.array([True, False, True, False])
 
 
 def test_areas_worked_out_by_hand() -> None:
-    # Of the pairs of a hallucinated and another answer (1, 2), (1, 4), (3, 2), (3, 4) one is wrong.
+    # The pairs of a hallucinated and another answer: (1, 2), (1, 4), (3, 2), (3, 4). One is wrong.
     assert float(auroc(SCORES, WRONG, _ones(4))) == 0.75
-    # The first is found with precision 1, the second with 2 of 3; each is half of the recall.
+    # The first is found at precision 1, the second at 2/3. Each adds half of the recall.
     assert float(average_precision(SCORES, WRONG, _ones(4))) == pytest.approx((1 + 2 / 3) / 2)
-    # One score for all: chance.
+    # If all scores are equal, the figures are those of chance.
     equal = np.zeros(5)
     wrong = np.array([True, False, False, False, False])
     assert float(auroc(equal, wrong, _ones(5))) == 0.5
@@ -123,7 +123,7 @@ def test_nothing_is_told_apart_where_all_answers_have_one_label(label: bool) -> 
 
 
 def test_decisions_counted_by_hand() -> None:
-    # 2 of 3 hallucinated answers are flagged, and 1 of 4 others.
+    # Of 3 hallucinated answers 2 are flagged, and of 4 others 1.
     wrong = np.array([True, True, True, False, False, False, False])
     flagged = np.array([True, True, False, True, False, False, False])
     assert float(balanced_accuracy(flagged, wrong, _ones(7))) == pytest.approx((2 / 3 + 3 / 4) / 2)
@@ -215,7 +215,7 @@ def test_a_half_is_decided_by_the_labels_of_the_other_half_alone(
     assert flagged is not None
     threshold = best_threshold(scores[~first], labels[~first], by_f1=by_f1)
     assert (flagged[first] == (scores[first] < threshold)).all()
-    turned = labels ^ first  # all labels of the first half are lies
+    turned = labels ^ first  # All labels of the first half are wrong.
     again = cross_fitted(scores, turned, first, by_f1=by_f1)
     assert again is not None
     assert (again[first] == flagged[first]).all()
@@ -278,7 +278,7 @@ def test_there_is_no_interval_of_one_group_or_of_what_is_mostly_undefined() -> N
     figure = partial(auroc, SCORES, WRONG)
     (found,) = estimates([figure], ["all"] * 4, 0)
     assert found == Estimate(0.75, None)
-    # A single hallucinated answer is missing in more than a third of the resamples.
+    # More than a third of the resamples do not contain the only hallucinated answer.
     wrong = np.array([True, *[False] * 9])
     (found,) = estimates([partial(auroc, np.arange(10.0), wrong)], range(10), 0)
     assert found == Estimate(1.0, None)

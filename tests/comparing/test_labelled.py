@@ -1,4 +1,4 @@
-"""A labelled set: where labels and groups stand, which rows are drawn, and for whom."""
+"""Test how labelled sets are read: labels, groups, and the rows that each detector gets."""
 
 from __future__ import annotations
 
@@ -125,10 +125,11 @@ def test_a_set_without_labels_says_how_to_give_some(read: Read) -> None:
         read({"answer": "a"}, {"answer": "b"})
 
 
-# -- which rows ------------------------------------------------------------------------------------
+# -- choice of rows --------------------------------------------------------------------------------
 
 ROWS = [
-    # Sorted by label, as sets are; every third has contexts; the last has no label.
+    # The rows are sorted by label, as in many sets. Every third has contexts.
+    # The last has no label.
     *(
         {
             "id": f"r{at}",

@@ -1,4 +1,4 @@
-"""The evaluators that have to keep to the contract. All is at module level, to be pickled."""
+"""List the evaluators for the contract tests, at module level so that they can be pickled."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from support.fakes import ScriptedModel
 
 
 def _evaluation(found: Evaluation) -> Any:
-    """All of it but what it cost."""
+    """Return the evaluation without its costs."""
     told = found.model_dump(exclude={"usage": True, "details": {"usage_by_stage"}})
-    # What a first evaluation asks to measure a model's bias, later ones do not ask again.
+    # Only the first evaluation asks the model for its bias.
     for details in (told["details"], *told["details"].get("stages", ())):
         details.pop("estimate", None)
     return told
@@ -55,7 +55,7 @@ def refchecker(checker: str) -> RefChecker:
 
 
 def _cascade() -> Runnable[Any, Any]:
-    # The first stage is 98 percent sure of each claim, so that the second has to be asked too.
+    # The first stage is 98 percent confident of each claim, so that the second stage is asked too.
     return Cascade([refchecker("logprobs"), refchecker("joint")], min_confidence=0.99)
 
 
@@ -64,7 +64,7 @@ def _evaluator(name: str, make: Callable[[], Runnable[Any, Any]]) -> Member:
 
 
 class _Apart(Embeddings):
-    """All items are as alike as paraphrases, and like nothing else."""
+    """Embed all items as close as paraphrases, and far from everything else."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return [[1.0, 0.0] if "item" in text else [0.0, 1.0] for text in texts]
@@ -74,9 +74,9 @@ class _Apart(Embeddings):
 
 
 class _Beginning(NeighborStore):
-    """A store in memory whose copies begin as it did: with two questions about something else.
+    """Represent a store in memory whose copies start again with two unrelated questions.
 
-    These stay the only neighbours, however many items are asked for in the meantime.
+    These stay the only neighbours, however many items are asked about in the meantime.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
-"""The guards that have to keep to the contract. All is at module level, to be pickled.
+"""List the guards for the contract tests, at module level so that they can be pickled.
 
-Of an odd item the chain says what is not so. Corrected, it speaks of another, even one.
+About an odd item the chain says something false. When corrected, it speaks of another, even item.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _listing(query: str) -> Document:
 
 
 class Items(BaseRetriever):
-    """Finds something of its own for each query."""
+    """Retrieve a document of its own for each query."""
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
@@ -67,7 +67,7 @@ class Items(BaseRetriever):
 
 
 def _speak(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """The script of the chain's model, and of the one that corrects it."""
+    """Reply as the chain's model, or as the model that corrects its answer."""
     said = facts.speak(stage, messages)
     better = stage == "repair" or "Answer correctly" in str(messages[-1].content)
     return _corrected(int(said.split()[1])) if better else said
@@ -78,7 +78,7 @@ def _corrected(number: int) -> str:
 
 
 def _passes(sample: Sample) -> Evaluation:
-    """An evaluator that is a plain function."""
+    """Pass an answer whose attributes are all true; this evaluator is a plain function."""
     number = int(sample.answer.split()[1])
     share = facts.supported(number) / len(facts.ATTRIBUTES)
     return Evaluation(name="plain", score=share, passed=share == 1, explanation="Look again.")
@@ -124,7 +124,7 @@ class Structured(BaseModel):
 
 
 def _repairing_data() -> Runnable[Any, Any]:
-    """What the chain's parser gives grows as it is streamed."""
+    """Return a guard whose chain streams growing parsed JSON, and which repairs the output."""
     chain = _chain() | RunnableLambda(_as_json) | JsonOutputParser()
     return Guard(chain, _passes_data, on_fail=Retrieve(Items(), then=Repair(_writing())))
 
@@ -150,7 +150,7 @@ def _write(stage: str, messages: Sequence[BaseMessage]) -> str:
 
 def _passes_data(sample: Sample) -> Evaluation:
     said = json.loads(sample.answer)
-    assert said["item"] == int(said["answer"].split()[1])  # one was repaired with the other
+    assert said["item"] == int(said["answer"].split()[1])  # Both values are repaired together.
     return _passes(sample.model_copy(update={"answer": said["answer"]}))
 
 
@@ -163,7 +163,7 @@ def _is_corrected_object(number: int, output: Structured) -> bool:
 
 
 def _widening() -> Runnable[Any, Any]:
-    """The chain speaks well of items of which it read what was searched for."""
+    """Return a guard whose chain answers correctly once the widened search has found the item."""
     speaker = ScriptedModel(script=_speak_of_what_was_read)
     wide = widen(Items())
     found = {"context": wide, "question": RunnablePassthrough()}
@@ -178,7 +178,7 @@ def _speak_of_what_was_read(stage: str, messages: Sequence[BaseMessage]) -> str:
 
 
 def _lacks(sample: Sample) -> Evaluation:
-    """As `_passes`, and says what it lacks."""
+    """Evaluate as `_passes` does, and name the claim that is not supported."""
     found = _passes(sample)
     if found.passed:
         return found
@@ -187,7 +187,7 @@ def _lacks(sample: Sample) -> Evaluation:
 
 
 def _nested() -> Runnable[Any, Any]:
-    """The inner one refuses what is wrong, and the outer one does not judge that."""
+    """Return nested guards: the inner one refuses wrong answers; the outer one ignores refusals."""
     return Guard(_refusing(), _passes, budget=Budget(attempts=2, model_calls=9, seconds=600))
 
 
@@ -201,7 +201,7 @@ def _mumble(stage: str, messages: Sequence[BaseMessage]) -> str:
 
 
 def _conversing() -> Runnable[Any, Any]:
-    """The documents say nothing; the user has told of the even items."""
+    """Return a guard with no documents, but with a conversation that tells about the even items."""
     return Guard(
         RunnableLambda(_asked) | _chain() | StrOutputParser(),
         _was_told,
@@ -227,7 +227,7 @@ def _was_told(sample: Sample) -> Evaluation:
 
 
 def _citing(streaming: Literal["buffer", "sentence"]) -> Runnable[Any, Any]:
-    """What holds is cited for, and what does not is taken out."""
+    """Return a guard that cites supported sentences and takes out contradicted ones."""
     return Guard(
         _chain() | StrOutputParser(),
         RefChecker(ScriptedModel(script=facts.judge), checker="joint", claims="sentences"),
@@ -292,7 +292,7 @@ def _same(output: Any) -> Any:
 
 
 def _text(output: AIMessage) -> str:
-    return str(output.text)  # a model gives each of its messages an id of its own
+    return str(output.text)  # Only the text is compared, because each message has a new id.
 
 
 def _output_and_outcome(output: Guarded[str]) -> tuple[str, str]:

@@ -1,6 +1,6 @@
-"""The judge that has to keep to the contract. All is at module level, to be pickled.
+"""List the pairwise judge for the contract tests, at module level so that it can be pickled.
 
-Of an even item the first answer is right, and of an odd one the second.
+For an even item the first answer is right, and for an odd item the second.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _answers(number: int) -> dict[str, str]:
 
 
 def _choose(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """Knows which answer is right, from the request's texts alone."""
+    """Choose the right answer from the texts of the request alone."""
     asked, a, b = (isolated(tag, messages) for tag in ("question", "a", "b"))
     (number,) = {int(found) for found in re.findall(r"[Ii]tem (\d+)", f"{asked} {a} {b}")}
     right = facts.answer(number) if number % 2 == 0 else f"Item {number} is neither of these."

@@ -1,4 +1,4 @@
-"""One that has to keep to the contract."""
+"""Describe a Runnable for the contract tests."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from langchain_core.runnables import Runnable
 
 @dataclass(frozen=True)
 class Member:
-    """A Runnable, and what is known of its inputs and outputs."""
+    """Describe a Runnable, and what is known about its inputs and outputs."""
 
     name: str
     make: Callable[[], Runnable[Any, Any]]
     give: Callable[[int], Any]
-    """The input about item `n`."""
+    """A function that gives the input about item `n`."""
     essence: Callable[[Any], Any]
-    """What of an output must be the same each time."""
+    """A function that gives the part of an output that must be the same each time."""
     good: Callable[[int, Any], bool]
-    """Whether an output is what the input about item `n` has to give."""
+    """A function that says whether an output is right for the input about item `n`."""
     bad_input: Any
     """An input that raises."""
     complaint: str
-    """What the error says of it."""
+    """A part of that error's message."""
     asks: bool = True
-    """Whether it asks a model."""
+    """Whether the Runnable asks a model."""
     tasks: int = 100
-    """How many tasks call it at once. `FEWER` where another one of its class has 100."""
+    """The number of tasks that call it at once: `FEWER` if another member of its class has 100."""
 
 
 FEWER = 30

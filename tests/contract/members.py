@@ -1,4 +1,4 @@
-"""Who has to keep to the contract. A new evaluator joins in `evaluators.py`."""
+"""List the members that the contract tests run on. Add a new evaluator in `evaluators.py`."""
 
 from __future__ import annotations
 

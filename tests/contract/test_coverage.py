@@ -1,4 +1,4 @@
-"""What an extractor leaves out is checked all the same, by every evaluator that judges claims."""
+"""Test that claim evaluators check the sentences from which the extractor took no claim."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from demur.guard import REFUSAL
 from support import facts
 
 LEFT_OUT = "The moon is made of old cheese."
-"""What no scripted extractor nominates, and no scripted judge supports."""
+"""A sentence that no scripted extractor takes a claim from, and no scripted judge supports."""
 ANSWER = f"{facts.answer(2)} {LEFT_OUT}"
 
 

@@ -1,4 +1,4 @@
-"""What every evaluator tells of its scores, and which thresholds it takes."""
+"""Test the fingerprints of every evaluator, and which thresholds it accepts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def made(member: Member) -> Any:
 
 
 class Other(ScriptedModel):
-    """A model of another name, that says the same."""
+    """Represent a model with another name that gives the same replies."""
 
     model_name: str = "other"
 
@@ -47,7 +47,7 @@ class Other(ScriptedModel):
 
 
 def _reworded(prompts: Any) -> Any:
-    """These prompts, of which one ends otherwise."""
+    """Return the prompts with another ending of the first one."""
     first = next(one.name for one in fields(prompts))
     return replace(prompts, **{first: replace(getattr(prompts, first), closing="Now:")})
 
@@ -60,7 +60,7 @@ _MODEL = {FEWL: "reference_models"}
 
 
 def _changed(made: Any, what: str) -> Evaluator | None:
-    """The evaluator with another model, other prompts, or another similarity; None without one."""
+    """Return the evaluator with another model, prompts or similarity; None if it has none."""
     if isinstance(made, Cascade):
         last = _changed(made.stages[-1], what)
         return last and made.model_copy(update={"stages": (*made.stages[:-1], last)})
@@ -74,7 +74,7 @@ def _changed(made: Any, what: str) -> Evaluator | None:
         "prompts": {"prompts": _reworded(getattr(made, "prompts", None))},
         "similarity": {"similarity": _half},
     }[what]
-    if isinstance(made, FEWL):  # its store is bound to model and prompts
+    if isinstance(made, FEWL):  # A store of neighbours is bound to its model and prompts.
         update["neighbors"] = _Beginning()
     if isinstance(made, SelfCheck) and made.method == "prompt" and what == "similarity":
         return None
@@ -129,7 +129,7 @@ def test_they_differ_where_scores_may(made: Any, what: str) -> None:
     differ = {key for key in {*before, *after} if before.get(key) != after.get(key)}
     named = {"model": ("model", "reference_models", "samples"), "prompts": ("prompts",)}
     assert any(key.endswith(named.get(what, (what,))) for key in differ)
-    if what != "model":  # who writes FEWL's pairs is the first of the references
+    if what != "model":  # The first of FEWL's reference models also writes the pairs.
         assert len(differ) == 1
 
 
@@ -259,7 +259,7 @@ def test_a_threshold_is_taken_from_its_file(
     threshold.save(tmp_path / "it.json")
     bound = made.model_copy(update={"threshold": kind(tmp_path / "it.json")})
     assert bound.threshold == threshold
-    (tmp_path / "it.json").unlink()  # it is read once
+    (tmp_path / "it.json").unlink()  # The file is read only once.
     for each in (bound, pickle.loads(pickle.dumps(bound)), copy.deepcopy(bound)):
         found = each.invoke(facts.sample(2))
         assert found.passed is (found.score >= 0.25)

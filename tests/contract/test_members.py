@@ -1,4 +1,4 @@
-"""What every evaluator and the guard have to keep to as Runnables; `members.py` lists them."""
+"""Test the contract that every member of `members.py` keeps as a Runnable."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def given(member: Member, count: int) -> list[Any]:
 
 
 def all_good(member: Member, outputs: Sequence[Any]) -> bool:
-    """Whether each is the output for its number: none is missing, twice, or in another's place."""
+    """Return whether each output is right for its number: none missing, repeated or misplaced."""
     return all(member.good(number, output) for number, output in enumerate(outputs))
 
 
@@ -133,7 +133,7 @@ def test_event_loops_share_nothing(member: Member, made: Any) -> None:
 
 
 class _Runs:
-    """The runs that callbacks tell of."""
+    """Record the runs that callbacks report."""
 
     def __init__(self) -> None:
         self.kinds: dict[UUID, str] = {}
@@ -149,7 +149,7 @@ class _Runs:
         self.metadata[run_id] = kwargs.get("metadata") or {}
 
     def check(self, member: Member) -> None:
-        """One tree, all of it ended, all of it with the caller's tags and metadata."""
+        """Check that the runs are one tree, have ended, and carry the caller's configuration."""
         roots = [run for run, parent in self.parents.items() if parent is None]
         assert len(roots) == 1
         assert all(parent in self.kinds for parent in self.parents.values() if parent)
@@ -224,7 +224,7 @@ async def test_children_have_their_parents_and_the_caller_s_config(
 
 
 class _Loops(AsyncCallbackHandler):
-    """Notes which event loops runs are started in."""
+    """Record the event loops in which runs start."""
 
     def __init__(self) -> None:
         self.found: list[asyncio.AbstractEventLoop] = []
@@ -247,7 +247,7 @@ def test_no_token_is_streamed_from_within(member: Member, made: Any) -> None:
     mine = _Handler()
     made.invoke(member.give(3), {"callbacks": [mine]})
     for run, kind in mine.runs.kinds.items():
-        if kind == "model":  # langgraph would stream what nobody has checked
+        if kind == "model":  # LangGraph would stream tokens that nobody has checked.
             assert "nostream" in mine.runs.tags[run]
 
 
@@ -341,7 +341,7 @@ async def test_a_sync_call_within_a_running_loop_works(member: Member, made: Any
 
 @pytest.mark.slow
 def test_copies_do_the_same(member: Member, made: Any) -> None:
-    made.invoke(member.give(1))  # what a call left behind must not keep it from being copied
+    made.invoke(member.give(1))  # State that a call leaves behind must not prevent a copy.
     for copied in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made), copy.copy(made)):
         assert all_good(member, copied.batch(given(member, 4)))
 

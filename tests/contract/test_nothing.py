@@ -1,4 +1,4 @@
-"""An answer that states nothing is never reported as passed, by no evaluator and no guard."""
+"""Test that no evaluator and no guard reports an answer that states nothing as passed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from demur.schema import OnAbstain
 from support import facts
 
 SILENT = "I don't know."
-"""By the answer's own form, and for the scripted extractor, which says "No claims" to it."""
+"""An answer without claims, by its form and for the scripted extractor, which says "No claims"."""
 WAYS = ["invoke", "ainvoke", "batch", "abatch", "stream", "astream"]
 
 
@@ -34,7 +34,7 @@ def made(member: Member) -> Any:
 
 
 class Heard(BaseCallbackHandler):
-    """Keeps the events, and the trace."""
+    """Keep the events and the trace."""
 
     run_inline = True
 
@@ -50,7 +50,7 @@ class Heard(BaseCallbackHandler):
 
 
 def called(runnable: Runnable[Any, Any], way: str, given: Any, heard: Heard) -> Any:
-    """What it gives, called in this way; of a stream, the sum."""
+    """Call the Runnable in this way, and return its output; join the chunks of a stream."""
     config: Any = {"callbacks": [heard]}
 
     async def there() -> Any:
@@ -72,7 +72,7 @@ def called(runnable: Runnable[Any, Any], way: str, given: Any, heard: Heard) -> 
 
 
 def silent(member: Member) -> Sample:
-    """A sample that the member could judge, with an answer that states nothing."""
+    """Return a sample for the member, with an answer that states nothing."""
     given: Sample = member.give(3)
     return given.model_copy(update={"answer": SILENT})
 
@@ -128,7 +128,7 @@ def test_what_one_stage_finds_nothing_in_another_rejects(way: str) -> None:
 
 
 def _abstains(evaluator: Any) -> bool:
-    """Whether it tells an answer that states nothing from one that fails."""
+    """Return whether the evaluator tells answers that state nothing from answers that fail."""
     return evaluator.claim_level or isinstance(evaluator, (AnswerRelevance, SelfContradiction))
 
 

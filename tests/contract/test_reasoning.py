@@ -1,4 +1,4 @@
-"""A model that thinks before it replies is understood like one that does not."""
+"""Test that replies with reasoning in front are understood like replies without it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Question: Which thing is blue?
 Percentage: 50%
 Yes. No. Factual. Non-factual. Correct. Incorrect. A B C
 """
-"""What each parser would read something in."""
+"""Reasoning in which each of the parsers would find something."""
 WAYS: dict[str, Callable[[str], str]] = {
     "block": lambda said: f"<think>\n{THOUGHT}</think>\n\n{said}",
     "other tag": lambda said: f"<Reasoning>{THOUGHT}</Reasoning>{said}",
@@ -39,7 +39,7 @@ BY_LOGPROBS = ("refchecker logprobs", "cascade")
 
 
 def thinking(script: Script, think: Callable[[str], str]) -> Script:
-    """The script of a model that thinks first."""
+    """Return the script of a model that reasons before it replies."""
 
     def spoken(stage: str, messages: Sequence[BaseMessage]) -> AIMessage:
         said = script(stage, messages)
@@ -50,7 +50,7 @@ def thinking(script: Script, think: Callable[[str], str]) -> Script:
 
 
 def evaluations(made: Any, given: Sample) -> list[Evaluation]:
-    """What it finds, called in both ways."""
+    """Return the evaluations of a sync and an async call."""
     return [made.invoke(given), asyncio.run(made.ainvoke(given))]
 
 
@@ -132,7 +132,7 @@ def test_a_judge_chooses_the_same(think: Callable[[str], str]) -> None:
 
 
 def _repaired(said: str) -> tuple[Any, list[str]]:
-    """The output of a guard whose model repairs with this, and what was judged."""
+    """Return the output of a guard whose model gives this repair, and the judged answers."""
     judged: list[str] = []
 
     def judge(sample: Sample) -> Evaluation:

@@ -1,4 +1,4 @@
-"""Streaming as applications use it: chains of LangChain, a real endpoint, RefChecker, langgraph."""
+"""Test streaming as in applications: LangChain's chains, a real endpoint, RefChecker, LangGraph."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PROMPT = ChatPromptTemplate.from_template("From {context} answer: {input}")
 RIGHT = "The Amber Tower is 84 metres tall. It was opened in 1911. There are 302 steps."
 WRONG = "The Amber Tower is 84 metres tall. It was opened in 6065. There are 302 steps."
 MARK = "6"
-"""Stands in nothing that is right."""
+"""A digit that is in no right answer."""
 
 
 def _joined(documents: list[Document]) -> str:
@@ -125,7 +125,7 @@ def test_a_wrong_sentence_is_not_seen_and_is_corrected(
 
 
 def test_what_was_spent_is_counted(mode: str, retriever: BaseRetriever) -> None:
-    """A best effort runs to its end, so that all of it is known."""
+    """Check the counts with a best effort, which runs to its end, so that its usage is complete."""
     ended: list[Any] = []
 
     class Told(Client):
@@ -138,7 +138,7 @@ def test_what_was_spent_is_counted(mode: str, retriever: BaseRetriever) -> None:
         client = Told().read(guard, GIVEN, mode)
         assert client.text.startswith(f"{WRONG}\n\n")
         assert [one["outcome"] for one in ended] == ["best_effort"]
-        # The chain's; of each sentence the extraction, and the check of what was found.
+        # The chain makes one request, and each sentence two: extraction and check.
         assert len(server.requests) == 1 + 2 * 3
     assert current_scope() is None
 
@@ -147,7 +147,7 @@ def test_what_was_spent_is_counted(mode: str, retriever: BaseRetriever) -> None:
 
 
 def _streamed(node: Callable[[Any], Any]) -> list[BaseMessage]:
-    """What a graph of this node lets out while it runs, as messages."""
+    """Return the messages that a graph with this node streams while it runs."""
     graph = pytest.importorskip("langgraph.graph")
 
     builder = graph.StateGraph(graph.MessagesState)
@@ -174,12 +174,12 @@ def test_langgraph_streams_no_token_of_what_was_not_accepted(
             return {"messages": [AIMessage(client.text)]}
 
         messages = _streamed(node)
-    # Not the chain's tokens, and not the judge's: the node's own message.
+    # Only the node's own message is streamed, with no token of the chain or the judge.
     assert [str(message.text) for message in messages] == [RIGHT]
 
 
 def test_langgraph_streams_the_bare_chains_tokens(retriever: BaseRetriever) -> None:
-    """So that the test above can fail."""
+    """Show that the test above can fail."""
     with openai_server(application(WRONG)) as server:
         chain = _text(server.model(streaming=True), retriever)
 
@@ -191,19 +191,22 @@ def test_langgraph_streams_the_bare_chains_tokens(retriever: BaseRetriever) -> N
     assert any(MARK in str(message.text) for message in messages[:-1])
 
 
-# --- Nothing is held -----------------------------------------------------------------------------
+# --- No slot stays taken -------------------------------------------------------------------------
 
 
 @dataclass
 class SlowJudge:
-    """A server that does not judge the second sentence."""
+    """Represent a server that never replies to the check of the second sentence."""
 
     server: OpenAIServer
     asked: threading.Event
-    """Set when it is asked to."""
+    """The event that is set when the second sentence is to be checked."""
     written: threading.Event
-    """To be set when the chain has ended, for which the first sentence's verdict waits: a reader
-    that has the sentence and reads no further would have the next never begun."""
+    """The event that a test sets when the chain has ended.
+
+    The first sentence's verdict waits for it: otherwise, a reader that has this sentence and reads
+    no further would keep the second check from starting.
+    """
 
     def chain(self, retriever: BaseRetriever) -> Runnable[Any, Any]:
         async def to_the_end(chunks: AsyncIterator[str]) -> AsyncIterator[str]:
@@ -221,7 +224,7 @@ def slow_judge() -> Iterator[SlowJudge]:
 
     def script(request: dict[str, Any], number: int) -> Answer:
         claims = request["messages"][-1]["content"].partition("<claims-")[2]
-        # Its claims, and not its extraction: that may have the slot before the first sentence does.
+        # Only the check hangs: the extraction may take the slot before the first sentence's check.
         if "1911" in claims:
             asked.set()
             return Answer("", delay=3600)
@@ -247,7 +250,7 @@ async def test_a_reader_that_leaves_frees_the_slots(
         async for _ in stream:
             if leave == "aclose":
                 await await_(asked)
-                await stream.aclose()  # type: ignore[attr-defined]  # a generator, not told so
+                await stream.aclose()  # type: ignore[attr-defined]  # a generator
 
     reading = asyncio.ensure_future(read())
     await await_(asked)
@@ -260,9 +263,9 @@ async def test_a_reader_that_leaves_frees_the_slots(
     assert isinstance(ended, kinds.get(leave, (TimeoutError, asyncio.TimeoutError)))
     patience = time.monotonic() + PATIENCE
     while asyncio.all_tasks() - before and time.monotonic() < patience:
-        await asyncio.sleep(0.001)  # the loop closes what LangChain's inner streams held
-    # A client of an earlier test may have been closing before, and be done by now.
+        await asyncio.sleep(0.001)  # The loop closes what LangChain's inner streams kept open.
+    # A client of an earlier test may still have been closing before, so only new tasks count.
     assert not asyncio.all_tasks() - before
-    # The one slot is free.
+    # The only slot is free again.
     found = await checker.ainvoke({"answer": "It is 84 metres.", "contexts": ["84"]})
     assert found.passed

@@ -1,4 +1,4 @@
-"""An answer in letters of another form is judged as the plain one, by every evaluator."""
+"""Test that every evaluator judges an answer in styled letters as it judges the plain answer."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_it_is_judged_as_if_it_were_plain(member: Member, way: str) -> None:
 
 
 def _essence(found: Evaluation) -> Any:
-    """What is found, and of what: with texts in plain letters, and without places."""
+    """Return the finding, the score and the claims in plain letters, without spans."""
     claims = [
         (one.text, one.label, [(quote.label, _in_plain(quote.text)) for quote in one.evidence])
         for one in found.claims

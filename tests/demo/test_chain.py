@@ -1,4 +1,4 @@
-"""The chain of the demonstration and its guard, with replies in place of a model."""
+"""Test the demonstration's chain and guard with a scripted model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ QUESTION = "How do I pick elements?"
 
 
 class Queries(BaseRetriever):
-    """Finds the query itself; keeps what it was asked."""
+    """Retrieve a document that quotes the query, and record the queries."""
 
     asked: list[str] = Field(default_factory=list)
 
@@ -29,7 +29,7 @@ class Queries(BaseRetriever):
 
 
 def model(answers: Sequence[str], labels: Sequence[str] = ()) -> ScriptedModel:
-    """Gives these answers, of which each states one thing, labelled in turn."""
+    """Return a model that gives these answers, one claim each, and these labels in order."""
     given, judged = iter(answers), iter(labels)
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
@@ -58,7 +58,7 @@ def test_a_claim_that_is_nowhere_is_searched_for() -> None:
     chat, retriever = model(answers, ["Neutral", "Entailment"]), Queries()
     found = guarded(chat, retriever).with_trace().invoke(QUESTION)
     assert found.trace.outcome == "recovered"
-    # Which of the passages is asked about first, and so has the label, is not said.
+    # The order in which the passages are checked, and so which one has the label, is not fixed.
     assert found.output in ("sample picks all elements [1].", "sample picks all elements [2].")
     assert sorted(retriever.asked) == sorted([QUESTION, QUESTION, "sample picks elements"])
     first, second = found.trace.attempts

@@ -1,4 +1,4 @@
-"""What the demonstration reads."""
+"""Test the passages that the demonstration reads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_standard_library_gives_many_short_passages_with_names() -> None:
     for passage in found:
         title = passage.metadata["title"]
         assert passage.page_content.startswith(f"{title}\n")
-        # White space between sentences comes on top of what the windows count.
+        # Windows do not count the white space between sentences.
         assert count_tokens(passage.page_content.partition("\n")[2]) <= 1.2 * corpus.LONGEST
     assert len({passage.id for passage in found}) == len(found)
     texts = {one.metadata["title"]: one.page_content for one in found}

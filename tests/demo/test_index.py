@@ -1,4 +1,4 @@
-"""The index of the demonstration: a real Chroma in a folder of the test's own."""
+"""Test the demonstration's index with a real Chroma in a temporary folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from demur.demo.index import open_index
 
 
 class Letters(Embeddings):
-    """How often each letter occurs; counts the texts that it was asked about."""
+    """Embed texts by how often each letter occurs, and count the texts."""
 
     def __init__(self) -> None:
         self.texts = 0

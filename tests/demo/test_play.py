@@ -1,4 +1,4 @@
-"""The demonstration from end to end, with replies in place of a model, and with the real ones."""
+"""Test the demonstration from end to end with a scripted model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OTHER = '("it", "removes", "directories")'
 
 @pytest.fixture(autouse=True)
 def _small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A corpus of a few passages, and folders of the test's own."""
+    """Use a small corpus and temporary folders."""
     pytest.importorskip("langchain_chroma")
     monkeypatch.setenv("DEMUR_MODELS", str(tmp_path / "models"))
     monkeypatch.setattr(played, "passages", lambda: passages(["copy", "heapq"]))
@@ -93,7 +93,7 @@ def test_an_answer_that_fails_is_given_anew_and_all_of_it_is_shown(tmp_path: Pat
 def test_a_refusal_is_shown_as_one(tmp_path: Path) -> None:
     model = _replies(
         *("It removes all directories.", TRIPLET, "1. Neutral"),
-        # What is found besides is read apart: one more label for each claim.
+        # The documents found later are checked separately: one more label for each claim.
         *("It removes directories.", OTHER, "1. Neutral", "1. Neutral"),
         *("It removes no directories.", THIRD, *3 * ["1. Neutral"]),
     )

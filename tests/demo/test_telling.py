@@ -1,4 +1,4 @@
-"""What a guard did, in words."""
+"""Test the words in which the demonstration tells what a guard did."""
 
 from __future__ import annotations
 

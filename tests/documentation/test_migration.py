@@ -1,4 +1,4 @@
-"""The other libraries' calls on the page about migration, each run in its own environment."""
+"""Run other libraries' calls on the migration page, each in its own environment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.pages import DOCS, ROOT, Fence, fences
 
 PAGE = DOCS / "migration.md"
 VALIDATOR = "Say Yes or No."
-"""Words of the prompt that the page writes itself: guardrails-ai has none of its own."""
+"""A part of the prompt that the page itself defines, because guardrails-ai has no prompt."""
 QUIET = {
     "DEEPEVAL_TELEMETRY_OPT_OUT": "1",
     "DEEPEVAL_UPDATE_WARNING_OPT_OUT": "1",
@@ -27,11 +27,11 @@ QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "RAGAS_DO_NOT_TRACK": "true",
 }
-"""What keeps the libraries from the network."""
+"""The environment variables that keep the libraries off the network."""
 
 
 def calls() -> list[tuple[str, Fence]]:
-    """Each call of another library, with the name of its environment."""
+    """Return the page's calls of other libraries, with the names of their environments."""
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     found = []
     for fence in fences(PAGE, "py"):

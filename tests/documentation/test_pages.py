@@ -1,4 +1,4 @@
-"""Each page of the documentation is run: its Python in order, in one namespace."""
+"""Run the Python of each page of the documentation, in order, in one namespace."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ELSEWHERE = {
     "integrations/llama-index/README.md": "tests/packaging/test_llama_index.py",
     "integrations/ray/README.md": "tests/packaging/test_ray.py",
 }
-"""Pages whose Python another test runs, with parts that it needs there."""
+"""The pages whose Python another test runs, with the objects that it needs, by that test's file."""
 WITH_PYTHON = [
     page
     for page in PAGES
@@ -44,7 +44,7 @@ def name(page: Path) -> str:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
-    """An empty folder, and an endpoint that stands for the reader's."""
+    """Enter an empty folder, and run an endpoint that stands for the reader's."""
     monkeypatch.chdir(tmp_path)
     with openai_server(serve) as server:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-the-reader's-own")
@@ -88,7 +88,7 @@ def test_lines_of_prose_are_short(page: Path) -> None:
         for fence in fences(page)
         for at in range(fence.line, fence.line + fence.text.count("\n"))
     }
-    # The outputs of commands, as they were printed.
+    # Outputs of commands may have long lines.
     for output in re.finditer(r"<!-- output -->.*?<!-- end -->", text, re.DOTALL):
         first = text.count("\n", 0, output.start()) + 1
         code.update(range(first, first + output[0].count("\n")))
@@ -97,7 +97,7 @@ def test_lines_of_prose_are_short(page: Path) -> None:
         for at, line in enumerate(text.splitlines(), 1)
         if len(line) > 100
         and at not in code
-        # Tables, and lines that hold an address which cannot be broken.
+        # Tables, and lines with a long URL, cannot be wrapped.
         and not line.startswith("|")
         and not re.search(r"\S{60,}", line)
     ]
@@ -105,7 +105,7 @@ def test_lines_of_prose_are_short(page: Path) -> None:
 
 
 def commands() -> list[tuple[str, str]]:
-    """Every command of demur's on a page, with its place."""
+    """Return every `demur` command on the pages, with its page and line."""
     found = []
     for page in PAGES:
         for fence in fences(page, "console"):
@@ -134,7 +134,7 @@ def test_every_command_is_one(where: str, line: str) -> None:
         assert words[0] in command.commands, where
         command = command.commands[words.pop(0)]
     parser = command.make_parser(context)
-    parser.parse_args(args=words)  # raises for an option that there is not
+    parser.parse_args(args=words)  # It raises for an unknown option.
 
 
 def test_scripts_of_pages_are_modules() -> None:

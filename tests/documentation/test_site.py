@@ -1,4 +1,4 @@
-"""The site is built strictly, has all that is public, and asks no other host for anything."""
+"""Test that the site builds strictly, documents all public names, and needs no other host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_site_is_whole_and_stands_alone() -> None:
-    # One test: two that build would be in each other's way.
+    # This is one test, because two builds at the same time would disturb each other.
     built = subprocess.run(
         [sys.executable, "-m", "tools.site"], cwd=ROOT, capture_output=True, text=True, timeout=300
     )
@@ -32,7 +32,7 @@ def test_the_site_is_whole_and_stands_alone() -> None:
 
 
 def missing_names(site: Path) -> set[str]:
-    """The public names that the reference does not have."""
+    """Return the public names that the reference does not describe."""
     told = {
         found
         for page in (site / "reference").rglob("index.html")
@@ -40,7 +40,7 @@ def missing_names(site: Path) -> set[str]:
     }
     public = (ROOT / "tests" / "public_names.txt").read_text(encoding="utf-8").splitlines()
     names = {re.split(r"[( ]", line)[0] for line in public}
-    # What `demur` itself has is described where it lives, and named on the first page.
+    # Names of `demur` itself are described in their modules, and listed on the first page.
     face = (DOCS / "reference" / "index.md").read_text(encoding="utf-8")
     return {
         name
@@ -50,9 +50,9 @@ def missing_names(site: Path) -> set[str]:
 
 
 def addresses_elsewhere(site: Path) -> list[str]:
-    """What a reader's browser would fetch from another host."""
+    """Return the addresses that a reader's browser would fetch from other hosts."""
     asks = r'<(?:script|img|iframe|link)[^>]*(?:src|href)="?(https?:[^" >]+)'
-    own = "https://demur-dev.github.io/demur/"  # the canonical address of a page
+    own = "https://demur-dev.github.io/demur/"  # The canonical URLs of pages are allowed.
     return [
         address
         for page in site.rglob("*.html")

@@ -1,4 +1,4 @@
-"""How an answer shows what it rests on."""
+"""Test the forms in which an answer shows its citations."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Nothing that documents or answers say makes a mark, a link or an element that is not ours.
+"""Test that no text of a document or an answer becomes a citation, a link or an element.
 
-What is shown is read as readers of Markdown show it, with HTML allowed and without a check of
-addresses, as the most careless of them do.
+Only demur's own marks and links may be there. The tests render the text with several Markdown
+readers, which allow HTML and do not check URLs, as the least careful readers do.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from demur.edits import (
 TEXT = "The tower is 84 metres tall."
 URL = "https://towers.example/amber"
 
-# --- What is shown --------------------------------------------------------------------------------
+# --- Rendering ------------------------------------------------------------------------------------
 
 
 def _markdown_it(preset: str, **options: Any) -> Callable[[str], str]:
@@ -69,7 +69,7 @@ def _readers() -> dict[str, Callable[[str], str]]:
 
 
 class Shown(HTMLParser):
-    """What a browser makes of HTML: elements, addresses, and text that is no code."""
+    """Parse HTML as a browser does, into elements, addresses, and text outside of code."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class Shown(HTMLParser):
         self.attributes: list[tuple[str, str]] = []
         self.prose = ""
         self.links: list[tuple[str, str]] = []
-        """Each with its text."""
+        """The address and the text of each link."""
         self._code = 0
         self.feed(html)
         self.close()
@@ -89,7 +89,7 @@ class Shown(HTMLParser):
 
     @property
     def runs(self) -> list[str]:
-        """The addresses that run something: browsers skip control characters in them."""
+        """Return the addresses that run code; browsers ignore control characters in them."""
         bare = (re.sub(r"[\x00-\x20]", "", address) for address in self.addresses)
         return [one for one in bare if re.match(r"(?i)(java|vb|live)script:|data:", one)]
 
@@ -114,11 +114,11 @@ def _shown(text: str) -> list[Shown]:
     return [Shown(read(text)) for read in _readers().values()]
 
 
-# --- Answers of which all is supported ------------------------------------------------------------
+# --- Answers that are wholly supported ------------------------------------------------------------
 
 
 def _supported(answer: str, contexts: Sequence[Document], at: int = 0) -> Evaluation:
-    """Says that each part of an answer rests on all of a document."""
+    """Return an evaluation in which a whole document supports each part of an answer."""
     text = contexts[at].page_content
     whole = Span(start=0, end=len(text))
     evidence = Evidence(context=at, span=whole, text=text, label=ClaimLabel.ENTAILMENT)
@@ -141,7 +141,7 @@ def _cited(answer: str, form: Form, document: Document | None = None) -> Cited:
 
 
 def _said(found: Cited) -> str:
-    """What a reader is shown."""
+    """Return the text that a reader sees."""
     return found.content if isinstance(found.content, str) else found.text
 
 
@@ -178,7 +178,7 @@ SAYINGS = (
 )
 _SAID = st.lists(st.sampled_from(SAYINGS), min_size=1, max_size=5).map("".join)
 _ELEMENTS = {"p", "a", "sup", "section", "ol", "li", "hr", "div"}
-"""Of an answer with one sentence, and of a footnote."""
+"""The elements of an answer with one sentence, and of a footnote."""
 
 
 @given(_SAID, _SAID, st.booleans(), IN_TEXT)
@@ -249,7 +249,7 @@ def test_a_link_leads_where_the_citation_says(form: Form, url: str) -> None:
     assert citation.url.startswith(url[: url.index("example") + 7])
     for shown in _shown(_said(found)):
         away = [one for one in shown.addresses if not one.startswith("#")]
-        if form == "links":  # of notes not all readers know
+        if form == "links":  # Not all readers know footnotes.
             assert away == [citation.url]
             assert shown.links == [(citation.url, "[1]")] or shown.links[0][1].startswith("[1]")
         assert set(away) <= {citation.url}
@@ -321,7 +321,7 @@ FORGED = (
     *("[【1】7]", "【【7】", "[[[7]", "[(Source: 1)7]", "[【【1】1】7]", "(Source: (Source: 1)7)"),
     *("_it_[7] is", "tall[7] and", "tall[7](https://evil.example) and", "tall[^7] and", "【 7】"),
 )
-"""The citations of an answer that says 7 where it is 1."""
+"""Citations that an answer wrote itself, with the wrong number 7."""
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -401,7 +401,7 @@ NO_CODE = (
         "- `a\n      ```\n      b` {}\n      ```",
     ),
 )
-"""What only looks like code."""
+"""Texts that only look like code."""
 
 
 @pytest.mark.parametrize("hidden", ["[7]", "[x](javascript:alert(1))"])
@@ -643,7 +643,7 @@ def test_a_long_answer_is_cited_in_linear_time(piece: str) -> None:
     answer = (piece * _LENGTH)[:_LENGTH]
     contexts = [Document(TEXT, metadata={"url": URL})] * 3
     parts, evaluation = places_of(answer), _supported(answer, contexts)
-    # Less than two seconds each; by the square of the length, minutes.
+    # Each takes less than two seconds; in quadratic time, it would take minutes.
     assert _time(lambda: marks_in(answer, contexts)) < 10
     assert _time(lambda: code_in(answer)) < 10
     assert _time(lambda: cited(answer, parts, [evaluation], contexts, "links")) < 20

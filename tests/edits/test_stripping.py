@@ -1,4 +1,4 @@
-"""What is left of an answer without the sentences that fail."""
+"""Test what is left of an answer without its failing sentences."""
 
 from __future__ import annotations
 
@@ -143,6 +143,6 @@ def test_no_word_is_left_of_what_fails_and_none_is_lost_of_the_rest(
     assert failing <= left.removed
     kept = [at for at in range(len(left.pieces)) if at not in left.removed]
     at = 0
-    for number in kept:  # each in its place
+    for number in kept:  # The pieces keep their order.
         at = left.text.index(left.said(number), at) + len(left.said(number))
     assert not left.text[at:].strip()

@@ -1,4 +1,4 @@
-"""What stands beside an answer's text is judged with it, or does not leave."""
+"""Test that data beside an answer's text is judged with it, or does not leave the guard."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def not_bad(sample: Sample) -> Evaluation:
 
 
 def calling(*said: str, text: str = FINE, **more: Any) -> AIMessage:
-    """A message that calls a tool with each of some texts."""
+    """Return a message that calls a tool once with each of these texts."""
     calls = [{"name": "send", "args": {"to": [one]}, "id": str(n)} for n, one in enumerate(said)]
     return AIMessage(text, tool_calls=calls, **more)
 
@@ -111,7 +111,7 @@ def test_of_a_message_that_passes_the_text_leaves_and_what_is_known_of_it(
     assert "bad" not in repr(output)
     assert (left.text, left.id, left.usage_metadata) == (FINE, "7", BESIDE.usage_metadata)
     assert left.response_metadata == {"model_name": "m"}
-    assert "bad" in repr(BESIDE)  # the chain's own is left alone
+    assert "bad" in repr(BESIDE)  # The chain's own message is unchanged.
 
 
 def test_so_it_is_where_there_was_nothing_to_check_and_where_a_judge_failed(mode: str) -> None:
@@ -162,7 +162,7 @@ def test_one_answer_under_several_keys_is_judged_and_refused_under_each(mode: st
         assert (found["answer"], found["response"].text) == (left, left)
 
 
-# --- Evaluations that are none ----------------------------------------------------------------
+# --- Invalid evaluations ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("passed", [math.nan, "so", [], 3, "false"])
@@ -170,7 +170,7 @@ def test_one_answer_under_several_keys_is_judged_and_refused_under_each(mode: st
 def test_what_only_looks_like_a_pass_is_none(passed: Any, whole: bool, mode: str) -> None:
     found = Evaluation(name="judge", passed=True).model_copy(update={"passed": passed})
     assert found.finding != "passed"
-    refusal = REFUSAL if passed == "false" else UNCHECKED  # pydantic reads that as False
+    refusal = REFUSAL if passed == "false" else UNCHECKED  # Pydantic reads "false" as False.
 
     class Careless(ByClaims):
         def invoke(self, *given: Any, **more: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Limits on what one guarded call may spend."""
+"""Test the limits on what one guarded call may spend."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_limits_have_their_ranges(limits: dict[str, Any], message: str) -> None:
 
 
 def answers(count: int) -> list[str]:
-    """Each wrong, and unlike the others."""
+    """Return different wrong answers."""
     return [f"The tower is {900 + number} metres tall." for number in range(count)]
 
 
@@ -65,7 +65,7 @@ def test_no_more_judge_and_repair_calls_than_the_budget_has(mode: str, calls: in
         guard = Guard(chain([WRONG]), judge, model=server.model(), budget=budget)
         found = traced(guard, mode)
         asked = len(server.requests)
-    assert asked == calls  # attempts would have taken more
+    assert asked == calls  # All attempts would have needed more calls.
     assert found.trace.usage.calls == asked
     unchecked = found.trace.attempts[-1].verdict == "undetermined"
     assert found.output["answer"] == (UNCHECKED if unchecked else REFUSAL)
@@ -107,7 +107,7 @@ def test_tokens_are_counted_before_and_after(mode: str, tokens: int) -> None:
     assert found.trace.limit == "tokens"
     assert found.trace.usage.input_tokens <= tokens
     if tokens == 1:
-        assert server.requests == []  # a prompt of more tokens is not sent at all
+        assert server.requests == []  # A prompt with more tokens is not sent.
 
 
 def test_the_chains_own_calls_count_when_they_are_made(mode: str) -> None:
@@ -119,7 +119,7 @@ def test_the_chains_own_calls_count_when_they_are_made(mode: str) -> None:
         guard = Guard(two, judge, budget=Budget(attempts=9, model_calls=5))
         found = traced(guard, mode)
         asked = len(server.requests)
-    assert asked == found.trace.usage.calls == 6  # a run of the chain is never cut short
+    assert asked == found.trace.usage.calls == 6  # The chain is never interrupted.
     assert (found.trace.limit, len(found.trace.attempts)) == ("model_calls", 3)
 
 
@@ -147,7 +147,7 @@ def test_replies_out_of_a_cache_are_no_calls(mode: str) -> None:
         assert traced(guard, mode).trace.outcome == "passed"
         one = Guard(lambda _: chain([RIGHT])(_), judge, budget=Budget(model_calls=1))
         assert traced(one, mode).trace.outcome == "passed"
-        # Side by side each has one under way, which is a call until it is known to be none.
+        # A call in flight counts as a call until its reply is known to come from the cache.
         two = Guard(lambda _: chain([RIGHT])(_), judge, judge, budget=Budget(model_calls=2))
         assert traced(two, mode).trace.outcome == "passed"
     assert len(server.requests) == 2

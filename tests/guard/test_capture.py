@@ -1,4 +1,4 @@
-"""What a chain's callbacks tell of it, with real retrievers and a real endpoint."""
+"""Test what the guard learns from a chain's callbacks, with real retrievers and a real endpoint."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Library(BaseRetriever):
 
 
 class FirstOf(BaseRetriever):
-    """Asks another retriever, and keeps the first document, as a reranker does."""
+    """Ask another retriever, and keep only the first document, as a reranker does."""
 
     inner: BaseRetriever
 
@@ -105,7 +105,7 @@ def test_what_a_judge_inside_the_chain_retrieves_is_no_context() -> None:
         capture = captured(inner)
         asked = len(server.requests)
     assert capture.documents == ()
-    assert capture.usage.calls == asked == 3  # the answer, its claims, their labels
+    assert capture.usage.calls == asked == 3  # one each for answer, claims and labels
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])

@@ -1,4 +1,4 @@
-"""Chains as users have them, unmodified, each guarded in one line."""
+"""Test guards around unmodified chains like those of users, each guarded in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences that leave with their marks, and sentences that do not leave."""
+"""Test streams in which passing sentences leave with citations, and failing ones do not leave."""
 
 from __future__ import annotations
 

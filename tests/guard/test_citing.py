@@ -1,4 +1,4 @@
-"""Answers that pass, and what they rest on."""
+"""Test the citations in answers that pass."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _in_a_mapping(answer: Any) -> dict[str, Any]:
     return {"answer": answer, "context": list(LOUVRE)}
 
 
-# --- Where marks and citations stand -------------------------------------------------------------
+# --- The places of marks and citations -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -167,7 +167,7 @@ def test_an_output_in_which_a_function_finds_the_answer_stays_as_it_is(
     assert answer(output)[citation.start : citation.end] == "It opened in 1793."
 
 
-# --- Which answers ------------------------------------------------------------------------------
+# --- The answers that get citations -------------------------------------------------------------
 
 
 def test_an_answer_that_a_recovery_brought_has_them() -> None:
@@ -250,7 +250,7 @@ def test_by_default_it_is_corrected_at_no_cost() -> None:
 
 
 def test_one_that_cannot_be_confirmed_is_taken_out() -> None:
-    """The sentence is supported by the documents together, and by none alone."""
+    """Check a sentence that the documents support only together."""
     answer = "It has 35000 works since 1793 [2]."
     together = Document("Since 1793 there are 35000 works.")
     chain = RunnableLambda(Chain(answer))
@@ -267,7 +267,7 @@ def test_one_that_cannot_be_confirmed_is_taken_out() -> None:
 
 
 class _Never(HeldByNumbers):
-    """Finds no sentence supported."""
+    """Support no sentence."""
 
     def _steps(self, sample: Any) -> Any:
         return (yield from super()._steps(sample.model_copy(update={"contexts": ()})))

@@ -1,4 +1,4 @@
-"""What was said in a conversation supports an answer, where the guard is told that it may."""
+"""Test that a conversation can support an answer if the guard is configured so."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ PRICE = "The lamp costs 40 euros."
 
 
 def words(text: str) -> set[str]:
-    """Names and numbers."""
+    """Return the names and numbers in a text."""
     return set(re.findall(r"[A-Z]\w+|\d+", text)) - {"Your", "The", "It", "Hello"}
 
 
 def judge(sample: Sample) -> Evaluation:
-    """Passes an answer whose names and numbers all stand in its contexts."""
+    """Pass an answer whose names and numbers are all in its contexts."""
     held = words(" ".join(context.page_content for context in sample.contexts))
     return Evaluation(name="judge", passed=words(sample.answer) <= held)
 
@@ -46,7 +46,7 @@ def guard(*answers: Any, **options: Any) -> Guard[Any, Any]:
 
 
 def contexts(guard: Guard[Any, Any], given: Any) -> tuple[Document, ...]:
-    """What the first answer was held against."""
+    """Return the contexts of the first attempt."""
     return traced(guard, given).trace.attempts[0].contexts
 
 
@@ -176,7 +176,7 @@ class TestTheAssistant:
         assert run(guard(NAME, conversation=True), {"messages": talk}, mode) == REFUSAL
 
     def test_is_none_either_where_it_sums_up_what_was_said(self) -> None:
-        # As LangChain's SummarizationMiddleware has it.
+        # LangChain's SummarizationMiddleware writes summaries in this form.
         summary = HumanMessage(f"To date: {NAME}", additional_kwargs={"lc_source": "summarization"})
         found = traced(guard(NAME, conversation=True), [summary, HumanMessage("I live in Lund.")])
         assert found.output == REFUSAL
@@ -295,7 +295,7 @@ class TestStreams:
         held = [PRICE, TOLD] if conversation else [PRICE]
         seen = [texts(sample.contexts) for sample in by_claims.seen]
         assert seen == [held] * len(seen)
-        # A sentence that fails first ends it, and the other one may not be judged then.
+        # The first failing sentence ends the stream, so the other one may not be judged.
         sentences = 2 if streaming == "sentence" else 1
         assert len(seen) in ([sentences] if conversation else range(1, sentences + 1))
 
@@ -311,7 +311,7 @@ def _by_claims() -> Any:
 
 
 class TestWhatTheQuestionIsNotAbout:
-    """An answer about an earlier turn is judged whatever the last question is about."""
+    """Test that an answer about an earlier turn is judged, whatever the last question is about."""
 
     QUESTIONS = (ASKS, "How much is the lamp?", "And my name again? Also, how much is the lamp?")
 
@@ -326,7 +326,7 @@ class TestWhatTheQuestionIsNotAbout:
         claims = attempt.evaluations[0].claims
         assert [claim.text for claim in claims] == [NAME, PRICE]
         assert found.trace.outcome == "passed"
-        # The evidence leads to the user, or to the document.
+        # The evidence names the user or the document as its source.
         held = [attempt.contexts[claim.evidence[0].context or 0] for claim in claims]
         assert [one.metadata.get("source") for one in held] == ["user", None]
         assert claims[0].evidence[0].text == TOLD

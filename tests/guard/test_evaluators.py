@@ -1,4 +1,4 @@
-"""What a guard takes as evaluators, and what becomes of mistakes in them."""
+"""Test what a guard accepts as an evaluator, and how it reports mistakes in evaluators."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 
 def streamed(guard: Guard[Any, Any], mode: str) -> list[Any]:
-    """All chunks that leave, and the exception after them."""
+    """Return all chunks that leave, and the exception that follows them."""
     chunks: list[Any] = []
 
     async def read() -> None:
@@ -53,7 +53,7 @@ def streamed(guard: Guard[Any, Any], mode: str) -> list[Any]:
     return chunks
 
 
-# --- What is taken --------------------------------------------------------------------------------
+# --- Accepted evaluators --------------------------------------------------------------------------
 
 
 def is_good(sample: Sample) -> bool:
@@ -180,7 +180,7 @@ def test_what_is_no_evaluator_is_refused(evaluator: Any, message: str) -> None:
         Guard(Chain("x"), judge, evaluator)
 
 
-# --- A note of one's own --------------------------------------------------------------------------
+# --- A custom note --------------------------------------------------------------------------------
 
 
 def test_a_note_may_be_a_text() -> None:
@@ -192,13 +192,13 @@ def test_a_note_may_be_a_text() -> None:
         Annotate(3)  # type: ignore[arg-type]  # the mistake that is tested
 
 
-# --- Mistakes -------------------------------------------------------------------------------------
+# --- Mistakes in evaluators -----------------------------------------------------------------------
 
 MISTAKES = [TypeError("t"), AttributeError("a"), NameError("n"), NotImplementedError("i")]
 
 
 class Failing:
-    """Does what each item of a script says, in turn: raises it, or returns it."""
+    """Raise or return the items of a script, in order."""
 
     def __init__(self, *script: Any) -> None:
         self.script = list(script)
@@ -211,7 +211,7 @@ class Failing:
 
 
 class Mine(Evaluator):
-    """An evaluator of a user's."""
+    """Represent a user's own evaluator."""
 
     failing: Failing
 
@@ -257,7 +257,7 @@ def test_a_mistake_before_the_first_evaluation_is_the_caller_s_to_see(
         frames = traceback.extract_tb(raised.value.__traceback__)
         assert "raise item" in {frame.line for frame in frames}
     assert traced(guard, "why?", mode).trace.outcome == "passed"
-    # It works, so that what comes now is a failure of it.
+    # The evaluator has worked once, so the next error counts as its failure.
     found = traced(guard, "why?", mode)
     assert (found.output, found.trace.outcome) == ("good", "evaluator_failed")
     assert found.trace.attempts[0].evaluations[1].cause == type(error).__name__
@@ -353,7 +353,7 @@ def test_the_examples_of_the_page_are_guards(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(demur, "RefChecker", lambda model: judge)
     page: dict[str, Any] = {}
     for fence in fences(DOCS / "evaluators.md", "python")[:3]:
-        exec(fence.text, page)  # noqa: S102  # the page's own
+        exec(fence.text, page)  # noqa: S102  # The code is the page's own.
 
     def answered(*evaluators: Any, on_fail: Any = None, answers: Sequence[str]) -> Any:
         return run(Guard(Chain(*answers), *evaluators, on_fail=on_fail), "why?", "sync")

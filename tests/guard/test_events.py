@@ -1,4 +1,4 @@
-"""What callbacks are told of a guarded call."""
+"""Test the events of a guarded call that callbacks receive."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_block_is_told_before_it_is_raised() -> None:
 
 
 class _Follows(BaseCallbackHandler):
-    """Is told the trace."""
+    """Record the trace, as a handler with `on_guard_end`."""
 
     def __init__(self, fails: bool = False) -> None:
         self.traces: list[Any] = []

@@ -1,4 +1,4 @@
-"""The guards of docs/guard.md, made as the page makes them."""
+"""Test the guards of docs/guard.md, made as the page makes them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _RECIPES = [
     fence.text for fence in _PAGE if fence.section == "Choose what happens to an answer that fails"
 ]
 SETTING = [_PAGE[0].text, *_RECIPES[:-1]]
-"""What the page defines before its recipes: the chain, its prompt and its retriever, `tell`."""
+"""The code before the page's recipes, which defines the chain, prompt, retriever and `tell`."""
 RECIPES = _RECIPES[-1]
 NOTED = RECIPES.count("Annotate()")
 
 
 class Checker(Evaluator):
-    """Rejects "bad", for a claim with a label."""
+    """Reject an answer with "bad" in it, with a claim that has the given label."""
 
     label: ClaimLabel
 
@@ -46,7 +46,7 @@ class Checker(Evaluator):
 
 
 class Down(Evaluator):
-    """Cannot decide."""
+    """Leave every answer undetermined."""
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         yield from ask_all(())
@@ -54,18 +54,18 @@ class Down(Evaluator):
 
 
 def _speak(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """A model that answers well when it is told what is wrong, or reads it among the documents."""
+    """Answer well if the prompt contains the failed claim, as feedback or as a document."""
     return "good" if "it is bad" in str(messages[-1].content) else "bad"
 
 
 def guards(checker: Evaluator, monkeypatch: pytest.MonkeyPatch) -> list[Guard[Any, Any]]:
-    """Each guard that the recipes make, in order, with a model and an evaluator of the test's."""
+    """Return the guards of the recipes, in order, with the test's model and evaluator."""
     monkeypatch.setattr(demur, "resolve_model", lambda name: ScriptedModel(script=_speak))
     monkeypatch.setattr(demur, "RefChecker", lambda model: checker)
     names: dict[str, Any] = {}
     for text in SETTING:
         exec(text, names)  # noqa: S102  # our own page
-    # A search finds what it is asked about.
+    # A search returns its query as a document.
     names["retriever"] = names["archive"] = RunnableLambda(lambda query: [Document(str(query))])
     made: list[Any] = []
     for statement in ast.parse(RECIPES).body:
@@ -90,13 +90,13 @@ def test_no_recipe_lets_out_what_was_rejected(
 ) -> None:
     made = guards(Checker(label=label), monkeypatch)
     answers = [_answer(guard) for guard in made]
-    # A note of what is wrong stands after the best attempt.
+    # A note with the failures follows the best attempt.
     answers = [
         answer.partition("\n\nNote: ")[0] if "it is bad" in answer else answer for answer in answers
     ]
     assert {*answers} <= {"good", REFUSAL, "rejected", *(["bad"] if NOTED else [])}
     assert len(made) > 6
-    # Where all is taken out that fails, nothing is left here.
+    # `Strip` leaves nothing of these answers, so not every recipe gives a good one.
     assert answers.count("good") >= (len(made) - 1) // 2
 
 

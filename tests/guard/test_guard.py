@@ -1,4 +1,4 @@
-"""The guard's logic, on chains and evaluators that do as they are told."""
+"""Test the guard's logic with scripted chains and evaluators."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_bad_answer_is_asked_for_again(mode: str) -> None:
     assert (first.answer, first.verdict, first.origin) == ("bad", "failed", "chain")
     assert (second.answer, second.verdict) == ("good", "passed")
     assert first.evaluations[0].explanation == "bad is not good"
-    assert found.trace.usage.calls == 2  # one judgement each
+    assert found.trace.usage.calls == 2  # Each answer was judged once.
     assert found.trace.usage.input_tokens == 20
 
 
@@ -176,7 +176,7 @@ def test_feedback_reaches_the_chain_where_it_can_take_it(mode: str) -> None:
 
 class Library(BaseRetriever):
     texts: tuple[str, ...] = ()
-    queries: list[str] = []  # noqa: RUF012  # a pydantic field, copied for each
+    queries: list[str] = []  # noqa: RUF012  # a pydantic field, copied for each instance
     fails: bool = False
 
     def _get_relevant_documents(
@@ -208,7 +208,7 @@ def test_the_model_repairs_from_old_and_new_documents(mode: str) -> None:
     assert second.usage.calls == 1
     prompt = str(model.requests[0][-1].content)
     assert all(text in prompt for text in ("an old text", "a new text", "why?", "bad is not good"))
-    assert library.queries == ["why?"]  # the judge names no claims
+    assert library.queries == ["why?"]  # The judge names no claims.
 
 
 def test_failed_claims_are_what_is_searched_for() -> None:
@@ -220,7 +220,7 @@ def test_failed_claims_are_what_is_searched_for() -> None:
     chain = Chain({"answer": "The tower is tall and red.", "context": ["a tower"]})
     policy = {"neutral": Retrieve(library, then=Repair(repairing("good")))}
     found = traced(Guard(chain, checker, on_fail=policy), {})
-    assert sorted(library.queries) == ["tower is red", "tower is tall"]  # side by side
+    assert sorted(library.queries) == ["tower is red", "tower is tall"]  # Searches run in parallel.
     assert found.trace.attempts[1].feedback is not None
     assert found.trace.attempts[1].feedback.documents == (Document("x"),)
 
@@ -257,7 +257,7 @@ def test_a_repair_that_fails_ends_it(reply: Any, reason: str, mode: str) -> None
     assert "could not be repaired" in found.trace.reason
     assert found.trace.reason.endswith(reason)
     assert ("broke" in str(found.trace.error)) is isinstance(reply, Exception)
-    assert found.trace.usage.calls == 2  # the judgement and the repair
+    assert found.trace.usage.calls == 2  # The two calls are the judgement and the repair.
 
 
 def test_where_no_text_can_be_put_a_repair_is_passed_over() -> None:
@@ -279,7 +279,7 @@ def test_a_cache_cannot_give_a_rejected_repair_again(mode: str) -> None:
     model = ScriptedModel(script=lambda stage, messages: next(replies), cache=InMemoryCache())
 
     def grumpy(sample: Sample) -> Evaluation:
-        return judge(sample).model_copy(update={"explanation": "no good"})  # the same each time
+        return judge(sample).model_copy(update={"explanation": "no good"})  # always the same
 
     guard = Guard(Chain("bad"), grumpy, model=model, budget=Budget(attempts=4))
     found = traced(guard, "why?", mode)
@@ -372,7 +372,7 @@ def test_without_contexts_an_evaluator_that_needs_them_cannot_decide(mode: str) 
     assert found.trace.reason == "RefChecker could not decide about attempt 1 (no contexts)"
     (found_of_it,) = found.trace.attempts[0].evaluations
     assert "nothing to check the answer against" in str(found_of_it.error)
-    assert len(chain.inputs) == 1  # another answer would not help
+    assert len(chain.inputs) == 1  # Another answer would not help.
 
 
 def test_an_evaluator_that_raises_could_not_decide(mode: str) -> None:
@@ -403,7 +403,7 @@ def test_what_becomes_of_what_cannot_be_judged_is_the_users_choice(mode: str) ->
     assert raised.value.trace.attempts[0].answer == "bad"
     again = pickle.loads(pickle.dumps(raised.value))
     assert (type(again), again.trace) == (EvaluatorFailed, raised.value.trace)
-    # What is known to be wrong is no such case.
+    # An answer that another evaluator rejected is refused all the same.
     refused = Guard(Chain("bad"), broken, judge, on_error="open", budget=Budget(attempts=1))
     assert refused.invoke("why?") == REFUSAL
 
@@ -533,7 +533,7 @@ def test_the_refusal_of_a_guard_inside_is_not_judged(mode: str) -> None:
     assert "inside the chain" in found.trace.reason
     assert [attempt.verdict for attempt in found.trace.attempts] == ["abstained"]
     assert judged == []
-    # The same words from a chain that is not a guard are an answer like any other.
+    # The same text from a chain that is not a guard is judged like any answer.
     found = traced(Guard(Chain("No."), outer_judge, budget=Budget(attempts=1)), "why?", mode)
     assert judged == ["No."]
 

@@ -1,7 +1,7 @@
-"""Streams with citations, and without what fails, whatever the chain says and however it is cut.
+"""Test streams with `Cite` and `Strip` on hostile answers in arbitrary chunks.
 
-What fails holds a sign that stands nowhere else: no client sees it. What a client has in the end is
-what `invoke` returns.
+A failing sentence contains a letter that is nowhere else: no client may see it. The final text of
+a client must be the text that `invoke` returns.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from demur.runtime import Steps
 from support.held import LOUVRE
 
 SECRET = "ⰰ"
-"""A letter of what fails."""
+"""The letter that marks failing sentences."""
 GOOD = (
     *("The Louvre opened in 1793.", "On show are 35000 works.", "It opened in 1793!", "Fine."),
     *("- since 1793", "1. works: 35000", "# Art of 1793", "The facts are:", "| a |\n|-|\n| 1793 |"),
@@ -79,9 +79,9 @@ BETWEEN = (" ", "  ", "\n\n", "\n\n- ")
 
 
 class Judge(Evaluator):
-    """Rejects what holds the sign, and says the same of a sentence by itself and among others.
+    """Reject sentences with the letter, both by themselves and among others.
 
-    It quotes what it rejects in every field that takes words.
+    The evaluation quotes the rejected sentences in every field that holds text.
     """
 
     @property
@@ -101,7 +101,7 @@ class Judge(Evaluator):
 
 
 def _spans(answer: str) -> Iterator[tuple[int, int]]:
-    """Sentences, and the lines of tables and of code."""
+    """Yield the spans of sentences, and of the lines of tables and of code."""
     for piece in pieces(answer):
         if piece.kind not in ("table", "code"):
             yield piece.begin, piece.end
@@ -114,7 +114,7 @@ def _claim(answer: str, start: int, end: int) -> Claim:
     text, span = answer[start:end], Span(start=start, end=end)
     if SECRET in text:
         return Claim(text=text, span=span, label=ClaimLabel.CONTRADICTION)
-    at = sum(map(str.isalpha, text)) % 2  # the same with the marker of an item, and without
+    at = sum(map(str.isalpha, text)) % 2  # The choice does not depend on a list marker.
     quote = LOUVRE[at].page_content
     whole = Span(start=0, end=len(quote))
     evidence = Evidence(context=at, span=whole, text=quote, label=ClaimLabel.ENTAILMENT)
@@ -148,7 +148,7 @@ def _told(pieces: list[str], kind: str) -> Runnable[Any, Any]:
 
 
 class Client(BaseCallbackHandler):
-    """Keeps to the contract, and all that it ever got."""
+    """Read a stream as the contract says, and keep everything that was ever received."""
 
     run_inline = True
 
@@ -309,7 +309,7 @@ def test_no_sign_of_what_fails_is_seen_and_the_end_is_what_invoke_returns(
     client = _heard(guarded, how)
     assert SECRET not in client.all
     assert SECRET not in (whole or "")
-    if not supports:  # a list of sources below is for the whole, and no sentence knows of it
+    if not supports:  # A list of sources at the end is judged only with the whole.
         assert client.rejected == (whole is None)
         assert client.text == whole or whole is None
 

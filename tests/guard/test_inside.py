@@ -1,4 +1,4 @@
-"""What a guard runs, whatever it is, is heard by no listener that streams to a client."""
+"""Test that listeners which stream to a client hear nothing of what a guard runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECRET = "ЖЩЮ"
 
 
 class Bare(Runnable[Any, Any]):
-    """Passes no config on."""
+    """Run the inner Runnable without passing the config on."""
 
     def __init__(self, inner: Runnable[Any, Any]) -> None:
         self.inner = inner
@@ -32,7 +32,7 @@ class Bare(Runnable[Any, Any]):
 
 
 class Tracer(BaseCallbackHandler):
-    """An ordinary handler."""
+    """Record outputs, as an ordinary handler."""
 
     def __init__(self) -> None:
         self.told: list[Any] = []

@@ -1,4 +1,4 @@
-"""Guards in the chains of guards: only what leaves the outermost is seen."""
+"""Test guards inside guarded chains: a client sees only what leaves the outermost guard."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 
 def taking_back() -> Guard[Any, Any]:
-    """By itself it lets its first sentence go, and takes it back when the second is rejected."""
+    """Return a guard that, used alone, takes its first sentence back after rejecting the second."""
     left = threading.Event()
 
     def passes(sample: Sample) -> bool | None:
-        threading.Timer(0.05, left.set).start()  # by then it has left
+        threading.Timer(0.05, left.set).start()  # The sentence has left by then.
         return not_bad(sample)
 
     chain = Telling("One is good. Two is bad.", BETTER)
@@ -128,14 +128,14 @@ def test_what_an_inner_guard_takes_back_is_not_seen(
 
 
 def test_by_itself_it_takes_back(mode: str) -> None:
-    """So that the test above can fail."""
+    """Show that the test above can fail."""
     client = Client().read(taking_back(), "why?", mode)
     assert client.text == BETTER
     assert client.replaced == [{"keep": 0, "keys": []}]
     assert TAKEN_BACK in client.received
 
 
-# --- What follows a guard ------------------------------------------------------------------------
+# --- Steps after a guard -------------------------------------------------------------------------
 
 
 def test_a_step_that_passes_on_each_piece_of_text_may_follow(mode: str) -> None:
@@ -144,7 +144,7 @@ def test_a_step_that_passes_on_each_piece_of_text_may_follow(mode: str) -> None:
 
 
 def test_a_step_that_reads_the_whole_text_may_follow_in_the_guard(mode: str) -> None:
-    """Behind the guard it would be given what was taken back as well, as the documentation says."""
+    """Check that such a step works inside a guard; behind it, the step also gets retracted text."""
     shouted = RunnableLambda(str.upper)
     client = Client().read(guard(taking_back() | shouted), "why?", mode)
     assert client.text == BETTER.upper()

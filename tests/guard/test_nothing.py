@@ -1,4 +1,4 @@
-"""Answers that state nothing to check: never called passed, and let through where a guard may."""
+"""Test answers with nothing to check: they never count as passed, and leave only if allowed."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ NOTHING = Evaluation(name="checker", label=ABSTAIN, explanation="Nothing.")
 
 
 def checker(sample: Sample) -> Evaluation:
-    """Has nothing to check in what says "know"; otherwise as `judge`."""
+    """Find nothing to check in an answer with "know" in it; judge others as `judge` does."""
     return NOTHING if "know" in sample.answer else judge(sample)
 
 
 class Heard(BaseCallbackHandler):
-    """Keeps the events."""
+    """Keep the events."""
 
     def __init__(self) -> None:
         self.events: list[tuple[str, Any]] = []
@@ -56,7 +56,7 @@ def mode(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-# --- What it is called ---------------------------------------------------------------------------
+# --- The outcome of such an answer ---------------------------------------------------------------
 
 
 def test_it_goes_through_and_is_not_called_passed(mode: str) -> None:
@@ -132,8 +132,8 @@ _FOUND = {
         ("", 1, "failed"),
         ("n", 1, "failed"),
         ("p", 1, "passed"),
-        ("np", 2, "failed"),  # of one answer
-        ("np", 1, "passed"),  # of its sentences
+        ("np", 2, "failed"),  # These are of one answer.
+        ("np", 1, "passed"),  # These are of its sentences.
         ("nppp", 2, "passed"),
         ("npnp", 2, "failed"),
         ("nu", 1, "undetermined"),
@@ -232,11 +232,11 @@ def test_a_refusal_of_a_guard_inside_is_still_none_of_it() -> None:
     assert traced(failing(inner)).trace.outcome == "abstained"
 
 
-# --- In a stream of sentences --------------------------------------------------------------------
+# --- Streams of sentences ------------------------------------------------------------------------
 
 
 class BySentence(ByClaims):
-    """Has nothing to check in what says "know"; otherwise as `ByClaims`."""
+    """Find nothing to check in a sentence with "know" in it; judge others as `ByClaims` does."""
 
     key: str = "know"
 
@@ -289,7 +289,7 @@ def test_a_stream_comes_to_what_its_sentences_come_to(
     if outcome in ("passed", "nothing_to_check", "recovered"):
         assert client.text == TEXTS[case][-1 if outcome == "recovered" or case[:2] == "an" else 0]
     elif outcome == "abstained":
-        assert client.received == REFUSAL  # not a word of it was seen
+        assert client.received == REFUSAL  # No word of the answer was seen.
     else:
         assert client.text == (TEXTS[case][0] if on_error == "open" else UNCHECKED)
 

@@ -1,4 +1,4 @@
-"""A judge that is down must not look like a careful bot."""
+"""Test that an outage of the judge cannot be taken for a refusal because of a wrong answer."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def out_of_order(sample: Sample) -> Evaluation:
 
 
 def undecided(name: str) -> RunnableLambda[Sample, Evaluation]:
-    """A judge that cannot decide, of a name that no other test has warned about."""
+    """Return a judge that cannot decide, with a name that no other test has warned about."""
 
     def look(sample: Sample) -> Evaluation:
         raise RuntimeError(f"{SECRET} {sample.answer}")
@@ -56,7 +56,7 @@ def undecided(name: str) -> RunnableLambda[Sample, Evaluation]:
     return RunnableLambda(look, name=name)
 
 
-# --- What is logged ------------------------------------------------------------------------------
+# --- Logged warnings -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def undecided(name: str) -> RunnableLambda[Sample, Evaluation]:
     [
         (401, "AuthenticationError 401"),
         (500, "APIError 500"),
-        (None, "ConnectionError"),  # nobody is there
+        (None, "ConnectionError"),  # No server is running.
     ],
 )
 def test_a_judge_that_is_down_is_logged_with_what_kind_of_error(
@@ -79,7 +79,7 @@ def test_a_judge_that_is_down_is_logged_with_what_kind_of_error(
         )
         if status is not None:
             assert run(guard, "How tall?", mode) == UNCHECKED
-    if status is None:  # the server is closed by now
+    if status is None:  # The server is closed here.
         assert run(guard, "How tall?", mode) == UNCHECKED
     (warning,) = [one for one in warnings(caplog) if name in one]
     assert warning.startswith(f"{name} could not decide about an answer: ")
@@ -143,7 +143,7 @@ def test_what_passes_or_fails_logs_nothing(mode: str, caplog: pytest.LogCaptureF
     assert warnings(caplog) == []
 
 
-# --- What stands in the answer's place -----------------------------------------------------------
+# --- Texts in place of the answer ----------------------------------------------------------------
 
 
 def test_the_refusal_says_which_of_the_two_it_is(mode: str) -> None:
@@ -186,11 +186,11 @@ def test_what_is_no_text_is_refused_by_name(words: Any) -> None:
         Abstain(unchecked=words)
 
 
-# --- A policy for what could not be decided ------------------------------------------------------
+# --- A policy for undetermined answers -----------------------------------------------------------
 
 
 class WithDocuments:
-    """Decides once there are documents; down for good if it `is_down`."""
+    """Decide once there are documents, or never if `is_down` is true."""
 
     def __init__(self, is_down: bool = False) -> None:
         self.asked, self.is_down = 0, is_down

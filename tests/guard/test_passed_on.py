@@ -1,4 +1,4 @@
-"""Chains that give their input out again, where that was told of a rejected answer."""
+"""Test that chains which return their input do not return the feedback that a guard added to it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def told(question: str, feedback: Feedback) -> str:
 
 
 def heard(way: str, guard: Guard[Any, Any], given: Any) -> tuple[Any, str]:
-    """What comes of a call, and all that a client sees of it."""
+    """Return the output of a call, and everything that a client sees of the call."""
 
     async def stream() -> list[Any]:
         return [chunk async for chunk in guard.astream(given)]
@@ -108,7 +108,7 @@ def test_an_input_that_is_passed_on_as_a_whole_is_the_given_one(way: str) -> Non
 def test_messages_that_tell_of_the_answer_are_left_out() -> None:
     say = answers()
 
-    def state(given: Any) -> Any:  # as a graph gives it: with ids
+    def state(given: Any) -> Any:  # A graph gives messages ids.
         asked = [one.model_copy(update={"id": str(at)}) for at, one in enumerate(given["messages"])]
         answer = say(given)
         return {"messages": [*asked, AIMessage(answer)], "answer": answer}

@@ -1,4 +1,4 @@
-"""A repair keeps what the chain is: its sources, its words, its form, and what a message says."""
+"""Test that a repair keeps the chain's sources, style and form, and a message's metadata."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def searched(model: ScriptedModel | None = None) -> Retrieve:
     return Retrieve(archive(), then=Repair(model or saying()))
 
 
-# --- The sources in the output are those of the new answer ---------------------------------------
+# --- The output has the sources of the new answer ------------------------------------------------
 
 HELD: dict[str, tuple[Any, Any]] = {
     "documents": ([OLD], BOTH),
@@ -91,11 +91,11 @@ def test_an_output_without_sources_is_given_none(mode: str) -> None:
     assert run(guard, "why?", mode) == {"answer": "good now", "context": []}
 
 
-# --- What the model is asked ----------------------------------------------------------------------
+# --- The prompt of a repair -----------------------------------------------------------------------
 
 
 def asked(chain: Any, model: ScriptedModel, given: Any = "why?", **repair: Any) -> str:
-    """The prompt of a repair."""
+    """Run a guard, and return the prompt of its repair."""
     policy = Retrieve(archive(), then=Repair(model, **repair))
     Guard(chain, judge, on_fail=policy).invoke(given)
     (messages,) = model.requests
@@ -119,7 +119,7 @@ def test_it_is_shown_the_chains_own_instructions_without_the_documents_among_the
     style = isolated("style", model.requests[0])
     assert "Answer like a pirate." in style
     assert NEW.page_content not in style
-    assert "<why>" not in style  # it can forge no delimiter
+    assert "<why>" not in style  # The prompt cannot forge a delimiter.
     assert "to nothing else in it" in shown
 
 
@@ -182,11 +182,11 @@ def test_what_is_no_prompt_is_an_error_and_nothing_leaves(mode: str) -> None:
         Repair(saying(), prompt=wrong)
 
 
-# --- What leaves with it ------------------------------------------------------------------------
+# --- Metadata and events of a repaired answer ---------------------------------------------------
 
 
 class Ending(BaseCallbackHandler):
-    """Keeps how a guarded call ended, as its callbacks hear it."""
+    """Keep the outcome of a guarded call, as callbacks receive it."""
 
     def __init__(self) -> None:
         self.told: dict[str, Any] = {}
@@ -197,7 +197,7 @@ class Ending(BaseCallbackHandler):
 
 
 def tower() -> ScriptedModel:
-    """Holds claims against the reference by their numbers, and repairs."""
+    """Return a model that checks claims against the reference by their numbers, and repairs."""
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
         if stage == "repair":

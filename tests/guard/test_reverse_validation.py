@@ -1,4 +1,4 @@
-"""A chain that answers from memory: checked by Reverse Validation, and only then from documents."""
+"""Test a chain that answers from memory, checked by Reverse Validation, then from documents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LETTER = "Dear reader, many thanks for your kind words about our work."
 
 
 def script(answer: str) -> Callable[[dict[str, Any], int], str]:
-    """What a model says that knows of a tower 84 metres tall; where it repairs, it is right."""
+    """Return the script of a model that knows a tower of 84 metres and repairs correctly."""
     checks = application(RIGHT)
 
     def say(request: dict[str, Any], number: int) -> str:
@@ -52,7 +52,7 @@ def server(request: pytest.FixtureRequest) -> Iterator[OpenAIServer]:
 
 
 def guarded(server: OpenAIServer, checker: BaseChatModel | None = None) -> Guard[Any, Any]:
-    """As docs/methods/reverse-validation.md has it; `checker` is what RefChecker asks."""
+    """Return the guard of docs/methods/reverse-validation.md; RefChecker asks `checker`."""
     model = server.model()
     chain = ChatPromptTemplate.from_template("{question}") | model | StrOutputParser()
     check: RunnableBranch[Any, Any] = RunnableBranch(
@@ -82,7 +82,7 @@ async def test_an_answer_that_leads_back_needs_no_documents(server: OpenAIServer
         assert (found.output, found.trace.outcome) == (KNOWN, "passed")
         (attempt,) = found.trace.attempts
         assert attempt.contexts == ()
-        assert found.trace.usage.calls == 3  # the chain's own is one of them
+        assert found.trace.usage.calls == 3  # One of them is the chain's own.
 
 
 @pytest.mark.parametrize("server", [WRONG], indirect=True, ids=["wrong"])

@@ -1,4 +1,4 @@
-"""The sentences of a text that grows: those of the whole text, in time that is linear in it."""
+"""Test that a growing text has the sentences of the whole text, found in linear time."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def in_pieces(text: str, data: st.DataObject) -> list[str]:
 
 
 def lettered(text: str, found: Spans) -> Spans:
-    """With each sentence that has no letter put to the next one."""
+    """Join each sentence that has no letter to the next one."""
     spans: Spans = []
     begin: int | None = None
     for at, (first, end) in enumerate(found):
@@ -136,7 +136,7 @@ def test_an_ordinary_sentence_is_complete_with_a_word_of_the_next_whatever_came_
 
 
 def judged_at_once(text: str, size: int = 5) -> str:
-    """What leaves of an answer whose sentences all pass."""
+    """Return the text that leaves of a streamed answer whose sentences all pass."""
     streamed = StreamedAnswer(GuardedCall(guard(Telling("")), "why?", {}))
     left: list[str] = []
 
@@ -164,7 +164,7 @@ def test_time_is_linear_in_the_answer(piece: str) -> None:
     text = piece * (60_000 // len(piece))
     began = time.process_time()
     assert judged_at_once(text) == text
-    assert time.process_time() - began < 5  # half of one; by the square minutes
+    assert time.process_time() - began < 5  # This takes half a second; in quadratic time, minutes.
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""A judge that is slower than its time is decided by `on_error`, not by a client's patience."""
+"""Test that `on_error` decides about an answer whose judge is too slow, within the limits."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from support.streams import PATIENCE, ByClaims, Client, Telling
 
 SAID = "The tower is 84 metres tall."
 TIME = 0.2
-"""Seconds that judging may take."""
+"""The number of seconds that judging may take."""
 LATE = 60.0
-"""Seconds that it would take; a test that waits for it fails."""
+"""The number of seconds that judging would take; a test that waits for it fails."""
 LIMITS = {"of all": Budget(seconds=TIME), "of judging": Budget(judge_seconds=TIME)}
 
 
 class Blocked:
-    """Work that ends when a test does."""
+    """Provide work that ends when the test ends."""
 
     def __init__(self) -> None:
         self.free = threading.Event()
@@ -50,7 +50,7 @@ class Blocked:
         await asyncio.sleep(LATE)
 
     async def deaf(self, *_: Any) -> Any:
-        """Does not end when it is cancelled."""
+        """Ignore cancellation."""
         self.begun += 1
         while not self.free.is_set():
             with contextlib.suppress(asyncio.CancelledError):
@@ -69,7 +69,7 @@ def blocked() -> Iterator[Blocked]:
 
 @contextmanager
 def trickling() -> Iterator[str]:
-    """A server that sends a byte now and then, and never all of them."""
+    """Run a server that sends a byte from time to time and never finishes its reply."""
     closing = threading.Event()
     listening = socket.create_server(("127.0.0.1", 0), backlog=64)
 
@@ -99,7 +99,7 @@ def trickling() -> Iterator[str]:
 
 @contextmanager
 def asking(answer: Answer, **policy: Any) -> Iterator[RefChecker]:
-    """RefChecker on a server that always does the same."""
+    """Yield a RefChecker on a server that always gives this answer."""
     with openai_server([answer]) as server:
         call_policy = CallPolicy(**policy) if policy else None
         yield RefChecker(server.model(), claims="sentences", call_policy=call_policy)
@@ -114,7 +114,7 @@ def of_a_trickle(blocked: Blocked) -> Iterator[RefChecker]:
 
 @contextmanager
 def without_a_slot(blocked: Blocked) -> Iterator[RefChecker]:
-    """Of a model all of whose slots are taken by somebody who is more patient."""
+    """Yield a RefChecker with a model whose only slot is taken by a blocked call."""
     policy = CallPolicy(max_concurrency=1)
     model = ScriptedModel(script=lambda stage, messages: blocked.block() or "x")
     call = ChatCall(model, [HumanMessage("first")], "stage")
@@ -125,7 +125,7 @@ def without_a_slot(blocked: Blocked) -> Iterator[RefChecker]:
 
 
 class Local(Evaluator):
-    """Computes here, as a similarity does."""
+    """Compute in this process, as a similarity does."""
 
     work: Callable[[], Any]
 
@@ -139,7 +139,7 @@ class Local(Evaluator):
 
 
 class Searching(BaseRetriever):
-    """Finds nothing for a long time."""
+    """Retrieve nothing until the work ends."""
 
     work: Callable[[], Any]
 
@@ -163,7 +163,7 @@ BY_CLAIMS: dict[str, Judging] = {
     "no slot": without_a_slot,
     "a similarity that hangs": lambda blocked: contextlib.nullcontext(Local(work=blocked.block)),
 }
-"""They judge sentences too."""
+"""Judges that can also judge sentences."""
 AS_A_WHOLE: dict[str, Judging] = {
     "a function that blocks": lambda blocked: contextlib.nullcontext(blocked.block),
     "an async function that hangs": lambda blocked: contextlib.nullcontext(blocked.ablock),
@@ -186,7 +186,7 @@ def chain() -> Telling:
 
 
 def found_by(judge: Any, way: str, blocked: Blocked, **options: Any) -> Guarded[Any] | str:
-    """What a guard makes of an answer; the blocked work is free as soon as that is known."""
+    """Run a guard and return its result, and release the blocked work as soon as it is known."""
     guard: Guard[Any, Any] = Guard(
         chain(), judge, **{"contexts": lambda _: [SAID], "on_fail": "abstain", **options}
     )
@@ -195,7 +195,7 @@ def found_by(judge: Any, way: str, blocked: Blocked, **options: Any) -> Guarded[
         try:
             return await result
         finally:
-            blocked.free.set()  # the loop's own threads hold up its end
+            blocked.free.set()  # Threads of the loop would delay its end.
 
     if way == "invoke":
         return guard.with_trace().invoke("How tall?")
@@ -304,7 +304,7 @@ def test_what_a_slow_judge_has_spent_is_counted(way: str, blocked: Blocked) -> N
     assert isinstance(found, Guarded)
     assert found.trace.usage.calls == asked == 1
     (evaluation,) = found.trace.attempts[0].evaluations
-    assert "no reply within 0.1" in str(evaluation.error)  # of the 0.2 s
+    assert "no reply within 0.1" in str(evaluation.error)  # The limit is 0.2 s.
 
 
 def test_each_answer_has_the_time_of_its_own(way: str, blocked: Blocked) -> None:
@@ -316,7 +316,7 @@ def test_each_answer_has_the_time_of_its_own(way: str, blocked: Blocked) -> None
         judge, way, blocked, budget=Budget(attempts=4, judge_seconds=TIME), on_fail=Regenerate()
     )
     assert isinstance(found, Guarded)
-    assert [one.verdict for one in found.trace.attempts] == ["failed"] * 2  # the same came again
+    assert [one.verdict for one in found.trace.attempts] == ["failed"] * 2  # the same answer again
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What leaves of an answer that is streamed by sentences, when, and how it is corrected."""
+"""Test what leaves of an answer that is streamed by sentences, when, and how it is corrected."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ TEXTS = st.lists(
 
 @given(TEXTS, st.data())
 def test_what_leaves_is_accepted_and_adds_up(text: str, data: st.DataObject) -> None:
-    """Whatever the text, its chunks, and the order of the verdicts."""
+    """Check arbitrary texts, chunks, and orders of the verdicts."""
     answer = StreamedAnswer(GuardedCall(guard(Telling("")), "why?", {}))
     coming = list(text)
     asked: dict[int, Sample] = {}
@@ -187,7 +187,7 @@ def test_the_attempt_has_each_sentences_evaluation_with_places_in_the_answer() -
         answer.judged(at, (Evaluation(name="judge", passed=True, claims=(claim,)),))
     assert answer.settled
     rest, _ = drive(answer.finish(), {}, None)
-    assert rest == [Leaving(GOOD)]  # nothing had left
+    assert rest == [Leaving(GOOD)]  # Nothing had left before.
     (tried,) = call.tried
     assert (tried.attempt.answer, tried.attempt.verdict) == (GOOD, "passed")
     claims = [claim for found in tried.attempt.evaluations for claim in found.claims]
@@ -197,7 +197,7 @@ def test_the_attempt_has_each_sentences_evaluation_with_places_in_the_answer() -
     assert len(claims) == 3
 
 
-# --- The contract: what a client has in the end --------------------------------------------------
+# --- The contract: the final text of a client ----------------------------------------------------
 
 FAILING = {
     "a better answer": ("One is good. Two is bad. Three.", "It is fine. All of it."),
@@ -225,7 +225,7 @@ def test_only_what_must_be_replaced_is(mode: str) -> None:
     alike = Client().read(guard(Telling(*FAILING["one that begins alike"])), "why?", mode)
     assert alike.replaced in (
         [{"keep": len("One is good."), "keys": []}],
-        [],  # the second sentence had not left
+        [],  # The second sentence had not left.
     )
     goes_on = Client().read(guard(Telling(*FAILING["one that goes on alike"])), "why?", mode)
     assert goes_on.replaced == []
@@ -254,7 +254,7 @@ def test_generation_stops_when_a_sentence_fails(mode: str) -> None:
     assert client.text == "Fine."
     until(lambda: chain.under_way == 0)
     assert len(chain.inputs) == 2
-    assert chain.told[-2:] in ([" is", " good."], [" good.", " Three"])  # the third is not ended
+    assert chain.told[-2:] in ([" is", " good."], [" good.", " Three"])  # the third is incomplete
 
 
 def test_a_best_effort_is_the_whole_answer(mode: str) -> None:

@@ -1,4 +1,4 @@
-"""Streams: nothing rejected is let out, and nothing is left running when nobody reads on."""
+"""Test that streams let out nothing rejected, and leave nothing running without a reader."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 # --- What does not leave -------------------------------------------------------------------------
 
 SECRET = "ЖЖЖ ФФФ bad ЩЩЩ. ЮЮЮ ЦЦЦ ДДД."
-"""Rejected. None of its Cyrillic letters stands in anything else."""
+"""A rejected text, whose Cyrillic letters are nowhere else."""
 RUNS = (f"One is good. {SECRET}", f"One is fine. {SECRET}", "All is well. Quite so.")
 
 
@@ -65,7 +65,7 @@ async def _atransform(runnable: Runnable[Any, Any]) -> list[Any]:
 
 
 async def _astream_events(runnable: Runnable[Any, Any]) -> list[Any]:
-    """The events of the outermost run alone."""
+    """Return the chunks of the outermost run's events only."""
     return [
         event["data"].get("chunk", "")
         async for event in runnable.astream_events("why?", version="v2")
@@ -119,11 +119,11 @@ def test_what_is_accepted_leaves_by_sentences_in_every_way(way: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_the_bare_chain_lets_it_out(way: str) -> None:
-    """So that the test above can fail."""
+    """Show that the test above can fail."""
     assert leaked(str(WAYS[way](RunnableLambda(str) | Telling(*RUNS))))
 
 
-# --- Errors, and clients that go -----------------------------------------------------------------
+# --- Errors, and clients that leave --------------------------------------------------------------
 
 
 def test_what_a_chain_raises_comes_out(mode: str) -> None:
@@ -173,7 +173,7 @@ async def _close(guarded: Guard[Any, Any], begun: threading.Event) -> None:
     stream = guarded.astream("why?")
     assert await anext(stream) == "One is good."
     await await_(begun)
-    await stream.aclose()  # type: ignore[attr-defined]  # a generator, not told so
+    await stream.aclose()  # type: ignore[attr-defined]  # a generator
 
 
 async def _forget(guarded: Guard[Any, Any], begun: threading.Event) -> None:
@@ -207,7 +207,7 @@ async def _cancel(guarded: Guard[Any, Any], begun: threading.Event) -> None:
 
 
 async def _cancel_around(guarded: Guard[Any, Any], begun: threading.Event) -> None:
-    """In a chain of LangChain's own, with another step behind it."""
+    """Cancel a LangChain chain in which another step follows the guard."""
     around = RunnableLambda(str) | guarded | RunnableLambda(str)
 
     async def read() -> None:
@@ -258,18 +258,18 @@ async def test_a_reader_that_leaves_leaves_nothing_running(leave: Leave, at: str
         )
     before = asyncio.all_tasks()
     await leave(guard(chain, judge), begun)
-    if leave in (_forget, _cancel_around):  # the loop closes what nobody holds, and soon does
+    if leave in (_forget, _cancel_around):  # The loop soon closes abandoned streams.
         patience = time.monotonic() + PATIENCE
         while asyncio.all_tasks() - before and time.monotonic() < patience:
             await asyncio.sleep(0.001)
-    # A client of an earlier test may have been closing before, and be done by now.
+    # A client of an earlier test may still have been closing before, so only new tasks count.
     assert not asyncio.all_tasks() - before
     assert running == []
     assert chain.under_way == 0
 
 
 async def test_a_generation_that_was_stopped_is_closed_before_the_call_is_over() -> None:
-    """Also inside a chain of LangChain's, which leaves its inner streams to the loop."""
+    """Check this inside a LangChain chain, which leaves its inner streams to the loop."""
     telling = Telling("One is bad. Two is good. Three is good.", "Fine.")
     chain = RunnableLambda(str) | telling | StrOutputParser()
 

@@ -1,4 +1,4 @@
-"""Answers that are data: JSON and pydantic objects, found, judged, repaired and refused whole."""
+"""Test structured answers, JSON and pydantic objects: they are judged and repaired as a whole."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 
 def heavy(sample: Sample) -> Evaluation:
-    """Rejects what says 31."""
+    """Reject an answer with "31" in it."""
     return Evaluation(name="heavy", passed="31" not in sample.answer)
 
 
@@ -63,7 +63,7 @@ def repairing(reply: str) -> ScriptedModel:
 
 
 def checking(*replies: str) -> ScriptedModel:
-    """Labels values by whether their numbers are those of the reference, and repairs in turn."""
+    """Return a model that labels values by their numbers, and gives the repairs in order."""
     coming = list(replies)
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:

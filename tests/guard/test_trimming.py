@@ -1,4 +1,4 @@
-"""Answers from which the sentences that fail are taken out."""
+"""Test answers from which failing sentences are taken out."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ def test_a_message_says_what_became_of_it() -> None:
 @pytest.mark.parametrize(
     ("answer", "question"),
     [
-        ("In 1850 it burnt down.", "When?"),  # nothing is left
-        ("In 1850 it burnt down. Good luck!", "When?"),  # nothing that holds is left
-        ("It burnt in 1850. It opened in 1793.", "When?"),  # nobody knows what "it" is
-        (ANSWER, "When did the Louvre burn, was it down in 1850?"),  # that is what was asked
+        ("In 1850 it burnt down.", "When?"),  # Nothing is left.
+        ("In 1850 it burnt down. Good luck!", "When?"),  # No supported sentence is left.
+        ("It burnt in 1850. It opened in 1793.", "When?"),  # "It" has lost its meaning.
+        (ANSWER, "When did the Louvre burn, was it down in 1850?"),  # The answer is removed.
     ],
 )
 def test_where_the_rest_would_be_of_no_use_the_policy_goes_on(answer: str, question: str) -> None:
@@ -117,7 +117,7 @@ def test_an_undetermined_answer_is_not_trimmed() -> None:
     assert found.trace.outcome == "evaluator_failed"
 
 
-# --- Sentences that went on from one that is gone -------------------------------------------------
+# --- Sentences that refer to a removed one --------------------------------------------------------
 
 ADA = "The Louvre opened in 1793. Ada drew it in 1850. She saw 35000 works."
 

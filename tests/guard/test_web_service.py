@@ -1,4 +1,4 @@
-"""The web service of docs/web-service.md, asked over HTTP."""
+"""Test the web service of docs/web-service.md over HTTP."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BAD = f"{TOWER} It is red. A bad end."
 
 
 class Shelf(BaseRetriever):
-    """Finds `DOCUMENTS`."""
+    """Retrieve `DOCUMENTS` for every query."""
 
     def _get_relevant_documents(self, query: str, **kwargs: Any) -> list[Document]:
         return DOCUMENTS
@@ -144,7 +144,7 @@ def test_a_client_that_leaves_ends_the_chain(tmp_path: Path, caplog: Any) -> Non
         more.set()
         asked(url)
     assert chain.told.count(" More.") == 1
-    assert not caplog.records  # it was ended, and did not run out of patience
+    assert not caplog.records  # The chain was ended without a timeout.
 
 
 def test_a_client_that_leaves_ends_the_judging(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_client_that_leaves_ends_the_judging(tmp_path: Path) -> None:
 
 
 def _leave(url: str) -> None:
-    """Ask, and leave after the first sentence."""
+    """Ask a question, and leave after the first sentence."""
     with (
         client(url) as http,
         http.stream("POST", "/ask", json={"question": "why?"}) as response,
@@ -230,7 +230,7 @@ async def _all(url: str, questions: list[str]) -> list[list[tuple[str, Any]]]:
 
 
 class Echo(Telling):
-    """Answers with its question."""
+    """Answer with the question."""
 
     def _next(self, input: Any) -> list[Any]:
         self.inputs.append(input)

@@ -1,4 +1,4 @@
-"""Answers that are supported and fail all the same: beside the question, or against themselves."""
+"""Test supported answers that fail: they miss the question or contradict themselves."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOTH_WAYS = "The hall opens at nine. The hall never opens at nine."
 
 
 def judge(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """All claims are in the source, and only what names the hour addresses the question."""
+    """Reply that all claims are supported; an answer is relevant only if it names the hour."""
     if stage == "joint" or stage == "claim":
         return "1. Entailment\n2. Entailment" if "never" in str(messages[-1]) else "1. Entailment"
     if stage == "relevance":
@@ -32,11 +32,11 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str:
         parts = "1. The hall opens at nine\n2. The hall never opens at nine"
         bad = "never" in isolated("answer", messages)
         return f"contradictory\n{parts}" if bad else "consistent"
-    return RIGHT  # a repair
+    return RIGHT  # the repair
 
 
 def guarded(*answers: str, **options: Any) -> Guard[Any, Any]:
-    """A guard with all three checks around a chain that gives these answers in turn."""
+    """Return a guard with all three checks around a chain that gives these answers in order."""
     left = iter(answers)
     model = ScriptedModel(script=judge)
     checks = [

@@ -1,4 +1,4 @@
-"""Retrievers that find more when the chain answers again."""
+"""Test retrievers that search for more when the chain answers again."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from support.rag import FACTS, make_retriever
 
 
 class Echo(BaseRetriever):
-    """Finds `k` documents about each query."""
+    """Retrieve `k` documents about each query."""
 
     k: int = 2
-    asked: list[tuple[str, int]] = []  # noqa: RUF012  # a pydantic field
+    asked: list[tuple[str, int]] = []  # noqa: RUF012  # a pydantic field, copied for each instance
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
@@ -51,7 +51,7 @@ def neutral(*claims: str) -> Evaluation:
 
 
 def judge(sample: Sample) -> Evaluation:
-    """Wants four documents, and rejects what the answer says otherwise."""
+    """Pass an answer from four or more documents, and fail others with two neutral claims."""
     if sample.answer.count("|") >= 3:
         return Evaluation(name="judge", passed=True)
     topic = sample.question
@@ -65,7 +65,7 @@ def chain_over(retriever: Runnable[str, Any]) -> Runnable[Any, Any]:
 
 
 def searching(wide: Runnable[str, Any], evaluator: Any) -> Guard[Any, Any]:
-    """A guard whose chain searches again for what failed."""
+    """Return a guard whose chain searches again for the failed claims."""
     return Guard(chain_over(wide), evaluator, on_fail=Retrieve(wide))
 
 
@@ -171,7 +171,7 @@ def test_a_vector_stores_k_is_raised(factor: int) -> None:
     found = guard.with_trace().invoke({"question": "How tall is the Amber Tower in Lund?"})
     second = [one.page_content for one in found.trace.attempts[1].contexts]
     assert FACTS[0] in second
-    assert FACTS[2] in second  # what was searched for
+    assert FACTS[2] in second  # The claim was searched for.
     assert store.search_kwargs == {"k": 1}
 
 
@@ -209,7 +209,7 @@ def test_where_the_chain_repeats_itself_the_next_recovery_that_fits_answers(mode
     assert [one.recovery for one in found.trace.attempts] == [None, "retrieve", "repair"]
     assert [one.origin for one in found.trace.attempts] == ["chain", "chain", "repair"]
     assert "it is red 0" in str(model.requests[0][-1].content)
-    # A model that repeats it as well is the end.
+    # If the model repeats the answer too, the call ends.
     model = ScriptedModel(script=lambda stage, messages: "so")
     policy = {"neutral": Retrieve(wide), "any": Repair(model)}
     guard = Guard(chain, lacking, on_fail=policy, budget=Budget(attempts=9))
@@ -250,7 +250,7 @@ def test_one_that_the_chain_never_asks_is_passed_over(mode: str) -> None:
 
 
 def test_a_model_can_answer_from_what_a_widened_retriever_finds(mode: str) -> None:
-    """The guard asks it then, about the failed claims alone."""
+    """Check that the guard then asks the retriever about the failed claims only."""
     echo = Echo()
     wide = widen(echo)
     model = ScriptedModel(script=lambda stage, messages: "||||")

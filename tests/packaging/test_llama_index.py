@@ -1,9 +1,8 @@
-"""The distribution as pip installs it: beside openai 2, without any model's package, and alone.
+"""Test the LlamaIndex distribution as pip installs it, beside openai 2 and without model packages.
 
-The examples of docs/llama-index.md and of the README are run there too.
-
-An environment of its own, since LlamaIndex's package for OpenAI holds openai below 3. That one is
-made once for this module; its packages come from the index that pip is set up for.
+The examples of docs/llama-index.md and of the README are run there too. The environment is
+separate, because LlamaIndex's package for OpenAI requires openai below 3. It is made once for this
+module, and its packages come from the index that pip is configured for.
 """
 
 from __future__ import annotations
@@ -27,21 +26,21 @@ pytestmark = pytest.mark.packaging
 
 @pytest.fixture(scope="module")
 def python(built: dict[str, Built], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with what the page has its reader install."""
+    """Return the interpreter of an environment with the packages that the page asks for."""
     return environment(
         tmp_path_factory.mktemp("installed") / "venv",
-        f"{built['demur'].wheel}[chroma]",  # for the page's embedding and few-shot examples
+        f"{built['demur'].wheel}[chroma]",  # The page's embedding and few-shot examples need it.
         built["llama-index-evaluation-demur"].wheel,
         *("llama-index-llms-openai", "llama-index-embeddings-langchain"),
     )
 
 
 def run(python: Path, folder: Path, code: str, **variables: str) -> Any:
-    """Run code in the environment; what it prints last."""
+    """Run code in the environment, and return the JSON in its last line of output."""
     return json.loads(installed.run(folder, python, "-c", code, **variables).splitlines()[-1])
 
 
-# --- What is installed ----------------------------------------------------------------------------
+# --- Dependencies ---------------------------------------------------------------------------------
 
 
 def test_it_installs_beside_openai_2(python: Path, tmp_path: Path) -> None:
@@ -57,7 +56,7 @@ def test_it_installs_beside_openai_2(python: Path, tmp_path: Path) -> None:
 
 
 def test_it_needs_no_package_of_a_model(python: Path, tmp_path: Path) -> None:
-    """Nor Chroma, nor an embedding: where these are missing, what does not need them works."""
+    """Check what works without any model package, Chroma or embedding."""
     code = """
         import json, sys
 
@@ -95,7 +94,7 @@ def test_it_needs_no_package_of_a_model(python: Path, tmp_path: Path) -> None:
         *("FEWLEvaluator", "ReverseValidationEvaluator", "RefCheckerEvaluator"),
         *("GuardedQueryEngine", "GuardedChatEngine", "ScoreEventHandler"),
     } <= set(found["names"])
-    # A model that repeats its prompt writes no claims: the guard lets nothing through.
+    # The model repeats its prompt and writes no claims, so the guard lets nothing through.
     assert found["outcome"] == "evaluator_failed"
     assert "demur[chroma]" in found["missing"]
     assert Path(found["from"]).is_relative_to(python.parents[1])
@@ -124,14 +123,14 @@ print(json.dumps({
 
 
 def as_typed(python: Path, folder: Path, url: str, key: str = "key") -> Any:
-    """Run the page's examples one after the other, as whoever types them does."""
+    """Run the page's examples one after the other, as a user who types them."""
     code = "\n".join([*blocks(PAGE), TELL])
     return run(python, folder, code, OPENAI_API_BASE=url, OPENAI_API_KEY=key)
 
 
 @pytest.fixture
 def embedding() -> None:
-    """The weights of the page's embedding, or a skip that says what is missing."""
+    """Skip the test, with the reason, if the weights of the page's embedding are missing."""
     from demur.local import MiniLM
 
     try:
@@ -192,8 +191,8 @@ def test_the_pages_examples_run_on_a_real_model(python: Path, tmp_path: Path) ->
         model = ChatLocal()
     except LocalModelError as error:
         pytest.skip(f"NOT TESTED: the page's examples on the 1.5B model, not here: {error}")
-    model.invoke("Say yes.")  # starts the server
-    endpoint = model._connected  # its address is nobody else's business, and so not public
+    model.invoke("Say yes.")  # This starts the server.
+    endpoint = model._connected  # The address is private.
     assert endpoint is not None
     found = as_typed(python, tmp_path, f"{endpoint.url}/v1", endpoint.key)
     assert len(found["passing"]) == 2

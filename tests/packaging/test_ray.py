@@ -1,4 +1,4 @@
-"""demur-ray as pip installs it: the examples of docs/ray.md and of the README run as typed."""
+"""Run the examples of docs/ray.md and of the README with demur-ray as pip installs it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.packaging
 
 @pytest.fixture
 def python(everything: Callable[[str], Path]) -> Path:
-    """The interpreter of an environment with the distribution, for this process's Python."""
+    """Return the interpreter of an environment with demur-ray, for this version of Python."""
     return everything("{}.{}".format(*sys.version_info))
 
 

@@ -1,4 +1,4 @@
-"""The local model, or a skip that says what is missing."""
+"""Provide the local model, or skip the tests and say what is missing."""
 
 from __future__ import annotations
 

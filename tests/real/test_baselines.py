@@ -1,4 +1,4 @@
-"""The baselines on the real local model: what it says can be read. It knows too little for more."""
+"""Test that the baselines can read the real local model, which knows too little for more."""
 
 from __future__ import annotations
 

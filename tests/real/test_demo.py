@@ -1,4 +1,4 @@
-"""The demonstration with the real models: its form only, what the model says is its own affair."""
+"""Test the form of the demonstration's output with the real models, but not the answers."""
 
 from __future__ import annotations
 

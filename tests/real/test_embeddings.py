@@ -1,4 +1,4 @@
-"""Sentence embeddings by the real model, and what rests on them."""
+"""Test the sentence embeddings of the real model, and what is computed from them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def minilm() -> MiniLM:
 
 
 def test_its_similarities_are_those_of_the_official_weights(minilm: MiniLM) -> None:
-    """Of all-MiniLM-L6-v2 itself, by sentence-transformers: 0.6715 and 0.1687."""
+    """Compare with all-MiniLM-L6-v2 in sentence-transformers, which gives 0.6715 and 0.1687."""
     asked, fitting, other = map(np.array, minilm.embed_documents([ASKED, FITTING, OTHER]))
     assert asked.shape == (384,)
     assert asked @ asked == pytest.approx(1, abs=1e-5)
@@ -46,7 +46,7 @@ def test_a_vector_is_the_same_alone_among_others_and_in_threads(minilm: MiniLM) 
 
 
 def test_what_is_behind_the_first_256_tokens_is_not_read(minilm: MiniLM) -> None:
-    long = "copy " * 254  # with the marks for begin and end, as many as it reads
+    long = "copy " * 254  # This fills the window, with start and end tokens.
     first, second = minilm.embed_documents([long, long + OTHER])
     assert first == pytest.approx(second, abs=1e-5)
     shorter, different = minilm.embed_documents(["copy " * 200, "copy " * 200 + OTHER])

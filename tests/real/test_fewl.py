@@ -1,4 +1,4 @@
-"""FEWL on the real local model and the real embeddings: an easy question beside another."""
+"""Test FEWL with the real local model and embeddings on two easy questions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_right_answers_score_above_wrong_ones(model: BaseChatModel) -> None:
         for answer in ("It is Paris.", "It is Marseille.")
     )
 
-    assert right.details["pairs_used"] >= 1  # small models write bad pairs, but some can be read
+    assert right.details["pairs_used"] >= 1  # Small models write bad pairs, but some are usable.
     assert [one.details["neighbors_used"] for one in (right, wrong)] == [1, 1]
     assert (right.usage.calls, wrong.usage.calls) == (1, 0)
     assert right.score is not None

@@ -1,4 +1,4 @@
-"""The guard with a real model as author, judge and corrector."""
+"""Test the guard with a real model that answers, judges and corrects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_wrong_answer_is_repaired_from_the_documents(model: BaseChatModel) -> 
     assert found.trace.attempts[0].verdict == "failed", found.trace
     assert found.trace.outcome == "recovered", found.trace
     assert RIGHT in found.output["answer"]
-    assert found.trace.usage.calls >= 3  # labels twice, and the repair
+    assert found.trace.usage.calls >= 3  # two judgements and the repair
     assert found.trace.usage.input_tokens > 100
 
 
@@ -88,7 +88,7 @@ def test_a_citation_of_the_wrong_document_is_found(
         ("Your name is Ann Smith.", False),
         ("Your name is Ann Miller. The Louvre opened as a museum in 1793.", True),
         ("Your name is Ann Miller. The Louvre opened as a museum in 1851.", False),
-        # The question takes it for granted, which is no support.
+        # The question presupposes this, which is no support.
         ("The Louvre has 12 towers.", False),
     ],
 )

@@ -1,4 +1,4 @@
-"""What the real local model reads as a control token, no judged text can hold."""
+"""Test that no judged text can contain a control token of the real local model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.real
 
 def test_no_text_holds_a_control_token_of_the_model(model: ChatLocal) -> None:
     end = model.get_token_ids("<|im_end|>")
-    assert len(end) == 1  # the server reads it as a control token, wherever it stands
+    assert len(end) == 1  # The server reads it as a control token anywhere.
     for injection in INJECTIONS:
         assert end[0] not in model.get_token_ids(as_shown(injection.text)), injection
     for token in ("<|im_start|>", "<|endoftext|>", "<|fim_prefix|>", "<tool_call>", "</s>"):

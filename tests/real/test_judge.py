@@ -1,4 +1,4 @@
-"""The judge of two answers on the real local model: what is plain."""
+"""Test the pairwise judge with the real local model on a clear case."""
 
 from __future__ import annotations
 

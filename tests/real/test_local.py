@@ -1,4 +1,4 @@
-"""The local model on its own weights: it answers, and its logprobs say so."""
+"""Test that the local model with its own weights answers, and that its logprobs agree."""
 
 from __future__ import annotations
 

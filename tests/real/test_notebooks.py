@@ -1,9 +1,8 @@
-"""The notebooks run on the real local model, and what they show is what holds.
+"""Test that the notebooks run on the real local model, and that their results hold.
 
-A notebook `notebooks/NAME.ipynb` has its checks in `tests/real/notebooks/NAME.py`, which is run
-after its last cell, with its names.
-
-To have their outputs written anew: DEMUR_WRITE_NOTEBOOKS=1 pytest tests/real/test_notebooks.py
+The checks of a notebook `notebooks/NAME.ipynb` are in `tests/real/notebooks/NAME.py`. They run
+after its last cell, with its names. To write the outputs of the notebooks again, run
+`DEMUR_WRITE_NOTEBOOKS=1 pytest tests/real/test_notebooks.py`.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def test_it_runs(
     book.cells.pop()
     _clean(_code(book))
     if os.environ.get("DEMUR_WRITE_NOTEBOOKS"):
-        book.metadata = nbformat.from_dict(kept)  # without the version of Python
+        book.metadata = nbformat.from_dict(kept)  # This drops the version of Python.
         nbformat.write(book, path)
 
 
@@ -85,6 +84,6 @@ def _code(book: Any) -> list[Any]:
 
 
 def _clean(cells: list[Any]) -> None:
-    """No errors, no warnings, nothing but what a cell shows."""
+    """Check that the cells have no errors and no warnings, only results."""
     outputs = [output for cell in cells for output in cell.outputs]
     assert {output.output_type for output in outputs} == {"execute_result"}, outputs

@@ -1,4 +1,4 @@
-"""README.md, done as typed on the real local model: its Python, then its commands on the log."""
+"""Run the README as typed on the real local model: its Python, then its commands on the log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support.pages import ROOT, fences, run
 pytestmark = [pytest.mark.real, pytest.mark.documentation]
 
 README = ROOT / "README.md"
-# What a model may say a little otherwise on another processor.
+# The parts of the output that may differ slightly between processors.
 VARIES = {r"\d+%": "..%", r"(recovered|passed): .*": r"\1: ...", r"Entailment: .*, .*": "..."}
 
 

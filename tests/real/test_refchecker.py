@@ -1,4 +1,4 @@
-"""RefChecker on the real local model: each checker, and a verdict end to end."""
+"""Test RefChecker with the real local model: each checker, and a verdict from end to end."""
 
 from __future__ import annotations
 

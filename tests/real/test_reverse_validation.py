@@ -1,4 +1,4 @@
-"""Reverse Validation on the real local model: what it knows well, and what is made up of it."""
+"""Test Reverse Validation with the real local model, on a known entity and a made-up answer."""
 
 from __future__ import annotations
 

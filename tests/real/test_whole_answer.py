@@ -1,6 +1,7 @@
-"""Whole answers judged by the real local model: on cases that chose neither prompt nor threshold.
+"""Test judges of whole answers with the real local model, on held-out cases.
 
-docs/methods/whole-answer.md has the figures; here they have margins.
+The cases were not used to choose the prompts or the thresholds. docs/methods/whole-answer.md has
+the figures, from which the tests leave a margin.
 """
 
 from __future__ import annotations
@@ -74,19 +75,19 @@ SELF_CONTRADICTORY = [
 
 
 def judged(evaluator: Evaluator, samples: Sequence[dict[str, str]]) -> list[Evaluation]:
-    """What it finds of each; nothing is undetermined."""
+    """Return the evaluations of the samples, of which none may be undetermined."""
     found = [evaluator.invoke(sample) for sample in samples]
     assert [one.error for one in found if one.error] == []
     return found
 
 
 def right(passing: Sequence[Evaluation], failing: Sequence[Evaluation]) -> tuple[int, int]:
-    """How many of each are judged rightly."""
+    """Return how many samples of each kind are judged rightly."""
     return sum(one.passed is True for one in passing), sum(one.passed is False for one in failing)
 
 
 def ranked(passing: Sequence[Evaluation], failing: Sequence[Evaluation]) -> float:
-    """The share of pairs in which the one that should pass has the higher score."""
+    """Return the share of pairs in which the passing sample scores higher; ties count half."""
     pairs = [(good.score or 0, bad.score or 0) for good in passing for bad in failing]
     return sum((good > bad) + (good == bad) / 2 for good, bad in pairs) / len(pairs)
 

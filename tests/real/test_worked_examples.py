@@ -1,8 +1,8 @@
-"""The sources' worked examples on the real local model: what of them a model of 1.5B decides.
+"""Test which of the papers' worked examples the real local model, with 1.5B parameters, decides.
 
-tests/evaluators/test_worked_examples.py has what the methods make of them once every reply is as in
-the source. Where the small model fails an example, the test says so, and holds it to what is left:
-a decision that can be read, or none, and no label that no reply gave.
+tests/evaluators/test_worked_examples.py tests the methods with the replies of the source. If the
+small model fails an example, the test says so and checks the rest: the decision can be read, or
+there is none, and no label is made up.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ def test_ibuprofens_nausea_is_supported_and_its_use_against_fever_is_not(
 def test_ibuprofens_trouble_with_breathing_can_be_read_although_its_denial_is_missed(
     model: BaseChatModel,
 ) -> None:
-    """The source has Contradiction. The model answered Entailment on 2026-11-24: it misses "not".
+    """Check only that there is a label: the model misses "not".
 
-    Giddiness, Neutral in the source, it took for the reference's dizziness, as a person may.
+    The source has Contradiction; the model answered Entailment on 2026-11-24. It took giddiness,
+    Neutral in the source, for the reference's dizziness, as a person may.
     """
     for effect in ("Trouble with breathing", "Giddiness"):
         found = says(f"{effect} is a common side effect of ibuprofen.", model)
@@ -56,7 +57,7 @@ def test_ibuprofens_trouble_with_breathing_can_be_read_although_its_denial_is_mi
 
 
 def test_ibuprofens_answer_fails_by_triplets(model: BaseChatModel) -> None:
-    """A part of the answer, since each triplet is a call: one use and two side effects."""
+    """Check a part of the answer, because each triplet is a call: one use and two side effects."""
     part = "Ibuprofen eases fever. Its common side effects are nausea and giddiness."
     sample = IBUPROFEN.model_copy(update={"answer": part})
     found = RefChecker(model, claims="triplets").invoke(sample)
@@ -77,9 +78,10 @@ def test_andre_weiss_is_told_by_his_question_and_a_wrong_number_is_contradicted(
 
 
 def test_watermelon_seeds_are_scored(model: BaseChatModel) -> None:
-    """The model's own answers speak of the seeds' taste, so that the order of scores tells nothing.
+    """Check only the form of the scores, because their order says nothing here.
 
-    By words its wrong and corrected answers are alike, and so the weights are nearly even.
+    The model's own answers are about the seeds' taste. Its wrong and corrected answers share most
+    words, so the weights are nearly equal.
     """
     fewl = FEWL(model, n_answers=2, n_wrong=1, min_pairs=1, neighbors=NeighborStore())
     right, wrong = (
@@ -89,7 +91,7 @@ def test_watermelon_seeds_are_scored(model: BaseChatModel) -> None:
         assert found.error is None
         assert found.score is not None
         assert 0 < found.score < 0.5
-        assert found.details["pairs_used"] >= 1  # small models write bad pairs
+        assert found.details["pairs_used"] >= 1  # Small models write bad pairs.
         assert sum(found.details["weights"]) == pytest.approx(2)
     assert (right.usage.calls, wrong.usage.calls) == (2, 0)
     assert right.details["expertise"] == wrong.details["expertise"]
@@ -99,16 +101,17 @@ def test_watermelon_seeds_are_scored(model: BaseChatModel) -> None:
 def test_the_model_is_asked_whether_a_name_of_table_7_is_the_entitys(
     case: Case, model: BaseChatModel
 ) -> None:
-    """Stage 2 says what it said in the paper. The model accepts Max Emanuel, as he should be.
+    """Give stage 2 the paper's reply, and check what the model decides about the name.
 
-    It accepted "Jordan" for its history too, on 2026-11-24. The prompt says that something more
-    general is not the entity, while the paper calls the rejection a false negative.
+    It accepts Max Emanuel, as it should. On 2026-11-24 it accepted "Jordan" for its history too.
+    The prompt says that something more general is not the entity; the paper calls the rejection a
+    false negative.
     """
     reply = f"Entity: {case.named}\nPercentage: 100%\nNot met: none"
     validator = ScriptedModel(script=lambda stage, messages: reply)
     check = ReverseValidation(model, variant="em", validator=validator, matcher="llm")
     found = check.invoke(Sample(answer=case.passage, metadata={"entity": case.entity}))
-    assert found.usage.calls == 3  # by the names alone they differ
+    assert found.usage.calls == 3  # The names alone differ.
     if case is MAXIMILIAN:
         assert (found.label, found.score) == ("factual", 1), found
     else:
@@ -119,7 +122,7 @@ def test_the_model_is_asked_whether_a_name_of_table_7_is_the_entitys(
 def test_the_outdated_national_hockey_league_of_table_8_leads_back_and_passes(
     model: BaseChatModel,
 ) -> None:
-    """It has had another number of teams since 2021, which the method cannot see (section 7.2)."""
+    """Check an answer outdated since 2021, which the method cannot see (section 7.2)."""
     found = validated(HOCKEY, model)
     assert (found.label, found.score) == ("factual", 1), found
 
@@ -127,7 +130,10 @@ def test_the_outdated_national_hockey_league_of_table_8_leads_back_and_passes(
 def test_the_outdated_lacrimosa_of_table_8_is_decided_by_what_the_model_knows(
     model: BaseChatModel,
 ) -> None:
-    """In the paper it passes. The small model does not know the band, and names a famous one."""
+    """Check that the answer, which passes in the paper, passes only if the model names Lacrimosa.
+
+    The small model does not know the band, and names a famous one.
+    """
     found = validated(LACRIMOSA, model)
     assert found.error is None
     assert found.passed is ("lacrimosa" in str(found.details["reply"]).lower())

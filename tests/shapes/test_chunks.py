@@ -1,4 +1,4 @@
-"""Chunks of every shape, cut and put together."""
+"""Test how chunks of every shape are split and put together."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_what_cannot_be_split_is_judged_and_leaves_as_a_whole(
     refused = Client()
     refusing = guard(Telling(chunks), ByClaims(passes=lambda sample: False), **options)
     if "answer" in options:
-        with pytest.raises(AnswerRejected):  # no other text can be put there
+        with pytest.raises(AnswerRejected):  # The refusal has no place in the output.
             refused.read(refusing, "why?", mode)
         assert refused.chunks == []
     else:
@@ -142,7 +142,7 @@ def test_an_answer_that_cannot_be_found_is_an_error_and_lets_nothing_out(mode: s
     guarded = guard(Telling([AddableDict(prose="One is good."), AddableDict(context=DOCUMENTS)]))
     with pytest.raises(DemurError, match="no answer can be found"):
         client.read(guarded, "why?", mode)
-    assert client.chunks == [{"context": DOCUMENTS}]  # the other may have been meant for it
+    assert client.chunks == [{"context": DOCUMENTS}]  # The prose may be the answer.
 
 
 @pytest.mark.parametrize("chunks", [[""], [" \n"]])
@@ -173,7 +173,7 @@ def several(*mappings: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
     )
 
 
-# What adds up has texts alone: LangChain gives up a whole mapping where a key's values do not.
+# Mappings that add up hold only texts: LangChain gives up a mapping if one value cannot be added.
 CHUNKS = several(MIXED) | several(TEXTS, TEXTS.map(AddableDict))
 
 
@@ -187,7 +187,7 @@ def test_chunks_are_put_together_as_langchain_does_it(chunks: list[Any]) -> None
     def either(whole: Callable[[], Any]) -> Any:
         try:
             return whole()
-        except Exception as error:  # a string and an AddableDict, say
+        except Exception as error:  # for example, a string and an AddableDict
             return type(error)
 
     langchains = either(lambda: [*chain.stream("why?")])
@@ -237,7 +237,7 @@ def test_of_plain_mappings_only_the_last_is_an_answer(mode: str) -> None:
 
 
 class State(AddableDict):
-    """As graphs have them: the values of one come in the place of those of the other."""
+    """Represent a graph's state: adding another state replaces the values of its keys."""
 
     def __add__(self, other: Any) -> Any:
         return State({**self, **other})

@@ -239,7 +239,7 @@ def test_editing_keeps_the_type_and_all_else() -> None:
     edited = shouted(output)
     assert edited == {**output, "answer": "SO"}
     assert type(edited) is AddableDict
-    assert output["answer"] == "so"  # the caller's own is left alone
+    assert output["answer"] == "so"  # The caller's object is unchanged.
     given = {"text": "so", "answer": "x"}
     assert find_answer(given, "text").reworded("SO") == {"text": "SO", "answer": None}
     assert shouted({"result": AIMessage("so")})["result"].content == "SO"

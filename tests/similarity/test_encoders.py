@@ -1,4 +1,4 @@
-"""Classifiers of pairs as they are loaded: real ones, tiny, with weights that the test makes."""
+"""Test how classifiers of pairs are loaded, with real, tiny models that have random weights."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ PAIRS = [("oslo is old", "oslo is in norway"), ("it", "old"), ("", "oslo .")]
 
 @pytest.fixture(scope="module", autouse=True)
 def _installed() -> None:
-    pytest.importorskip("sentence_transformers")  # seconds, which are not for who collects
+    pytest.importorskip("sentence_transformers")  # takes seconds: not at collection
 
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Any]]:
-    """A folder as HHEM's, and the T5 in it. Code that comes with a model is copied elsewhere."""
+    """Yield a folder in the form of HHEM's, and the T5 in it; redirect the copies of its code."""
     with pytest.MonkeyPatch.context() as patch:
         copies = tmp_path_factory.mktemp("copies")
         patch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(copies))

@@ -1,4 +1,4 @@
-"""NLI by a cross-encoder: a real one, tiny, with weights that the test makes itself."""
+"""Test NLI by a real, tiny cross-encoder with random weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TRIPLETS = '("Oslo", "is in", "Norway")\n("Oslo", "is", "old")'
 
 @pytest.fixture(scope="module", autouse=True)
 def _installed() -> None:
-    pytest.importorskip("sentence_transformers")  # seconds, which are not for who collects
+    pytest.importorskip("sentence_transformers")  # takes seconds: not at collection
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_a_model_that_cannot_be_had_is_said(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class FakeEncoder:
-    """What NLI asks of a cross-encoder, with a function for its scores."""
+    """Stand in for a cross-encoder, with a function for its scores."""
 
     def __init__(self, score: Callable[[int], Any]) -> None:
         classes = {0: "entailment", 1: "neutral", 2: "contradiction"}

@@ -1,4 +1,4 @@
-"""Pairs are scored once, in batches, for all who ask, and what a scorer returns is checked."""
+"""Test that pairs are scored once, in batches, for all callers, and that scores are checked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from support.streams import until, wait
 
 
 def shared(pairs: list[Pair]) -> list[float]:
-    """The share of the premise's letters that the hypothesis has."""
+    """Score by the share of the premise's letters that the hypothesis has."""
     return [
         sum(letter in hypothesis for letter in premise) / max(1, len(premise))
         for premise, hypothesis in pairs
@@ -29,7 +29,7 @@ def shared(pairs: list[Pair]) -> list[float]:
 
 
 class Recorder:
-    """A scorer that takes down its batches."""
+    """Score pairs and record the batches."""
 
     def __init__(self, score: Callable[[list[Pair]], Any] = shared) -> None:
         self.batches: list[list[Pair]] = []
@@ -70,7 +70,7 @@ def test_what_was_scored_last_is_remembered_and_no_more_than_that() -> None:
     first, second, third = ("a", "a"), ("b", "a"), ("c", "a")
     memory.scores([first, second])
     memory.scores([first])
-    memory.scores([third])  # in the place of the second
+    memory.scores([third])  # It replaces the second pair.
     assert recorder.scored == [first, second, third]
     memory.scores([first, third])
     assert recorder.scored == [first, second, third]
@@ -182,7 +182,7 @@ def test_it_is_pickled_without_what_it_remembers() -> None:
 
 
 class Held:
-    """A scorer whose first batch is held until others wait, and `fails` for some pairs."""
+    """Hold the first batch until other callers wait; `fails` may raise for some pairs."""
 
     def __init__(self, waiting: int, fails: Callable[[list[Pair]], None] = lambda _: None) -> None:
         self.begun = threading.Event()
@@ -197,13 +197,13 @@ class Held:
             self.begun.set()
             assert self.of is not None
             queue = self.of._waiting
-            until(lambda: len(queue) > self._waiting)  # it waits among them itself
+            until(lambda: len(queue) > self._waiting)  # The queue also has this batch's caller.
         self._fails(pairs)
         return scores
 
 
 def ask_together(held: Held, first: Sequence[Pair], *others: Sequence[Pair], **options: Any) -> Any:
-    """Ask for `first`, and for the others, each in a thread, while that is being scored."""
+    """Ask for `first`, and for the others while it is being scored, each in its own thread."""
     held.of = similarity(held, **options)
     with ThreadPoolExecutor(len(others) + 1) as pool:
         futures: list[Future[Any]] = [pool.submit(held.of.scores, first)]

@@ -1,4 +1,4 @@
-"""What a name, a model or a function stands for as a similarity."""
+"""Test how names, models and functions are resolved to similarities."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Half:
 
 
 class Vectors(Embeddings):
-    """Embeds a text as its length and one."""
+    """Embed a text as its length and 1."""
 
     model = "lengths-1"
 

@@ -1,4 +1,4 @@
-"""The ways to score pairs, each against what its definition or its library says."""
+"""Test each way to score pairs against its definition or its library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from demur.similarity.scorers import Cosine, load_bleu, load_rouge
 
 
 class Letters:
-    """Embeds a text as the counts of three letters, and takes down what it embeds."""
+    """Embed a text as the counts of three letters, and record the texts."""
 
     def __init__(self) -> None:
         self.batches: list[list[str]] = []

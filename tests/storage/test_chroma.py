@@ -1,4 +1,4 @@
-"""A real Chroma in memory, in folders and served: opening, refusing, and finding what is near."""
+"""Test opening and searching a real Chroma in memory, in folders and on a server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add(collection: Any, vectors: dict[str, list[float]]) -> None:
 
 
 def count_elsewhere(folder: Path, collection: str) -> subprocess.CompletedProcess[str]:
-    """Another process counts what a collection holds."""
+    """Count the entries of a collection in another process."""
     code = (
         "import sys; from demur.storage.chroma import open_client; "
         "print(open_client(sys.argv[1], 'a test').collection(sys.argv[2], 'k', 'e').count())"
@@ -53,7 +53,7 @@ def test_a_folder_belongs_to_one_process_until_it_is_closed(tmp_path: Path) -> N
     first, second = open_client(tmp_path, "a test"), open_client(tmp_path, "a test")
     add(first.collection("abc", "k", "e"), {"x": [1, 0]})
     first.close()
-    first.close()  # does not close the second
+    first.close()  # This does not close the second client.
     refused = count_elsewhere(tmp_path, "abc")
     assert refused.returncode == 1
     assert f"{tmp_path} is in use by another process" in refused.stderr
@@ -115,7 +115,7 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     (folder / "chroma.sqlite3").write_text("no database" * 100)
-    for _ in range(2):  # and it is not in use
+    for _ in range(2):  # The failed attempt leaves the folder free.
         with pytest.raises(DemurError, match=r"Chroma in .*folder cannot be used: "):
             open_client(folder, "a test")
 
@@ -210,13 +210,13 @@ def test_nearest_are_those_of_brute_force(opened: Chroma) -> None:
         assert [score for _, score in ranked] == sorted((s for _, s in ranked), reverse=True)
         for id_, score in ranked:
             assert score == pytest.approx(row[int(id_)], abs=1e-5)
-    assert right >= 0.98 * 10 * len(vectors)  # an index may miss one
+    assert right >= 0.98 * 10 * len(vectors)  # An approximate index may miss a few.
 
 
 def test_it_asks_for_more_until_there_are_enough_under_the_ceiling(
     opened: Chroma, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chroma, "_RESULTS", 40)  # so that vectors are asked about in parts
+    monkeypatch.setattr(chroma, "_RESULTS", 40)  # Vectors are searched in parts.
     collection = opened.collection(name(), "k", "e")
     same = {f"same{at}": [1.0, at / 1000] for at in range(100)}
     add(collection, {**same, "far": [0, 1], "farther": [-1, 1]})

@@ -1,4 +1,4 @@
-"""A collection of questions in Chroma: what is said of it and of each, and what is near."""
+"""Test a collection of questions in Chroma: its rows, its metadata and its nearest questions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def questions() -> Questions:
 
 
 def write(questions: Questions, rows: Mapping[str, Mapping[str, str]]) -> list[str]:
-    """Write rows by their question, and give the ids."""
+    """Write rows by their questions, and return the ids."""
     texts = {question_id(text): text for text in rows}
     questions.write({id_: rows[text] for id_, text in texts.items()}, texts)
     return list(texts)
@@ -38,7 +38,7 @@ def write(questions: Questions, rows: Mapping[str, Mapping[str, str]]) -> list[s
 ROW = {"said": "x"}
 
 
-# --- What a question is known by ------------------------------------------------------------------
+# --- The identity of a question -------------------------------------------------------------------
 
 
 @given(st.text(), st.sampled_from([" ", "\n", "\t \u00a0"]))
@@ -55,7 +55,7 @@ def test_a_question_is_known_in_every_form_but_not_in_another_case() -> None:
     assert question_id("a b") != question_id("ab")
 
 
-# --- What is said of each -------------------------------------------------------------------------
+# --- Rows of questions ----------------------------------------------------------------------------
 
 
 def test_rows_are_written_beside_each_other_and_taken_away(questions: Questions) -> None:
@@ -88,12 +88,12 @@ def test_all_ids_are_those_that_are_there_now(tmp_path: Path) -> None:
     assert first.all_ids() == second.all_ids() == [one]
     (other,) = write(second, {"0 1 | q": ROW})
     second.delete([one])
-    assert first.all_ids() == [other]  # as many as before
+    assert first.all_ids() == [other]  # The number is the same as before.
     first.chroma.close()
     second.chroma.close()
 
 
-# --- What is said of the whole --------------------------------------------------------------------
+# --- Metadata of the collection -------------------------------------------------------------------
 
 
 def test_the_first_claim_decides(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_of_threads_that_claim_at_once_one_decides(questions: Questions) -> None
         assert len(set(pool.map(claim, range(6)))) == 1
 
 
-# --- Likeness -------------------------------------------------------------------------------------
+# --- Nearest questions ----------------------------------------------------------------------------
 
 
 def test_a_vector_of_another_length_is_told(questions: Questions) -> None:

@@ -1,4 +1,4 @@
-"""A real Chroma server, as `chroma run` starts it, on a free port of this machine."""
+"""Start a real Chroma server, as `chroma run` does, on a free port of this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RUN = "import sys; from chromadb.cli.cli import app; sys.exit(app())"
 
 @contextmanager
 def chroma_server(folder: Path) -> Iterator[str]:
-    """Serve `folder`, and give the URL."""
+    """Serve `folder` for the length of the block, and yield the URL."""
     import chromadb
 
     with socket.socket() as found:

@@ -1,6 +1,6 @@
-"""Files of JSON lines and of SQLite, damaged: as a disk does it, or as a foreign writer does.
+"""Damage files of JSON lines and of SQLite, as a failing disk or another program would.
 
-The same seed damages in the same way.
+The same seed gives the same damage.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _RAW = {
     "@surrogate": r'"\ud800"',
     "@twice": r'"\u0000\udc00\ud83d"',
 }
-"""What no Python value is written as."""
+"""Raw JSON that no Python value is written as, by the placeholder that it replaces."""
 _ODD: tuple[Any, ...] = (
     *_RAW,
     *(None, True, False, 0, 1, -1, 3, 10**12, 2**63, -(2**63) - 1, 10**40, 0.5, -1.5, 1e308),
@@ -30,13 +30,13 @@ _ODD: tuple[Any, ...] = (
 
 
 def damaged_line(line: bytes, chance: random.Random) -> bytes:
-    """A line of JSON, damaged; without a line break in it or behind it."""
+    """Return a damaged line of JSON, without a line break in it or at its end."""
     ways = [_flipped, _cut, _inserted, *[_mutated] * 5]
     return chance.choice(ways)(line.rstrip(b"\n"), chance).replace(b"\n", b" ")
 
 
 def damaged_bytes(whole: bytes, chance: random.Random) -> bytes:
-    """A file, damaged: bytes are others, a stretch is zeros, or the end is missing."""
+    """Return a damaged file: some bytes are changed, a stretch is zeros, or the end is missing."""
     raw = bytearray(whole)
     way = chance.randrange(3)
     at = chance.randrange(len(raw))
@@ -100,7 +100,7 @@ def _with_one_other(value: Any, chance: random.Random) -> Any:
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every place in a value: what holds it, and the key or index there."""
+    """Yield every place in a value, as its container and the key or index in it."""
     if isinstance(value, dict):
         each: Any = value.items()
     elif isinstance(value, list):

@@ -1,4 +1,4 @@
-"""An evaluator that scores as a test says, and remembers what it was asked."""
+"""Provide an evaluator that scores as a test says and remembers what it was asked."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from demur.runtime import Costs, Spent, Steps
 
 
 class Scripted(Evaluator):
-    """Its script gives a score, an evaluation, or an exception to raise."""
+    """Evaluate by a script, which gives a score, an evaluation, or an exception to raise."""
 
     script: Callable[[Sample], float | Evaluation | Exception] = Field(exclude=True)
     cost: Usage = Usage()
-    """Of each evaluation."""
+    """The usage of each evaluation."""
 
     _asked: list[str] = PrivateAttr(default_factory=list)
 
     @property
     def asked(self) -> list[str]:
-        """The answers, in the order in which they came."""
+        """Return the answers in the order in which they came."""
         return self._asked
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
@@ -35,7 +35,7 @@ class Scripted(Evaluator):
 
 
 class ForStrictGuards(Scripted):
-    """Its threshold was chosen for guards that fail answers which state nothing to check."""
+    """Represent an evaluator whose threshold was chosen for guards with `on_abstain="fail"`."""
 
     threshold: Threshold = Threshold(
         value=0.5, method="percentile", percentile=5, on_abstain="fail", samples=1, passed=1
@@ -43,5 +43,5 @@ class ForStrictGuards(Scripted):
 
 
 def undetermined(why: str) -> Evaluation:
-    """An evaluation that decides nothing."""
+    """Return an undetermined evaluation with this error."""
     return Evaluation(name="Scripted", error=why)

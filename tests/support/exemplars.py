@@ -1,4 +1,4 @@
-"""A FEWL for stores of exemplars: it scores an answer by the number that it begins with."""
+"""Provide a FEWL for stores of exemplars that scores an answer by the number at its start."""
 
 from __future__ import annotations
 
@@ -14,45 +14,46 @@ from support.fewl import fewl
 
 
 def graded(pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """ "0.8 it is" has 0.8, whatever it is held against; what begins with no number fails."""
+    """Give the answer "0.8 it is" the similarity 0.8 to any text; fail without a number."""
     return [float(answer.split()[0]) for answer, _ in pairs]
 
 
 def contrary(pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """The other way round."""
+    """Give each answer one minus the similarity of `graded`."""
     return [1 - grade for grade in graded(pairs)]
 
 
 def scorer(score: Any = graded, reference_models: Any = None, **options: Any) -> FEWL:
-    """An evaluator that asks the references once for a question; no answer's failure is another's.
+    """Return a FEWL that asks the references once for each question.
 
-    Its `similarity.asked` counts pairs: an answer makes two.
+    It scores in batches of one, so the failure of one answer does not affect another. Its
+    `similarity.asked` counts pairs: an answer makes two.
     """
     made = Similarity(score, score.__name__, score.__name__, batch_size=1, kept=0)
     return fewl(reference_models, similarity=made, weighting="uniform", **options)
 
 
 def scored(grade: float) -> float:
-    """FEWL's score of an answer with this grade, by `graded`."""
+    """Return FEWL's score of an answer with this grade, with the similarity `graded`."""
     return math.tanh(grade) / 2
 
 
 def best(store: ExampleStore, question: str) -> str | None:
-    """The question's best answer."""
+    """Return the question's best answer, or None without an answer."""
     entry = store.get(question)
     return entry.best.answer if entry and entry.best else None
 
 
 def answers(entry: Entry | None) -> list[str]:
-    """An entry's answers, the best first."""
+    """Return the entry's answers, with the best first."""
     return [one.answer for one in entry.all] if entry else []
 
 
 def interrupted(now: Fitted) -> None:
-    """What a scoring anew reports to, which ends it before the first question."""
+    """Interrupt a rescoring before its first question, as its progress callback."""
     raise KeyboardInterrupt
 
 
 def stale(store: ExampleStore) -> int:
-    """How many candidates wait to be scored anew."""
+    """Return how many candidates wait to be scored again."""
     return sum(len(entry.stale) for entry in store.entries())

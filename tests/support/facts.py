@@ -1,8 +1,8 @@
-"""Answers whose verdict is known by construction, and a judge that knows it from the text alone.
+"""Provide answers with known verdicts, and a scripted judge that finds the verdicts from the text.
 
-Item `n` is said to be red and to be heavy. Of an even item both is so; of an odd one neither or
-only the first, by turns. What the judge replies follows from the request's own text: a reply that
-reached the wrong request would make a wrong claim, label or score.
+An answer says that item `n` is red and heavy. For even `n` both are true. For odd `n` neither is
+true, or only the first, in turns. The judge's reply follows from the text of the request: a reply
+that reached another request would make a wrong claim, label or score.
 """
 
 from __future__ import annotations
@@ -20,51 +20,54 @@ from support.openai_server import Answer
 
 ATTRIBUTES = ("red", "heavy")
 Grade = Literal["right", "partial", "undetermined", "wrong"]
-""""partial": the decision and all labels that there are, are right; of the rest the evaluation says
-that it is missing, and gives bounds of the score that hold. Anything made up is wrong."""
+"""How well an evaluation fits the truth.
+
+"partial" means that the decision and all given labels are right. The evaluation says that the other
+labels are missing, and its bounds of the score hold. "wrong" means that it has made something up.
+"""
 _FACT = re.compile(rf"Item (\d+) is ({'|'.join(ATTRIBUTES)})")
 
 
 def sample(number: int) -> Sample:
-    """What is judged."""
+    """Return the sample with the answer about the item."""
     return Sample(question=question(number), answer=answer(number), contexts=["A list of items"])
 
 
 def with_samples(number: int) -> Sample:
-    """The same with samples of what is so, as other answers would say it."""
+    """Return the same sample with other answers that state only what is true of the item."""
     said = [f"Item {number} is {one}." for one in ATTRIBUTES[: supported(number)]]
     text = " ".join(["That item is on the list.", *said])
     return sample(number).model_copy(update={"metadata": {"samples": [text, f"Yes. {text}"]}})
 
 
 def answer(number: int) -> str:
-    """What is said of an item."""
+    """Return the answer about an item."""
     return " ".join(f"Item {number} is {attribute}." for attribute in ATTRIBUTES)
 
 
 def supported(number: int) -> int:
-    """How much of it is so."""
+    """Return how many of the attributes are true of the item."""
     return len(ATTRIBUTES) if number % 2 == 0 else number // 2 % len(ATTRIBUTES)
 
 
 def truth(number: int, attribute: str) -> ClaimLabel:
-    """The label of a claim."""
+    """Return the right label of the claim that the item has the attribute."""
     holds = ATTRIBUTES.index(attribute) < supported(number)
     return ClaimLabel.ENTAILMENT if holds else ClaimLabel.CONTRADICTION
 
 
 def expected(number: int) -> list[tuple[str, ClaimLabel]]:
-    """The claims of an answer, and their labels."""
+    """Return the claims of an answer with their right labels."""
     return [(f"Item {number} is {one}", truth(number, one)) for one in ATTRIBUTES]
 
 
 def grade(number: int, found: Evaluation) -> Grade:
-    """How well an evaluation fits what is known of the answer."""
+    """Return how well an evaluation fits the truth about the answer."""
     labels = [claim.label for claim in found.claims]
     if found.undetermined and not labels:
         return "undetermined"
     told = [
-        (claim.text.rstrip("."), claim.label or label)  # a sentence as it stands has its stop
+        (claim.text.rstrip("."), claim.label or label)  # sentences keep their full stop
         for claim, (_, label) in zip(found.claims, expected(number), strict=False)
     ]
     if told != expected(number):
@@ -82,12 +85,12 @@ def grade(number: int, found: Evaluation) -> Grade:
 
 
 def question(number: int) -> str:
-    """What is asked of a chain about an item."""
+    """Return the question about an item."""
     return f"What is item {number} like?"
 
 
 def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
-    """The script of a model that makes no mistake."""
+    """Reply as a judging model that makes no mistake."""
     if stage == "extraction":
         facts = _FACT.findall(isolated("answer", messages))
         found = [f'("Item {number}", "is", "{what}")' for number, what in facts]
@@ -108,7 +111,7 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
     if stage in ("examination", "testimony", "more", "conclusion"):
         return _examined(stage, messages)
     claim = isolated("claim", messages)
-    # The claims on which the bias is measured are about other things: no label is likelier there.
+    # Claims that measure the model's bias are not about items: there, all labels are as likely.
     label = _label(claim) if _FACT.search(claim) else None
     tokens = {name.value: -0.1 if name is label else -5.0 for name in ClaimLabel}
     top = [{"token": token, "logprob": value} for token, value in tokens.items()]
@@ -117,7 +120,7 @@ def judge(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
 
 
 def speak(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """The script of a chain's model, which is asked about an item."""
+    """Reply as the chain's model, with the answer about the item that the question names."""
     found = re.search(r"[Ii]tem (\d+)", str(messages[-1].content))
     if found is None:
         raise ValueError("that is about no item")
@@ -125,7 +128,7 @@ def speak(stage: str, messages: Sequence[BaseMessage]) -> str:
 
 
 def serve(request: dict[str, Any], number: int) -> Answer:
-    """Both of them, as the script of a server."""
+    """Reply as a server of both the judging model and the chain's model."""
     messages = convert_to_messages(request["messages"])
     stage = stage_of(messages)
     reply = (speak if stage == "chain" else judge)(stage, messages)
@@ -133,7 +136,7 @@ def serve(request: dict[str, Any], number: int) -> Answer:
 
 
 def _reference(stage: str, asked: str) -> str:
-    """What a reference says of an item, and wrong and corrected answers that all are alike."""
+    """Reply as a reference model: answers about an item, or wrong answers with corrections."""
     (number,) = re.findall(r"item (\d+)", asked)
     if stage != "pairs":
         return f"1. That of item {number} is known.\n2. Item {number} is on the list."
@@ -145,7 +148,7 @@ def _reference(stage: str, asked: str) -> str:
 
 
 def _construction(messages: Sequence[BaseMessage]) -> str:
-    """The entity of an answer, and a question or a list that holds all that is said of it."""
+    """Reply with the answer's entity, and a question or a list with all that is said of it."""
     said = _FACT.findall(isolated("passage", messages))
     number, attributes = said[0][0], [attribute for _, attribute in said]
     if str(messages[-1].content).endswith("list:"):
@@ -159,7 +162,7 @@ def _construction(messages: Sequence[BaseMessage]) -> str:
 
 
 def _access(messages: Sequence[BaseMessage]) -> str:
-    """The item that a query is about, if all of it is so; a list is told how much of it is."""
+    """Reply with the query's item if all of the query is true of it; give lists a percentage."""
     listed = str(messages[-1].content).startswith("Requirements")
     query = isolated("requirements" if listed else "question", messages)
     (number,) = re.findall(r"number (\d+)", query)
@@ -172,7 +175,7 @@ def _access(messages: Sequence[BaseMessage]) -> str:
 
 
 def _judged(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """Whether a passage is so, or whether a context that holds all that is so holds a sentence."""
+    """Reply whether a passage is factual, or whether a context supports a sentence."""
     if stage == "verdict":
         labels = {
             _label(f"Item {at} is {a}") for at, a in _FACT.findall(isolated("passage", messages))
@@ -183,7 +186,7 @@ def _judged(stage: str, messages: Sequence[BaseMessage]) -> str:
 
 
 def _whole(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """The good word where all that is said is so; else the other, with what is said quoted."""
+    """Reply with the passing word if all claims are true, else with the failing word and quotes."""
     good, bad = {
         "relevance": ("Yes.", "No."),
         "self_contradiction": ("Consistent", "Contradictory"),
@@ -195,7 +198,7 @@ def _whole(stage: str, messages: Sequence[BaseMessage]) -> str:
 
 
 def _examined(stage: str, messages: Sequence[BaseMessage]) -> str:
-    """An examiner who asks of one attribute at a time, and an examinee who knows of each."""
+    """Reply as an examiner, who asks about each attribute, or as the examinee, who knows all."""
     if stage == "testimony":
         (asked,) = re.findall(r"Is item (\d+) (\w+)\?", isolated("inquiry", messages))
         holds = truth(int(asked[0]), asked[1]) is ClaimLabel.ENTAILMENT
@@ -210,21 +213,21 @@ def _examined(stage: str, messages: Sequence[BaseMessage]) -> str:
 
 
 def alike(pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """A similarity that knows how much of an answer is so."""
+    """Give each pair a similarity that grows with the number of true attributes."""
     return [_alike(premise, hypothesis) for premise, hypothesis in pairs]
 
 
 def _alike(premise: str, hypothesis: str) -> float:
     found = _FACT.search(premise)
-    if found is None:  # a reference, beside a corrected answer or a wrong one
+    if found is None:  # A reference is compared with a corrected or a wrong answer.
         return 0.75 if hypothesis.startswith("None") else 0.25
     if set(re.findall(r"(?i)item (\d+)", hypothesis)) != {found[1]}:
-        return 0.125  # what is said of something else
+        return 0.125  # The hypothesis is about another item.
     return 0.25 + supported(int(found[1])) / (2 * len(ATTRIBUTES))
 
 
 def fewl_score(number: int, penalty: bool) -> float:
-    """What FEWL has to give with that similarity, and weights of mean one that are all alike."""
+    """Return the score that FEWL must give with `alike` and uniform weights of mean 1."""
     lazy = math.tanh(0.125) / 2 if penalty else 0
     return math.tanh(0.25 + supported(number) / (2 * len(ATTRIBUTES))) / 2 - lazy
 

@@ -1,4 +1,4 @@
-"""A chat model that does what a test tells it to, for logic and faults; it proves no quality."""
+"""Provide a scripted chat model, for tests of logic and faults. It says nothing about quality."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from langchain_core.tracers.context import register_configure_hook
 from pydantic import Field, PrivateAttr
 
 Script = Callable[[str, Sequence[BaseMessage]], "str | AIMessage"]
-"""From the stage (see `stage_of`) and the messages to the reply."""
+"""A function from the stage (see `stage_of`) and the messages to the reply."""
 
 
 class ScriptedModel(BaseChatModel):
-    """Replies as its script says; an exception that the script raises is the model's."""
+    """Reply as the script says. An exception that the script raises is raised by the model."""
 
     script: Script = Field(exclude=True)
 
@@ -27,12 +27,12 @@ class ScriptedModel(BaseChatModel):
 
     @property
     def stages(self) -> list[str]:
-        """What each request was for, in the order they came."""
+        """Return the stage of each request, in the order in which the requests came."""
         return [stage for stage, _ in self._requests]
 
     @property
     def requests(self) -> list[list[BaseMessage]]:
-        """The messages of each request."""
+        """Return the messages of each request."""
         return [messages for _, messages in self._requests]
 
     @property
@@ -54,11 +54,11 @@ class ScriptedModel(BaseChatModel):
 
 
 class _Stages(BaseCallbackHandler):
-    """Hears of every request in this process, and keeps under which run name its words went out."""
+    """Hear every request in this process, and keep the run name for the texts of each request."""
 
-    run_inline = True  # before the model, not beside it
+    run_inline = True  # It must run before the model, not beside it.
     most = 5_000
-    """Far more than are on their way at a time."""
+    """The number of requests to remember, far more than are ever in flight at a time."""
 
     def __init__(self) -> None:
         self.of: dict[tuple[str, ...], str] = {}
@@ -72,11 +72,11 @@ class _Stages(BaseCallbackHandler):
         **kwargs: Any,
     ) -> None:
         for asked in map(_asked, messages):
-            if name is None:  # of a model behind a recording, whose own run told the name
+            if name is None:  # The model is behind a recording, whose own run had the name.
                 self.of.setdefault(asked, "chain")
             else:
                 self.of[asked] = name
-        if len(self.of) > self.most:  # without a lock, which a fork might find held
+        if len(self.of) > self.most:  # There is no lock, because a fork might find it held.
             for asked in [*self.of][: self.most // 2]:
                 self.of.pop(asked, None)
 
@@ -86,7 +86,7 @@ register_configure_hook(ContextVar("stages", default=_STAGES), inheritable=True)
 
 
 def stage_of(messages: Sequence[BaseMessage]) -> str:
-    """What a request is for, also behind HTTP: the run name of its call, or "chain" without one.
+    """Return the stage of a request, also behind HTTP: its run name, or "chain" without a run name.
 
     A checking request is "joint" if it shows several claims, else "claim".
     """
@@ -94,7 +94,7 @@ def stage_of(messages: Sequence[BaseMessage]) -> str:
 
 
 def stage_of_prompt(prompt: str) -> str:
-    """The same for a model that takes one text, in which all messages stand."""
+    """Return the stage of a request to a model that takes all messages as one text."""
     shown = [asked for asked in [*_STAGES.of] if all(one in prompt for one in asked)]
     return _stage(max(shown, key=lambda asked: len("".join(asked)), default=()))
 
@@ -111,13 +111,13 @@ def _asked(messages: Sequence[BaseMessage]) -> tuple[str, ...]:
 
 
 def isolated(tag: str, messages: Sequence[BaseMessage]) -> str:
-    """The text that stands between the last delimiters of a tag."""
+    """Return the text between the last delimiters of a tag."""
     text = "\n".join(_asked(messages))
     return re.findall(rf"<({tag}-\w+)>\n(.*?)\n</\1>", text, re.DOTALL)[-1][1]
 
 
 def scripted(extraction: str, **labels: str) -> ScriptedModel:
-    """A model that gives one extraction, and one reply to every check."""
+    """Return a model that gives one extraction, and a fixed reply for each stage of checking."""
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str:
         return extraction if stage == "extraction" else labels[stage]

@@ -1,4 +1,4 @@
-"""What can go wrong between a client and its server, by name, and a server to which it happens."""
+"""Name the faults that can happen between a client and a server, and provide a server with them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.fakes import stage_of
 from support.openai_server import Answer, Script
 
 Fault = Callable[[Answer], Answer]
-"""From the right answer to what is given in its place."""
+"""A function from the right answer to the answer that is given instead."""
 
 _PAGE = b"<!doctype html><title>Bad gateway</title><p>The upstream server is away.</p>"
 _HTML = {"Content-Type": "text/html"}
@@ -28,7 +28,7 @@ _NO_CHOICES = b"""{"id": "chatcmpl-1", "object": "chat.completion", "created": 1
 
 
 def _until(answer: Answer) -> Answer:
-    # To the second, as the header has it: two from now are one at least.
+    # The header is precise to the second, so that two seconds from now mean at least one.
     then = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=2), usegmt=True)
     return replace(answer, status=429, headers={"Retry-After": then})
 
@@ -45,30 +45,31 @@ BROKEN: Mapping[str, Fault] = {
     "500": partial(replace, status=500),
     "503 HTML": partial(replace, status=503, body=_PAGE, headers=_HTML),
     "200 HTML": partial(replace, body=_PAGE, headers=_HTML),
-    "hang": partial(replace, delay=3600),  # until the server closes
+    "hang": partial(replace, delay=3600),  # The request hangs until the server closes.
     "cut": partial(replace, cut=True),
     "cut body": partial(replace, sent=0.5),
     "malformed JSON": partial(replace, body=b'{"id": "chatcmpl-1", "choices": [{"index"'),
     "empty choices": partial(replace, body=_NO_CHOICES),
     "error in 200": partial(replace, body=b'{"error": {"message": "overloaded", "code": 529}}'),
 }
-"""No message comes: the call itself fails, and is tried again."""
+"""The faults with which no message comes: the call fails and is retried."""
 
 UNUSABLE: Mapping[str, Fault] = {
     "null content": partial(replace, text=None),
     "off format": partial(replace, text="I am sorry, but I cannot help with that request."),
     "truncated": _truncate,
 }
-"""A message comes, but not one that can be used: that is for the evaluator to notice."""
+"""The faults with which an unusable message comes, which the evaluator has to notice."""
 
 FAULTS: Mapping[str, Fault] = {**BROKEN, **UNUSABLE}
 
 
 class Faulty:
-    """A server's script that spoils some of the right answers.
+    """Spoil some of the right answers, as the script of a server.
 
-    Which ones depends on the seed, on what a request says, and on how often that was said before:
-    a retry meets another fate, and a run can be repeated, in whatever order the requests come.
+    The choice depends on the seed, on the text of a request, and on how often that text was sent
+    before. A retry can therefore meet another fault, and a run can be repeated, in whatever order
+    the requests come.
     """
 
     def __init__(
@@ -81,18 +82,18 @@ class Faulty:
         stage: str | None = None,
         seed: int = 0,
     ) -> None:
-        """See the class.
+        """Choose the faults and the requests that they happen to.
 
         Args:
-            script: Gives the right answers.
-            faults: Names of `FAULTS`, each as likely as the other.
-            share: How many of the requests are spoiled, in [0, 1].
-            times: How many requests are spoiled at most; None: any number.
-            stage: Spoil only requests of this stage (`stage_of`).
-            seed: Another seed spoils others.
+            script: A function that gives the right answers.
+            faults: Names of `FAULTS`, all of them equally likely.
+            share: The share of the requests that are spoiled, in [0, 1].
+            times: The largest number of requests that are spoiled; None: any number.
+            stage: The stage (`stage_of`) whose requests are spoiled; None: every stage.
+            seed: Another seed spoils other requests.
         """
         self.met: Counter[str] = Counter()
-        """How often each fault happened."""
+        """The number of times that each fault happened."""
         self._script = script
         self._faults = faults
         self._share = share
@@ -104,7 +105,7 @@ class Faulty:
 
     @property
     def repeated(self) -> int:
-        """How many requests were made before: retries."""
+        """Return the number of retries: requests whose text had been sent before."""
         return self._seen.total() - len(self._seen)
 
     def __call__(self, request: dict[str, Any], number: int) -> Answer:
@@ -125,5 +126,5 @@ class Faulty:
 
 
 def _said(request: dict[str, Any]) -> str:
-    """What a request says, without the marks in its delimiters, which differ between processes."""
+    """Return the text of a request without the random marks in its delimiters."""
     return re.sub(r"<(/?\w+)-\w+>", r"<\1>", str(request["messages"]))

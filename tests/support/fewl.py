@@ -1,4 +1,4 @@
-"""Canned replies for FEWL: two references, three pairs, and what they are alike to by a table."""
+"""Provide canned replies for FEWL: two reference answers and three pairs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from support.fakes import ScriptedModel
 from support.vectors import Told
 
 QUESTION = "1 0 | who lit the tower?"
-"""Told gives it the vector [1, 0]."""
+"""A question to which `Told` gives the vector [1, 0]."""
 HIGH, LOW = "Ada lit it.", "Bo lit it."
-"""What the references say."""
+"""The reference answers."""
 ANSWERS = f"1. {HIGH}\n2. {LOW}"
 PAIRS = """\
 1. Wrong Answer: A fox.
@@ -27,11 +27,11 @@ PAIRS = """\
 
 Reply = str | AIMessage | Exception
 Replies = Mapping[str, Reply | Callable[[Sequence[BaseMessage]], Reply]]
-"""By stage; an exception is raised."""
+"""The replies by stage. An exception is raised."""
 
 
 def model(**replies: Any) -> ScriptedModel:
-    """A chat model that answers, writes pairs, or does what is given for a stage instead."""
+    """Return a chat model that answers and writes pairs; `replies` replaces replies by stage."""
     known: Replies = {"reference": ANSWERS, "pairs": PAIRS, **replies}
 
     def script(stage: str, messages: Sequence[BaseMessage]) -> str | AIMessage:
@@ -46,7 +46,7 @@ def model(**replies: Any) -> ScriptedModel:
 
 
 def store(*entries: tuple[str, Sequence[str]]) -> NeighborStore:
-    """A store in memory, with what the references said of questions."""
+    """Return a store in memory with the references' answers to some questions."""
     made = NeighborStore(embedding=Told())
     for question, answers in entries:
         made.add(question, answers)
@@ -54,12 +54,12 @@ def store(*entries: tuple[str, Sequence[str]]) -> NeighborStore:
 
 
 def half(pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """A similarity that tells nothing."""
+    """Give every pair the similarity 0.5, which tells no texts apart."""
     return [0.5] * len(pairs)
 
 
 def fewl(reference_models: Any = None, **options: Any) -> FEWL:
-    """An evaluator of two answers of one model, without what a test leaves out."""
+    """Return a FEWL of one model with two answers, without neighbours or penalty unless given."""
     given: dict[str, Any] = {
         "similarity": half,
         "n_answers": 2,

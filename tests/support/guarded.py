@@ -1,4 +1,4 @@
-"""Chains and evaluators for guards, that do as they are told."""
+"""Provide scripted chains and an evaluator for the tests of guards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from demur.guard import Guarded
 
 
 def judge(sample: Sample) -> Evaluation:
-    """Passes what holds "good"; scores by how often."""
+    """Pass an answer that contains "good", with a tenth of its number of "o" as the score."""
     passed = "good" in sample.answer
     return Evaluation(
         name="judge",
@@ -24,7 +24,7 @@ def judge(sample: Sample) -> Evaluation:
 
 
 class Chain:
-    """Gives its outputs in order, the last one again and again, and notes its inputs."""
+    """Return the outputs in order, the last one again and again, and record the inputs."""
 
     def __init__(self, *outputs: Any) -> None:
         self.outputs = list(outputs)

@@ -1,4 +1,4 @@
-"""Handlers as one would use them, the chains they listen to, and a sink that keeps all."""
+"""Provide handlers as a user would make them, chains for them, and a sink that keeps records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from demur.observe import Record
 
 
 def echo(sample: Sample) -> Evaluation:
-    """Says what it was given; passes what is good."""
+    """Explain what was given, and pass an answer that contains "good"."""
     said = f"{sample.question}|{sample.answer}|{[c.page_content for c in sample.contexts]}"
     passed = "good" in sample.answer
     return Evaluation(
@@ -43,7 +43,7 @@ class Library(BaseRetriever):
 
 
 class Records:
-    """A sink that keeps what it is given."""
+    """Keep the records that a handler gives, as a sink."""
 
     def __init__(self) -> None:
         self._taken: list[Record] = []
@@ -66,7 +66,7 @@ MODES = ("invoke", "ainvoke", "stream", "astream", "batch", "abatch")
 
 
 def handler_for(*evaluators: Any, **options: Any) -> tuple[ScoreCallbackHandler, Records]:
-    """A handler, and what it records."""
+    """Return a handler and the sink with its records."""
     records = Records()
     return ScoreCallbackHandler(*evaluators, sink=records, **options), records
 
@@ -74,7 +74,7 @@ def handler_for(*evaluators: Any, **options: Any) -> tuple[ScoreCallbackHandler,
 def run(
     mode: str, chain: Runnable[Any, Any], input: Any, handler: ScoreCallbackHandler, **config: Any
 ) -> Any:
-    """Run the chain in that mode, and wait until all is scored."""
+    """Run the chain in that mode, and wait until the handler has scored everything."""
     given: Any = {"callbacks": [handler], **config}
 
     async def in_loop() -> Any:

@@ -1,4 +1,4 @@
-"""An evaluator that finds a sentence supported where a document has all of its numbers."""
+"""Provide an evaluator that supports a sentence if a document contains all of its numbers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ LOUVRE = (
     ),
     Document("On show are 35000 works of art.", metadata={"source": "files/works.txt"}),
 )
-"""Two documents: one with a title and an address, one with a file's name."""
+"""Two documents: one with a title and a URL, the other with a file name."""
 
 
 class HeldByNumbers(Evaluator):
-    """Labels each sentence: supported, or contradicted where a number stands in no document.
+    """Label each sentence as supported, or as contradicted if one of its numbers is in no document.
 
     A sentence with the word "unsure" has no label.
     """

@@ -1,7 +1,7 @@
-"""Distributions as pip builds and installs them, in environments of their own.
+"""Build distributions with pip, and install them in environments of their own.
 
-Packages come from the index that pip is set up for. In a test nothing leaves the machine: what
-reaches the index belongs into fixtures of the module's scope.
+Packages come from the index that pip is configured for. Tests have no network, so code that
+needs the index belongs in fixtures with the scope of the module.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PROJECTS = {
     "demur-ray": ROOT / "integrations" / "ray",
     "demur-research": ROOT / "research",
 }
-"""The folder of every distribution."""
+"""The folder of each distribution."""
 
 _UNREACHABLE = ("Failed to establish a new connection", "Name or service not known", "timed out")
 _PIP = ["-m", "pip", "--disable-pip-version-check", "--no-input"]
@@ -32,14 +32,14 @@ _OF_THIS_PROCESS = ("PYTHON", "OPENAI", "LANGSMITH", "RAY", "COV_")
 
 @dataclass(frozen=True)
 class Built:
-    """The two files of a distribution."""
+    """Hold the two files of a distribution."""
 
     wheel: Path
     sdist: Path
 
 
 def pip(*arguments: str | Path) -> None:
-    """Run pip; skip where it reaches no index, and fail where anything else is wrong."""
+    """Run pip. Skip the test if pip reaches no index, and fail it on any other error."""
     command = [sys.executable, *_PIP, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode == 0:
@@ -51,15 +51,15 @@ def pip(*arguments: str | Path) -> None:
 
 
 def build(tools: Path, name: str, folder: Path) -> Built:
-    """Build the sdist of a distribution, and the wheel from that sdist, into an empty folder."""
+    """Build the sdist of a distribution in an empty folder, and the wheel from that sdist."""
     run(folder, tools, "-m", "build", "--no-isolation", "--outdir", folder, PROJECTS[name])
     (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     return Built(wheel, sdist)
 
 
 def environment(folder: Path, *what: str | Path, interpreter: Path | str = sys.executable) -> Path:
-    """Make an environment and install something there; its interpreter."""
-    # By this environment's pip, which is newer than the one that a new environment brings.
+    """Make an environment, install something in it, and return its interpreter."""
+    # The pip of this environment installs, because it is newer than the pip of a new environment.
     subprocess.run([interpreter, "-m", "venv", "--without-pip", folder], check=True)
     made = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     install(made, *what)
@@ -67,7 +67,7 @@ def environment(folder: Path, *what: str | Path, interpreter: Path | str = sys.e
 
 
 def interpreter_of(version: str) -> Path | None:
-    """A Python of this version on this machine: on the path, or as pyenv or uv keep theirs."""
+    """Return a Python of this version on the path, of pyenv or of uv; None if there is none."""
     roots = [
         Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions",
         Path(os.environ.get("UV_PYTHON_INSTALL_DIR", Path.home() / ".local/share/uv/python")),
@@ -76,7 +76,7 @@ def interpreter_of(version: str) -> Path | None:
     places += [str(one) for root in roots for one in sorted(root.glob(f"*/bin/python{version}"))]
     code = "import sys, venv, ssl; print('%d.%d' % sys.version_info[:2])"
     for place in filter(None, places):
-        # One of pyenv's stands on the path, and may still be switched off.
+        # An interpreter of pyenv may be on the path and still be disabled.
         done = subprocess.run([place, "-c", code], capture_output=True, text=True)
         if done.returncode == 0 and done.stdout.strip() == version:
             return Path(place)
@@ -84,12 +84,12 @@ def interpreter_of(version: str) -> Path | None:
 
 
 def install(python: Path, *what: str | Path) -> None:
-    """Install something into an environment. Python compiles later what is imported."""
+    """Install something into an environment, leaving Python to compile modules when imported."""
     pip("--python", python, "install", "--no-compile", *what)
 
 
 def run(folder: Path, *command: str | Path, **variables: str) -> str:
-    """Run a command that sees nothing of this checkout; what it prints."""
+    """Run a command that sees nothing of this checkout, and return what it prints."""
     here = {name: of for name, of in os.environ.items() if not name.startswith(_OF_THIS_PROCESS)}
     done = subprocess.run(
         [*map(str, command)],

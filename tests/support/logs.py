@@ -1,4 +1,4 @@
-"""What is asked of a log, in plain Python over the records."""
+"""Answer the queries of a log in plain Python over its records, to compare with."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from support.postgres_server import PostgresServer
 from support.records import HOSTILE, hostile, jsonl, several, sqlite
 
 RUNS = sorted([*several(90), hostile(at=7)], key=lambda one: (one.time, one.id))
-"""Runs of all kinds, as a log has them in order."""
+"""Runs of all kinds, in the order of a log."""
 
 FORMS = ("lines", "database", pytest.param("postgres", marks=pytest.mark.slow))
-"""What a log may be: the parameters of a fixture that makes one by `written`."""
-Where = Union[str, Path]  # noqa: UP007  # of Python 3.10
+"""The forms of a log: the parameters of a fixture that calls `written`."""
+Where = Union[str, Path]  # noqa: UP007  # An alias of this kind on Python 3.10 needs `Union`.
 """A file, or a URL."""
 
 
 def written(form: str, folder: Path, runs: Iterable[Record], request: Any) -> Where:
-    """A log of these runs: a file called "log" in a folder, or a new database of a server."""
+    """Write these runs to a log: a file "log" in the folder, or a new database of the server."""
     if form != "postgres":
         return (jsonl if form == "lines" else sqlite)(folder / "log", runs)
     server: PostgresServer = request.getfixturevalue("postgres")
@@ -39,16 +39,16 @@ def written(form: str, folder: Path, runs: Iterable[Record], request: Any) -> Wh
 
 @dataclass(frozen=True)
 class Judgement:
-    """What one evaluator says of one answer."""
+    """Hold the result of one evaluator for one answer."""
 
     evaluator: str
     finding: Finding
     score: float | None
-    """The lowest, where it judged sentence by sentence."""
+    """The score; the lowest one if the evaluator judged sentence by sentence."""
 
 
 def judgements(attempt: Attempt) -> list[Judgement]:
-    """What each evaluator says of an answer."""
+    """Return the result of each evaluator for an answer."""
     order: tuple[Finding, ...] = ("failed", "undetermined", "passed", "scored", "nothing_to_check")
     named: dict[str, list[Any]] = {}
     for one in attempt.evaluations:
@@ -64,17 +64,17 @@ def judgements(attempt: Attempt) -> list[Judgement]:
 
 
 def in_column(text: str | None) -> str:
-    """A text as a column has it: PostgreSQL knows no NUL."""
+    """Return a text as it is stored in a column, without NUL, which PostgreSQL cannot store."""
     return (text or "").replace("\0", "\u2400")
 
 
 def is_of(filters: Filters, evaluator: str) -> bool:
-    """Whether the filters ask for this evaluator, or for any."""
+    """Return whether the filters ask for this evaluator, or for any evaluator."""
     return filters.evaluator is None or in_column(filters.evaluator) == in_column(evaluator)
 
 
 def matches(run: Record, filters: Filters) -> bool:
-    """Whether a run is one of those."""
+    """Return whether a run matches the filters."""
 
     def fits(judged: Judgement) -> bool:
         return is_of(filters, judged.evaluator) and filters.finding in (None, judged.finding)
@@ -110,7 +110,7 @@ CHOICES: dict[str, st.SearchStrategy[Any]] = {
 
 @st.composite
 def some_filters(draw: st.DrawFn) -> Filters:
-    """Filters of which up to four are given."""
+    """Draw filters, of which at most four are given."""
     names = draw(st.lists(st.sampled_from(sorted(CHOICES)), unique=True, max_size=4))
     given = {name: draw(CHOICES[name]) for name in names}
     return Filters(**given)

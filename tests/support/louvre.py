@@ -1,6 +1,6 @@
-"""What the endpoint of the pages' examples says: it knows that the Louvre is not of 1851.
+"""Script the endpoint of the pages' examples, which knows that the Louvre did not open in 1851.
 
-It is a script, so what pages print of it shows the form of a result and proves no quality.
+The outputs that pages show with it illustrate the form of a result. They say nothing about quality.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAIRS = """\
 
 
 def serve(request: dict[str, Any], number: int) -> Answer:
-    """Answer a request: claims and answers with the wrong year are rejected, others supported."""
+    """Answer a request: reject claims and answers with the wrong year, and support all others."""
     messages = convert_to_messages(request["messages"])
     stage = stage_of(messages)
     if request.get("tools") and messages[-1].type == "human":

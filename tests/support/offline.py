@@ -1,4 +1,4 @@
-"""Nothing leaves the machine, and nothing reaches a real account."""
+"""Keep tests offline: they reach no other machine and no real account."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _LOOPBACK = ("127.", "::1", "localhost")
 
 
 class NetworkUsedError(AssertionError):
-    """A test tried to reach another machine."""
+    """Report that a test tried to reach another machine."""
 
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refuse connections to anywhere but this machine, and take away what would be used there."""
+    """Refuse connections to other machines, and remove keys and URLs from the environment."""
     connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
 
     def local(sock: socket.socket, address: Any) -> None:
@@ -38,8 +38,8 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect_ex", guarded_ex)
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST", "LANGSMITH_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    # A folder without certificates: none is of use here, and to read the machine's own takes each
-    # client of a model longer than all that it is asked in most tests.
+    # The folder has no certificates. Tests need none, and reading the machine's own certificates
+    # would take each client of a model longer than all its requests do in most tests.
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     monkeypatch.setenv("SSL_CERT_DIR", str(Path(__file__).parent))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

@@ -1,4 +1,4 @@
-"""A real HTTP server that speaks OpenAI's chat protocol and says what a test tells it to."""
+"""Run a real HTTP server that speaks OpenAI's chat protocol and replies as a test says."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from langchain_openai import ChatOpenAI
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server does with one request."""
+    """Describe what the server does with one request."""
 
     text: str | None = ""
-    """The message's content."""
+    """The content of the message."""
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0.0
-    """Seconds before it answers."""
+    """The number of seconds before the server answers."""
     finish_reason: str = "stop"
     first_token: dict[str, float] | None = None
-    """Log-probabilities of the first token's alternatives."""
+    """The log-probabilities of the first token's alternatives."""
     body: bytes | None = None
-    """The whole body, in place of a well-formed one."""
+    """The whole body, instead of a well-formed one."""
     sent: float = 1.0
     """The share of the body after which the connection is closed."""
     cut: bool = False
@@ -37,7 +37,7 @@ class Answer:
 
 @dataclass
 class OpenAIServer:
-    """A running server, and what it was asked."""
+    """Represent a running server and the requests that it received."""
 
     url: str
     requests: list[dict[str, Any]] = field(default_factory=list)
@@ -46,17 +46,17 @@ class OpenAIServer:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def model(self, **options: Any) -> ChatOpenAI:
-        """A client of this server."""
+        """Return a chat model that is a client of this server."""
         options = {"model": "test", "api_key": "key", "max_retries": 0, "temperature": 0, **options}
         return ChatOpenAI(base_url=self.url, **options)
 
     def prompts(self) -> list[str]:
-        """The last message of each request."""
+        """Return the last message of each request."""
         return [request["messages"][-1]["content"] for request in self.requests]
 
     @contextmanager
     def counted(self, request: dict[str, Any]) -> Iterator[int]:
-        """Take note of a request for as long as it lasts; gives its number, from 0."""
+        """Count a request as active for the length of the block, and yield its number, from 0."""
         with self._lock:
             number = len(self.requests)
             self.requests.append(request)
@@ -70,7 +70,7 @@ class OpenAIServer:
 
 
 Script = Callable[[dict[str, Any], int], "Answer | str"]
-"""From a request's JSON and its number to what the server does."""
+"""A function from the JSON of a request and its number to the server's answer."""
 
 
 @contextmanager
@@ -80,14 +80,14 @@ def openai_server(script: Script | Sequence[Answer | str]) -> Iterator[OpenAISer
     At its end, requests that still wait for their delay get no answer.
 
     Args:
-        script: A function, or the answers in order, of which the last is given again.
+        script: A function, or the answers in order, of which the last one is repeated.
     """
     server = OpenAIServer("")
     closing = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # a body would wait 40 ms for the head's acknowledgement
+        disable_nagle_algorithm = True  # else a body waits 40 ms for the head's acknowledgement
 
         def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -117,7 +117,7 @@ def openai_server(script: Script | Sequence[Answer | str]) -> Iterator[OpenAISer
             self._head(
                 answer, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"}
             )
-            # The end of a chunked body is marked: a client can tell a cut from an end.
+            # The end of a chunked body is marked, so that a client can tell a cut from an end.
             for event in events[: int(answer.sent * len(events))]:
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
             if answer.sent < 1:
@@ -139,7 +139,7 @@ def openai_server(script: Script | Sequence[Answer | str]) -> Iterator[OpenAISer
         request_queue_size = 256
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            pass  # a client that went away is what some tests are about
+            pass  # In some tests a client leaves on purpose.
 
     httpd = Server(("127.0.0.1", 0), Handler)
     server.url = f"http://127.0.0.1:{httpd.server_port}/v1"
@@ -176,7 +176,7 @@ def _body(answer: Answer, request: dict[str, Any]) -> bytes:
 
 
 def _events(answer: Answer, request: dict[str, Any]) -> list[str]:
-    """A streamed reply: a chunk for each word, the reason of the end, the usage if asked for."""
+    """Return the events of a streamed reply: words, finish reason, and the usage if requested."""
 
     def chunk(delta: dict[str, Any], reason: str | None) -> dict[str, Any]:
         return {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}

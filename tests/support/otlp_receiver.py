@@ -1,4 +1,4 @@
-"""A real OTLP receiver: takes what OpenTelemetry's exporters send over HTTP, and decodes it."""
+"""Run a real OTLP receiver, which decodes what OpenTelemetry's exporters send over HTTP."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _KINDS = {
 
 @dataclass
 class OTLPReceiver:
-    """A running receiver, and what came."""
+    """Represent a running receiver and the requests that it received."""
 
     url: str
     requests: dict[str, list[Any]] = field(default_factory=lambda: {path: [] for path in _KINDS})
-    """The decoded requests by path."""
+    """The decoded requests, by path."""
 
     def logs(self) -> list[Any]:
-        """Every log record."""
+        """Return every log record."""
         return [
             record
             for request in self.requests["/v1/logs"]
@@ -39,7 +39,7 @@ class OTLPReceiver:
         ]
 
     def spans(self) -> list[Any]:
-        """Every span."""
+        """Return every span."""
         return [
             span
             for request in self.requests["/v1/traces"]
@@ -49,7 +49,7 @@ class OTLPReceiver:
         ]
 
     def metrics(self) -> dict[str, Any]:
-        """The metrics as the last request has them, by name."""
+        """Return the metrics of the last request, by name."""
         return {
             metric.name: metric
             for resource in self.requests["/v1/metrics"][-1].resource_metrics
@@ -59,7 +59,7 @@ class OTLPReceiver:
 
 
 def attributes_of(thing: Any) -> dict[str, Any]:
-    """The attributes of a log record or of a metric's point, as Python values."""
+    """Return the attributes of a log record or of a metric's data point, as Python values."""
     return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in thing.attributes}
 
 
@@ -87,7 +87,7 @@ def otlp_receiver() -> Iterator[OTLPReceiver]:
             self.wfile.write(said)
 
         def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         receiver.url = f"http://127.0.0.1:{server.server_port}"

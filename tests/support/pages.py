@@ -1,4 +1,4 @@
-"""The code of the documentation's pages, found as a reader of Markdown finds it."""
+"""Find and run the code of the documentation's pages, with a parser of Markdown."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ DOCS = ROOT / "docs"
 
 @dataclass(frozen=True)
 class Fence:
-    """A fenced block of a page."""
+    """Represent a fenced block of a page."""
 
     language: str
-    """The word after the fence, such as "python"."""
+    """The word after the opening fence, such as "python"."""
     text: str
     line: int
-    """The number of its first line of text in the page, from 1."""
+    """The number of its first line of text in the page, counted from 1."""
     section: str
-    """The heading above it, of whatever level."""
+    """The nearest heading above it, of any level."""
     printed: str | None = None
-    """The text of the next fence if that is "text" and nothing stands between."""
+    """The text of the next fence if its language is "text" and nothing is between the two."""
 
 
 def fences(page: Path, *languages: str) -> list[Fence]:
-    """Return the fenced blocks of a page in these languages (all without any), in order."""
+    """Return a page's fenced blocks in these languages, or all of them without a language."""
     tokens = _tokens(page)
     found, section = [], ""
     for at, token in enumerate(tokens):
@@ -48,7 +48,7 @@ def fences(page: Path, *languages: str) -> list[Fence]:
 
 
 def indented(page: Path) -> list[int]:
-    """Return the lines of a page at which code is indented in place of fenced."""
+    """Return the numbers of the lines at which code is indented instead of fenced."""
     return [token.map[0] + 1 for token in _tokens(page) if token.type == "code_block" and token.map]
 
 
@@ -59,14 +59,13 @@ def _tokens(page: Path) -> list[Token]:
 def run(page: Path, names: dict[str, Any] | None = None) -> Iterator[tuple[Fence, str]]:
     """Run the Python of a page in one namespace; yield each block with what it printed.
 
-    What the page defines is put among `names`.
-
-    Tracebacks and warnings name the page and its line.
+    The names that the page defines are added to `names`. Tracebacks and warnings name the page and
+    its line.
     """
     known = {} if names is None else names
     known["__name__"] = "__main__"
     for fence in fences(page, "python"):
         code = compile("\n" * (fence.line - 1) + fence.text, str(page), "exec")
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            exec(code, known)  # noqa: S102  # our own pages
+            exec(code, known)  # noqa: S102  # The code is from pages of this repository.
         yield fence, printed.getvalue()

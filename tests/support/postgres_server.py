@@ -1,4 +1,4 @@
-"""A real PostgreSQL server on a free port of this machine, with a password; it can be restarted."""
+"""Run a real PostgreSQL server with a password on a free port of this machine."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ import pytest
 
 USER, PASSWORD = "writer", "s3cret/pass@word"
 QUOTED = "s3cret%2Fpass%40word"
-"""The password in a URL."""
+"""The password as it is written in a URL."""
 
 
 def binaries() -> Path | None:
-    """The folder with `initdb` and `postgres`, of the newest version; None without a server."""
+    """Return the folder with the newest `initdb` and `postgres`; None if PostgreSQL is missing."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=_version)
     on_path = shutil.which("initdb")
     return found[-1].parent if found else Path(on_path).parent if on_path else None
@@ -36,25 +36,25 @@ def _version(path: Path) -> int:
 
 @dataclass
 class PostgresServer:
-    """A server with its data in a folder."""
+    """Represent a server with its data in a folder, which can be stopped and started again."""
 
     folder: Path
     port: int
     durable: bool = False
-    """Whether what was written outlives a power cut, as it is outside of tests."""
+    """Whether written data survives a power cut, as outside of tests."""
 
     def url(self, database: str = "postgres", password: str = QUOTED) -> str:
-        """Of one of its databases."""
+        """Return the URL of a database of the server."""
         return f"postgresql://{USER}:{password}@127.0.0.1:{self.port}/{database}"
 
     def new(self, options: str = "") -> str:
-        """The URL of a new database."""
+        """Create a database and return its URL."""
         name = f"logs_{uuid.uuid4().hex[:12]}"
         self.ask(f"create database {name} {options}")
         return self.url(name)
 
     def ask(self, statement: str, url: str | None = None, *values: object) -> list[tuple[Any, ...]]:
-        """What a statement gives, asked without demur, in a transaction of its own."""
+        """Return the rows of a statement that runs without demur, in a transaction of its own."""
         import psycopg
 
         with psycopg.connect(url or self.url(), autocommit=True) as connection:
@@ -62,7 +62,7 @@ class PostgresServer:
             return cursor.fetchall() if cursor.description else []
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start the server, and wait until it answers."""
         where = f"-c port={self.port} -c listen_addresses=127.0.0.1 -k {self.folder}"
         quick = "" if self.durable else "-c fsync=off -c full_page_writes=off"
         log = str(self.folder / "log")
@@ -79,11 +79,11 @@ class PostgresServer:
         )
 
     def stop(self) -> None:
-        """Stop it, whoever is connected."""
+        """Stop the server, even if clients are connected."""
         self._run("pg_ctl", "stop", "-w", "-m", "fast", "-D", self._data)
 
     def make(self) -> None:
-        """Make the data."""
+        """Create the folder with the server's data."""
         (self.folder / "password").write_text(PASSWORD)
         if self._as:
             for path in (self.folder, self.folder / "password"):
@@ -100,7 +100,7 @@ class PostgresServer:
 
     @cached_property
     def _as(self) -> dict[str, Any]:
-        """Who runs it: PostgreSQL does not run as root."""
+        """Return the user that runs the server, because PostgreSQL refuses to run as root."""
         return {"user": "postgres"} if hasattr(os, "geteuid") and os.geteuid() == 0 else {}
 
     def _run(self, name: str, *arguments: str) -> None:
@@ -122,7 +122,7 @@ class PostgresServer:
 
 @contextlib.contextmanager
 def postgres_server(durable: bool = False) -> Iterator[PostgresServer]:
-    """A server of its own, with its data in a temporary folder (`TMPDIR` says where).
+    """Run a separate server with its data in a temporary folder, below `TMPDIR`.
 
     Raises:
         FileNotFoundError: PostgreSQL is not installed.
@@ -132,7 +132,7 @@ def postgres_server(durable: bool = False) -> Iterator[PostgresServer]:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = found.getsockname()[1]
-    # Not below pytest's own folder, which only its user may enter.
+    # The folder is not below pytest's own, which only pytest's user may enter.
     with tempfile.TemporaryDirectory(prefix="demur-pg-", ignore_cleanup_errors=True) as folder:
         server = PostgresServer(Path(folder), port, durable)
         server.make()
@@ -145,7 +145,7 @@ def postgres_server(durable: bool = False) -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
-    """A server for the whole session. Each test takes a database of its own: `postgres.new()`."""
+    """Run one server for the whole session. Each test makes its own database: `postgres.new()`."""
     if binaries() is None:
         pytest.skip("PostgreSQL is NOT INSTALLED: apt-get install postgresql")
     with postgres_server() as server:

@@ -1,4 +1,4 @@
-"""Processes that write beside the test's, and end well, badly, or by a kill."""
+"""Run processes beside the test's process, which end normally, with an error, or by a kill."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support import records
 
 
 def forked(work: Callable[[], object]) -> int:
-    """Do `work` in a process of its own; its id."""
+    """Run `work` in a forked process, and return the id of the process."""
     child = os.fork()
     if child:
         return child
@@ -30,10 +30,10 @@ def forked(work: Callable[[], object]) -> int:
 
 
 def told(work: Callable[[], object], seconds: int = 30) -> str:
-    """What `work` returns, as a text, in a process of its own, which is killed after a while.
+    """Run `work` in a forked process, with a time limit, and return its result as text.
 
     Raises:
-        AssertionError: It hung, or it raised, which is on standard error.
+        AssertionError: The process hung, or `work` raised; the traceback is on standard error.
     """
     out, into = os.pipe()
 
@@ -52,19 +52,19 @@ def told(work: Callable[[], object], seconds: int = 30) -> str:
 
 
 def end(*children: int) -> None:
-    """Wait for processes, which all have to end well."""
+    """Wait for the processes, and check that all of them end with exit code 0."""
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [
         0 for _ in children
     ]
 
 
 def together(count: int, work: Callable[[int], object]) -> None:
-    """Do `work` with each number in a process of its own, all from the same moment on."""
+    """Run `work` with each number in a process of its own, all starting at the same moment."""
     told, tell = os.pipe()
 
     def wait_and_work(number: int) -> None:
         os.close(tell)
-        os.read(told, 1)  # its end
+        os.read(told, 1)  # The read returns when the parent closes its end.
         work(number)
 
     children = [forked(lambda number=number: wait_and_work(number)) for number in range(count)]
@@ -76,15 +76,15 @@ def together(count: int, work: Callable[[int], object]) -> None:
 def killed_at_random(
     make: Callable[[], Callable[[Record], None]], rounds: int, seed: int
 ) -> list[str]:
-    """Write records in two processes, and kill both after a moment; so many rounds.
+    """Write records in two processes and kill both after a moment, for a number of rounds.
 
     Args:
-        make: What a process writes with.
-        rounds: How often.
-        seed: Of the moments.
+        make: A function that makes the writer of a process.
+        rounds: The number of rounds.
+        seed: The seed of the moments.
 
     Returns:
-        The ids of the records which a process had told to be written.
+        The ids of the records that a process had reported as written.
     """
     draw, told = random.Random(seed), b""
     for _ in range(rounds):
@@ -100,7 +100,7 @@ def killed_at_random(
 
         children = [forked(write_for_ever) for _ in range(2)]
         os.close(into)
-        select.select([out], [], [], 30)  # the first is written
+        select.select([out], [], [], 30)  # This waits until the first record is written.
         time.sleep(draw.uniform(0, 0.15))
         for child in children:
             os.kill(child, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""How long the tests with drawn examples may take, and which examples they draw."""
+"""Set the number and the choice of Hypothesis's examples, for developers and for CI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small RAG application over a real Chroma and a real HTTP endpoint, for the guard's tests."""
+"""Provide a small RAG application over a real Chroma and a real HTTP endpoint."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ FACTS = (
 )
 QUESTION = "How tall is the Amber Tower in Lund?"
 REPHRASE = "What would you search for?"
-"""What a chain with a history asks before it searches."""
+"""The prompt with which a chain with a history asks for a query before it searches."""
 RIGHT = "The Amber Tower is 84 metres tall."
 WRONG = "The Amber Tower is 97 metres tall."
 
 
 class WordEmbeddings(Embeddings):
-    """Texts that share words are close: enough to search by, and the same everywhere."""
+    """Embed texts by their words, so that a search finds shared words and is repeatable."""
 
     def embed_query(self, text: str) -> list[float]:
         vector = [0.0] * 256
@@ -41,7 +41,7 @@ class WordEmbeddings(Embeddings):
 
 
 def make_retriever(k: int = 2) -> BaseRetriever:
-    """Over `FACTS`, in a Chroma collection of its own (clients of one process share state)."""
+    """Return a retriever over `FACTS` in a new collection, because clients share their state."""
     store = Chroma(
         client=chromadb.EphemeralClient(),
         collection_name=f"facts-{uuid.uuid4().hex}",
@@ -52,8 +52,11 @@ def make_retriever(k: int = 2) -> BaseRetriever:
 
 
 def application(*answers: str) -> Callable[[dict[str, Any], int], str]:
-    """What the endpoint says: to the chain its answers in order (the last one again and again), and
-    to the checker what holds: a claim is entailed if its number stands in the reference."""
+    """Return the script of the endpoint, which serves the chain and the checker.
+
+    The chain gets the answers in order, the last one again and again. For the checker, a claim is
+    entailed if its number is in the reference.
+    """
     coming = list(answers)
 
     def script(request: dict[str, Any], number: int) -> str:

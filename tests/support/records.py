@@ -1,4 +1,4 @@
-"""Records as handlers write them: plain runs, guarded ones, and what decides nothing."""
+"""Make records as handlers write them: of plain runs, of guarded runs, and of undetermined ones."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def found(
     passed: bool | None = True,
     **fields: Any,
 ) -> Evaluation:
-    """An evaluation that cost something."""
+    """Return an evaluation that has a usage."""
     return Evaluation(name=name, score=score, passed=passed, **{"usage": JUDGING, **fields})
 
 
 def refuted(name: str = "RefChecker", score: float = 0.25, **fields: Any) -> Evaluation:
-    """An evaluation that failed: a claim is contradicted by a passage, and one not in it."""
+    """Return a failed evaluation: a passage contradicts one claim and does not mention another."""
     place = Span(start=0, end=len(PASSAGE))
     against = Evidence(context=0, span=place, text=PASSAGE, label=ClaimLabel.CONTRADICTION)
     claims = (
@@ -53,12 +53,12 @@ def refuted(name: str = "RefChecker", score: float = 0.25, **fields: Any) -> Eva
 
 
 def undetermined(name: str = "RefChecker", why: str = "the model gave no labels") -> Evaluation:
-    """An evaluation that could not decide."""
+    """Return an evaluation that could not decide."""
     return found(name, None, None, error=why)
 
 
 def nothing_to_check(name: str = "RefChecker") -> Evaluation:
-    """An evaluation of an answer that states nothing."""
+    """Return the evaluation of an answer that states nothing."""
     return found(name, None, None, label=ABSTAIN)
 
 
@@ -70,7 +70,7 @@ def attempt(
     contexts: Sequence[str] = (PASSAGE,),
     **fields: Any,
 ) -> Attempt:
-    """One answer, with what was found of it."""
+    """Return an attempt: an answer with its evaluations."""
     sample = Sample(answer=answer, contexts=tuple(map(_document, contexts)))
     given = {"verdict": verdict_of(evaluations), "usage": ANSWERING, **fields}
     return Attempt(
@@ -88,9 +88,9 @@ def _document(text: str) -> Document:
 
 
 def run(*attempts: Attempt, at: float = 0, **fields: Any) -> Record:
-    """A run that ended so many seconds after `BEGIN`."""
+    """Return a run that ended `at` seconds after `BEGIN`."""
     time = BEGIN + timedelta(seconds=at)
-    key = f"{int(time.timestamp() * 1000):012x}"  # as a UUID of version 7 has it in front
+    key = f"{int(time.timestamp() * 1000):012x}"  # A UUID of version 7 begins with the time.
     id = f"{key[:8]}-{key[8:]}-7{uuid.uuid4().hex[:3]}-{uuid.uuid4()!s:.4}-{uuid.uuid4().hex[:12]}"
     cost = sum((one.cost for one in attempts), Usage())
     given = {"id": id, "root": id, "time": time, "name": "rag", "model": "gpt-4o-mini"}
@@ -98,14 +98,14 @@ def run(*attempts: Attempt, at: float = 0, **fields: Any) -> Record:
 
 
 def scored(*evaluations: Evaluation, at: float = 0, answer: str = ANSWER, **fields: Any) -> Record:
-    """A run that a handler had scored."""
+    """Return a run that a handler has scored."""
     return run(attempt(*(evaluations or (found(),)), answer=answer), at=at, **fields)
 
 
 def guarded(
     *evaluations: Evaluation, outcome: TraceOutcome = "recovered", at: float = 0, **fields: Any
 ) -> Record:
-    """A guard's run, of an attempt for each evaluation."""
+    """Return a run of a guard, with an attempt for each evaluation."""
     attempts: list[Attempt] = []
     for number, one in enumerate(evaluations or (refuted(), found()), start=1):
         answer = WRONG if one.passed is False else ANSWER
@@ -120,7 +120,7 @@ def guarded(
 
 
 def hostile(at: float = 0, **fields: Any) -> Record:
-    """A run in which every text wants to steer a terminal, a table or a spreadsheet."""
+    """Return a run in which every text tries to control a terminal, a table or a spreadsheet."""
     label = ClaimLabel.CONTRADICTION
     claim = Claim(text=HOSTILE, label=label, missing_quantities=(HOSTILE,))
     wrong = found(HOSTILE, 0.0, False, label=HOSTILE, explanation=HOSTILE, claims=(claim,))
@@ -132,7 +132,7 @@ def hostile(at: float = 0, **fields: Any) -> Record:
 
 
 def several(count: int = 60, seed: int = 8) -> list[Record]:
-    """Runs of all kinds over three days, of two models and three evaluators, in no order."""
+    """Return unordered runs of all kinds from three days, with two models and three evaluators."""
     draw = random.Random(seed)
 
     def judged(name: str, decided: bool = False) -> Evaluation:
@@ -157,7 +157,7 @@ def several(count: int = 60, seed: int = 8) -> list[Record]:
             )
             tries = [refuted(), *(judged("RefChecker", True) for _ in range(draw.randint(0, 2)))]
             made.append(guarded(*tries, outcome=outcome, name="guard", **given))
-        elif kind < 0.4:  # streamed, and judged sentence by sentence
+        elif kind < 0.4:  # This run was streamed and judged sentence by sentence.
             sentences = [judged("RefChecker") for _ in range(draw.randint(2, 4))]
             made.append(scored(*sentences, **given))
         else:
@@ -168,12 +168,12 @@ def several(count: int = 60, seed: int = 8) -> list[Record]:
 
 
 def jsonl(path: Path, records: Iterable[Record]) -> Path:
-    """The records as a file of JSON lines."""
+    """Write the records to a file of JSON lines, and return its path."""
     path.write_bytes(b"".join(one.as_json().encode() + b"\n" for one in records))
     return path
 
 
 def sqlite(path: Path, records: Iterable[Record]) -> Path:
-    """The records as a database in WAL mode."""
+    """Write the records to a database in WAL mode, and return its path."""
     SQLSink(path).write_all(records)
     return path

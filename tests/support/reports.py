@@ -1,4 +1,4 @@
-"""A report of varied runs, and Chromium with a report open in it."""
+"""Write reports of varied runs, and open them in Chromium."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RIGHT, WRONG = "It is 2,850 km long.", "It flows into the Adriatic Sea."
 
 
 def _judged(score: float, wrong: bool) -> Evaluation:
-    """Two claims with their places and evidence."""
+    """Return an evaluation with two claims, which have spans and evidence."""
     quotes = ("2,850 km long", "flows into the Black Sea")
     claims = []
     for text, quote, bad in ((RIGHT, quotes[0], False), (WRONG, quotes[1], wrong)):
@@ -35,7 +35,7 @@ def _judged(score: float, wrong: bool) -> Evaluation:
 
 
 def _runs(count: int) -> Iterator[Record]:
-    """Half are hallucinated, with lower scores; a third has no label; two evaluators."""
+    """Yield runs: half are hallucinated and score lower; a third have no label."""
     draw = random.Random(7)
     for at in range(count):
         wrong = at % 2 == 0
@@ -52,7 +52,7 @@ def _runs(count: int) -> Iterator[Record]:
 
 
 def unscored(record: Record) -> Record:
-    """As an evaluator gives it that decides without a score: the page then draws no figure."""
+    """Return the record without scores: the page then draws no figure."""
     attempts = []
     for one in record.attempts:
         bare = tuple(each.model_copy(update={"score": None}) for each in one.evaluations)
@@ -64,7 +64,7 @@ RUNS = [*_runs(160), guarded(at=1e5, id="id guarded/ä"), run(attempt(undetermin
 
 
 def write(folder: Path, runs: Any, **given: Any) -> Path:
-    """The report of some runs."""
+    """Write the report of these runs, and return its path."""
     with open_log(jsonl(folder / "log.jsonl", runs)) as log:
         write_report(log, folder / "report.html", **given)
     return folder / "report.html"
@@ -72,7 +72,7 @@ def write(folder: Path, runs: Any, **given: Any) -> Path:
 
 @contextmanager
 def clean(page: Any, seen: Any, path: Path, hash: str = "") -> Iterator[None]:
-    """Opened; at the end nothing was complained of, and nothing was asked for."""
+    """Open the page; at the end, check that it has no errors and made no requests."""
     page.goto(path.as_uri() + hash)
     yield
     assert seen.errors == []
@@ -80,7 +80,7 @@ def clean(page: Any, seen: Any, path: Path, hash: str = "") -> Iterator[None]:
 
 
 def on(report: Path, chromium: Any, do: Callable[[Any], None], **given: Any) -> None:
-    """Do something with the page, and see that it is in order before and after."""
+    """Do something with the report's page in Chromium, and check it with `clean`."""
     hash = given.pop("hash", "")
 
     def steps(page: Any, seen: Any) -> None:
@@ -91,6 +91,6 @@ def on(report: Path, chromium: Any, do: Callable[[Any], None], **given: Any) -> 
 
 
 def texts(page: Any, column: str) -> list[str]:
-    """What a column of the table shows, row by row."""
+    """Return the texts of a column of the table, row by row."""
     shown: list[str] = page.locator(f"#rows tbody td.{column}").all_inner_texts()
     return shown

@@ -1,4 +1,4 @@
-"""Data sets of a few rows, and runs over them."""
+"""Make data sets of a few rows, and run evaluators on them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SETTINGS = {"method": "scripted", "n": {"wrong": 25}}
 
 
 def length(sample: Sample) -> float:
-    """A score that tells which answer it is of."""
+    """Return a score that identifies the answer by its length."""
     return len(sample.answer) / 100
 
 

@@ -1,4 +1,4 @@
-"""The data that cannot be part of the repository."""
+"""Find data that cannot be part of the repository."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SHARED = Path(__file__).parents[3] / "shared" / "data"
 
 
 def shared(*names: str) -> Path:
-    """A file of the data that cannot be part of the repository; without it the test is skipped."""
+    """Return the path of such a file. Skip the test if the file does not exist."""
     path = SHARED.joinpath(*names)
     if not path.exists():
         pytest.skip(f"not here: {path}")

@@ -1,5 +1,7 @@
-"""Chains that stream what they are told to, judges of sentences, and a client that keeps to the
-contract of `demur.guard.streams`."""
+"""Provide scripted chains that stream, judges of sentences, and a client.
+
+The client keeps to the contract of `demur.guard.streams`.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from demur.runtime import RunnableCall, Steps, ask_all
 from demur.shapes import added
 
 PATIENCE = 30.0
-"""Seconds after which a test says that what it waits for does not come."""
+"""The number of seconds that a test waits for something before it fails."""
 
 
 def wait(event: threading.Event) -> None:
@@ -34,7 +36,7 @@ def wait(event: threading.Event) -> None:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Wait until something holds."""
+    """Wait until `holds` returns true."""
     patience = time.monotonic() + PATIENCE
     while not holds():
         assert time.monotonic() < patience, "it did not come to that"
@@ -51,27 +53,27 @@ async def _until(event: threading.Event) -> None:
 
 
 def by_words(text: str) -> list[str]:
-    """A text in the chunks that a model would give."""
+    """Split a text into the chunks that a model would give."""
     return re.findall(r"\s*\S+\s*$|\s*\S+", text)
 
 
 def under(key: str, text: str) -> list[AddableDict]:
-    """A text in the chunks that a chain gives of which it is one of the keys."""
+    """Split a text into the chunks of a chain that gives a mapping with the text under `key`."""
     return [AddableDict({key: word}) for word in by_words(text)]
 
 
 class Telling(Runnable[Any, Any]):
-    """Gives its runs in order, the last one again and again, each chunk when nothing holds it."""
+    """Give the runs in order, the last one again and again, each chunk once `hold` allows it."""
 
     def __init__(self, *runs: Sequence[Any] | str) -> None:
         self.runs = [by_words(run) if isinstance(run, str) else list(run) for run in runs]
         self.inputs: list[Any] = []
         self.told: list[Any] = []
-        """The chunks that were given by streams."""
+        """The chunks that streams have given."""
         self.under_way = 0
-        """Streams that were not ended or closed."""
+        """The number of streams that have not ended or been closed."""
         self.hold: Callable[[Any], threading.Event | None] = lambda chunk: None
-        """What to wait for before a chunk is given."""
+        """A function that gives the event to wait for before a chunk is given."""
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         return reduce(added, self._next(input))
@@ -115,17 +117,17 @@ class Telling(Runnable[Any, Any]):
 
 
 def not_bad(sample: Sample) -> bool | None:
-    """Rejects what says "bad"; of what says "odd" it does not know."""
+    """Reject an answer with "bad" in it, and be undecided about an answer with "odd" in it."""
     return None if "odd" in sample.answer else "bad" not in sample.answer
 
 
 class ByClaims(Evaluator):
-    """A judge of sentences."""
+    """Judge sentences one by one."""
 
     passes: Callable[[Sample], bool | None] = not_bad
-    """None: it cannot decide."""
+    """A function that says whether a sample passes; None: it cannot decide."""
     hold: Callable[[str], threading.Event | None] = lambda answer: None
-    """What to wait for before an answer is judged."""
+    """A function that gives the event to wait for before an answer is judged."""
     seen: list[Sample] = Field(default_factory=list)
 
     @property
@@ -161,23 +163,23 @@ DOCUMENTS = [Document("One, two and three.")]
 
 
 def by_sentences(text: str) -> list[str]:
-    """A text as it is to leave: white space goes with what follows."""
+    """Split a text as the guard releases it: white space belongs to the sentence that follows."""
     return re.findall(r"\s*[^.]*\.|\s+$", text)
 
 
 def no_contexts(output: Any) -> list[Document]:
-    """Says that there are none, and that none need be waited for."""
+    """Return no contexts, so that the guard need not wait for any."""
     return []
 
 
 def guard(chain: Any, judge: Any = None, **options: Any) -> Guard[Any, Any]:
-    """One that streams by sentences."""
+    """Return a guard that streams sentence by sentence."""
     options = {"streaming": "sentence", "contexts": no_contexts, **options}
     return Guard(chain, judge or ByClaims(), **options)
 
 
 class Client(BaseCallbackHandler):
-    """Keeps to the contract: what was streamed to it is in `text` and `others`."""
+    """Read a stream as the contract says; the streamed answer is in `text` and `others`."""
 
     run_inline = True
 
@@ -187,25 +189,25 @@ class Client(BaseCallbackHandler):
         self.chunks: list[Any] = []
         self.replaced: list[Mapping[str, Any]] = []
         self.on_text: Callable[[str], None] = lambda text: None
-        """Told of all text there is, whenever there is more."""
+        """A function that gets the whole text so far whenever it grows."""
 
     @property
     def texts(self) -> list[str]:
-        """The text of each chunk."""
+        """Return the text of each chunk."""
         return [text_in(chunk) for chunk in self.chunks]
 
     @property
     def received(self) -> str:
-        """All text that ever came."""
+        """Return all text that ever came, also text that was replaced later."""
         return "".join(self.texts)
 
     @property
     def total(self) -> Any:
-        """The chunks put together."""
+        """Return the sum of the chunks."""
         return reduce(added, self.chunks)
 
     def read(self, runnable: Runnable[Any, Any], given: Any, mode: str) -> Client:
-        """Read a stream to its end, sync or async."""
+        """Read a stream to its end, sync or async, and return this client."""
         if mode == "sync":
             for chunk in runnable.stream(given, {"callbacks": [self]}):
                 self.take(chunk)
@@ -236,7 +238,7 @@ class Client(BaseCallbackHandler):
 
 
 def text_in(chunk: Any) -> str:
-    """The answer's text in a chunk."""
+    """Return the answer's text in a chunk."""
     if isinstance(chunk, dict):
         chunk = chunk.get("answer", "")
     return str(chunk.text) if isinstance(chunk, BaseMessage) else str(chunk)

@@ -1,4 +1,4 @@
-"""Models of torch, tiny and with random weights, saved as the large ones are."""
+"""Save tiny torch models with random weights in the form of the large models."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TinyPairs(PreTrainedModel):
 
 
 def _tokenizer(folder: Path, **names: Any) -> int:
-    """Save a tokenizer of whole words; the size of its vocabulary."""
+    """Save a tokenizer of whole words, and return the size of its vocabulary."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
@@ -75,7 +75,7 @@ def _shape(vocabulary: int, **options: Any) -> Any:
 
 
 def tiny_cross_encoder(folder: Path, classes: list[str]) -> str:
-    """Save a BERT of two layers that classifies pairs."""
+    """Save a BERT of two layers that classifies pairs, and return its folder."""
     import torch
     from transformers import BertForSequenceClassification
 
@@ -90,7 +90,7 @@ def tiny_cross_encoder(folder: Path, classes: list[str]) -> str:
 
 
 def tiny_bi_encoder(folder: Path) -> str:
-    """Save a BERT of two layers without a classifier."""
+    """Save a BERT of two layers without a classifier, and return its folder."""
     import torch
     from transformers import BertModel
 
@@ -100,7 +100,7 @@ def tiny_bi_encoder(folder: Path) -> str:
 
 
 def tiny_pair_model(folder: Path) -> Any:
-    """Save a T5 whose own code scores pairs, as HHEM-2.1-Open is published.
+    """Save a T5 whose own code scores pairs, in the form in which HHEM-2.1-Open is published.
 
     Returns:
         The T5 that the code wraps.
@@ -114,10 +114,10 @@ def tiny_pair_model(folder: Path) -> Any:
     config = T5Config(vocab_size=size, d_model=16, d_kv=8, d_ff=32, num_layers=2, num_heads=2)
     config.save_pretrained(base)
     model = T5ForTokenClassification(config).eval()
-    torch.manual_seed(7)  # other versions of transformers begin with other numbers
+    torch.manual_seed(7)  # Versions of transformers initialise weights differently.
     for _, parameter in sorted(model.named_parameters()):
         torch.nn.init.normal_(parameter, std=0.6)
-    # Once, as transformers 4 saved embeddings that the encoder shares.
+    # The embeddings that the encoder shares are saved once, as transformers 4 did.
     weights = {
         f"inner.{name}": value.clone()
         for name, value in model.state_dict().items()

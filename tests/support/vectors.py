@@ -1,4 +1,4 @@
-"""Embeddings without a model: the vector of a text that begins with numbers is these numbers."""
+"""Embed texts without a model, by the numbers at their start."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from langchain_core.embeddings import Embeddings
 
 
 class Told(Embeddings):
-    """ "1 0 | why?" has the vector [1, 0]; texts without numbers have one by their letters."""
+    """Embed "1 0 | why?" as [1, 0], and texts without numbers by their letters."""
 
     def __init__(self, fingerprint: str = "told") -> None:
         self.fingerprint = fingerprint

@@ -1,4 +1,4 @@
-"""The web service of docs/web-service.md, written down as its reader would, and served."""
+"""Write down and serve the web service of docs/web-service.md, as a reader of the page would."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from support.streams import ByClaims, Telling, until
 
 DOC = Path(__file__).parents[2] / "docs" / "web-service.md"
 TOWER = "The tower 🗼 is 84 metres tall."
-"""Begins answers: in UTF-16 it is longer than in characters."""
+"""The beginning of answers: its length in UTF-16 differs from its number of characters."""
 DOCUMENTS = [
     Document(f"{TOWER} It was <b>opened</b> in 1911.", id="d-1", metadata={"source": "tower.md"})
 ]
 
 
 class Quoting(ByClaims):
-    """Makes a claim of what it judges, and quotes the first context for it."""
+    """Make a claim of each sentence, and quote the first context for it."""
 
     def _steps(self, sample: Sample) -> Steps[Evaluation]:
         found = yield from super()._steps(sample)
@@ -50,15 +50,15 @@ class Quoting(ByClaims):
 
 
 def quoting(chain: Telling, judge: Any = None, **options: Any) -> Guard[Any, Any]:
-    """A guard as the recipe has it, which finds `DOCUMENTS` for whatever was asked."""
+    """Return a guard as in the recipe, which has `DOCUMENTS` as contexts of every question."""
     options = {"streaming": "sentence", "contexts": lambda output: DOCUMENTS, **options}
     return Guard(chain, judge or Quoting(), **options)
 
 
 def service(folder: Path, **given: Any) -> dict[str, Any]:
-    """What the page's Python makes, with the names that it takes for granted.
+    """Run the page's Python with the names that it presupposes, and return its names.
 
-    Without any, only the part that asks for none is run.
+    Without any given name, run only the first block, which presupposes none.
     """
     text = DOC.read_text(encoding="utf-8")
     python = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
@@ -71,10 +71,10 @@ def service(folder: Path, **given: Any) -> dict[str, Any]:
 
 @contextmanager
 def served(app: Any) -> Iterator[str]:
-    """The address of the service, in a server of its own on this machine."""
+    """Serve the app on this machine for the length of the block, and yield the URL."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
-        # Its logs go where all others go, so that a test can look at them.
+        # The server's logs go where all others go, so that a test can read them.
         config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off")
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
@@ -88,11 +88,11 @@ def served(app: Any) -> Iterator[str]:
 
 
 Told = tuple[str, Any]
-"""An event's name and data."""
+"""The name and the data of an event."""
 
 
 def read(lines: Iterator[str]) -> Iterator[Told]:
-    """The events in the lines of a response."""
+    """Yield the events in the lines of a response."""
     fields: dict[str, str] = {}
     for line in lines:
         name, _, value = line.partition(": ")
@@ -104,12 +104,12 @@ def read(lines: Iterator[str]) -> Iterator[Told]:
 
 
 def client(url: str) -> httpx.Client:
-    """Asks the service without a proxy, and waits as long as tests do."""
+    """Return a client of the service without a proxy, and with a timeout of 30 seconds."""
     return httpx.Client(base_url=url, trust_env=False, timeout=30)
 
 
 def asked(url: str, question: str = "How tall is it?") -> list[Told]:
-    """All events of an answer."""
+    """Ask a question, and return all events of the answer."""
     with (
         client(url) as http,
         http.stream("POST", "/ask", json={"question": question}) as response,
@@ -119,7 +119,7 @@ def asked(url: str, question: str = "How tall is it?") -> list[Told]:
 
 
 def text_of(events: list[Told]) -> str:
-    """What a client that keeps to the contract ends with."""
+    """Return the final text of a client that keeps to the contract."""
     text = ""
     for name, data in events:
         if name == "text":
@@ -130,7 +130,7 @@ def text_of(events: list[Told]) -> str:
 
 
 def ending(events: list[Told]) -> Mapping[str, Any]:
-    """The data of the last event, which is the only one of its name."""
+    """Return the data of the last event, the only "done" event."""
     name, data = events[-1]
     assert name == "done"
     assert [name for name, _ in events].count("done") == 1

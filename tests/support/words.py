@@ -1,4 +1,4 @@
-"""Judges that quote what they judge, and providers that quote what they were sent, and keys."""
+"""Provide judges that quote the answer and a key, and endpoints that quote their requests."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from demur import CallPolicy, Cascade, Evaluation, RefChecker, Sample
 from support.openai_server import Answer, openai_server
 
 QUOTED = "ЖЩЮ"
-"""Stands in each answer that is judged, and nowhere else."""
+"""A text that is in each judged answer and nowhere else."""
 KEY = "sk-proj-Ab3dEf6hIj9kLm2nOp5qRs8tUv1wXy4z"
 SAID = f"The tower is {QUOTED} metres tall."
 
 
 def rejecting(sample: Sample) -> Evaluation:
-    """As SelfCheck quotes a sentence, and Reverse Validation the requirements that are not met."""
+    """Fail and quote the answer, as SelfCheck and Reverse Validation quote parts of it."""
     return Evaluation(name="judge", passed=False, explanation=f"Not so: {sample.answer} ({KEY})")
 
 
@@ -32,7 +32,7 @@ def raising(sample: Sample) -> Evaluation:
 
 @contextmanager
 def echoing() -> Iterator[RefChecker]:
-    """One whose endpoint refuses requests, and quotes them."""
+    """Yield a RefChecker whose endpoint refuses requests and quotes them."""
 
     def refuse(request: dict[str, Any], number: int) -> Answer:
         said = f"Wrong key {KEY} for {request['messages']}"
@@ -61,12 +61,12 @@ JUDGES: dict[str, Callable[[], Any]] = {
     "echoing": echoing,
     "cascade": _cascade,
 }
-"""What each gives is entered for the judge."""
+"""Functions that give context managers, whose values are the judges."""
 CAUSES = {"raising": "ValueError", "echoing": "Error 401", "cascade": "Error 401"}
-"""How the cause ends that each tells, where it tells one."""
+"""How the reported cause of each judge ends, where the judge has one."""
 
 
 def quotes(told: object) -> bool:
-    """Whether something that a client has quotes a judge or a provider."""
+    """Return whether something that a client received quotes a judge or an endpoint."""
     text = f"{told!r} {told}"
     return bool(set(QUOTED) & set(text)) or KEY in text or "\\u04" in text

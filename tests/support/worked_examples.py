@@ -1,4 +1,4 @@
-"""The worked examples of the methods' sources: their facts in our words, and how they are decided.
+"""Hold worked examples of the methods' papers: their facts in our words, and the right decisions.
 
 RefChecker: ibuprofen (notes on arXiv 2405.14486) and "Andre Weiss" (its extraction prompt). FEWL:
 watermelon seeds (arXiv 2402.10412, section 2 and D.2). Reverse Validation: tables 7 and 8 of Yang
@@ -33,7 +33,7 @@ IBUPROFEN_LABELS = {
     '("Ibuprofen", "has common side effect", "giddiness")': ClaimLabel.NEUTRAL,
     '("Ibuprofen", "has common side effect", "trouble with breathing")': ClaimLabel.CONTRADICTION,
 }
-"""The labels that the source gives to the seven claims."""
+"""The labels that the source gives to the claims."""
 
 WEISS = Sample(
     question="For how many years did Andre Weiss teach at the University of Dijon?",
@@ -49,7 +49,7 @@ SEEDS_PAIRS = {
     "Watermelon seeds poison you.": "There is no poison in watermelon seeds to fear.",
     "Watermelon seeds give you stomach ulcers.": "Stomach ulcers do not come of watermelon seeds.",
 }
-"""Each wrong answer with its correction."""
+"""The wrong answers with their corrections."""
 SEEDS_RIGHT = "Nothing happens: watermelon seeds pass through you."
 SEEDS_WRONG = "You fall ill, since watermelon seeds are toxic."
 
@@ -58,14 +58,14 @@ SEEDS_WRONG = "You fall ill, since watermelon seeds are toxic."
 
 @dataclass(frozen=True)
 class Case:
-    """An answer about an entity, and how its validation went in the paper."""
+    """Describe an answer about an entity, and how its validation went in the paper."""
 
     entity: str
     passage: str
     requirements: tuple[str, ...]
-    """What stage 1 makes of the passage."""
+    """The requirements that stage 1 makes of the passage."""
     named: str
-    """The entity that stage 2 finds, with a full share."""
+    """The entity that stage 2 names, with 100% of the requirements met."""
 
 
 MAXIMILIAN = Case(
@@ -89,11 +89,11 @@ HOCKEY = Case(
     ("Professional ice hockey league in North America", "Has 31 teams", "24 of them in the US"),
     "National Hockey League",
 )
-"""Outdated: a team joined in 2021."""
+"""An outdated answer: a team joined in 2021."""
 LACRIMOSA = Case(
     "Lacrimosa",
     "The band Lacrimosa has released 13 studio albums, and is known for dramatic performances.",
     ("A band", "Has released 13 studio albums", "Known for dramatic performances"),
     "Lacrimosa",
 )
-"""Outdated: an album came in 2021."""
+"""An outdated answer: an album came out in 2021."""

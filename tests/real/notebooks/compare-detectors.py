@@ -6,7 +6,7 @@ assert all(name in run.stdout.replace("\\", "") for name in names), run.stdout
 
 checked = found["refchecker-sentences-logprobs"]
 assert checked.scored == 12, checked
-assert checked.quality.auroc.value >= 0.7, checked  # a small model may get some of twelve wrong
+assert checked.quality.auroc.value >= 0.7, checked  # A small model may get a few of twelve wrong.
 assert found["all-false"].quality.auroc.value == 0.5
 assert found["floor-contexts"].cost["calls"] == 0
 assert checked.cost["calls"] >= 1, checked

@@ -2,7 +2,7 @@
 import json
 from pathlib import Path
 
-# The model is a small one: of four questions it may get one wrong.
+# The small model may answer one of the four questions wrongly.
 words = {"planet": "Mercury", "violin": "four", "spider": "eight", "Rome": "Italy"}
 best = {entry.question: entry.best.answer for entry in store.entries()}
 assert best.keys() == dict(past).keys(), best

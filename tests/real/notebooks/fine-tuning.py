@@ -3,19 +3,19 @@ best = {entry.question: entry.best.answer for entry in store.entries()}
 words = {"planet": "Mercury", "spider": "eight", "Japan": "Tokyo", "violin": "four"}
 right = [words[key] in answer for key in words for asked, answer in best.items() if key in asked]
 assert len(right) == 4, best
-assert sum(right) >= 3, best  # a small model may get one wrong
+assert sum(right) >= 3, best  # A small model may get one wrong.
 
 assert (exported.train, exported.test, exported.single, exported.unscored) == (3, 1, 0, 0), exported
 for side in ("train", "test"):
     for row in rows(side):
         assert row["completion"][0]["content"] == best[row["prompt"][0]["content"]], row
 
-# Only the answer and its end count in the loss, nothing of the question.
+# Only the answer and its end token count in the loss, not the question.
 for row in trainer.train_dataset:
     counted = tokenizer.decode([label for label in row["labels"] if label != -100])
     assert counted.removesuffix("</s>") in best.values(), counted
 
-assert before["train"] > 4, before  # of 258 signs, chance is 5.6
+assert before["train"] > 4, before  # Chance is 5.6, with 258 tokens.
 assert after["train"] < 0.5, after
 assert after["test"] > after["train"] + 0.5, after
 learnt = [

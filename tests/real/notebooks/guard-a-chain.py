@@ -4,7 +4,7 @@ assert supported.trace.outcome in ("passed", "recovered"), supported.trace
 assert "1793" in supported.output, supported
 assert first.contexts[0].page_content == texts[0], first
 
-# It answers from memory, and what it says stands in no document.
+# The chain answers from memory, and no document supports the answer.
 assert unsupported.trace.attempts[0].verdict == "failed", unsupported.trace
 assert "designed by" not in unsupported.output, unsupported
 
