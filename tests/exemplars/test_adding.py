@@ -235,7 +235,9 @@ async def test_scores_that_were_given_are_scored_anew(mode: str, tmp_path: Path)
     by_hand = ExampleStore(tmp_path, embedding=Told())
     by_hand.add(QUESTIONS[0], ["0.2 no", "0.8 yes"], [5, 4])
     store = ExampleStore(tmp_path, embedding=Told(), scorer=scorer())
-    with pytest.raises(DemurError, match="by the caller"):
+    with pytest.raises(ValueError, match="at_once"):
+        await rescore(mode, store, at_once=0)
+    with pytest.raises(DemurError, match="by the caller"):  # their scores still count
         store.add(QUESTIONS[0], ["0.9"])
     await rescore(mode, store)
     assert answers(store.get(QUESTIONS[0])) == ["0.8 yes", "0.2 no"]

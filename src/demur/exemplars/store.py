@@ -215,13 +215,13 @@ class ExampleStore:
             ValueError: `at_once` is less than 1.
             DemurError: The store was opened without a scorer, or Chroma failed.
         """
-        return fit(partial(self._learn, self._stale), self._take_over(), at_once, progress)
+        return fit(partial(self._learn, self._stale), self._take_over(at_once), at_once, progress)
 
     async def arescore(
         self, *, at_once: int = _AT_ONCE, progress: Progress | None = None
     ) -> Fitted:
         """Do the same as `rescore`, asynchronously."""
-        questions = await asyncio.to_thread(self._take_over)
+        questions = await asyncio.to_thread(self._take_over, at_once)
         return await afit(partial(self._alearn, self._stale), questions, at_once, progress)
 
     def _add(self, offer: Offer) -> Scored:
@@ -238,8 +238,7 @@ class ExampleStore:
 
     def _begin(self, given: Sequence[Offer], open_: Sequence[Offer], at_once: int) -> Fitted:
         """Keep the answers with scores, and return the progress that this makes."""
-        if at_once < 1:
-            raise ValueError(f"at_once must be at least 1, got {at_once}")
+        _refuse_too_few(at_once)
         self._candidates.claim()
         for offer in open_:
             self._scorer.check(offer)
@@ -281,12 +280,14 @@ class ExampleStore:
             raise DemurError(f"of the answers to {offer.question!r} {'; '.join(scored.failed)}")
         return self._candidates.offered(offer)
 
-    def _take_over(self) -> list[str]:
+    def _take_over(self, at_once: int) -> list[str]:
         """Make this scorer's scores count, and return the questions that lack some of them.
 
         Raises:
+            ValueError: `at_once` is less than 1. Then the scores that count stay the same.
             DemurError: There is no scorer, or Chroma failed.
         """
+        _refuse_too_few(at_once)
         if self._scorer.fewl is None:
             raise DemurError("rescore() needs a scorer: ExampleStore(..., scorer=FEWL(...))")
         return self._candidates.take_over()
@@ -405,6 +406,11 @@ def _question(offer: Offer) -> str:
 
 def _question_id(offer: Offer) -> str:
     return question_id(offer.question)
+
+
+def _refuse_too_few(at_once: int) -> None:
+    if at_once < 1:
+        raise ValueError(f"at_once must be at least 1, got {at_once}")
 
 
 def _learned(question: str, scored: Scored) -> Learned:
